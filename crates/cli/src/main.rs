@@ -1,0 +1,2 @@
+//! The `soldonce` binary.
+fn main() {}
