@@ -1,0 +1,169 @@
+//! What a connection is doing, told by the connection and read by the watch; and what the watch
+//! orders it to do. All of it is a few atomics, so that a request pays for no timer.
+//!
+//! hyper's own header timeout makes and drops a boxed timer at every request, cannot tell an idle
+//! connection from a slow head, and does not run while the protocol version is still unknown.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use axum::body::{Body, Bytes, HttpBody};
+use futures_util::task::AtomicWaker;
+use hyper::body::{Frame, SizeHint};
+
+/// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Shared by one connection and the watch. Only hints: no other memory is published through it.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    requests: AtomicU64,
+    in_flight: AtomicU32,
+    head_began: AtomicBool,
+    is_http2: AtomicBool,
+    write_blocked: AtomicBool,
+    writes_unblocked: AtomicU64,
+    order: AtomicU8,
+    waker: AtomicWaker,
+}
+
+/// What a connection is waiting for. Two equal phases at two looks mean that nothing moved between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// For a request's head, after that many requests.
+    Head(u64),
+    /// For the next request or the end, after that many requests.
+    Idle(u64),
+    /// For a handler.
+    Busy,
+    /// For the peer to read, after it did so that many times.
+    WriteBlocked(u64),
+}
+
+/// What the watch tells a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Go on.
+    Serve,
+    /// Finish what is in flight, take nothing more.
+    Close,
+    /// End now.
+    Cut,
+}
+
+impl Activity {
+    /// The present phase. A connection that never sent a request is waiting for a head from its
+    /// first moment, except for HTTP/2, where a client may connect long before it asks.
+    pub(crate) fn phase(&self) -> Phase {
+        let requests = self.requests.load(Ordering::Relaxed);
+        if self.write_blocked.load(Ordering::Relaxed) {
+            return Phase::WriteBlocked(self.writes_unblocked.load(Ordering::Relaxed));
+        }
+        if self.in_flight.load(Ordering::Relaxed) > 0 {
+            return Phase::Busy;
+        }
+        let head_began = requests == 0 || self.head_began.load(Ordering::Relaxed);
+        if head_began && !self.is_http2.load(Ordering::Relaxed) {
+            Phase::Head(requests)
+        } else {
+            Phase::Idle(requests)
+        }
+    }
+
+    /// Gives an order and wakes the connection. Orders only get stricter.
+    pub(crate) fn give(&self, order: Order) {
+        self.order.fetch_max(order as u8, Ordering::AcqRel);
+        self.waker.wake();
+    }
+
+    /// The order in force; `waker` is woken when it changes.
+    pub(crate) fn order(&self, waker: &Waker) -> Order {
+        self.waker.register(waker);
+        match self.order.load(Ordering::Acquire) {
+            0 => Order::Serve,
+            1 => Order::Close,
+            _ => Order::Cut,
+        }
+    }
+
+    /// Bytes came: while no request is in flight they begin the next one's head.
+    pub(crate) fn note_read(&self, bytes: &[u8]) {
+        if self.in_flight.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        self.head_began.store(true, Ordering::Relaxed);
+        if self.requests.load(Ordering::Relaxed) == 0 && bytes == HTTP2_PREFACE {
+            self.is_http2.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The peer takes bytes. A look at a line that is in the cache is cheaper than a store.
+    pub(crate) fn note_write(&self) {
+        if self.write_blocked.load(Ordering::Relaxed) {
+            self.write_blocked.store(false, Ordering::Relaxed);
+            self.writes_unblocked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The peer takes no bytes.
+    pub(crate) fn note_write_blocked(&self) {
+        self.write_blocked.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One request, from its head to the last byte of its answer's body.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Activity>);
+
+impl InFlight {
+    pub(crate) fn begin(activity: &Arc<Activity>) -> Self {
+        activity.requests.fetch_add(1, Ordering::Relaxed);
+        activity.in_flight.fetch_add(1, Ordering::Relaxed);
+        activity.head_began.store(false, Ordering::Relaxed);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An answer's body that keeps its request in flight until it is sent or dropped.
+#[derive(Debug)]
+pub(crate) struct WatchedBody {
+    body: Body,
+    _in_flight: InFlight,
+}
+
+impl WatchedBody {
+    pub(crate) fn new(body: Body, in_flight: InFlight) -> Self {
+        Self {
+            body,
+            _in_flight: in_flight,
+        }
+    }
+}
+
+impl HttpBody for WatchedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

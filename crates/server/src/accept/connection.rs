@@ -1,0 +1,134 @@
+//! One connection: HTTP/1.1 or HTTP/2 by its first bytes, served until it ends or is told to.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpStream;
+use tower::Service;
+
+use super::activity::{Activity, InFlight, Order, WatchedBody};
+use super::socket::WatchedSocket;
+use super::streams::StreamTasks;
+use super::{Ended, Peer};
+use crate::limits::{
+    HEADER_BYTES_MAX, HEADER_FIELDS_MAX, HTTP2_PING_ANSWER_MS_MAX, HTTP2_PING_MS,
+    HTTP2_RESETS_LOCAL_MAX, HTTP2_RESETS_PENDING_MAX, HTTP2_SEND_BUFFER_BYTES_MAX,
+    HTTP2_STREAMS_MAX,
+};
+
+/// Serves one connection to its end and joins the tasks of its streams.
+///
+/// # Cancel safety
+/// Dropping the future drops the connection and cuts its requests in flight.
+pub(crate) async fn serve_connection(
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    activity: Arc<Activity>,
+) -> Ended {
+    let streams = StreamTasks::default();
+    let ended = drive(stream, peer, router, &activity, streams.clone()).await;
+    streams.end().await;
+    ended
+}
+
+async fn drive(
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    activity: &Arc<Activity>,
+    streams: StreamTasks,
+) -> Ended {
+    let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(activity)));
+    // One router per connection, borrowed per request: a clone per request would have all cores
+    // write to the same count.
+    let router = RefCell::new(router);
+    let in_service = Arc::clone(activity);
+    let service = service_fn(move |request| answer(&router, request, peer, &in_service));
+    let protocol = protocol(streams);
+    let mut connection = pin!(protocol.serve_connection(io, service));
+    let mut closing = false;
+    poll_fn(|cx| {
+        match activity.order(cx.waker()) {
+            Order::Serve => {}
+            Order::Close if closing => {}
+            Order::Close => {
+                closing = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            Order::Cut => return Poll::Ready(Ended::Cut),
+        }
+        connection.as_mut().poll(cx).map(|result| {
+            if let Err(error) = result {
+                tracing::debug!(peer = %peer.0, error, "connection ended with an error");
+            }
+            Ended::Finished
+        })
+    })
+    .await
+}
+
+/// Hands one request to the router. Its answer, body included, counts as in flight until it is sent.
+fn answer(
+    router: &RefCell<Router>,
+    mut request: Request<Incoming>,
+    peer: Peer,
+    activity: &Arc<Activity>,
+) -> impl Future<Output = Result<Response<WatchedBody>, Infallible>> + Send + use<> {
+    let in_flight = InFlight::begin(activity);
+    let passed = (request.headers().len() <= HEADER_FIELDS_MAX).then(|| {
+        request.extensions_mut().insert(peer);
+        router.borrow_mut().call(request)
+    });
+    async move {
+        let response = match passed {
+            Some(response) => response.await?,
+            None => too_many_fields(),
+        };
+        Ok(response.map(|body| WatchedBody::new(body, in_flight)))
+    }
+}
+
+fn too_many_fields() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    response
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Both protocols with their bounds. The waits are the watch's: hyper's header timeout stays off.
+fn protocol(streams: StreamTasks) -> auto::Builder<StreamTasks> {
+    let mut protocol = auto::Builder::new(streams);
+    protocol
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .keep_alive(true)
+        // The buffer must hold a whole head: its size is the bound of a head (else 431).
+        .max_buf_size(usize::from(HEADER_BYTES_MAX));
+    protocol
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .max_pending_accept_reset_streams(HTTP2_RESETS_PENDING_MAX)
+        .max_local_error_reset_streams(HTTP2_RESETS_LOCAL_MAX)
+        .max_header_list_size(u32::from(HEADER_BYTES_MAX))
+        .max_send_buf_size(HTTP2_SEND_BUFFER_BYTES_MAX)
+        .keep_alive_interval(Duration::from_millis(HTTP2_PING_MS))
+        .keep_alive_timeout(Duration::from_millis(HTTP2_PING_ANSWER_MS_MAX));
+    protocol
+}

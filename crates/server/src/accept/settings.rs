@@ -1,0 +1,48 @@
+//! What an operator may set of the accept loop. The bounds that only a change of code may move are
+//! constants in `limits.rs`.
+
+use std::time::Duration;
+
+use crate::limits::{
+    CONNECTION_IDLE_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_READ_MS_MAX, WATCH_MS_MAX,
+    WATCH_MS_MIN, WATCHES_PER_WAIT, WRITE_STALL_MS_MAX,
+};
+
+/// Bounds of the accept loop. The default is what a server on the open internet should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptLimits {
+    /// Most connections at once; default [`CONNECTIONS_MAX`].
+    pub connections_max: usize,
+    /// Longest wait for a whole request head, milliseconds; default [`HEADER_READ_MS_MAX`].
+    pub header_read_ms: u64,
+    /// Longest silence between two requests, milliseconds; default [`CONNECTION_IDLE_MS_MAX`].
+    pub idle_ms: u64,
+    /// Longest time a peer may leave an answer unread, milliseconds; default
+    /// [`WRITE_STALL_MS_MAX`].
+    pub write_stall_ms: u64,
+    /// Longest wait for requests in flight at shutdown, milliseconds; default [`DRAIN_MS_MAX`].
+    pub drain_ms: u64,
+}
+
+impl Default for AcceptLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            header_read_ms: HEADER_READ_MS_MAX,
+            idle_ms: CONNECTION_IDLE_MS_MAX,
+            write_stall_ms: WRITE_STALL_MS_MAX,
+            drain_ms: DRAIN_MS_MAX,
+        }
+    }
+}
+
+impl AcceptLimits {
+    /// How often connections are looked at.
+    pub(crate) fn watch_period(&self) -> Duration {
+        let shortest = self
+            .header_read_ms
+            .min(self.idle_ms)
+            .min(self.write_stall_ms);
+        Duration::from_millis((shortest / WATCHES_PER_WAIT).clamp(WATCH_MS_MIN, WATCH_MS_MAX))
+    }
+}

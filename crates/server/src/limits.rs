@@ -1,0 +1,54 @@
+//! Every bound of the server. What is unbounded fails at the rush, and only there.
+
+/// Most connections served at once. Further ones wait in the kernel's queue, unaccepted.
+pub const CONNECTIONS_MAX: usize = 10_000;
+/// Largest head of a request, in bytes: request line and header fields (HTTP/2: decoded list). On
+/// HTTP/1 it is also the size of a connection's read buffer.
+pub const HEADER_BYTES_MAX: u16 = 16 * 1_024;
+/// Most header fields of one request; one more is 431.
+pub const HEADER_FIELDS_MAX: usize = 64;
+/// Longest wait for a whole request head once the connection is open or its first byte came.
+pub const HEADER_READ_MS_MAX: u64 = 10_000;
+/// Longest silence of a kept-alive connection between two requests.
+pub const CONNECTION_IDLE_MS_MAX: u64 = 75_000;
+/// Longest time a peer may refuse to read while an answer waits for it.
+pub const WRITE_STALL_MS_MAX: u64 = 30_000;
+/// Longest wait for requests in flight after shutdown began. The process promises to be gone in ten
+/// seconds; the rest is for the ledger.
+pub const DRAIN_MS_MAX: u64 = 8_000;
+
+/// Most streams of one HTTP/2 connection at once.
+pub const HTTP2_STREAMS_MAX: u32 = 128;
+/// Most streams reset by the peer before they were accepted (rapid reset); more end the connection.
+pub const HTTP2_RESETS_PENDING_MAX: usize = 20;
+/// Most streams reset by us because the peer broke the protocol; more end the connection.
+pub const HTTP2_RESETS_LOCAL_MAX: usize = 128;
+/// Largest send buffer of one HTTP/2 stream, in bytes.
+pub const HTTP2_SEND_BUFFER_BYTES_MAX: usize = 64 * 1_024;
+/// Period of HTTP/2 pings on a silent connection.
+pub const HTTP2_PING_MS: u64 = 20_000;
+/// Longest wait for the answer to an HTTP/2 ping.
+pub const HTTP2_PING_ANSWER_MS_MAX: u64 = 10_000;
+
+/// First pause after `accept` failed (out of file descriptors, mostly); doubled at each failure.
+pub const ACCEPT_BACKOFF_MS_MIN: u64 = 10;
+/// Longest pause after `accept` failed.
+pub const ACCEPT_BACKOFF_MS_MAX: u64 = 1_000;
+/// Longest period at which connections are looked at for the three waits above.
+pub const WATCH_MS_MAX: u64 = 500;
+/// Shortest such period.
+pub const WATCH_MS_MIN: u64 = 5;
+/// Looks at a connection within the shortest wait: a wait ends at most two periods late.
+pub const WATCHES_PER_WAIT: u64 = 4;
+
+/// Fields that hyper parses on its stack. Asking it for any other number costs two allocations per
+/// request, so that it stays and the count is compared afterwards.
+const HYPER_HEADER_FIELDS_MAX: usize = 100;
+/// Smallest HTTP/1 buffer that hyper accepts, in bytes.
+const HYPER_BUFFER_BYTES_MIN: usize = 8_192;
+
+const _: () = assert!(HEADER_FIELDS_MAX <= HYPER_HEADER_FIELDS_MAX);
+const _: () = assert!(HEADER_BYTES_MAX as usize >= HYPER_BUFFER_BYTES_MIN);
+const _: () = assert!(HEADER_READ_MS_MAX < CONNECTION_IDLE_MS_MAX);
+const _: () = assert!(WATCH_MS_MIN < WATCH_MS_MAX && WATCH_MS_MAX < HEADER_READ_MS_MAX);
+const _: () = assert!(ACCEPT_BACKOFF_MS_MIN < ACCEPT_BACKOFF_MS_MAX);

@@ -1,0 +1,165 @@
+// Keeps an inventory true: one snapshot, then the event's feed, entry by entry. The feed's
+// numbers are dense, so a missing one is noticed and mended by a new snapshot. If the stream is
+// lost the page says so, asks for snapshots meanwhile, and goes back to the stream by itself.
+
+import { asShopper, paths, request } from "./api.js";
+
+/** @typedef {"connecting"|"live"|"polling"|"lost"} ConnectionState */
+
+const RETRY_MS = [500, 1000, 2000, 4000, 8000];
+const POLL_MS = 4000;
+const QUIET_CHECK_MS = 30_000;
+const HIDDEN_CLOSE_MS = 30_000;
+
+export class Feed extends EventTarget {
+  /** @param {string} event @param {import("./inventory.js").Inventory} inventory */
+  constructor(event, inventory) {
+    super();
+    this.event = event;
+    this.inventory = inventory;
+    /** @type {ConnectionState} */
+    this.state = "connecting";
+    /** @type {EventSource|null} */
+    this.source = null;
+    this.failures = 0;
+    this.closed = false;
+    this.syncing = false;
+    this.heardAt = performance.now();
+    /** @type {ReturnType<typeof setTimeout>|undefined} */ this.retryTimer = undefined;
+    /** @type {ReturnType<typeof setTimeout>|undefined} */ this.hiddenTimer = undefined;
+    this.pollTimer = setInterval(() => this.poll(), POLL_MS);
+    this.onVisibility = () => this.visibilityChanged();
+    this.onOnline = () => this.resync();
+    document.addEventListener("visibilitychange", this.onVisibility);
+    addEventListener("online", this.onOnline);
+  }
+
+  close() {
+    this.closed = true;
+    this.shut();
+    clearInterval(this.pollTimer);
+    clearTimeout(this.hiddenTimer);
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    removeEventListener("online", this.onOnline);
+  }
+
+  /** Snapshot first, then the stream from its seq on. Safe to call at any time. */
+  async resync() {
+    if (this.closed || this.syncing) return;
+    this.syncing = true;
+    this.shut();
+    try {
+      const snapshot = await this.snapshot();
+      if (this.closed) return;
+      this.inventory.applySnapshot(snapshot);
+      this.heardAt = performance.now();
+      this.open();
+    } catch (error) {
+      this.lost(error);
+    } finally {
+      this.syncing = false;
+    }
+  }
+
+  async snapshot() {
+    try {
+      return await request("GET", paths.seats(this.event));
+    } catch (error) {
+      // Closed to anonymous readers: a session may read.
+      if (/** @type {any} */ (error)?.problem?.status !== 401) throw error;
+      return asShopper("GET", paths.seats(this.event));
+    }
+  }
+
+  open() {
+    const source = new EventSource(paths.feed(this.event, this.inventory.seq));
+    this.source = source;
+    source.onopen = () => {
+      this.failures = 0;
+      this.heardAt = performance.now();
+      this.become("live");
+    };
+    source.onmessage = (message) => this.entry(message);
+    source.addEventListener("reset", () => this.resync());
+    source.onerror = () => {
+      if (this.source !== source) return;
+      // While CONNECTING the browser tries again itself and sends Last-Event-ID; CLOSED is ours.
+      if (source.readyState === EventSource.CLOSED) this.lost(null);
+      else this.become(this.state === "polling" ? "polling" : "lost");
+    };
+  }
+
+  /** @param {MessageEvent} message */
+  entry(message) {
+    /** @type {import("./wire.js").FeedEntry} */
+    const entry = JSON.parse(message.data);
+    this.heardAt = performance.now();
+    if (entry.seq <= this.inventory.seq) return;
+    if (entry.seq !== this.inventory.seq + 1) {
+      this.resync();
+      return;
+    }
+    this.inventory.applyEntry(entry);
+  }
+
+  /** @param {unknown} error */
+  lost(error) {
+    if (this.closed) return;
+    this.shut();
+    this.become("lost");
+    const asked = /** @type {any} */ (error)?.retryAfterMs ?? 0;
+    const wait = Math.max(asked, RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
+    this.failures += 1;
+    // Spread out, or every page of a rush comes back in the same instant.
+    this.retryTimer = setTimeout(() => this.resync(), wait * (0.75 + Math.random() * 0.5));
+  }
+
+  shut() {
+    clearTimeout(this.retryTimer);
+    if (this.source) this.source.onerror = null;
+    this.source?.close();
+    this.source = null;
+  }
+
+  /** Snapshots while the stream is away; and a rare check that a quiet stream is not a dead one. */
+  async poll() {
+    if (this.closed || this.syncing || document.hidden || this.inventory.seq < 0) return;
+    const quiet = performance.now() - this.heardAt > QUIET_CHECK_MS;
+    if (this.state === "live" && !quiet) return;
+    const seqBefore = this.inventory.seq;
+    try {
+      const snapshot = await this.snapshot();
+      if (this.closed || this.syncing) return;
+      this.heardAt = performance.now();
+      if (this.state === "lost") this.become("polling");
+      if (snapshot.seq <= this.inventory.seq) return;
+      const deaf = this.state === "live" && this.inventory.seq === seqBefore;
+      this.inventory.applySnapshot(snapshot);
+      // Entries we should have heard went past us: the connection is dead without knowing it.
+      if (deaf) this.resync();
+    } catch {
+      this.become(this.state === "live" ? "live" : "lost");
+      if (quiet && this.state === "live") this.lost(null);
+    }
+  }
+
+  /** A page nobody looks at gives its connection back (browsers allow few per host). */
+  visibilityChanged() {
+    clearTimeout(this.hiddenTimer);
+    if (document.hidden) {
+      this.hiddenTimer = setTimeout(() => {
+        this.shut();
+        this.become("connecting");
+      }, HIDDEN_CLOSE_MS);
+    } else if (!this.source) {
+      this.resync();
+    }
+  }
+
+  /** @param {ConnectionState} state */
+  become(state) {
+    if (this.state === state) return;
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+  }
+}

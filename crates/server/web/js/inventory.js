@@ -1,0 +1,144 @@
+// What the ledger says of every unit of one event, as far as the page has heard: a snapshot, the
+// feed entries after it, and the answers to our own commands. Decides nothing.
+
+/** @typedef {import("./wire.js").SeatsSnapshot} SeatsSnapshot */
+/** @typedef {import("./wire.js").FeedEntry} FeedEntry */
+/** @typedef {import("./wire.js").UnitState} UnitState */
+/** @typedef {import("./plan.js").Plan} Plan */
+
+export const FREE = 0;
+export const HELD = 1;
+export const SOLD = 2;
+export const BLOCKED = 3;
+
+/** @type {Record<UnitState, number>} */
+const CODE = { free: FREE, held: HELD, sold: SOLD, blocked: BLOCKED };
+/** @type {UnitState[]} */
+export const STATE_NAMES = ["free", "held", "sold", "blocked"];
+
+// Beyond this many changed seats the map is better drawn anew than mended seat by seat.
+const MEND_MAX = 600;
+
+export class Inventory extends EventTarget {
+  /** @param {Plan} plan */
+  constructor(plan) {
+    super();
+    this.plan = plan;
+    this.seq = -1;
+    this.state = new Uint8Array(plan.size);
+    // An answer to our own command may overtake the feed. Per seat, entries up to the answer's
+    // seq are old news and would make the seat flicker back.
+    this.answeredSeq = new Float64Array(plan.size).fill(-1);
+    this.next = new Uint8Array(plan.size);
+    this.freeSeatsOf = new Int32Array(plan.categories.length);
+    for (let i = 0; i < plan.size; i += 1) this.freeSeatsOf[plan.category[i]] += 1;
+    /** @type {Map<string, {free: number, held: number, sold: number, blocked: number}>} */
+    this.areas = new Map();
+    for (const area of plan.areas) {
+      this.areas.set(area.id, { free: area.capacity, held: 0, sold: 0, blocked: 0 });
+    }
+    /** Called per seat; a plain function because a bot rush must not build event objects. */
+    this.onSeat = (/** @type {number} */ _seat, /** @type {number} */ _before) => {};
+    this.onMany = () => {};
+  }
+
+  /** @param {SeatsSnapshot} snapshot */
+  applySnapshot(snapshot) {
+    this.next.fill(FREE);
+    this.note(snapshot.held, HELD);
+    this.note(snapshot.sold, SOLD);
+    this.note(snapshot.blocked, BLOCKED);
+    let changed = 0;
+    for (let i = 0; i < this.plan.size; i += 1) {
+      if (this.answeredSeq[i] > snapshot.seq) this.next[i] = this.state[i];
+      if (this.next[i] !== this.state[i]) changed += 1;
+    }
+    const mend = changed <= MEND_MAX;
+    for (let i = 0; i < this.plan.size; i += 1) {
+      if (this.next[i] !== this.state[i]) this.setSeat(i, this.next[i], mend);
+    }
+    for (const area of snapshot.areas ?? []) this.setArea(area.area, area);
+    this.seq = snapshot.seq;
+    if (!mend) this.onMany();
+    this.changed();
+  }
+
+  /** @param {string[]|undefined} ids @param {number} code */
+  note(ids, code) {
+    for (const id of ids ?? []) {
+      const seat = this.plan.indexOf.get(id);
+      if (seat !== undefined) this.next[seat] = code;
+    }
+  }
+
+  /** The caller has checked that the entry is the next one. @param {FeedEntry} entry */
+  applyEntry(entry) {
+    const mend = entry.changes.length <= MEND_MAX;
+    for (const change of entry.changes) {
+      if (change.area) this.setArea(change.area, change);
+      if (!change.seat || !change.state) continue;
+      const seat = this.plan.indexOf.get(change.seat);
+      if (seat === undefined || this.answeredSeq[seat] >= entry.seq) continue;
+      this.setSeat(seat, CODE[change.state], mend);
+    }
+    this.seq = entry.seq;
+    if (!mend) this.onMany();
+    this.changed();
+  }
+
+  /**
+   * What the server answered to a command of ours. `seq` is the commit it speaks of; a ledger
+   * that numbers later sends none, and then the feed has the last word.
+   * @param {Iterable<string>} ids @param {UnitState} state @param {number|undefined} seq
+   */
+  applyAnswer(ids, state, seq) {
+    for (const id of ids) {
+      const seat = this.plan.indexOf.get(id);
+      if (seat === undefined) continue;
+      if (seq !== undefined && seq < this.seq) continue;
+      if (seq !== undefined) this.answeredSeq[seat] = seq;
+      this.setSeat(seat, CODE[state], true);
+    }
+    this.changed();
+  }
+
+  /** @param {number} seat @param {number} code @param {boolean} mend */
+  setSeat(seat, code, mend) {
+    const before = this.state[seat];
+    if (before === code) return;
+    this.state[seat] = code;
+    const category = this.plan.category[seat];
+    if (before === FREE) this.freeSeatsOf[category] -= 1;
+    if (code === FREE) this.freeSeatsOf[category] += 1;
+    if (mend) this.onSeat(seat, before);
+  }
+
+  /** @param {string} id @param {import("./wire.js").AreaCounts} counts */
+  setArea(id, counts) {
+    const { free = 0, held = 0, sold = 0, blocked = 0 } = counts;
+    this.areas.set(id, { free, held, sold, blocked });
+  }
+
+  /** Free units of a category, area places included. @param {number} category */
+  freeOf(category) {
+    let free = this.freeSeatsOf[category];
+    for (const area of this.plan.areas) {
+      if (area.category === category) free += this.areas.get(area.id)?.free ?? 0;
+    }
+    return free;
+  }
+
+  /** How many units are in each state, area places included. */
+  counts() {
+    const totals = { free: 0, held: 0, sold: 0, blocked: 0 };
+    for (let i = 0; i < this.plan.size; i += 1) totals[STATE_NAMES[this.state[i]]] += 1;
+    for (const area of this.areas.values()) {
+      for (const name of STATE_NAMES) totals[name] += area[name];
+    }
+    return totals;
+  }
+
+  changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

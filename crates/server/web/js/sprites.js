@@ -1,0 +1,173 @@
+// Every look a seat can have, drawn once per scale onto one sheet. Drawing a seat is then one
+// copy from the sheet: no paths, no colour changes, and the same picture in every layer.
+
+import { themeColour } from "./theme.js";
+
+export const TINTS = 8;
+/** Sprite columns. Free seats come first: tint t is column t, and t + 8 when faded. */
+export const LOOK = {
+  free: 0,
+  faded: TINTS,
+  held: TINTS * 2,
+  sold: TINTS * 2 + 1,
+  blocked: TINTS * 2 + 2,
+  own: TINTS * 2 + 3,
+  adding: TINTS * 2 + 4,
+  dropping: TINTS * 2 + 5,
+  booked: TINTS * 2 + 6,
+};
+const LOOKS = TINTS * 2 + 7;
+
+/** The colours of the present theme, read from the style sheet. */
+export function readPalette() {
+  return {
+    tints: Array.from({ length: TINTS }, (_, t) => themeColour(`--tint-${t}`)),
+    floor: themeColour("--map-floor"),
+    stage: themeColour("--map-stage"),
+    held: themeColour("--seat-held"),
+    heldEdge: themeColour("--seat-held-edge"),
+    sold: themeColour("--seat-sold"),
+    own: themeColour("--own"),
+    ownInk: themeColour("--own-ink"),
+    ink: themeColour("--ink"),
+    inkSoft: themeColour("--ink-soft"),
+    seatInk: themeColour("--seat-ink"),
+    focus: themeColour("--focus"),
+    family: getComputedStyle(document.body).fontFamily,
+  };
+}
+
+/** @typedef {ReturnType<typeof readPalette>} Palette */
+
+export class SpriteSheet {
+  /** @param {Palette} palette @param {number} side  Device pixels of a seat's edge. */
+  constructor(palette, side) {
+    this.side = side;
+    this.cell = Math.ceil(side) + 4;
+    this.half = this.cell / 2;
+    this.canvas = document.createElement("canvas");
+    this.canvas.width = this.cell * LOOKS;
+    this.canvas.height = this.cell;
+    const pen = this.canvas.getContext("2d");
+    if (!pen) throw new Error("no 2d canvas");
+    for (let t = 0; t < TINTS; t += 1) {
+      drawFree(this.cellOf(pen, LOOK.free + t), side, palette.tints[t], 1);
+      drawFree(this.cellOf(pen, LOOK.faded + t), side, palette.tints[t], 0.16);
+    }
+    drawHeld(this.cellOf(pen, LOOK.held), side, palette);
+    drawTaken(this.cellOf(pen, LOOK.sold), side * 0.82, palette.sold);
+    drawTaken(this.cellOf(pen, LOOK.blocked), side * 0.3, palette.sold);
+    drawOwn(this.cellOf(pen, LOOK.own), side, palette.own, palette.ownInk);
+    drawAdding(this.cellOf(pen, LOOK.adding), side, palette);
+    drawFree(this.cellOf(pen, LOOK.dropping), side, palette.own, 0.35);
+    drawOwn(this.cellOf(pen, LOOK.booked), side, palette.ink, palette.floor);
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {number} look */
+  cellOf(pen, look) {
+    pen.setTransform(1, 0, 0, 1, this.cell * look + this.half, this.half);
+    pen.globalAlpha = 1;
+    return pen;
+  }
+
+  /** Copies one look so that its middle is at (x, y) device pixels. */
+  draw(
+    /** @type {CanvasRenderingContext2D} */ pen,
+    /** @type {number} */ look,
+    /** @type {number} */ x,
+    /** @type {number} */ y,
+  ) {
+    const { cell, half } = this;
+    let left = x - half;
+    let top = y - half;
+    // Whole pixels keep big seats crisp; on small ones they would make the rows uneven.
+    if (cell > 14) {
+      left = Math.round(left);
+      top = Math.round(top);
+    }
+    pen.drawImage(this.canvas, cell * look, 0, cell, cell, left, top, cell, cell);
+  }
+}
+
+/** A rounded square around the origin. */
+function box(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {number} */ round = 0.3,
+) {
+  pen.beginPath();
+  pen.roundRect(-side / 2, -side / 2, side, side, side * round);
+}
+
+function drawFree(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {string} */ colour,
+  /** @type {number} */ alpha,
+) {
+  pen.globalAlpha = alpha;
+  pen.fillStyle = colour;
+  box(pen, side);
+  pen.fill();
+}
+
+/** Sold and blocked: smaller and flat, so that form tells it as well as colour. */
+function drawTaken(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {string} */ colour,
+) {
+  pen.fillStyle = colour;
+  box(pen, side, 0.36);
+  pen.fill();
+}
+
+/** Held by somebody: grey with an edge, since it may come back. */
+function drawHeld(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {Palette} */ palette,
+) {
+  drawTaken(pen, side * 0.86, palette.held);
+  if (side < 9) return;
+  pen.strokeStyle = palette.heldEdge;
+  pen.lineWidth = Math.max(1, side * 0.07);
+  box(pen, side * 0.86 - pen.lineWidth, 0.34);
+  pen.stroke();
+}
+
+/** Ours: larger than its neighbours, with a tick. */
+function drawOwn(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {string} */ colour,
+  /** @type {string} */ ink,
+) {
+  pen.fillStyle = colour;
+  box(pen, side + 2);
+  pen.fill();
+  if (side < 7) return;
+  pen.strokeStyle = ink;
+  pen.lineWidth = Math.max(1.2, side * 0.12);
+  pen.lineCap = "round";
+  pen.lineJoin = "round";
+  pen.beginPath();
+  pen.moveTo(-side * 0.22, side * 0.02);
+  pen.lineTo(-side * 0.06, side * 0.18);
+  pen.lineTo(side * 0.23, -side * 0.16);
+  pen.stroke();
+}
+
+/** Asked for, not answered yet. */
+function drawAdding(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {Palette} */ palette,
+) {
+  drawFree(pen, side + 2, palette.own, 0.45);
+  pen.globalAlpha = 1;
+  pen.strokeStyle = palette.own;
+  pen.lineWidth = Math.max(1, side * 0.1);
+  box(pen, side + 2 - pen.lineWidth);
+  pen.stroke();
+}

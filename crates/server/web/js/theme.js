@@ -1,0 +1,61 @@
+// Dark and light: the system's preference until the shopper chooses. The choice is an attribute
+// of the root element; all colours are custom properties of the style sheets.
+
+import { el, fill, icon } from "./dom.js";
+
+/** @typedef {"auto"|"light"|"dark"} Theme */
+
+const STORED_AS = "soldonce.theme";
+const ORDER = /** @type {Theme[]} */ (["auto", "light", "dark"]);
+const NAMES = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+const GLYPH = /** @type {const} */ ({ auto: "auto", light: "sun", dark: "moon" });
+
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+/** @type {Set<() => void>} */
+const watchers = new Set();
+
+/** @returns {Theme} */
+function chosen() {
+  const stored = localStorage.getItem(STORED_AS);
+  return stored === "light" || stored === "dark" ? stored : "auto";
+}
+
+function apply() {
+  const theme = chosen();
+  const dark = theme === "dark" || (theme === "auto" && systemDark.matches);
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  for (const watcher of watchers) watcher();
+}
+
+/** Calls back after each change; the map reads its colours anew. @param {() => void} watcher */
+export function watchTheme(watcher) {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+/** The button of the header: steps through system, light, dark. */
+export function themeToggle() {
+  const button = el("button.icon-button", { type: "button", "data-testid": "theme-toggle" });
+  const show = () => {
+    const theme = chosen();
+    button.setAttribute("aria-label", NAMES[theme]);
+    button.setAttribute("title", NAMES[theme]);
+    fill(button, icon(GLYPH[theme]));
+  };
+  button.addEventListener("click", () => {
+    const next = ORDER[(ORDER.indexOf(chosen()) + 1) % ORDER.length];
+    localStorage.setItem(STORED_AS, next);
+    apply();
+    show();
+  });
+  show();
+  return button;
+}
+
+/** Reads one colour of the present theme. @param {string} name */
+export function themeColour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+systemDark.addEventListener("change", apply);
+apply();
