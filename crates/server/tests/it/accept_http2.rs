@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const ACK: u8 = 0x01;
 const END_STREAM_AND_HEADERS: u8 = 0x05;
 /// `GET http /` from HPACK's static table, then `:authority: here`.
 const GET_ROOT: &[u8] = b"\x82\x86\x84\x41\x04here";
@@ -34,7 +36,8 @@ impl Client {
         self.0.write_all(&frame).await.unwrap();
     }
 
-    /// The next frame of that kind; None when the server closed first.
+    /// The next frame of that kind; None when the server closed first. Answers pings: the server
+    /// ends a drained connection after a last round trip.
     async fn next_of(&mut self, kind: u8) -> Option<Frame> {
         loop {
             let mut head = [0; 9];
@@ -43,6 +46,9 @@ impl Client {
             let mut payload = vec![0; usize::try_from(length).unwrap()];
             self.0.read_exact(&mut payload).await.ok()?;
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            if head[3] == PING {
+                self.send(PING, ACK, 0, &payload).await;
+            }
             if head[3] == kind {
                 return Some(Frame {
                     kind,
@@ -126,5 +132,34 @@ async fn a_silent_connection_is_told_goaway() {
     assert!(server.client.next_of(DATA).await.is_none());
     server.shutdown.cancel();
     let drained = server.tasks.join_next().await.unwrap().unwrap();
-    assert_eq!(drained.finished + drained.cut, 1);
+    assert_eq!(
+        drained,
+        Drained {
+            finished: 1,
+            cut: 0,
+            panicked: 0
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_peer_that_ignores_goaway_is_cut() {
+    let limits = AcceptLimits {
+        idle_ms: 40,
+        header_read_ms: 40,
+        ..AcceptLimits::default()
+    };
+    let mut server = start(limits).await;
+    let mut rest = Vec::new();
+    server.client.0.read_to_end(&mut rest).await.unwrap();
+    server.shutdown.cancel();
+    let drained = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!(
+        drained,
+        Drained {
+            finished: 0,
+            cut: 1,
+            panicked: 0
+        }
+    );
 }
