@@ -1,1 +1,63 @@
-//! soldonce-core
+//! The rules of Soldonce: what may be held, for how long, and what is sold once.
+//!
+//! Everything here is decided by [`Inventory::apply`] from its own state, a command and a given
+//! `now`. No async, no I/O, no clock, no randomness, nothing outside the standard library.
+//!
+//! Reading order: the words ([`UnitState`], [`Hold`], [`Booking`]), what can be asked ([`Command`])
+//! and refused ([`Rejection`]), then the decisions in `inventory/`, one file a command. The
+//! [`Auditor`] checks a history without using any of it.
+#![warn(clippy::as_conversions)]
+
+pub mod limits;
+
+mod id;
+mod money;
+mod time;
+
+mod booking;
+mod chart;
+mod event;
+mod hold;
+mod policy;
+mod unit;
+
+mod applied;
+mod command;
+mod rejection;
+
+mod adjacency;
+mod pick;
+mod seating;
+
+mod auditor;
+mod inventory;
+mod planted;
+
+pub use applied::{Answer, Applied, Commit, Effect};
+pub use auditor::{Auditor, History, HoldTerms, Invariant, Violation};
+pub use booking::{Booking, BookingState, Line, LineState, PaymentState};
+pub use chart::{
+    Area, AreaNo, AreaSpec, CategoryNo, Chart, ChartBuilder, Frame, Position, Row, RowNo, SeatSpec,
+    Selection, UnitName, Zone,
+};
+pub use command::{
+    Actor, Authority, Change, Command, LineChoice, NewHold, OnHold, Origin, PaymentReport, Together,
+    Wish,
+};
+pub use event::{Event, EventNo, EventState, NewEvent, Seq};
+pub use hold::{HeldUnit, Hold, HoldState};
+pub use id::{
+    BookingId, CallerId, EventId, HoldId, Holder, HolderName, Id, InvalidId, Text, decode_128,
+    encode_128,
+};
+pub use inventory::{Inventory, alternatives_near};
+pub use money::{Amount, Currency};
+pub use pick::Availability;
+pub use planted::Planted;
+pub use policy::{Adjacency, LatePayment, OnPaymentFailure, Policy};
+pub use rejection::{
+    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Rejection, Unavailable,
+};
+pub use seating::{Seating, Tally};
+pub use time::{Span, Timestamp};
+pub use unit::{Cause, Fence, StateKind, Transition, Unit, UnitNo, UnitState, Version};

@@ -1,0 +1,107 @@
+//! What a command did: the answer, and everything that must become durable with it.
+
+use std::sync::Arc;
+
+use crate::{
+    Amount, Booking, BookingId, Event, EventNo, Hold, HoldId, Origin, Seq, Text, Timestamp,
+    Transition, UnitNo,
+};
+
+/// One commit of one event: its transitions in the order they were made. The audit, the feed and
+/// the ledger's rows are written from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Which event.
+    pub event: EventNo,
+    /// Its number, dense per event.
+    pub seq: Seq,
+    /// When, on the ledger's clock.
+    pub at: Timestamp,
+    /// Who and in which request.
+    pub origin: Origin,
+    /// Staff's reason.
+    pub reason: Option<Text>,
+    /// What happened to which unit.
+    pub transitions: Vec<Transition>,
+}
+
+/// What must be done outside, recorded in the same commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Take the authorised money of this booking.
+    Capture(BookingId),
+    /// Give up the authorisation of this booking.
+    Void(BookingId),
+    /// Send money back.
+    Refund {
+        /// For which booking.
+        booking: BookingId,
+        /// How much.
+        amount: Amount,
+    },
+    /// The hold ended while payment was open: cancel the intent, then ask what became of it.
+    CancelIntent(BookingId),
+}
+
+/// The answer to a command that was taken.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The new event.
+    EventCreated(Arc<Event>),
+    /// The event that was there already, or was changed.
+    Event(Arc<Event>),
+    /// A new hold.
+    Held(Hold),
+    /// The holder's own hold of exactly these units (model.md 4).
+    OwnHold(Hold),
+    /// The hold after the command.
+    Hold(Hold),
+    /// A new booking.
+    Booked(Booking),
+    /// The booking after the command.
+    Booking(Booking),
+    /// These units were blocked or unblocked.
+    Units(EventNo, Vec<UnitNo>),
+    /// So many holds were written down as expired.
+    Swept(usize),
+}
+
+/// What a command did.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// What the caller is told.
+    pub answer: Answer,
+    /// What became of units, one commit for each event that was touched.
+    pub commits: Vec<Commit>,
+    /// Holds that are new or changed.
+    pub holds: Vec<HoldId>,
+    /// Bookings that are new or changed.
+    pub bookings: Vec<BookingId>,
+    /// What must be done outside.
+    pub effects: Vec<Effect>,
+    /// The event that is new or changed.
+    pub event: Option<EventNo>,
+}
+
+impl Applied {
+    /// An answer that changed nothing.
+    pub fn unchanged(answer: Answer) -> Self {
+        Self {
+            answer,
+            commits: Vec::new(),
+            holds: Vec::new(),
+            bookings: Vec::new(),
+            effects: Vec::new(),
+            event: None,
+        }
+    }
+
+    /// Whether anything must become durable.
+    pub fn has_effect(&self) -> bool {
+        !(self.commits.is_empty()
+            && self.holds.is_empty()
+            && self.bookings.is_empty()
+            && self.effects.is_empty()
+            && self.event.is_none())
+    }
+}

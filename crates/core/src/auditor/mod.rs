@@ -1,0 +1,130 @@
+//! Turns the history of one event into the list of what is wrong with it. Uses none of the code that
+//! decides: it knows the invariants of assurance.md 3.1 and the transitions, nothing else.
+//!
+//! It finds what a history can show: a unit sold twice (I1), two live holds of a unit (I2), states
+//! that do not follow from each other (I3), a confirm that was late or fenced out (I4), half a hold
+//! (I5), fences that do not rise (I6), a foreign hold ended (I7), a life beyond the cap (I8), a
+//! budget overrun (I9), a unit that is not in the chart (I10), gaps (I20), time going back (I21).
+
+mod check;
+mod live;
+
+use std::fmt;
+
+use crate::{Commit, Hold, HoldId, Holder, Seq, Timestamp, UnitNo};
+
+/// What of a hold does not stand in its transitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldTerms {
+    /// Which hold.
+    pub id: HoldId,
+    /// Who holds.
+    pub holder: Holder,
+    /// No extension goes beyond it.
+    pub max_expires_at: Timestamp,
+}
+
+impl From<&Hold> for HoldTerms {
+    fn from(hold: &Hold) -> Self {
+        let Hold { id, holder, max_expires_at, .. } = hold;
+        Self { id: *id, holder: holder.clone(), max_expires_at: *max_expires_at }
+    }
+}
+
+/// All that happened to the units of one event, in the order of the commits.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// How many units the chart has.
+    pub units: u32,
+    /// Most units a holder may hold live at once; none when it changed on the way.
+    pub units_per_holder_max: Option<u32>,
+    /// How far a pinned hold may go beyond its cap; none when it changed on the way.
+    pub payment_window: Option<crate::Span>,
+    /// The holds that occur.
+    pub holds: Vec<HoldTerms>,
+    /// What happened.
+    pub commits: Vec<Commit>,
+}
+
+/// Which promise was broken (assurance.md 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Invariant {
+    /// A unit is in at most one booking.
+    I1SoldTwice,
+    /// A unit is in at most one live hold.
+    I2HeldTwice,
+    /// States follow from each other.
+    I3BrokenState,
+    /// Confirm needs a live hold with the newest fence.
+    I4LateConfirm,
+    /// A hold has all of its units or none.
+    I5PartialHold,
+    /// Fences rise with every change of owner.
+    I6FenceNotRising,
+    /// Only its owner ends a hold.
+    I7ForeignHold,
+    /// No hold lives beyond its cap.
+    I8BeyondCap,
+    /// No holder holds more than the budget.
+    I9OverBudget,
+    /// Units are those of the chart.
+    I10UnknownUnit,
+    /// Commits and versions have no gap.
+    I20Gap,
+    /// Time does not go back.
+    I21TimeWentBack,
+}
+
+impl Invariant {
+    /// Its number and name, as failures print it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::I1SoldTwice => "I1 sold-twice",
+            Self::I2HeldTwice => "I2 held-twice",
+            Self::I3BrokenState => "I3 broken-state",
+            Self::I4LateConfirm => "I4 late-confirm",
+            Self::I5PartialHold => "I5 partial-hold",
+            Self::I6FenceNotRising => "I6 fence-not-rising",
+            Self::I7ForeignHold => "I7 foreign-hold",
+            Self::I8BeyondCap => "I8 beyond-cap",
+            Self::I9OverBudget => "I9 over-budget",
+            Self::I10UnknownUnit => "I10 unknown-unit",
+            Self::I20Gap => "I20 gap",
+            Self::I21TimeWentBack => "I21 time-went-back",
+        }
+    }
+}
+
+/// One broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which promise.
+    pub invariant: Invariant,
+    /// In which commit.
+    pub seq: Seq,
+    /// On which unit, if on one.
+    pub unit: Option<UnitNo>,
+    /// What was found.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VIOLATION {} seq={}", self.invariant.as_str(), self.seq.0)?;
+        if let Some(unit) = self.unit {
+            write!(f, " unit={unit:?}")?;
+        }
+        write!(f, " {}", self.detail)
+    }
+}
+
+/// Checks histories.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Auditor;
+
+impl Auditor {
+    /// Every violation in the history of one event, in the order of the commits.
+    pub fn check(history: &History) -> Vec<Violation> {
+        check::check(history)
+    }
+}

@@ -1,0 +1,245 @@
+//! Builds a chart piece by piece and refuses what could be sold under two names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Area, CategoryNo, Chart, Frame, Position, Row, RowNo, SeatIndex, Zone, short_label};
+use crate::limits::{
+    AREAS_PER_CHART_MAX, CATEGORIES_PER_CHART_MAX, TEXT_BYTES_MAX, UNITS_PER_CHART_MAX,
+};
+use crate::{Id, Invalid, UnitNo};
+
+/// A seat to be added to the current row.
+#[derive(Clone, Debug)]
+pub struct SeatSpec<'a> {
+    /// Its id, unique in the chart.
+    pub id: &'a str,
+    /// What stands on it, if not the id's last part.
+    pub label: Option<&'a str>,
+    /// Its price class.
+    pub category: &'a str,
+    /// Where it is drawn. All seats have a position, or none.
+    pub position: Option<Position>,
+}
+
+/// An area to be added.
+#[derive(Clone, Debug)]
+pub struct AreaSpec<'a> {
+    /// Its id, unique among areas.
+    pub id: &'a str,
+    /// Its name for people, if not the id.
+    pub label: Option<&'a str>,
+    /// Its price class.
+    pub category: &'a str,
+    /// How many places it has.
+    pub capacity: u32,
+    /// Where it is drawn.
+    pub frame: Option<Frame>,
+}
+
+/// Builds a [`Chart`]: zones, in them rows, in them seats; then areas.
+#[derive(Debug, Default)]
+pub struct ChartBuilder {
+    name: String,
+    zones: Vec<Zone>,
+    rows: Vec<Row>,
+    areas: Vec<Area>,
+    categories: Vec<String>,
+    category_numbers: BTreeMap<String, CategoryNo>,
+    seat_categories: Vec<CategoryNo>,
+    positions: Vec<Position>,
+    labels: BTreeMap<UnitNo, Box<str>>,
+    ids: Vec<u8>,
+    id_ends: Vec<usize>,
+    places: u32,
+}
+
+impl ChartBuilder {
+    /// An empty chart of this name.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// Begins a zone.
+    ///
+    /// # Errors
+    /// [`Invalid`] for an illegal or repeated id.
+    pub fn zone(&mut self, id: &str, label: Option<&str>) -> Result<(), Invalid> {
+        let id = Id::parse(id).map_err(|e| Invalid::new("chart.zone", e.to_string()))?;
+        if self.zones.iter().any(|zone| zone.id == id) {
+            return Err(Invalid::new("chart.zone", format!("two zones are named `{id}`")));
+        }
+        let first_row = RowNo(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        let label = label_text("chart.zone", label.unwrap_or(id.as_str()))?;
+        self.zones.push(Zone { id, label, first_row, rows: 0 });
+        Ok(())
+    }
+
+    /// Begins a row in the current zone.
+    ///
+    /// # Errors
+    /// [`Invalid`] for a label that is too long, or before the first zone.
+    pub fn row(&mut self, label: &str) -> Result<(), Invalid> {
+        let label = label_text("chart.row", label)?;
+        let Some(zone) = self.zones.last_mut() else {
+            return Err(Invalid::new("chart.row", format!("row `{label}` is in no zone")));
+        };
+        zone.rows = zone.rows.saturating_add(1);
+        self.rows.push(Row { label, first: UnitNo(self.seats()), seats: 0 });
+        Ok(())
+    }
+
+    /// Adds a seat to the current row.
+    ///
+    /// # Errors
+    /// [`Invalid`] for an illegal id, too many units or categories, or before the first row.
+    pub fn seat(&mut self, seat: &SeatSpec<'_>) -> Result<(), Invalid> {
+        let number = UnitNo(self.seats());
+        if number.0 >= UNITS_PER_CHART_MAX {
+            return Err(too_many_units());
+        }
+        if !crate::id::is_legal(seat.id) {
+            let e = Id::parse(seat.id).err().map(|e| e.to_string()).unwrap_or_default();
+            return Err(Invalid::new("chart.seat", e));
+        }
+        let category = self.category(seat.category)?;
+        let Some(row) = self.rows.last_mut() else {
+            return Err(Invalid::new("chart.seat", format!("seat `{}` is in no row", seat.id)));
+        };
+        row.seats = row.seats.saturating_add(1);
+        self.seat_categories.push(category);
+        self.positions.extend(seat.position);
+        if let Some(label) = seat.label.filter(|label| *label != short_label(seat.id)) {
+            self.labels.insert(number, label_text("chart.seat", label)?.into());
+        }
+        self.ids.extend_from_slice(seat.id.as_bytes());
+        self.id_ends.push(self.ids.len());
+        Ok(())
+    }
+
+    /// Adds an area.
+    ///
+    /// # Errors
+    /// [`Invalid`] for an illegal or repeated id, a capacity of 0, or too many areas or units.
+    pub fn area(&mut self, area: &AreaSpec<'_>) -> Result<(), Invalid> {
+        let id = Id::parse(area.id).map_err(|e| Invalid::new("chart.area", e.to_string()))?;
+        if self.areas.len() >= AREAS_PER_CHART_MAX {
+            let most = format!("a chart has at most {AREAS_PER_CHART_MAX} areas");
+            return Err(Invalid::new("chart.areas", most));
+        }
+        if self.areas.iter().any(|known| known.id == id) {
+            return Err(Invalid::new("chart.area", format!("two areas are named `{id}`")));
+        }
+        if area.capacity == 0 {
+            return Err(Invalid::new("chart.area", format!("area `{id}` has no places")));
+        }
+        self.places = self.places.checked_add(area.capacity).ok_or_else(too_many_units)?;
+        let category = self.category(area.category)?;
+        let label = label_text("chart.area", area.label.unwrap_or(area.id))?;
+        let (first, capacity, frame) = (UnitNo(0), area.capacity, area.frame);
+        self.areas.push(Area { id, label, category, first, capacity, frame });
+        Ok(())
+    }
+
+    /// The finished chart.
+    ///
+    /// # Errors
+    /// [`Invalid`] when it has no unit or too many, when two units share a name, or when only some
+    /// seats have a position.
+    pub fn build(mut self) -> Result<Chart, Invalid> {
+        let units = self.seats().checked_add(self.places).ok_or_else(too_many_units)?;
+        if units > UNITS_PER_CHART_MAX {
+            return Err(too_many_units());
+        }
+        if units == 0 {
+            return Err(Invalid::new("chart", "the chart has no seat and no area".to_owned()));
+        }
+        if !self.positions.is_empty() && self.positions.len() != self.seat_categories.len() {
+            let text = "either every seat has a position or none".to_owned();
+            return Err(Invalid::new("chart.seat", text));
+        }
+        let mut next = self.seats();
+        for area in &mut self.areas {
+            area.first = UnitNo(next);
+            next = area.end().0;
+        }
+        let index = self.index()?;
+        self.rows.shrink_to_fit();
+        self.seat_categories.shrink_to_fit();
+        self.positions.shrink_to_fit();
+        let chart = Chart {
+            name: self.name,
+            zones: self.zones,
+            rows: self.rows,
+            areas: self.areas,
+            categories: self.categories,
+            seat_categories: self.seat_categories,
+            positions: self.positions,
+            labels: self.labels,
+            index,
+        };
+        refuse_seats_named_like_places(&chart)?;
+        Ok(chart)
+    }
+
+    fn seats(&self) -> u32 {
+        u32::try_from(self.seat_categories.len()).unwrap_or(u32::MAX)
+    }
+
+    fn index(&self) -> Result<SeatIndex, Invalid> {
+        let mut start = 0;
+        let texts = self.id_ends.iter().map(|end| {
+            let bytes = self.ids.get(start..*end).unwrap_or_default();
+            start = *end;
+            std::str::from_utf8(bytes).unwrap_or_default()
+        });
+        SeatIndex::build(texts).map_err(|unit| {
+            let end = self.id_ends.get(unit.index()).copied().unwrap_or(0);
+            let before = unit.index().checked_sub(1).and_then(|at| self.id_ends.get(at).copied());
+            let id = self.ids.get(before.unwrap_or(0)..end).unwrap_or_default();
+            let id = String::from_utf8_lossy(id);
+            Invalid::new("chart.seat", format!("two seats are named `{id}`"))
+        })
+    }
+
+    fn category(&mut self, name: &str) -> Result<CategoryNo, Invalid> {
+        if let Some(known) = self.category_numbers.get(name) {
+            return Ok(*known);
+        }
+        let name = label_text("chart.category", name)?;
+        let number = u16::try_from(self.categories.len()).unwrap_or(u16::MAX);
+        if usize::from(number) >= CATEGORIES_PER_CHART_MAX || name.is_empty() {
+            let text = format!("`{name}`: 1 to {CATEGORIES_PER_CHART_MAX} named categories");
+            return Err(Invalid::new("chart.category", text));
+        }
+        self.categories.push(name.clone());
+        self.category_numbers.insert(name, CategoryNo(number));
+        Ok(CategoryNo(number))
+    }
+}
+
+/// A seat `floor.17` beside an area `floor` would give one name to two units.
+fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
+    let areas: BTreeSet<&str> = chart.areas.iter().map(|area| area.id.as_str()).collect();
+    if areas.is_empty() {
+        return Ok(());
+    }
+    for unit in (0..chart.seats()).map(UnitNo) {
+        let id = chart.index.text(unit).unwrap_or_default();
+        let Some((area, number)) = id.rsplit_once('.') else { continue };
+        let place = chart.find_area(area).and_then(|area| chart.find_place(area, number));
+        if areas.contains(area) && place.is_some() {
+            let text = format!("seat `{id}` has the name of a place of area `{area}`");
+            return Err(Invalid::new("chart.seat", text));
+        }
+    }
+    Ok(())
+}
+
+fn label_text(field: &'static str, text: &str) -> Result<String, Invalid> {
+    let label = crate::Text::parse(text).map_err(|e| Invalid::new(field, e.to_string()))?;
+    Ok(label.as_str().to_owned())
+}
+
+fn too_many_units() -> Invalid {
+    Invalid::new("chart", format!("a chart has at most {UNITS_PER_CHART_MAX} units"))
+}

@@ -1,0 +1,146 @@
+//! An event: one performance on one chart, with its prices and its policy.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{
+    Amount, CategoryNo, Chart, Currency, EventId, Invalid, Policy, Rejection, Text, Timestamp,
+};
+
+/// The place of an event in its ledger, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventNo(pub u32);
+
+impl EventNo {
+    /// The same as an index.
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Number of a commit of one event, dense from 1. Zero is the state before the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The next one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.checked_add(1).expect("an event has less than 2^64 commits"))
+    }
+}
+
+/// Whether an event sells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventState {
+    /// It sells inside its sale window.
+    Open,
+    /// It was called off, with a reason.
+    Cancelled(Text),
+}
+
+/// What is asked for when an event is created.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// Its name.
+    pub id: EventId,
+    /// Its title for people.
+    pub name: Text,
+    /// When it starts; coupons and stock have no start.
+    pub starts_at: Option<Timestamp>,
+    /// The currency of all its prices.
+    pub currency: Currency,
+    /// Its seat plan.
+    pub chart: Arc<Chart>,
+    /// Price of each category, by the category's name.
+    pub prices: BTreeMap<String, Amount>,
+    /// Its rules.
+    pub policy: Policy,
+    /// SHA-256 of the request: the same id with the same request is the same event.
+    pub fingerprint: [u8; 32],
+}
+
+/// An event as it stands. Its chart never changes.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its place in the ledger.
+    pub no: EventNo,
+    /// Its name.
+    pub id: EventId,
+    /// Its title for people.
+    pub name: Text,
+    /// When it starts.
+    pub starts_at: Option<Timestamp>,
+    /// The currency of all its prices.
+    pub currency: Currency,
+    /// Its seat plan.
+    pub chart: Arc<Chart>,
+    /// Price of each category, by the category's number.
+    pub prices: Vec<Amount>,
+    /// Its rules.
+    pub policy: Policy,
+    /// Whether it sells.
+    pub state: EventState,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Of the request that made it.
+    pub fingerprint: [u8; 32],
+}
+
+impl Event {
+    /// The event that `new` asks for.
+    ///
+    /// # Errors
+    /// [`Invalid`] for a policy out of bounds, a category without price or a price without category.
+    pub fn create(no: EventNo, new: &NewEvent, now: Timestamp) -> Result<Self, Invalid> {
+        new.policy.validate()?;
+        Ok(Self {
+            no,
+            id: new.id.clone(),
+            name: new.name.clone(),
+            starts_at: new.starts_at,
+            currency: new.currency,
+            chart: Arc::clone(&new.chart),
+            prices: prices_by_number(&new.chart, &new.prices)?,
+            policy: new.policy.clone(),
+            state: EventState::Open,
+            created_at: now,
+            fingerprint: new.fingerprint,
+        })
+    }
+
+    /// The price of a category.
+    pub fn price(&self, category: CategoryNo) -> Amount {
+        self.prices.get(category.index()).copied().unwrap_or_default()
+    }
+
+    /// Passes an event that sells at `now`: open, and inside its sale window.
+    ///
+    /// # Errors
+    /// `NotOnSale`, with the point of time when it will be, if it will.
+    pub fn require_on_sale(&self, now: Timestamp) -> Result<(), Rejection> {
+        let closed = self.policy.sale_closes_at.is_some_and(|closes| closes <= now);
+        if closed || self.state != EventState::Open {
+            return Err(Rejection::NotOnSale { opens_at: None });
+        }
+        match self.policy.sale_opens_at {
+            Some(opens) if now < opens => Err(Rejection::NotOnSale { opens_at: Some(opens) }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn prices_by_number(
+    chart: &Chart,
+    prices: &BTreeMap<String, Amount>,
+) -> Result<Vec<Amount>, Invalid> {
+    let known = chart.categories();
+    if let Some(name) = prices.keys().find(|name| known.iter().all(|known| known != *name)) {
+        return Err(Invalid::new("prices", format!("the chart has no category `{name}`")));
+    }
+    let price = |name: &String| {
+        let missing = || Invalid::new("prices", format!("category `{name}` has no price"));
+        prices.get(name).copied().ok_or_else(missing)
+    };
+    known.iter().map(price).collect()
+}

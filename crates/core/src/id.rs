@@ -1,0 +1,285 @@
+//! Names of things: texts chosen by callers, and 128-bit ids minted by the engine. Decides what a
+//! legal id is; mints nothing.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::limits::{ID_BYTES_MAX, TEXT_BYTES_MAX};
+
+/// Why a text is not an id or not a legal text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidId {
+    /// The refused text, cut to a printable length.
+    pub text: String,
+    /// What a legal one looks like.
+    pub rule: &'static str,
+}
+
+impl fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no legal id: {}", self.text.escape_debug(), self.rule)
+    }
+}
+
+impl std::error::Error for InvalidId {}
+
+fn refuse(text: &str, rule: &'static str) -> InvalidId {
+    InvalidId { text: text.chars().take(ID_BYTES_MAX + 1).collect(), rule }
+}
+
+/// A text that callers choose: `[A-Za-z0-9._-]{1,64}` (api.md 2). Cheap to clone.
+///
+/// Every other character is refused, also those which Unicode normalisation would turn into a legal
+/// one, so no two accepted spellings name one thing.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(Arc<str>);
+
+impl Id {
+    /// Checks and copies `text`.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is empty, longer than 64 bytes, or has another character.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if is_legal(text) {
+            return Ok(Self(text.into()));
+        }
+        Err(refuse(text, "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`"))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whether `text` is `[A-Za-z0-9._-]{1,64}`.
+pub fn is_legal(text: &str) -> bool {
+    (1..=ID_BYTES_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Id);
+
+        impl $name {
+            /// Checks and copies `text`.
+            ///
+            /// # Errors
+            /// [`InvalidId`] when it is no legal id.
+            pub fn parse(text: &str) -> Result<Self, InvalidId> {
+                Id::parse(text).map(Self)
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// The name of an event.
+    EventId
+}
+text_id! {
+    /// The caller's own name for a shopper. Means nothing without the caller (api.md 7).
+    HolderName
+}
+
+/// A free text with a bound: a reason, a reference, a label. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(Arc<str>);
+
+impl Text {
+    /// Checks and copies `text`.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is longer than 256 bytes or has a control character.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
+            return Err(refuse(text, "at most 256 bytes without control characters"));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Digits of the text form of 128-bit ids: Crockford's base 32, lower case.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Characters of 128 bits in base 32.
+const DIGITS_OF_128_BITS: usize = 26;
+
+/// 128 bits in 26 characters of Crockford's base 32, most significant first, lower case.
+pub fn encode_128(bits: u128) -> String {
+    let mut text = vec![b'0'; DIGITS_OF_128_BITS];
+    let mut rest = bits;
+    for place in text.iter_mut().rev() {
+        let digit = usize::try_from(rest & 31).unwrap_or(0);
+        *place = DIGITS.get(digit).copied().unwrap_or(b'0');
+        rest >>= 5;
+    }
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// The bits of a text of [`encode_128`]; nothing for any other spelling.
+pub fn decode_128(text: &str) -> Option<u128> {
+    if text.len() != DIGITS_OF_128_BITS || text.as_bytes().first().is_none_or(|first| *first > b'7')
+    {
+        return None;
+    }
+    text.bytes().try_fold(0_u128, |bits, byte| {
+        let digit = DIGITS.iter().position(|digit| *digit == byte)?;
+        Some((bits << 5) | u128::try_from(digit).ok()?)
+    })
+}
+
+macro_rules! minted_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        ///
+        /// 48 bits of time in milliseconds, then 80 random bits: ids made later sort later, which
+        /// keeps the ledger's keys in order, and nobody guesses one.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// The id with these bits.
+            pub const fn from_bits(bits: u128) -> Self {
+                Self(bits.to_be_bytes())
+            }
+
+            /// The id with these bytes, most significant first.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// Its bytes, most significant first.
+            pub const fn bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                text.strip_prefix($prefix)
+                    .and_then(decode_128)
+                    .map(Self::from_bits)
+                    .ok_or_else(|| refuse(text, concat!("`", $prefix, "` and 26 base-32 digits")))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", $prefix, encode_128(u128::from_be_bytes(self.0)))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+
+minted_id! {
+    /// The name of a hold.
+    HoldId, "hld_"
+}
+minted_id! {
+    /// The name of a booking.
+    BookingId, "bkg_"
+}
+minted_id! {
+    /// Who calls: an API key or a shopper's session. Holders are scoped by it.
+    CallerId, "cal_"
+}
+
+/// Who holds: the caller's own name for a shopper, inside that caller.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Holder {
+    /// The key or session that speaks for the holder.
+    pub caller: CallerId,
+    /// Its name for the holder.
+    pub name: HolderName,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legal_ids_are_exactly_those_of_the_contract() {
+        for text in ["a", "A-1", "hamlet-1", "x.y_z-0", &"a".repeat(64)] {
+            assert_eq!(Id::parse(text).map(|id| id.as_str().to_owned()), Ok(text.to_owned()));
+        }
+        let long = "a".repeat(65);
+        for text in ["", " ", "a b", "a\0", "é", "\u{212a}", "a/b", "{a}", "a\r\n", long.as_str()] {
+            assert!(Id::parse(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn minted_ids_have_one_spelling() {
+        let id = HoldId::from_bits(u128::MAX - 5);
+        let text = id.to_string();
+        assert_eq!(text.parse(), Ok(id));
+        assert!(text.to_uppercase().parse::<HoldId>().is_err());
+        assert!(text.replace("hld_", "bkg_").parse::<HoldId>().is_err());
+        assert!("hld_8zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<HoldId>().is_err(), "over 128 bits");
+        assert!("hld_".parse::<HoldId>().is_err());
+    }
+
+    #[test]
+    fn later_ids_sort_later_in_every_form() {
+        let (a, b) = (HoldId::from_bits(7 << 80), HoldId::from_bits(8 << 80));
+        assert!(a < b && a.to_string() < b.to_string() && a.bytes() < b.bytes());
+    }
+}

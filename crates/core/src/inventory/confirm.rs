@@ -1,0 +1,93 @@
+//! Confirm: every unit of a hold is sold in one commit (model.md 5).
+
+use super::Inventory;
+use super::work::Work;
+use crate::unit::Step;
+use crate::{
+    Answer, Booking, BookingId, BookingState, Cause, Hold, HoldId, HoldState, Line, LineState,
+    OnHold, Planted, Rejection, Text, Timestamp, UnitState,
+};
+
+impl Inventory {
+    pub(super) fn confirm(
+        &mut self,
+        work: &mut Work<'_>,
+        on: OnHold,
+        booking: BookingId,
+        reference: Option<Text>,
+    ) -> Result<Answer, Rejection> {
+        let hold = self.require_hold(on.hold, on.by)?;
+        let now = if self.confirms_late(hold, work.now) { Timestamp::ZERO } else { work.now };
+        hold.require_active(now, on.fence)?;
+        let hold = hold.clone();
+        let mut booking = new_booking(&hold, booking, reference, work.now);
+        booking.lines = self.sell_hold(work, hold.id, booking.id, Cause::Confirmed);
+        booking.state = BookingState::Confirmed;
+        booking.confirmed_at = Some(work.now);
+        self.add_booking(work, booking.clone());
+        Ok(Answer::Booked(booking))
+    }
+
+    /// Planted bugs: confirm looks away when the time is over.
+    fn confirms_late(&self, hold: &Hold, now: Timestamp) -> bool {
+        self.has(Planted::ConfirmIgnoresExpiry)
+            || (self.has(Planted::ExpiryBoundary) && now == hold.expires_at)
+    }
+
+    /// All units of a live hold go to a booking; gives the booking's lines.
+    pub(super) fn sell_hold(
+        &mut self,
+        work: &mut Work<'_>,
+        id: HoldId,
+        booking: BookingId,
+        cause: Cause,
+    ) -> Vec<Line> {
+        let mut hold = self.holds.remove(&id).expect("the command looked it up before");
+        self.book_mut(hold.event).untrack(&hold);
+        for held in &mut hold.units {
+            let to = UnitState::Sold(booking);
+            let step = Step { to, fence: hold.fence, cause, hold: Some(id) };
+            held.version = self.step(work, hold.event, held.unit, step);
+        }
+        let lines = lines_of(&hold, LineState::Sold);
+        let count = super::claim::count_units(&hold);
+        self.book_mut(hold.event).count_bought(&hold.holder, count);
+        hold.state = HoldState::Consumed(booking);
+        self.holds.insert(id, hold);
+        work.changed_hold(id);
+        lines
+    }
+}
+
+/// The units of a hold as lines of a booking.
+pub(super) fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
+    let line = |held: &crate::HeldUnit| Line {
+        unit: held.unit,
+        price: held.price,
+        version: held.version,
+        state,
+    };
+    hold.units.iter().map(line).collect()
+}
+
+/// A booking of a hold, its units not sold yet.
+pub(super) fn new_booking(
+    hold: &Hold,
+    id: BookingId,
+    reference: Option<Text>,
+    now: Timestamp,
+) -> Booking {
+    Booking {
+        id,
+        event: hold.event,
+        holder: hold.holder.clone(),
+        hold: Some(hold.id),
+        state: BookingState::PendingPayment,
+        fence: hold.fence,
+        lines: lines_of(hold, LineState::Pending),
+        reference,
+        payment: None,
+        created_at: now,
+        confirmed_at: None,
+    }
+}

@@ -1,0 +1,69 @@
+//! Events: create, give another policy, call off.
+
+use std::sync::Arc;
+
+use super::Inventory;
+use super::work::Work;
+use crate::{
+    Answer, Cause, Event, EventNo, EventState, HoldId, HoldState, NewEvent, Policy, Rejection, Seq,
+    Text,
+};
+
+impl Inventory {
+    pub(super) fn create_event(
+        &mut self,
+        work: &mut Work<'_>,
+        new: &NewEvent,
+    ) -> Result<Answer, Rejection> {
+        if let Some(known) = self.by_id.get(&new.id).and_then(|no| self.event(*no)) {
+            let same = known.fingerprint == new.fingerprint;
+            return if same { Ok(Answer::Event(Arc::clone(known))) } else { Err(Rejection::EventExists) };
+        }
+        let no = EventNo(u32::try_from(self.events.len()).map_err(|_| Rejection::Overloaded)?);
+        let event = Arc::new(Event::create(no, new, work.now)?);
+        self.add_event(Arc::clone(&event), Seq::default());
+        work.event = Some(no);
+        Ok(Answer::EventCreated(event))
+    }
+
+    pub(super) fn update_policy(
+        &mut self,
+        work: &mut Work<'_>,
+        event: EventNo,
+        policy: Policy,
+    ) -> Result<Answer, Rejection> {
+        policy.validate()?;
+        self.book(event)?;
+        let book = self.book_mut(event);
+        book.event = Arc::new(Event { policy, ..Event::clone(&book.event) });
+        work.event = Some(event);
+        Ok(Answer::Event(Arc::clone(&book.event)))
+    }
+
+    pub(super) fn cancel_event(
+        &mut self,
+        work: &mut Work<'_>,
+        event: EventNo,
+        reason: &Text,
+    ) -> Result<Answer, Rejection> {
+        let book = self.book(event)?;
+        if let EventState::Cancelled(_) = book.event.state {
+            return Ok(Answer::Event(Arc::clone(&book.event)));
+        }
+        let (overdue, live): (Vec<_>, Vec<_>) =
+            book.expiry.iter().copied().partition(|(until, _)| *until <= work.now);
+        let ids = |holds: Vec<(_, HoldId)>| holds.into_iter().map(|(_, hold)| hold);
+        for hold in ids(overdue) {
+            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+        }
+        for hold in ids(live) {
+            self.end_hold(work, hold, HoldState::Revoked(reason.clone()), Cause::Revoked);
+        }
+        let book = self.book_mut(event);
+        let state = EventState::Cancelled(reason.clone());
+        book.event = Arc::new(Event { state, ..Event::clone(&book.event) });
+        work.reason = Some(reason.clone());
+        work.event = Some(event);
+        Ok(Answer::Event(Arc::clone(&self.book_mut(event).event)))
+    }
+}

@@ -1,0 +1,33 @@
+//! Extend: push a hold's end later, never beyond its cap.
+
+use super::Inventory;
+use super::hold::require_ttl;
+use super::work::Work;
+use crate::{Answer, Cause, HoldState, OnHold, Planted, Rejection, Span, Timestamp};
+
+impl Inventory {
+    pub(super) fn extend(
+        &mut self,
+        work: &mut Work<'_>,
+        on: OnHold,
+        ttl: Option<Span>,
+        ttl_max: Option<Span>,
+    ) -> Result<Answer, Rejection> {
+        let hold = self.require_hold(on.hold, on.by)?;
+        hold.require_active(work.now, on.fence)?;
+        let ttl = require_ttl(self.book(hold.event)?, ttl, ttl_max)?;
+        let cap = if self.has(Planted::ExtendWithoutCap) {
+            Timestamp::MAX
+        } else {
+            hold.max_expires_at
+        };
+        if hold.expires_at >= cap {
+            return Err(Rejection::CapReached(cap));
+        }
+        let until = work.now.plus(ttl).min(cap).max(hold.expires_at);
+        if until == hold.expires_at {
+            return Ok(Answer::Hold(hold.clone()));
+        }
+        Ok(Answer::Hold(self.reschedule(work, on.hold, HoldState::Active, until, Cause::Extended)))
+    }
+}

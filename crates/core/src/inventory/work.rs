@@ -1,0 +1,193 @@
+//! One command being carried out: collects what must become durable with it, and holds the few
+//! steps that all commands are made of.
+
+use super::Inventory;
+use crate::unit::Step;
+use crate::{
+    Answer, Applied, Booking, BookingId, BookingState, Cause, Commit, Effect, EventNo, Fence, Hold,
+    HoldId, HoldState, Origin, Planted, Text, Timestamp, Transition, UnitNo, UnitState, Version,
+};
+
+/// What a command did so far.
+pub(super) struct Work<'a> {
+    pub(super) now: Timestamp,
+    origin: &'a Origin,
+    pub(super) reason: Option<Text>,
+    transitions: Vec<(EventNo, Transition)>,
+    holds: Vec<HoldId>,
+    bookings: Vec<BookingId>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) event: Option<EventNo>,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(now: Timestamp, origin: &'a Origin) -> Self {
+        Self {
+            now,
+            origin,
+            reason: None,
+            transitions: Vec::new(),
+            holds: Vec::new(),
+            bookings: Vec::new(),
+            effects: Vec::new(),
+            event: None,
+        }
+    }
+
+    pub(super) fn changed_hold(&mut self, hold: HoldId) {
+        if self.holds.last() != Some(&hold) {
+            self.holds.push(hold);
+        }
+    }
+
+    pub(super) fn changed_booking(&mut self, booking: BookingId) {
+        if self.bookings.last() != Some(&booking) {
+            self.bookings.push(booking);
+        }
+    }
+
+    /// Numbers the commits and closes the books.
+    pub(super) fn finish(self, inventory: &mut Inventory, answer: Answer) -> Applied {
+        let mut commits: Vec<Commit> = Vec::new();
+        for (event, transition) in self.transitions {
+            match commits.iter_mut().find(|commit| commit.event == event) {
+                Some(commit) => commit.transitions.push(transition),
+                None => commits.push(Commit {
+                    event,
+                    seq: inventory.next_seq(event),
+                    at: self.now,
+                    origin: self.origin.clone(),
+                    reason: self.reason.clone(),
+                    transitions: vec![transition],
+                }),
+            }
+        }
+        Applied {
+            answer,
+            commits,
+            holds: self.holds,
+            bookings: self.bookings,
+            effects: self.effects,
+            event: self.event,
+        }
+    }
+}
+
+impl Inventory {
+    fn next_seq(&mut self, event: EventNo) -> crate::Seq {
+        let book = self.book_mut(event);
+        book.seq = book.seq.next();
+        book.seq
+    }
+
+    /// Makes one transition of one unit and gives its new version.
+    pub(super) fn step(
+        &mut self,
+        work: &mut Work<'_>,
+        event: EventNo,
+        unit: UnitNo,
+        step: Step,
+    ) -> Version {
+        let transition = self.book_mut(event).seating.step(unit, step);
+        work.transitions.push((event, transition));
+        transition.version
+    }
+
+    /// The fence of a new owner of `units` (T6).
+    pub(super) fn next_fence(&self, event: EventNo, units: &[UnitNo]) -> Fence {
+        let newest = self
+            .seating(event)
+            .map(|seating| seating.newest_fence(units.iter().copied()))
+            .unwrap_or_default();
+        if self.has(Planted::SkippedFence) { newest } else { newest.next() }
+    }
+
+    /// Ends a hold: all its units become free, whatever payment was open is given up.
+    pub(super) fn end_hold(
+        &mut self,
+        work: &mut Work<'_>,
+        id: HoldId,
+        state: HoldState,
+        cause: Cause,
+    ) {
+        let mut hold = self.holds.remove(&id).expect("the command looked it up before");
+        for held in &mut hold.units {
+            let fence = self.unit_fence(hold.event, held.unit);
+            let step = Step { to: UnitState::Free, fence, cause, hold: Some(id) };
+            held.version = self.step(work, hold.event, held.unit, step);
+        }
+        self.book_mut(hold.event).untrack(&hold);
+        if let HoldState::Pinned(booking) = hold.state {
+            let expired = cause == Cause::Expired;
+            let ended = if expired { BookingState::Expired } else { BookingState::Failed };
+            self.booking_mut(booking).state = ended;
+            work.changed_booking(booking);
+            work.effects.push(Effect::CancelIntent(booking));
+        }
+        hold.state = state;
+        self.holds.insert(id, hold);
+        work.changed_hold(id);
+    }
+
+    pub(super) fn unit_fence(&self, event: EventNo, unit: UnitNo) -> Fence {
+        self.seating(event).map(|seating| seating.unit(unit).fence).unwrap_or_default()
+    }
+
+    /// T4: whoever takes a unit of a hold that is over first ends that **whole** hold.
+    pub(super) fn end_overdue_holds(
+        &mut self,
+        work: &mut Work<'_>,
+        event: EventNo,
+        units: &[UnitNo],
+    ) {
+        for unit in units {
+            let state = self.seating(event).map(|seating| seating.unit(*unit).state);
+            let Some(UnitState::Held { hold, .. }) = state else { continue };
+            if self.has(Planted::TakeoverPartial) {
+                let fence = self.unit_fence(event, *unit);
+                let cause = Cause::Expired;
+                let step = Step { to: UnitState::Free, fence, cause, hold: Some(hold) };
+                self.step(work, event, *unit, step);
+                self.hold_mut(hold).units.retain(|held| held.unit != *unit);
+                continue;
+            }
+            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+        }
+    }
+
+    /// Writes the state, fence and end of a live hold to all its units.
+    pub(super) fn restate_units(&mut self, work: &mut Work<'_>, hold: &mut Hold, cause: Cause) {
+        let to = UnitState::Held { hold: hold.id, until: hold.expires_at };
+        for held in &mut hold.units {
+            let step = Step { to, fence: hold.fence, cause, hold: Some(hold.id) };
+            held.version = self.step(work, hold.event, held.unit, step);
+        }
+    }
+
+    /// Lets a live hold end at another time and be in another live state.
+    pub(super) fn reschedule(
+        &mut self,
+        work: &mut Work<'_>,
+        id: HoldId,
+        state: HoldState,
+        until: Timestamp,
+        cause: Cause,
+    ) -> Hold {
+        let mut hold = self.holds.remove(&id).expect("the command looked it up before");
+        let book = self.book_mut(hold.event);
+        book.expiry.remove(&(hold.expires_at, id));
+        book.expiry.insert((until, id));
+        hold.expires_at = until;
+        hold.state = state;
+        self.restate_units(work, &mut hold, cause);
+        self.holds.insert(id, hold.clone());
+        work.changed_hold(id);
+        hold
+    }
+
+    /// Takes a new booking into the books.
+    pub(super) fn add_booking(&mut self, work: &mut Work<'_>, booking: Booking) {
+        work.changed_booking(booking.id);
+        self.bookings.insert(booking.id, booking);
+    }
+}

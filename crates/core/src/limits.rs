@@ -1,0 +1,34 @@
+//! Every bound of the rules. What is unbounded fails at the rush, and only there.
+
+/// Longest legal id, in bytes (api.md 2).
+pub const ID_BYTES_MAX: usize = 64;
+/// Most units one hold may have (api.md 7).
+pub const UNITS_PER_HOLD_MAX: u32 = 64;
+/// Most units one chart may have.
+pub const UNITS_PER_CHART_MAX: u32 = 4_000_000;
+/// Most areas one chart may have: each is listed in every snapshot.
+pub const AREAS_PER_CHART_MAX: usize = 1_000;
+/// Most price classes one chart may have.
+pub const CATEGORIES_PER_CHART_MAX: usize = 1_000;
+/// Longest name, label, reason or reference, in bytes.
+pub const TEXT_BYTES_MAX: usize = 256;
+/// Shortest hold (api.md 7).
+pub const HOLD_TTL_MS_MIN: u64 = 1_000;
+/// Longest life of a hold with all its extensions: a day.
+pub const HOLD_LIFETIME_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Longest payment or retry window: a day.
+pub const WINDOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Largest price of one unit in minor units. With [`UNITS_PER_HOLD_MAX`] a total cannot overflow.
+pub const PRICE_MAX: i64 = 1_000_000_000_000;
+/// Most units a staff command may block, unblock or sell at once.
+pub const UNITS_PER_STAFF_COMMAND_MAX: usize = 10_000;
+/// Expired holds written down in one step on behalf of a command that looks for free units.
+pub const EXPIRE_STEP_MAX: usize = 256;
+/// Most alternatives offered with a refusal.
+pub const ALTERNATIVES_MAX: usize = 3;
+/// Rows searched, on each side of the wanted one, for an alternative to a refused seat.
+pub const ALTERNATIVE_ROWS_MAX: usize = 12;
+
+const _: () = assert!(HOLD_TTL_MS_MIN < HOLD_LIFETIME_MS_MAX);
+const _: () = assert!(PRICE_MAX as i128 * (UNITS_PER_HOLD_MAX as i128) < i64::MAX as i128);
+const _: () = assert!(PRICE_MAX as i128 * (UNITS_PER_STAFF_COMMAND_MAX as i128) < i64::MAX as i128);

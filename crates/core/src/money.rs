@@ -1,0 +1,72 @@
+//! Amounts in integer minor units of an event's one currency. No floats, no silent overflow.
+
+use std::fmt;
+
+use crate::limits::PRICE_MAX;
+
+/// Minor units (cents, pence ..) of the event's currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Amount(i64);
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// A price of `minor` units; nothing when negative or beyond the largest price.
+    pub fn price(minor: i64) -> Option<Self> {
+        (0..=PRICE_MAX).contains(&minor).then_some(Self(minor))
+    }
+
+    /// An amount as it was stored.
+    pub const fn from_minor(minor: i64) -> Self {
+        Self(minor)
+    }
+
+    /// Minor units.
+    pub const fn minor(self) -> i64 {
+        self.0
+    }
+
+    /// `self + other`; nothing on overflow.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// `self - other`; nothing on overflow.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// The sum of prices.
+    ///
+    /// # Panics
+    /// Never for prices of one command: `limits.rs` relates the largest price to the largest count.
+    pub fn sum(prices: impl Iterator<Item = Amount>) -> Self {
+        prices.fold(Self::ZERO, |sum, price| {
+            sum.checked_add(price).expect("limits.rs bounds price x count below i64::MAX")
+        })
+    }
+}
+
+/// An ISO 4217 code: three upper-case letters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    /// The currency of this code; nothing when it is not three letters A to Z.
+    pub fn parse(code: &str) -> Option<Self> {
+        let bytes: [u8; 3] = code.as_bytes().try_into().ok()?;
+        bytes.iter().all(u8::is_ascii_uppercase).then_some(Self(bytes))
+    }
+
+    /// The code.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

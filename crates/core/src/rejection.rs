@@ -1,0 +1,289 @@
+//! Why a command is refused, exactly, and what to do next (model.md 9). Knows no transport: each one
+//! has its own exhaustive mapping.
+
+use std::fmt;
+
+use crate::{AreaNo, BookingId, Fence, Seq, Span, StateKind, Text, Timestamp, UnitNo};
+
+/// A setting or field with a value that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// Which one, as the caller wrote it.
+    pub field: &'static str,
+    /// What is wrong and what would be right.
+    pub reason: String,
+}
+
+impl Invalid {
+    /// `field` is wrong because of `reason`.
+    pub fn new(field: &'static str, reason: String) -> Self {
+        Self { field, reason }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.reason)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// What stands in the way of one wanted seat or area.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// A seat that somebody has.
+    Seat {
+        /// Which seat.
+        unit: UnitNo,
+        /// What it is.
+        state: ConflictState,
+        /// When it may be free, for held ones.
+        retry_after: Option<Span>,
+    },
+    /// An area with too few free places.
+    Area {
+        /// Which area.
+        area: AreaNo,
+        /// How many places are free.
+        free: u32,
+    },
+}
+
+/// What a conflicting seat is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConflictState {
+    /// In somebody's hold.
+    Held,
+    /// Sold.
+    Sold,
+    /// Not for sale.
+    Blocked,
+    /// In another hold of the same holder.
+    Yours,
+    /// Free, where something else was expected: it cannot be unblocked.
+    Free,
+}
+
+impl ConflictState {
+    /// The word of api.md, in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => StateKind::Held.as_str(),
+            Self::Sold => StateKind::Sold.as_str(),
+            Self::Blocked => StateKind::Blocked.as_str(),
+            Self::Yours => "yours",
+            Self::Free => StateKind::Free.as_str(),
+        }
+    }
+}
+
+/// Units that could be had instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// Which units.
+    pub units: Vec<UnitNo>,
+    /// Whether they are neighbours.
+    pub together: bool,
+}
+
+/// Every conflict, and what could be had instead, at one version of the event.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Unavailable {
+    /// Every wanted seat and area that cannot be had.
+    pub conflicts: Vec<Conflict>,
+    /// As many free units, near the wanted ones.
+    pub alternatives: Vec<Alternative>,
+    /// The commit number of the event at which this was true.
+    pub seq: Seq,
+}
+
+/// Which budget is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// Units held live at once by the holder.
+    Held,
+    /// Units bought by the holder.
+    Bought,
+}
+
+/// What a client should do after a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// The same request may pass later.
+    RetryAfter,
+    /// The same request will never pass.
+    DoNotRetry,
+    /// The claim is gone; ask for a new hold.
+    Reacquire,
+    /// Something moved on; read the object first.
+    AskState,
+}
+
+impl Advice {
+    /// The word of model.md.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RetryAfter => "retry_after",
+            Self::DoNotRetry => "do_not_retry",
+            Self::Reacquire => "reacquire",
+            Self::AskState => "ask_state",
+        }
+    }
+}
+
+/// Why a command had no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// A field cannot be.
+    Invalid(Invalid),
+    /// Somebody has a wanted unit.
+    UnitUnavailable(Box<Unavailable>),
+    /// The chart has no unit or area of these names.
+    UnknownUnit(Vec<String>),
+    /// No event of this name.
+    EventNotFound,
+    /// An event of this name exists and is another one.
+    EventExists,
+    /// The event does not sell now.
+    NotOnSale {
+        /// When it will, if it will.
+        opens_at: Option<Timestamp>,
+    },
+    /// The holder has, or would have, too many units.
+    BudgetExceeded {
+        /// Which budget.
+        budget: Budget,
+        /// The most it allows.
+        limit: u32,
+        /// How many count against it already.
+        used: u32,
+    },
+    /// The choice would leave these single seats free where it need not.
+    AdjacencyRefused(Vec<UnitNo>),
+    /// More units than one hold may have.
+    TooManyUnits {
+        /// The most it may have.
+        limit: u32,
+    },
+    /// No hold of this name, or not the caller's.
+    HoldNotFound,
+    /// Its time was over.
+    HoldExpired,
+    /// Its holder gave it up.
+    HoldReleased,
+    /// It became this booking.
+    HoldConsumed(BookingId),
+    /// Staff ended it.
+    HoldRevoked(Text),
+    /// It cannot be extended any further than this.
+    CapReached(Timestamp),
+    /// The offered fence is not the hold's, which is this.
+    StaleFence(Fence),
+    /// The payment of this booking is in progress and forbids it.
+    PaymentInProgress(BookingId),
+    /// It costs more than was paid; the difference must be paid first.
+    PaymentRequired,
+    /// No booking of this name, or not the caller's.
+    BookingNotFound,
+    /// These lines are cancelled already.
+    AlreadyCancelled(Vec<UnitNo>),
+    /// The booking is not in a state that has units to give back.
+    BookingNotConfirmed,
+    /// Its owner could cancel until this point of time.
+    CancelClosed(Timestamp),
+    /// The route needs an idempotency key.
+    IdempotencyKeyMissing,
+    /// A twin of this request is still running.
+    IdempotencyInFlight,
+    /// The key was used for another request.
+    IdempotencyKeyReused,
+    /// Too much waits already.
+    Overloaded,
+    /// The ledger failed to store and takes no commands.
+    ReadOnly,
+}
+
+impl Rejection {
+    /// The code of api.md 2, the same in every transport.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid_request",
+            Self::UnitUnavailable(_) => "unit_unavailable",
+            Self::UnknownUnit(_) => "unknown_unit",
+            Self::EventNotFound => "event_not_found",
+            Self::EventExists => "event_exists",
+            Self::NotOnSale { .. } => "not_on_sale",
+            Self::BudgetExceeded { .. } => "budget_exceeded",
+            Self::AdjacencyRefused(_) => "adjacency_refused",
+            Self::TooManyUnits { .. } => "too_many_units",
+            Self::HoldNotFound => "hold_not_found",
+            Self::HoldExpired => "hold_expired",
+            Self::HoldReleased => "hold_released",
+            Self::HoldConsumed(_) => "hold_consumed",
+            Self::HoldRevoked(_) => "hold_revoked",
+            Self::CapReached(_) => "cap_reached",
+            Self::StaleFence(_) => "stale_fence",
+            Self::PaymentInProgress(_) => "payment_in_progress",
+            Self::PaymentRequired => "payment_required",
+            Self::BookingNotFound => "booking_not_found",
+            Self::AlreadyCancelled(_) => "already_cancelled",
+            Self::BookingNotConfirmed => "booking_not_confirmed",
+            Self::CancelClosed(_) => "cancel_closed",
+            Self::IdempotencyKeyMissing => "idempotency_key_missing",
+            Self::IdempotencyInFlight => "idempotency_in_flight",
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::Overloaded => "overloaded",
+            Self::ReadOnly => "read_only",
+        }
+    }
+
+    /// What the client should do next.
+    pub const fn advice(&self) -> Advice {
+        match self {
+            Self::UnitUnavailable(_)
+            | Self::NotOnSale { opens_at: Some(_) }
+            | Self::IdempotencyInFlight
+            | Self::Overloaded
+            | Self::ReadOnly => Advice::RetryAfter,
+            Self::HoldExpired | Self::HoldReleased | Self::HoldRevoked(_) => Advice::Reacquire,
+            Self::StaleFence(_)
+            | Self::PaymentInProgress(_)
+            | Self::AlreadyCancelled(_)
+            | Self::BookingNotConfirmed
+            | Self::HoldConsumed(_) => Advice::AskState,
+            Self::Invalid(_)
+            | Self::UnknownUnit(_)
+            | Self::EventNotFound
+            | Self::EventExists
+            | Self::NotOnSale { opens_at: None }
+            | Self::BudgetExceeded { .. }
+            | Self::AdjacencyRefused(_)
+            | Self::TooManyUnits { .. }
+            | Self::HoldNotFound
+            | Self::CapReached(_)
+            | Self::PaymentRequired
+            | Self::BookingNotFound
+            | Self::CancelClosed(_)
+            | Self::IdempotencyKeyMissing
+            | Self::IdempotencyKeyReused => Advice::DoNotRetry,
+        }
+    }
+}
+
+impl From<Invalid> for Rejection {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(invalid) => invalid.fmt(f),
+            _ => f.write_str(self.code()),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}

@@ -1,0 +1,63 @@
+//! Points and spans of time as the rules see them. Time is given, never read.
+
+use std::fmt;
+
+/// Milliseconds since 1970-01-01 UTC on the ledger's clock (model.md 2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The earliest point of time that the rules know.
+    pub const ZERO: Self = Self(0);
+    /// The latest one.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// The point `ms` milliseconds after 1970-01-01 UTC.
+    pub const fn from_ms(ms: i64) -> Self {
+        Self(ms)
+    }
+
+    /// Milliseconds since 1970-01-01 UTC.
+    pub const fn ms(self) -> i64 {
+        self.0
+    }
+
+    /// The point `span` later, at most [`Timestamp::MAX`].
+    #[must_use]
+    pub fn plus(self, span: Span) -> Self {
+        Self(self.0.saturating_add_unsigned(span.0))
+    }
+
+    /// The time from `self` to `later`; zero when `later` is not later.
+    pub fn until(self, later: Timestamp) -> Span {
+        Span(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
+    }
+}
+
+/// A length of time in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+impl Span {
+    /// `ms` milliseconds.
+    pub const fn from_ms(ms: u64) -> Self {
+        Self(ms)
+    }
+
+    /// Milliseconds.
+    pub const fn ms(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
+    }
+}
