@@ -1,0 +1,68 @@
+//! The machine as the search sees it: its environment, the folder for what is fetched, and a way to
+//! run a program that turns failure into an error with the program's own words.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Where to look for programs and where to put them.
+#[derive(Debug)]
+pub struct Machine {
+    environment: BTreeMap<OsString, OsString>,
+    deps: PathBuf,
+    report: fn(&str),
+}
+
+impl Machine {
+    /// A machine with these environment variables, where fetched things go to `deps` and what is
+    /// being done is told to `report`.
+    pub fn new(
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        deps: PathBuf,
+        report: fn(&str),
+    ) -> Self {
+        Self {
+            environment: environment.into_iter().collect(),
+            deps,
+            report,
+        }
+    }
+
+    /// The value of an environment variable; `None` also if it is empty.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        let value = self.environment.get(OsStr::new(name))?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    pub(super) fn deps(&self) -> &Path {
+        &self.deps
+    }
+
+    pub(super) fn report(&self, line: &str) {
+        (self.report)(line);
+    }
+
+    /// The first file of this name in a folder of PATH.
+    pub(super) fn on_path(&self, command: &str) -> Option<PathBuf> {
+        let folders = std::env::split_paths(self.variable("PATH")?);
+        folders
+            .map(|folder| folder.join(command))
+            .find(|path| path.is_file())
+    }
+}
+
+/// Runs a command to its end and returns what it printed.
+pub(super) fn run(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {name}"))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        bail!("{name} failed ({}): {}", output.status, complaint.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

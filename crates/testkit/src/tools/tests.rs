@@ -1,0 +1,69 @@
+use std::ffi::OsString;
+
+use super::{Machine, Path, PathBuf, Source, Tool, debian, node, provide};
+
+const SHELL: Tool = Tool {
+    name: "shell",
+    variable: "SOLDONCE_SHELL",
+    commands: &["no-such-shell", "sh"],
+    suits: |_| true,
+    source: Source::Debian {
+        packages: &["dash"],
+        program: "bin/dash",
+        environment: &[],
+    },
+    by_hand: "apt-get install dash",
+};
+
+fn machine(environment: &[(&str, &str)]) -> Machine {
+    let environment = environment
+        .iter()
+        .map(|(k, v)| (OsString::from(k), OsString::from(v)));
+    Machine::new(environment, PathBuf::from("/dev/null/deps"), |_| {})
+}
+
+#[test]
+fn the_environment_wins() {
+    let machine = machine(&[("SOLDONCE_SHELL", "/bin/sh"), ("PATH", "/nowhere")]);
+    assert_eq!(provide(&SHELL, &machine).unwrap(), Path::new("/bin/sh"));
+}
+
+#[test]
+fn an_environment_that_names_no_file_is_an_error_not_a_search() {
+    let machine = machine(&[("SOLDONCE_SHELL", "/nowhere/sh"), ("PATH", "/bin")]);
+    assert!(provide(&SHELL, &machine).is_err());
+}
+
+#[test]
+fn the_path_is_searched_in_the_order_of_the_names() {
+    let machine = machine(&[("PATH", "/nowhere:/bin")]);
+    assert_eq!(provide(&SHELL, &machine).unwrap(), Path::new("/bin/sh"));
+}
+
+#[test]
+fn what_cannot_be_had_names_its_mend() {
+    let unsuited = Tool {
+        suits: |_| false,
+        ..SHELL
+    };
+    let error = provide(&unsuited, &machine(&[("PATH", "/bin")]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("apt-get install dash") && error.contains("SOLDONCE_SHELL"),
+        "{error}"
+    );
+}
+
+#[test]
+fn apts_plan_is_read() {
+    let plan = "NOTE: simulated\nInst libnss3 (2:3.87 Debian:12 [amd64])\n\
+                Inst chromium [150.0] (156.0 Debian:12 [amd64]) []\nConf libnss3 (2:3.87)\n";
+    assert!(debian::planned(plan).iter().eq(["chromium", "libnss3"]));
+}
+
+#[test]
+fn versions_of_node_are_read() {
+    assert_eq!(node::major("v18.20.4\n"), Some(18));
+    assert_eq!(node::major("nonsense"), None);
+}

@@ -1,0 +1,210 @@
+//! Which crate may use which dependency. The table is the whole permission: a new dependency is a
+//! line here, in view of the reviewer (docs/decisions).
+
+use serde_json::Value;
+
+use super::source::Violation;
+
+/// What every crate but core and lease may use, beside its own line below.
+const EVERYWHERE: [&str; 8] = [
+    "tokio",
+    "tokio-util",
+    "serde",
+    "serde_json",
+    "thiserror",
+    "tracing",
+    "jiff",
+    "secrecy",
+];
+
+/// What tests of any crate may use, beside what their crate may.
+const TESTS: [&str; 6] = [
+    "insta",
+    "proptest",
+    "rstest",
+    "serde_json",
+    "tempfile",
+    "tokio",
+];
+
+/// A crate, and the packages it may use.
+const TABLE: [(&str, &[&str]); 6] = [
+    ("soldonce-core", &[]),
+    (
+        "soldonce-lease",
+        &[
+            "getrandom",
+            "redis",
+            "rustix",
+            "serde",
+            "sha2",
+            "thiserror",
+            "tokio",
+            "tokio-postgres",
+            "tokio-util",
+            "tracing",
+        ],
+    ),
+    (
+        "soldonce-engine",
+        &[
+            "soldonce-core",
+            "soldonce-lease",
+            "deadpool-postgres",
+            "hmac",
+            "prometheus-client",
+            "redis",
+            "refinery",
+            "reqwest",
+            "rusqlite",
+            "rustix",
+            "sha2",
+            "subtle",
+            "tokio-postgres",
+            "uuid",
+        ],
+    ),
+    (
+        "soldonce-server",
+        &[
+            "soldonce-core",
+            "soldonce-lease",
+            "soldonce-engine",
+            "axum",
+            "bytes",
+            "futures-util",
+            "governor",
+            "http",
+            "http-body",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "prometheus-client",
+            "prost",
+            "rust-embed",
+            "sha2",
+            "subtle",
+            "tonic",
+            "tower",
+            "tower-http",
+            "utoipa",
+            "utoipa-axum",
+        ],
+    ),
+    (
+        "soldonce-cli",
+        &[
+            "soldonce-core",
+            "soldonce-lease",
+            "soldonce-engine",
+            "soldonce-server",
+            "soldonce-testkit",
+            "anyhow",
+            "axum",
+            "bytes",
+            "clap",
+            "comfy-table",
+            "hdrhistogram",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "indicatif",
+            "ratatui",
+            "rustix",
+            "toml",
+            "tracing-subscriber",
+        ],
+    ),
+    (
+        "soldonce-testkit",
+        &[
+            "soldonce-core",
+            "soldonce-lease",
+            "soldonce-engine",
+            "anyhow",
+            "axum",
+            "hyper",
+            "toml",
+        ],
+    ),
+];
+
+/// Compares the packages each crate names with the table; `metadata` is what `cargo metadata` says.
+pub(super) fn check(metadata: &str) -> Vec<Violation> {
+    let metadata: Value = serde_json::from_str(metadata).expect("cargo prints JSON");
+    let packages = metadata["packages"]
+        .as_array()
+        .expect("cargo lists packages");
+    packages.iter().flat_map(check_crate).collect()
+}
+
+fn check_crate(package: &Value) -> Vec<Violation> {
+    let crate_name = package["name"].as_str().unwrap_or_default();
+    let violation = |message| Violation {
+        place: crate_name.to_owned(),
+        message,
+    };
+    let Some((_, own)) = TABLE.iter().find(|(name, _)| *name == crate_name) else {
+        return vec![violation(
+            "is not in the table of tidy/dependencies.rs".to_owned(),
+        )];
+    };
+    let alone = ["soldonce-core", "soldonce-lease"].contains(&crate_name);
+    let dependencies = package["dependencies"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    dependencies
+        .iter()
+        .filter_map(|dependency| {
+            let name = dependency["name"].as_str().unwrap_or_default();
+            let for_tests = dependency["kind"].as_str() == Some("dev");
+            let allowed = own.contains(&name)
+                || (!alone && EVERYWHERE.contains(&name))
+                || (for_tests && (TESTS.contains(&name) || name.starts_with("soldonce-")));
+            (!allowed).then(|| violation(format!("may not use {name}")))
+        })
+        .collect()
+}
+
+/// Core stands on the standard library alone; `listing` is what `cargo tree -e normal` says.
+pub(super) fn check_core(listing: &str) -> Vec<Violation> {
+    let mut lines = listing.lines().filter(|line| !line.is_empty());
+    assert!(
+        lines
+            .next()
+            .is_some_and(|first| first.starts_with("soldonce-core ")),
+        "{listing}"
+    );
+    lines
+        .map(|line| Violation {
+            place: "soldonce-core".to_owned(),
+            message: format!("depends on {line}"),
+        })
+        .collect()
+}
+
+#[test]
+fn catches_a_dependency_outside_the_table() {
+    let count = |name: &str, dependency: &str, kind: &str| {
+        let dependency = format!("{{\"name\": \"{dependency}\", \"kind\": {kind}}}");
+        let package = format!("{{\"name\": \"{name}\", \"dependencies\": [{dependency}]}}");
+        check(&format!("{{\"packages\": [{package}]}}")).len()
+    };
+    assert_eq!(count("soldonce-core", "serde", "null"), 1);
+    assert_eq!(count("soldonce-core", "proptest", "\"dev\""), 0);
+    assert_eq!(count("soldonce-lease", "soldonce-core", "null"), 1);
+    assert_eq!(count("soldonce-server", "rusqlite", "null"), 1);
+    assert_eq!(count("soldonce-server", "rusqlite", "\"dev\""), 1);
+    assert_eq!(count("soldonce-engine", "rusqlite", "null"), 0);
+    assert_eq!(count("soldonce-engine", "serde", "null"), 0);
+    assert_eq!(count("soldonce-unheard-of", "serde", "null"), 1);
+}
+
+#[test]
+fn catches_anything_under_core() {
+    assert_eq!(check_core("soldonce-core v0.1.0 (crates/core)\n").len(), 0);
+    assert_eq!(
+        check_core("soldonce-core v0.1.0 (crates/core)\n└── tokio v1.54.1\n").len(),
+        1
+    );
+}

@@ -1,0 +1,112 @@
+//! The house rules that no compiler checks. Each rule is a pure function from a file's path and
+//! text (or from the output of `cargo`) to violations, stands in a file of its own with a planted
+//! violation it must catch, and is run here over the whole tree.
+
+mod source;
+
+mod dependencies;
+mod drawers;
+mod links;
+mod machine_paths;
+mod manifests;
+mod size;
+mod snapshots;
+mod sql;
+mod supply;
+mod words;
+
+use source::{SourceFile, Tree, Violation};
+
+/// Fails with every violation, one per line, so that one run shows all that is to be mended.
+#[track_caller]
+fn assert_none(violations: &[Violation]) {
+    let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    assert!(
+        lines.is_empty(),
+        "{} violations:\n{}",
+        lines.len(),
+        lines.join("\n")
+    );
+}
+
+/// Runs a rule that looks at one file at a time.
+#[track_caller]
+fn assert_each(rule: impl Fn(&SourceFile) -> Vec<Violation>) {
+    let tree = Tree::of_workspace();
+    assert!(
+        !tree.files().is_empty(),
+        "no file was read, so nothing was checked"
+    );
+    assert_none(&tree.files().iter().flat_map(rule).collect::<Vec<_>>());
+}
+
+#[test]
+fn files_are_short() {
+    assert_each(size::check);
+}
+
+#[test]
+fn there_are_no_drawers() {
+    assert_each(drawers::check);
+}
+
+#[test]
+fn sql_is_named() {
+    assert_each(sql::check);
+}
+
+#[test]
+fn nothing_is_named_with_an_avoided_word() {
+    assert_each(words::check);
+}
+
+#[test]
+fn nothing_names_a_place_on_one_machine() {
+    assert_each(machine_paths::check);
+}
+
+#[test]
+fn links_resolve() {
+    let tree = Tree::of_workspace();
+    assert_each(|file| links::check(file, |path| tree.has(path)));
+}
+
+#[test]
+fn snapshots_have_tests() {
+    let tree = Tree::of_workspace();
+    assert_each(|file| snapshots::check(file, |path| tree.text(path)));
+}
+
+#[test]
+fn manifests_inherit_and_locks_name_no_host() {
+    assert_each(manifests::check);
+}
+
+#[test]
+fn core_repeats_the_lint_settings_and_bans_hash_order() {
+    let tree = Tree::of_workspace();
+    let read = |path| tree.text(path).unwrap_or_default();
+    assert_none(&manifests::check_core_clippy(
+        read("clippy.toml"),
+        read("crates/core/clippy.toml"),
+    ));
+}
+
+#[test]
+fn core_depends_on_nothing() {
+    let listing = source::cargo(&["tree", "-p", "soldonce-core", "-e", "normal", "--offline"]);
+    assert_none(&dependencies::check_core(&listing));
+}
+
+#[test]
+fn crates_use_only_what_they_may() {
+    let metadata = source::cargo(&["metadata", "--no-deps", "--offline", "--format-version=1"]);
+    assert_none(&dependencies::check(&metadata));
+}
+
+#[test]
+fn the_locked_packages_obey_deny_toml() {
+    let tree = Tree::of_workspace();
+    let rules = supply::Rules::parse(tree.text("deny.toml").expect("deny.toml exists"));
+    assert_none(&rules.check(&source::metadata()));
+}
