@@ -1,0 +1,74 @@
+//! API keys: who may call and what for. A key is shown once; only its hash is kept.
+
+use sha2::{Digest, Sha256};
+use soldonce_core::{CallerId, Text, Timestamp, encode_128};
+use soldonce_lease::Entropy;
+
+/// The name of an API key; also the caller it stands for.
+pub type KeyId = CallerId;
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Everything.
+    Admin,
+    /// Sells for holders that it names itself.
+    Sell,
+    /// Sees events, charts, seats and feeds.
+    Read,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 3] = [Self::Admin, Self::Sell, Self::Read];
+
+    /// The word of api.md, in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Sell => "sell",
+            Self::Read => "read",
+        }
+    }
+
+    /// The scope of this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == word)
+    }
+}
+
+/// SHA-256 of an API key's text.
+pub type KeyHash = [u8; 32];
+
+/// An API key as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its name, and the caller it stands for.
+    pub id: KeyId,
+    /// Its name for people.
+    pub name: Text,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// Of its text.
+    pub hash: KeyHash,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Since when it is refused.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// The hash under which the key of this text is stored. The text has 128 random bits or more, so a
+/// fast hash is enough.
+pub fn hash_key(text: &str) -> KeyHash {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// A fresh key's text: `sk_` and 256 random bits.
+pub fn mint_key_text(entropy: &dyn Entropy) -> String {
+    let (mut high, mut low) = ([0; 16], [0; 16]);
+    entropy.fill(&mut high);
+    entropy.fill(&mut low);
+    let half = |bytes| encode_128(u128::from_be_bytes(bytes));
+    format!("sk_{}{}", half(high), half(low))
+}

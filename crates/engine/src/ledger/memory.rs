@@ -1,0 +1,198 @@
+//! The ledger of tests and simulations: `core` itself, with nothing durable. Passes the same
+//! conformance suite as every other.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use secrecy::SecretBox;
+use soldonce_core::{
+    Applied, Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder,
+    Inventory, Rejection, Timestamp, UnitNo,
+};
+use soldonce_lease::{Clock, Entropy};
+
+use super::{
+    Decider, Decision, Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction,
+};
+use crate::keys::{ApiKey, KeyId};
+
+/// Keeps everything in memory, for ever.
+pub struct MemoryLedger {
+    state: Mutex<State>,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+    master: MasterKey,
+}
+
+#[derive(Default)]
+struct State {
+    decider: Decider,
+    commits: BTreeMap<EventNo, Vec<Commit>>,
+    keys: Vec<ApiKey>,
+    closed: bool,
+}
+
+impl MemoryLedger {
+    /// An empty ledger.
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        entropy: &dyn Entropy,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        observer.opened(&Inventory::new());
+        let mut secret = [0; 32];
+        entropy.fill(&mut secret);
+        let master = MasterKey { version: 1, secret: Arc::new(SecretBox::new(Box::new(secret))) };
+        Self { state: Mutex::default(), clock, observer, master }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn decide(&self, transaction: Transaction) -> Result<Done, Rejection> {
+        let now = self.now();
+        let mut state = self.state();
+        if state.closed {
+            return Err(Rejection::ReadOnly);
+        }
+        match state.decider.decide(now, transaction) {
+            Decision::Refused(rejection) => Err(rejection),
+            Decision::Replay(reply) => Ok(Done::Replayed(reply)),
+            // Nothing is ever unloaded here.
+            Decision::ReplayStored(_) => Err(Rejection::IdempotencyInFlight),
+            Decision::Applied(applied, _) => {
+                state.keep(&applied);
+                let applied = *applied;
+                self.observer.committed(&state.decider.inventory, std::slice::from_ref(&applied));
+                let seq = applied.commits.first().map(|commit| commit.seq);
+                Ok(Done::Fresh { answer: applied.answer, seq })
+            }
+        }
+    }
+}
+
+impl State {
+    fn keep(&mut self, applied: &Applied) {
+        for commit in &applied.commits {
+            self.commits.entry(commit.event).or_default().push(commit.clone());
+        }
+    }
+
+    fn holds(&self) -> impl DoubleEndedIterator<Item = &Hold> {
+        self.decider.inventory.holds().collect::<Vec<_>>().into_iter()
+    }
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> LedgerFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl Ledger for MemoryLedger {
+    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+        ready(self.decide(transaction))
+    }
+
+    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
+        ready(Ok(self.state().decider.inventory.hold(hold).cloned()))
+    }
+
+    fn booking(
+        &self,
+        booking: BookingId,
+    ) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+        ready(Ok(self.state().decider.inventory.booking(booking).cloned()))
+    }
+
+    fn holds_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        let state = self.state();
+        let own = |hold: &&Hold| hold.holder == holder && !hold.state.is_terminal();
+        let found = state.holds().rev().filter(own).take(limit).cloned().collect();
+        ready(Ok(found))
+    }
+
+    fn bookings_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        let state = self.state();
+        let own = state.decider.inventory.bookings().filter(|booking| booking.holder == holder);
+        let mut found: Vec<Booking> = own.cloned().collect();
+        found.reverse();
+        found.truncate(limit);
+        ready(Ok(found))
+    }
+
+    fn unit_history(
+        &self,
+        event: EventNo,
+        unit: UnitNo,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+        let state = self.state();
+        let commits = state.commits.get(&event).map(Vec::as_slice).unwrap_or_default();
+        let of_unit = commits.iter().flat_map(|commit| {
+            let own = commit.transitions.iter().filter(|step| step.unit == unit);
+            own.map(|step| Commit { transitions: vec![*step], ..commit.clone() })
+        });
+        ready(Ok(of_unit.take(limit).collect()))
+    }
+
+    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
+        let state = self.state();
+        let inventory = &state.decider.inventory;
+        let found = inventory.find_event(&event).and_then(|no| inventory.event(no));
+        ready(found.map_or_else(
+            || Err(ReadError(format!("there is no event `{event}`"))),
+            |event| {
+                let of_event = inventory.holds().filter(|hold| hold.event == event.no);
+                Ok(History {
+                    units: event.chart.units(),
+                    units_per_holder_max: None,
+                    payment_window: None,
+                    holds: of_event.map(HoldTerms::from).collect(),
+                    commits: state.commits.get(&event.no).cloned().unwrap_or_default(),
+                })
+            },
+        ))
+    }
+
+    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
+        ready(Ok(self.state().keys.clone()))
+    }
+
+    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+        self.state().keys.push(key);
+        ready(Ok(()))
+    }
+
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        let mut state = self.state();
+        let found = state.keys.iter_mut().find(|known| known.id == key);
+        let revoked = found.is_some_and(|known| known.revoked_at.replace(at).is_none());
+        ready(Ok(revoked))
+    }
+
+    fn master_keys(&self) -> Vec<MasterKey> {
+        vec![self.master.clone()]
+    }
+
+    fn now(&self) -> Timestamp {
+        let wall = Timestamp::from_ms(self.clock.wall_ms());
+        wall.max(self.state().decider.inventory.clock())
+    }
+
+    fn is_writable(&self) -> bool {
+        !self.state().closed
+    }
+
+    fn close(&self) -> LedgerFuture<'_, ()> {
+        self.state().closed = true;
+        ready(())
+    }
+}

@@ -1,0 +1,195 @@
+//! The seam to the one source of truth. A ledger takes whole commands, never get and put, so that
+//! check-then-act cannot be written against it. It makes the decisions of `core` durable and answers
+//! only then.
+
+mod decide;
+mod memory;
+pub mod sqlite;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use decide::{Decider, Decision, Named, named};
+pub use memory::MemoryLedger;
+
+use soldonce_core::{
+    Answer, Applied, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold,
+    HoldId, Holder, Inventory, Origin, Rejection, Seq, Timestamp, UnitNo,
+};
+
+use crate::keys::{ApiKey, KeyId};
+use crate::reply::StoredReply;
+
+/// What every call on a ledger returns. Dropping it does not undo what the ledger already took.
+pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Sixteen bytes of SHA-256 over caller, route and key: the name of an idempotency record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScopedKey(pub [u8; 16]);
+
+/// Sixteen bytes of SHA-256 over path and body: which request a key was used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 16]);
+
+/// An idempotency key as the ledger sees it (model.md 8).
+#[derive(Clone, Copy, Debug)]
+pub struct RequestKey {
+    /// Whose key, on which route.
+    pub scoped: ScopedKey,
+    /// For which request.
+    pub fingerprint: Fingerprint,
+}
+
+/// One command on its way to the ledger.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// Who asked and in which request.
+    pub origin: Origin,
+    /// What is asked.
+    pub command: Command,
+    /// The record that is committed with the effect, if the caller sent a key.
+    pub key: Option<RequestKey>,
+    /// For a new event: the chart as it was given, which the ledger keeps.
+    pub chart: Option<Arc<[u8]>>,
+}
+
+/// What the ledger did.
+#[derive(Clone, Debug)]
+pub enum Done {
+    /// The command was decided now.
+    Fresh {
+        /// What came of it.
+        answer: Answer,
+        /// The commit number of the event, if anything changed.
+        seq: Option<Seq>,
+    },
+    /// The same request was decided before: its answer again.
+    Replayed(StoredReply),
+}
+
+
+/// The one source of truth of a deployment.
+pub trait Ledger: Send + Sync + 'static {
+    /// Decides a command and makes it durable.
+    ///
+    /// # Errors
+    /// The rejection of `core`; `IdempotencyKeyReused`; `Overloaded` when too much waits;
+    /// `ReadOnly` when the ledger can store nothing: then it is not known whether the command of
+    /// the failed commit took effect, and the same key asked again after a restart tells.
+    ///
+    /// # Cancel safety
+    /// Dropped, the command may still be carried out.
+    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>>;
+
+    /// A hold as it is stored.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>>;
+
+    /// A booking as it is stored.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn booking(&self, booking: BookingId)
+    -> LedgerFuture<'_, Result<Option<Booking>, ReadError>>;
+
+    /// The newest holds of a holder that are not over, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn holds_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>>;
+
+    /// The newest bookings of a holder, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn bookings_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
+
+    /// Every transition of a unit, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn unit_history(
+        &self,
+        event: EventNo,
+        unit: UnitNo,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>>;
+
+    /// Everything that happened in an event, for the auditor.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read, or there is no such event.
+    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>>;
+
+    /// Every API key, revoked ones too.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>>;
+
+    /// Stores a new API key.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>>;
+
+    /// Revokes an API key; whether there was one to revoke.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>>;
+
+    /// The secrets from which hold secrets and sessions are derived, newest first. Made with the
+    /// ledger and kept in it.
+    fn master_keys(&self) -> Vec<MasterKey>;
+
+    /// The ledger's time now: never goes back (T1).
+    fn now(&self) -> Timestamp;
+
+    /// Whether commands are taken.
+    fn is_writable(&self) -> bool;
+
+    /// Stops taking commands, finishes those that wait, closes the store.
+    fn close(&self) -> LedgerFuture<'_, ()>;
+}
+
+/// A secret of the ledger, with its version.
+#[derive(Clone)]
+pub struct MasterKey {
+    /// Which one.
+    pub version: u32,
+    /// 256 random bits.
+    pub secret: Arc<secrecy::SecretBox<[u8; 32]>>,
+}
+
+/// The store could not be read, or what was read cannot be.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the ledger cannot be read: {0}")]
+pub struct ReadError(pub String);
+
+/// Who must know of every commit, after it is durable and before it is answered.
+pub trait Observer: Send + Sync + 'static {
+    /// The ledger is open and has this state.
+    fn opened(&self, inventory: &Inventory);
+
+    /// These commands were made durable, in this order.
+    fn committed(&self, inventory: &Inventory, applied: &[Applied]);
+
+    /// A batch of commands took so long to become durable.
+    fn batch(&self, commands: usize, commit: std::time::Duration);
+
+    /// The ledger failed to store and takes no more commands.
+    fn failed(&self, why: &str);
+}
+
