@@ -24,6 +24,7 @@ mod unit;
 mod applied;
 mod command;
 mod rejection;
+mod terms;
 
 mod adjacency;
 mod pick;
@@ -59,5 +60,6 @@ pub use rejection::{
     Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Rejection, Unavailable,
 };
 pub use seating::{Seating, Tally};
+pub use terms::HoldTermsAsked;
 pub use time::{Span, Timestamp};
 pub use unit::{Cause, Fence, StateKind, Transition, Unit, UnitNo, UnitState, Version};

@@ -1,7 +1,7 @@
 //! Change: add units to a hold and drop units from it in one commit, choosing seat by seat.
 
 use super::claim::{Demand, require_adjacency};
-use super::hold::{held_units, require_count};
+use super::hold::held_units;
 use super::work::Work;
 use super::{EventBook, Inventory};
 use crate::unit::Step;
@@ -35,7 +35,7 @@ impl Inventory {
             let text = "at least one unit stays; release the hold to give up all".to_owned();
             return Err(Invalid::new("drop", text).into());
         }
-        require_count(book, count)?;
+        book.event.require_count(count)?;
         if !add.is_empty() {
             book.event.require_on_sale(now)?;
         }

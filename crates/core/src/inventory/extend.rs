@@ -1,7 +1,6 @@
 //! Extend: push a hold's end later, never beyond its cap.
 
 use super::Inventory;
-use super::hold::require_ttl;
 use super::work::Work;
 use crate::{Answer, Cause, HoldState, OnHold, Planted, Rejection, Span, Timestamp};
 
@@ -15,7 +14,7 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_active(work.now, on.fence)?;
-        let ttl = require_ttl(self.book(hold.event)?, ttl, ttl_max)?;
+        let ttl = self.book(hold.event)?.event.require_ttl(ttl, ttl_max)?;
         let cap = if self.has(Planted::ExtendWithoutCap) {
             Timestamp::MAX
         } else {

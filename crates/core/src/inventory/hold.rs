@@ -3,10 +3,9 @@
 use super::claim::{Claim, Demand, require_adjacency};
 use super::work::Work;
 use super::{EventBook, Inventory};
-use crate::limits::HOLD_TTL_MS_MIN;
 use crate::{
-    Answer, Authority, Cause, EventNo, Fence, HeldUnit, Hold, HoldId, HoldState, Invalid, NewHold,
-    OnHold, Planted, Rejection, Selection, Span, Text, Timestamp, UnitNo, UnitState, Wish,
+    Answer, Authority, Cause, HeldUnit, Hold, HoldId, HoldState, HoldTermsAsked, NewHold,
+    OnHold, Planted, Rejection, Span, Text, Timestamp, UnitNo, UnitState, Wish,
 };
 
 impl Inventory {
@@ -17,10 +16,9 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         let now = work.now;
         let book = self.book(new.event)?;
-        book.event.require_on_sale(now)?;
         let count = new.wish.count();
-        require_count(book, count)?;
-        let ttl = require_ttl(book, new.ttl, new.ttl_max)?;
+        let asked = HoldTermsAsked { count, ttl: new.ttl, ttl_max: new.ttl_max };
+        let ttl = book.event.require_terms(now, asked)?;
         if let Some(own) = self.own_hold(book, now, &new) {
             return Ok(Answer::OwnHold(own.clone()));
         }
@@ -144,37 +142,6 @@ impl Inventory {
         work.reason = Some(reason.clone());
         self.end_hold(work, id, HoldState::Revoked(reason.clone()), Cause::Revoked);
         Ok(Answer::Hold(self.hold_mut(id).clone()))
-    }
-}
-
-/// Passes a number of units that one hold may have.
-pub(super) fn require_count(book: &EventBook, count: u32) -> Result<(), Rejection> {
-    let limit = book.event.policy.units_per_hold_max;
-    match count {
-        0 => Err(Invalid::new("units", "name at least one unit".to_owned()).into()),
-        count if count > limit => Err(Rejection::TooManyUnits { limit }),
-        _ => Ok(()),
-    }
-}
-
-/// The time to live that was asked for, or the policy's.
-///
-/// # Errors
-/// `Invalid` naming the bounds.
-pub(super) fn require_ttl(
-    book: &EventBook,
-    asked: Option<Span>,
-    most: Option<Span>,
-) -> Result<Span, Rejection> {
-    let policy = &book.event.policy;
-    let most = most.map_or(policy.hold_max, |most| most.min(policy.hold_max));
-    match asked {
-        None => Ok(policy.hold_ttl),
-        Some(ttl) if (HOLD_TTL_MS_MIN..=most.ms()).contains(&ttl.ms()) => Ok(ttl),
-        Some(ttl) => {
-            let text = format!("{} is outside {HOLD_TTL_MS_MIN} ..= {}", ttl.ms(), most.ms());
-            Err(Invalid::new("ttl_ms", text).into())
-        }
     }
 }
 

@@ -1,0 +1,55 @@
+//! What can be said of a hold request without looking at units: the guards that come first. Ledgers
+//! and shields ask the same ones, so that both refuse with the same reason.
+
+use crate::limits::HOLD_TTL_MS_MIN;
+use crate::{Event, Invalid, Rejection, Span, Timestamp};
+
+/// How much is asked for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct HoldTermsAsked {
+    /// How many units.
+    pub count: u32,
+    /// For how long; none is the policy's.
+    pub ttl: Option<Span>,
+    /// The longest this caller may ask for; none is the policy's cap.
+    pub ttl_max: Option<Span>,
+}
+
+impl Event {
+    /// Passes a request to hold so many units for so long, and gives its time to live.
+    ///
+    /// # Errors
+    /// `NotOnSale`, `Invalid` for no unit or a time out of bounds, `TooManyUnits`; in this order.
+    pub fn require_terms(&self, now: Timestamp, asked: HoldTermsAsked) -> Result<Span, Rejection> {
+        self.require_on_sale(now)?;
+        self.require_count(asked.count)?;
+        self.require_ttl(asked.ttl, asked.ttl_max)
+    }
+
+    /// Passes a number of units that one hold may have.
+    pub(crate) fn require_count(&self, count: u32) -> Result<(), Rejection> {
+        let limit = self.policy.units_per_hold_max;
+        match count {
+            0 => Err(Invalid::new("units", "name at least one unit".to_owned()).into()),
+            count if count > limit => Err(Rejection::TooManyUnits { limit }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The time to live that was asked for, or the policy's.
+    pub(crate) fn require_ttl(
+        &self,
+        asked: Option<Span>,
+        most: Option<Span>,
+    ) -> Result<Span, Rejection> {
+        let most = most.map_or(self.policy.hold_max, |most| most.min(self.policy.hold_max));
+        match asked {
+            None => Ok(self.policy.hold_ttl),
+            Some(ttl) if (HOLD_TTL_MS_MIN..=most.ms()).contains(&ttl.ms()) => Ok(ttl),
+            Some(ttl) => {
+                let text = format!("{} is outside {HOLD_TTL_MS_MIN} ..= {}", ttl.ms(), most.ms());
+                Err(Invalid::new("ttl_ms", text).into())
+            }
+        }
+    }
+}
