@@ -3,4 +3,5 @@
 
 mod tools;
 
-pub use tools::{BROWSER_TESTS, Machine, Source, TOOLS, Tool, install_node_packages, provide};
+pub use tools::{BROWSER_TESTS, Machine, Source, TOOLS, Tool};
+pub use tools::{find, install_node_packages, program, provide, workspace};

@@ -4,20 +4,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use soldonce_testkit::{BROWSER_TESTS, Machine, TOOLS, install_node_packages, provide};
+use soldonce_testkit::{BROWSER_TESTS, Machine, TOOLS, install_node_packages, provide, workspace};
 
 fn main() -> Result<()> {
-    let workspace = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).canonicalize()?;
-    let machine = Machine::new(
-        std::env::vars_os(),
-        workspace.join("target/test-deps"),
-        report,
-    );
+    let machine = Machine::here(report)?;
     for tool in TOOLS {
         let path = provide(tool, &machine)?;
         report(&format!("{}: {}", tool.name, path.display()));
         if tool.name == "node" {
-            install_node_packages(&machine, &path, &workspace.join(BROWSER_TESTS))?;
+            install_node_packages(&machine, &path, &workspace()?.join(BROWSER_TESTS))?;
         }
         export(tool.variable, &path);
     }

