@@ -1,0 +1,306 @@
+//! Medians over the runs, ratios within each run, as a table or JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+
+use super::super::load::{LatencyUs, LoadError, LoadReport};
+use super::scenario::{Scenario, ceiling};
+
+/// One run of one scenario.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) load: LoadReport,
+    /// None when both share a process.
+    pub(crate) server_cpu: Option<Duration>,
+    pub(crate) generator_cpu: Option<Duration>,
+}
+
+/// All runs so far, by scenario, in the order asked for.
+pub(crate) struct BenchReport {
+    setting: BenchSetting,
+    scenarios: Vec<(&'static dyn Scenario, Vec<Measured>)>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct BenchSetting {
+    connections: u32,
+    seconds: u64,
+    /// Of the open loop; absent: closed.
+    rate_per_s: Option<u64>,
+    cores: usize,
+    version: &'static str,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    setting: BenchSetting,
+    scenarios: Vec<ScenarioSummary>,
+}
+
+#[derive(Debug, Serialize)]
+struct ScenarioSummary {
+    name: &'static str,
+    about: &'static str,
+    /// Median of the runs.
+    rate_per_s: u64,
+    /// Each run's rate, in order.
+    rates_per_s: Vec<u64>,
+    /// Rate / the ceiling's rate of the same run, in thousandths, median; absent without a ceiling.
+    ratio_permille: Option<u64>,
+    /// Of the run with the median rate.
+    latency_us: LatencyUs,
+    /// CPU time per request, median.
+    server_cpu_ns_per_request: Option<u64>,
+    generator_cpu_ns_per_request: Option<u64>,
+    /// Sums over all runs.
+    statuses: BTreeMap<u16, u64>,
+    errors: BTreeMap<LoadError, u64>,
+    missed: u64,
+    as_expected: bool,
+}
+
+impl BenchReport {
+    pub(crate) fn new(connections: u32, seconds: u64, rate_per_s: Option<u64>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let version = env!("CARGO_PKG_VERSION");
+        let setting = BenchSetting {
+            connections,
+            seconds,
+            rate_per_s,
+            cores,
+            version,
+        };
+        Self {
+            setting,
+            scenarios: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, scenario: &'static dyn Scenario, measured: Measured) {
+        let known = self
+            .scenarios
+            .iter_mut()
+            .find(|(of, _)| of.name() == scenario.name());
+        match known {
+            Some((_, runs)) => runs.push(measured),
+            None => self.scenarios.push((scenario, vec![measured])),
+        }
+    }
+
+    /// Whether every answer had a status that its scenario expects, and none was missing.
+    pub(crate) fn is_as_expected(&self) -> bool {
+        self.scenarios
+            .iter()
+            .all(|(scenario, runs)| as_expected(*scenario, runs))
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        let ceiling = self
+            .scenarios
+            .iter()
+            .find(|(scenario, _)| scenario.name() == ceiling());
+        let ceiling: Option<Vec<u64>> = ceiling.map(|(_, runs)| rates(runs));
+        let summarise = |(scenario, runs): &(&'static dyn Scenario, Vec<Measured>)| {
+            summarise(*scenario, runs, ceiling.as_deref())
+        };
+        Summary {
+            setting: self.setting,
+            scenarios: self.scenarios.iter().map(summarise).collect(),
+        }
+    }
+
+    pub(crate) fn table(&self) -> String {
+        let summary = self.summary();
+        let mut table = Table::new();
+        table.load_style(UTF8_FULL_CONDENSED);
+        table.set_header([
+            "scenario",
+            "requests/s",
+            "lowest..highest",
+            "/ echo",
+            "p50",
+            "p90",
+            "p99",
+            "p99.9",
+            "max",
+            "server CPU",
+            "generator CPU",
+            "answers",
+        ]);
+        for scenario in &summary.scenarios {
+            table.add_row(row(scenario));
+        }
+        for column in table.column_iter_mut().skip(1).take(10) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        let setting = self.setting;
+        let pace = setting.rate_per_s.map_or("closed loop".to_owned(), |rate| {
+            format!("open loop at {rate}/s, latency from the planned time")
+        });
+        let abouts = summary.scenarios.iter();
+        let abouts: Vec<_> = abouts
+            .map(|one| format!("{}: {}", one.name, one.about))
+            .collect();
+        format!(
+            "{table}\n{} connections, {} s, {pace}, {} cores shared by server and generator. \
+             Latencies in us; CPU in us per request.\n{}",
+            setting.connections,
+            setting.seconds,
+            setting.cores,
+            abouts.join("\n"),
+        )
+    }
+}
+
+fn summarise(
+    scenario: &dyn Scenario,
+    runs: &[Measured],
+    ceiling: Option<&[u64]>,
+) -> ScenarioSummary {
+    let each = rates(runs);
+    let middle = median(each.clone()).unwrap_or_default();
+    let ratio_permille = ceiling.and_then(|ceiling| {
+        let pairs = each.iter().zip(ceiling);
+        median(
+            pairs
+                .map(|(rate, ceiling)| rate * 1_000 / (*ceiling).max(1))
+                .collect(),
+        )
+    });
+    let typical = runs.iter().find(|run| run.load.rate_per_s == middle);
+    let zero = LatencyUs {
+        p50: 0,
+        p90: 0,
+        p99: 0,
+        p99_9: 0,
+        max: 0,
+    };
+    let mut statuses = BTreeMap::new();
+    let mut errors = BTreeMap::new();
+    for run in runs {
+        for (status, count) in &run.load.statuses {
+            *statuses.entry(*status).or_default() += count;
+        }
+        for (error, count) in &run.load.errors {
+            *errors.entry(*error).or_default() += count;
+        }
+    }
+    ScenarioSummary {
+        name: scenario.name(),
+        about: scenario.about(),
+        rate_per_s: middle,
+        rates_per_s: each,
+        ratio_permille,
+        latency_us: typical.map_or(zero, |run| run.load.latency_us),
+        server_cpu_ns_per_request: per_request(runs, |run| run.server_cpu),
+        generator_cpu_ns_per_request: per_request(runs, |run| run.generator_cpu),
+        statuses,
+        errors,
+        missed: runs.iter().map(|run| run.load.missed).sum(),
+        as_expected: as_expected(scenario, runs),
+    }
+}
+
+fn as_expected(scenario: &dyn Scenario, runs: &[Measured]) -> bool {
+    runs.iter().all(|run| {
+        let load = &run.load;
+        load.errors.is_empty() && load.statuses.keys().all(|s| scenario.expects().contains(s))
+    })
+}
+
+fn rates(runs: &[Measured]) -> Vec<u64> {
+    runs.iter().map(|run| run.load.rate_per_s).collect()
+}
+
+fn per_request(runs: &[Measured], cpu: impl Fn(&Measured) -> Option<Duration>) -> Option<u64> {
+    let each = runs.iter().filter_map(|run| {
+        let nanos = u64::try_from(cpu(run)?.as_nanos()).ok()?;
+        Some(nanos / run.load.sent.max(1))
+    });
+    median(each.collect())
+}
+
+/// The middle one; of an even number the lower of the two. None of none.
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+fn row(scenario: &ScenarioSummary) -> Vec<String> {
+    let lowest = scenario
+        .rates_per_s
+        .iter()
+        .min()
+        .copied()
+        .unwrap_or_default();
+    let highest = scenario
+        .rates_per_s
+        .iter()
+        .max()
+        .copied()
+        .unwrap_or_default();
+    let latency = scenario.latency_us;
+    let mut cells = vec![
+        scenario.name.to_owned(),
+        scenario.rate_per_s.to_string(),
+        format!("{lowest}..{highest}"),
+        scenario.ratio_permille.map_or("-".to_owned(), thousandths),
+    ];
+    let latencies = [
+        latency.p50,
+        latency.p90,
+        latency.p99,
+        latency.p99_9,
+        latency.max,
+    ];
+    cells.extend(latencies.map(|micros| micros.to_string()));
+    let cpu = [
+        scenario.server_cpu_ns_per_request,
+        scenario.generator_cpu_ns_per_request,
+    ];
+    cells.extend(cpu.map(|nanos| nanos.map_or("-".to_owned(), thousandths)));
+    let statuses = scenario
+        .statuses
+        .iter()
+        .map(|(status, count)| format!("{status}: {count}"));
+    let errors = scenario
+        .errors
+        .iter()
+        .map(|(error, count)| format!("{error:?}: {count}"));
+    let missed = (scenario.missed > 0).then(|| format!("never sent: {}", scenario.missed));
+    let refused = (!scenario.as_expected).then(|| "NOT AS EXPECTED".to_owned());
+    let answers: Vec<_> = statuses
+        .chain(errors)
+        .chain(missed)
+        .chain(refused)
+        .collect();
+    cells.push(answers.join("\n"));
+    cells
+}
+
+/// 1,234 thousandths as `1.234`.
+fn thousandths(value: u64) -> String {
+    format!("{}.{:03}", value / 1_000, value % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_a_value_that_occurred() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![9, 1]), Some(1));
+        assert_eq!(median(vec![9, 1, 5]), Some(5));
+    }
+
+    #[test]
+    fn thousandths_keep_their_zeros() {
+        assert_eq!(thousandths(12_005), "12.005");
+    }
+}

@@ -1,0 +1,110 @@
+//! One keep-alive connection: sends a request, reads the whole answer into a buffer that it keeps.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::answer::{Head, read_head};
+use super::report::LoadError;
+use super::request::Answer;
+use crate::limits::{ANSWER_BUFFER_BYTES, ANSWER_BYTES_MAX, ANSWER_HEAD_BYTES_MAX};
+
+/// A connection to the server under load.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    address: SocketAddr,
+    stream: Option<TcpStream>,
+    buffer: Vec<u8>,
+    last: Option<Head>,
+}
+
+impl Connection {
+    /// # Errors
+    /// When the server does not take it.
+    pub(crate) async fn open(address: SocketAddr) -> std::io::Result<Self> {
+        let stream = connect(address).await?;
+        let buffer = vec![0; ANSWER_BUFFER_BYTES];
+        Ok(Self {
+            address,
+            stream: Some(stream),
+            buffer,
+            last: None,
+        })
+    }
+
+    /// The last answer, until the next exchange.
+    pub(crate) fn last(&self) -> Option<Answer<'_>> {
+        let head = self.last?;
+        let body = self
+            .buffer
+            .get(head.length..head.length + head.body_length)?;
+        Some(Answer {
+            status: head.status,
+            body,
+        })
+    }
+
+    /// Sends `request` and reads its whole answer; gives the status. A connection that was closed is
+    /// opened anew first.
+    ///
+    /// # Errors
+    /// What went wrong; whether the server acted is then unknown. The connection is closed.
+    ///
+    /// # Cancel safety
+    /// None: a dropped exchange leaves half an answer behind. Drop the connection with it.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u16, LoadError> {
+        self.last = None;
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => connect(self.address)
+                .await
+                .map_err(|_| LoadError::Connect)?,
+        };
+        stream
+            .write_all(request)
+            .await
+            .map_err(|_| LoadError::Closed)?;
+        let head = read_answer(&mut stream, &mut self.buffer).await?;
+        self.last = Some(head);
+        if !head.closes {
+            self.stream = Some(stream);
+        }
+        Ok(head.status)
+    }
+}
+
+async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Head, LoadError> {
+    let mut filled = 0;
+    let mut head = None;
+    loop {
+        let room = buffer.get_mut(filled..).unwrap_or_default();
+        let read = stream.read(room).await.map_err(|_| LoadError::Closed)?;
+        if read == 0 {
+            return Err(LoadError::Closed);
+        }
+        filled += read;
+        if head.is_none() {
+            head = read_head(buffer.get(..filled).unwrap_or_default())?;
+        }
+        let Some(head) = head else { continue };
+        let whole = head.length + head.body_length;
+        match filled.cmp(&whole) {
+            std::cmp::Ordering::Less if whole > buffer.len() => buffer.resize(whole, 0),
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => return Ok(head),
+            // More than one answer to one request.
+            std::cmp::Ordering::Greater => return Err(LoadError::NotHttp),
+        }
+    }
+}
+
+/// The buffer never grows beyond one answer, and a head always fits before it grows.
+const _: () = assert!(ANSWER_HEAD_BYTES_MAX <= ANSWER_BUFFER_BYTES);
+const _: () = assert!(ANSWER_BYTES_MAX <= usize::MAX / 2);

@@ -1,0 +1,29 @@
+//! Every bound of the command line tool's own work. The server's are in `soldonce_server::limits`.
+
+/// Most connections of one load run.
+pub(crate) const LOAD_CONNECTIONS_MAX: u32 = 4_096;
+/// Longest load run.
+pub(crate) const LOAD_SECONDS_MAX: u64 = 3_600;
+/// Highest rate of an open loop, requests per second.
+pub(crate) const LOAD_RATE_MAX: u64 = 10_000_000;
+/// Most runs of one benchmark.
+pub(crate) const BENCH_RUNS_MAX: usize = 101;
+/// Load before the measured one, so that memory, caches and connections are warm.
+pub(crate) const BENCH_WARMUP_MS: u64 = 300;
+/// Longest time after a load's end for what is still unanswered or late.
+pub(crate) const LOAD_OVERTIME_MS_MAX: u64 = 10_000;
+/// Failed connects in a row after which a connection of the load gives up.
+pub(crate) const CONNECT_FAILURES_MAX: u32 = 10;
+/// Largest answer that the load reads, in bytes: a snapshot of the largest chart fits.
+pub(crate) const ANSWER_BYTES_MAX: usize = 256 * 1_024 * 1_024;
+/// Largest head of an answer, in bytes.
+pub(crate) const ANSWER_HEAD_BYTES_MAX: usize = 16 * 1_024;
+/// First size of the buffer for answers, in bytes; doubled when an answer is larger.
+pub(crate) const ANSWER_BUFFER_BYTES: usize = 16 * 1_024;
+/// Longest latency that is told apart, in microseconds; a longer one counts as this.
+pub(crate) const LATENCY_US_MAX: u64 = 600_000_000;
+/// Decimal digits to which latencies are kept.
+pub(crate) const LATENCY_DIGITS: u8 = 3;
+
+const _: () = assert!(ANSWER_HEAD_BYTES_MAX <= ANSWER_BUFFER_BYTES);
+const _: () = assert!(ANSWER_BUFFER_BYTES < ANSWER_BYTES_MAX);

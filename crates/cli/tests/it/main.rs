@@ -1,0 +1,5 @@
+//! Tests of the `soldonce` binary as a user runs it.
+
+#![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
+
+mod bench;
