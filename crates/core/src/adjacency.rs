@@ -13,7 +13,9 @@ pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo])
     let mut orphans = Vec::new();
     let mut last_row = None;
     for unit in taken {
-        let Some((number, _)) = chart.row_of(*unit) else { continue };
+        let Some((number, _)) = chart.row_of(*unit) else {
+            continue;
+        };
         if last_row != Some(number) {
             last_row = Some(number);
             orphans.extend(orphans_of_row(chart, number, hall, taken));
@@ -40,9 +42,10 @@ fn orphans_of_row(
         let is_left = |number: Option<u32>| {
             number.is_some_and(|number| left.binary_search(&UnitNo(number)).is_ok())
         };
-        orphans.extend(left.iter().filter(|unit| {
-            !is_left(unit.0.checked_sub(1)) && !is_left(unit.0.checked_add(1))
-        }));
+        orphans.extend(
+            left.iter()
+                .filter(|unit| !is_left(unit.0.checked_sub(1)) && !is_left(unit.0.checked_add(1))),
+        );
     }
     orphans
 }
@@ -67,11 +70,16 @@ impl Run {
 /// The longest runs of neighbours of a row that pass `fits`, from one end to the other.
 pub(crate) fn runs(chart: &Chart, row: RowNo, fits: impl Fn(UnitNo) -> bool) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    let Some(row) = chart.rows().get(row.index()) else { return runs };
+    let Some(row) = chart.rows().get(row.index()) else {
+        return runs;
+    };
     for unit in row.units().filter(|unit| fits(*unit)) {
         match runs.last_mut() {
             Some(run) if run.first.0.saturating_add(run.seats) == unit.0 => run.seats += 1,
-            Some(_) | None => runs.push(Run { first: unit, seats: 1 }),
+            Some(_) | None => runs.push(Run {
+                first: unit,
+                seats: 1,
+            }),
         }
     }
     runs

@@ -1,8 +1,6 @@
 //! A booking, its lines and its payment (model.md 5 and 6).
 
-use crate::{
-    Amount, BookingId, EventNo, Fence, HoldId, Holder, Text, Timestamp, UnitNo, Version,
-};
+use crate::{Amount, BookingId, EventNo, Fence, HoldId, Holder, Text, Timestamp, UnitNo, Version};
 
 /// A thing with a price.
 pub(crate) trait Priced {
@@ -222,6 +220,10 @@ impl Booking {
     pub fn line(&self, unit: UnitNo) -> Option<&Line> {
         let mut of_unit = self.lines.iter().filter(|line| line.unit == unit);
         let first = of_unit.next()?;
-        if first.state == LineState::Sold { Some(first) } else { of_unit.next_back().or(Some(first)) }
+        if first.state == LineState::Sold {
+            Some(first)
+        } else {
+            of_unit.next_back().or(Some(first))
+        }
     }
 }

@@ -40,7 +40,10 @@ pub struct Origin {
 impl Origin {
     /// The engine's own doing.
     pub fn system(what: &str) -> Self {
-        Self { actor: Actor::System, request: what.into() }
+        Self {
+            actor: Actor::System,
+            request: what.into(),
+        }
     }
 }
 

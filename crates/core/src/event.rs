@@ -26,7 +26,11 @@ impl Seq {
     /// The next one.
     #[must_use]
     pub fn next(self) -> Self {
-        Self(self.0.checked_add(1).expect("an event has less than 2^64 commits"))
+        Self(
+            self.0
+                .checked_add(1)
+                .expect("an event has less than 2^64 commits"),
+        )
     }
 }
 
@@ -111,7 +115,10 @@ impl Event {
 
     /// The price of a category.
     pub fn price(&self, category: CategoryNo) -> Amount {
-        self.prices.get(category.index()).copied().unwrap_or_default()
+        self.prices
+            .get(category.index())
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Passes an event that sells at `now`: open, and inside its sale window.
@@ -119,12 +126,17 @@ impl Event {
     /// # Errors
     /// `NotOnSale`, with the point of time when it will be, if it will.
     pub fn require_on_sale(&self, now: Timestamp) -> Result<(), Rejection> {
-        let closed = self.policy.sale_closes_at.is_some_and(|closes| closes <= now);
+        let closed = self
+            .policy
+            .sale_closes_at
+            .is_some_and(|closes| closes <= now);
         if closed || self.state != EventState::Open {
             return Err(Rejection::NotOnSale { opens_at: None });
         }
         match self.policy.sale_opens_at {
-            Some(opens) if now < opens => Err(Rejection::NotOnSale { opens_at: Some(opens) }),
+            Some(opens) if now < opens => Err(Rejection::NotOnSale {
+                opens_at: Some(opens),
+            }),
             Some(_) | None => Ok(()),
         }
     }
@@ -135,8 +147,14 @@ fn prices_by_number(
     prices: &BTreeMap<String, Amount>,
 ) -> Result<Vec<Amount>, Invalid> {
     let known = chart.categories();
-    if let Some(name) = prices.keys().find(|name| known.iter().all(|known| known != *name)) {
-        return Err(Invalid::new("prices", format!("the chart has no category `{name}`")));
+    if let Some(name) = prices
+        .keys()
+        .find(|name| known.iter().all(|known| known != *name))
+    {
+        return Err(Invalid::new(
+            "prices",
+            format!("the chart has no category `{name}`"),
+        ));
     }
     let price = |name: &String| {
         let missing = || Invalid::new("prices", format!("category `{name}` has no price"));

@@ -100,7 +100,11 @@ impl Hold {
     /// What it is at `now`: a hold that is over says so before anybody wrote it down (T3).
     pub fn state_at(&self, now: Timestamp) -> &HoldState {
         const EXPIRED: &HoldState = &HoldState::Expired;
-        if self.state.is_terminal() || self.is_live(now) { &self.state } else { EXPIRED }
+        if self.state.is_terminal() || self.is_live(now) {
+            &self.state
+        } else {
+            EXPIRED
+        }
     }
 
     /// The prices of its units.
@@ -110,7 +114,9 @@ impl Hold {
 
     /// Whether `unit` is one of its units.
     pub fn has(&self, unit: UnitNo) -> bool {
-        self.units.binary_search_by_key(&unit, |held| held.unit).is_ok()
+        self.units
+            .binary_search_by_key(&unit, |held| held.unit)
+            .is_ok()
     }
 
     /// Passes a live hold with the right fence. The order of checks is part of the contract:

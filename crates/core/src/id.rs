@@ -18,14 +18,22 @@ pub struct InvalidId {
 
 impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no legal id: {}", self.text.escape_debug(), self.rule)
+        write!(
+            f,
+            "`{}` is no legal id: {}",
+            self.text.escape_debug(),
+            self.rule
+        )
     }
 }
 
 impl std::error::Error for InvalidId {}
 
 fn refuse(text: &str, rule: &'static str) -> InvalidId {
-    InvalidId { text: text.chars().take(ID_BYTES_MAX + 1).collect(), rule }
+    InvalidId {
+        text: text.chars().take(ID_BYTES_MAX + 1).collect(),
+        rule,
+    }
 }
 
 /// A text that callers choose: `[A-Za-z0-9._-]{1,64}` (api.md 2). Cheap to clone.
@@ -44,7 +52,10 @@ impl Id {
         if is_legal(text) {
             return Ok(Self(text.into()));
         }
-        Err(refuse(text, "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`"))
+        Err(refuse(
+            text,
+            "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
+        ))
     }
 
     /// The text.
@@ -56,7 +67,9 @@ impl Id {
 /// Whether `text` is `[A-Za-z0-9._-]{1,64}`.
 pub fn is_legal(text: &str) -> bool {
     (1..=ID_BYTES_MAX).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 impl fmt::Debug for Id {
@@ -258,10 +271,24 @@ mod tests {
     #[test]
     fn legal_ids_are_exactly_those_of_the_contract() {
         for text in ["a", "A-1", "hamlet-1", "x.y_z-0", &"a".repeat(64)] {
-            assert_eq!(Id::parse(text).map(|id| id.as_str().to_owned()), Ok(text.to_owned()));
+            assert_eq!(
+                Id::parse(text).map(|id| id.as_str().to_owned()),
+                Ok(text.to_owned())
+            );
         }
         let long = "a".repeat(65);
-        for text in ["", " ", "a b", "a\0", "é", "\u{212a}", "a/b", "{a}", "a\r\n", long.as_str()] {
+        for text in [
+            "",
+            " ",
+            "a b",
+            "a\0",
+            "é",
+            "\u{212a}",
+            "a/b",
+            "{a}",
+            "a\r\n",
+            long.as_str(),
+        ] {
             assert!(Id::parse(text).is_err(), "{text:?} was accepted");
         }
     }
@@ -273,7 +300,10 @@ mod tests {
         assert_eq!(text.parse(), Ok(id));
         assert!(text.to_uppercase().parse::<HoldId>().is_err());
         assert!(text.replace("hld_", "bkg_").parse::<HoldId>().is_err());
-        assert!("hld_8zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<HoldId>().is_err(), "over 128 bits");
+        assert!(
+            "hld_8zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<HoldId>().is_err(),
+            "over 128 bits"
+        );
         assert!("hld_".parse::<HoldId>().is_err());
     }
 

@@ -42,8 +42,8 @@ pub use chart::{
     Selection, UnitName, Zone,
 };
 pub use command::{
-    Actor, Authority, Change, Command, LineChoice, NewHold, OnHold, Origin, PaymentReport, Together,
-    Wish,
+    Actor, Authority, Change, Command, LineChoice, NewHold, OnHold, Origin, PaymentReport,
+    Together, Wish,
 };
 pub use event::{Event, EventNo, EventState, NewEvent, Seq};
 pub use hold::{HeldUnit, Hold, HoldState};

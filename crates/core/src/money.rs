@@ -43,7 +43,8 @@ impl Amount {
     /// Never for prices of one command: `limits.rs` relates the largest price to the largest count.
     pub fn sum(prices: impl Iterator<Item = Amount>) -> Self {
         prices.fold(Self::ZERO, |sum, price| {
-            sum.checked_add(price).expect("limits.rs bounds price x count below i64::MAX")
+            sum.checked_add(price)
+                .expect("limits.rs bounds price x count below i64::MAX")
         })
     }
 }
@@ -56,7 +57,10 @@ impl Currency {
     /// The currency of this code; nothing when it is not three letters A to Z.
     pub fn parse(code: &str) -> Option<Self> {
         let bytes: [u8; 3] = code.as_bytes().try_into().ok()?;
-        bytes.iter().all(u8::is_ascii_uppercase).then_some(Self(bytes))
+        bytes
+            .iter()
+            .all(u8::is_ascii_uppercase)
+            .then_some(Self(bytes))
     }
 
     /// The code.

@@ -35,14 +35,18 @@ pub(crate) fn best_seats(
     want: Want,
 ) -> Option<Pick> {
     let fits = |unit: UnitNo| {
-        want.category.is_none_or(|category| chart.category_of(unit) == category)
+        want.category
+            .is_none_or(|category| chart.category_of(unit) == category)
             && hall.is_available(unit)
     };
     let mut apart: Vec<Run> = Vec::new();
     for row in rows {
         let found = runs(chart, row, fits);
         if let Some(run) = middle_window(chart, row, &found, want.quantity) {
-            return Some(Pick { units: run.units().collect(), together: true });
+            return Some(Pick {
+                units: run.units().collect(),
+                together: true,
+            });
         }
         if want.together == Together::Preferred {
             apart.extend(found);
@@ -64,7 +68,10 @@ fn gather(mut apart: Vec<Run>, quantity: u32) -> Option<Pick> {
         units.extend(run.units().take(missing));
     }
     units.sort_unstable();
-    (units.len() == wanted).then_some(Pick { units, together: false })
+    (units.len() == wanted).then_some(Pick {
+        units,
+        together: false,
+    })
 }
 
 /// `quantity` neighbours nearest to the middle of the row.
@@ -86,7 +93,13 @@ fn nearest_window(found: &[Run], quantity: u32, middle: u32) -> Option<(Run, u32
                 .map(|before| {
                     let first = run.first.0.saturating_add(before);
                     let own = first.saturating_mul(2).saturating_add(quantity);
-                    (Run { first: UnitNo(first), seats: quantity }, own.abs_diff(middle))
+                    (
+                        Run {
+                            first: UnitNo(first),
+                            seats: quantity,
+                        },
+                        own.abs_diff(middle),
+                    )
                 })
                 .min_by_key(|(_, distance)| *distance)
         })
@@ -96,20 +109,36 @@ fn nearest_window(found: &[Run], quantity: u32, middle: u32) -> Option<(Run, u32
 /// As many neighbouring seats as were wanted, near the wanted ones and of the first one's price
 /// class: at most one offer a row, nearest rows first. Bounded work, since refusals are the rush.
 pub(crate) fn near(chart: &Chart, hall: &impl Availability, wanted: &[UnitNo]) -> Vec<Alternative> {
-    let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Vec::new() };
-    let Some((home, home_row)) = chart.row_of(*first) else { return Vec::new() };
-    let Ok(quantity) = u32::try_from(wanted.len()) else { return Vec::new() };
+    let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
+        return Vec::new();
+    };
+    let Some((home, home_row)) = chart.row_of(*first) else {
+        return Vec::new();
+    };
+    let Ok(quantity) = u32::try_from(wanted.len()) else {
+        return Vec::new();
+    };
     let category = chart.category_of(*first);
-    let fits =
-        |unit: UnitNo| chart.category_of(unit) == category && hall.is_available(unit);
+    let fits = |unit: UnitNo| chart.category_of(unit) == category && hall.is_available(unit);
     let from_row_start = (first.0 - home_row.first.0).saturating_mul(2);
-    let width = last.0.min(home_row.first.0.saturating_add(home_row.seats)).saturating_sub(first.0);
+    let width = last
+        .0
+        .min(home_row.first.0.saturating_add(home_row.seats))
+        .saturating_sub(first.0);
     let mut offers = Vec::new();
     for row in rows_around(chart, home) {
-        let Some(start) = chart.rows().get(row.index()).map(|row| row.first.0) else { continue };
-        let middle = start.saturating_mul(2).saturating_add(from_row_start).saturating_add(width + 1);
+        let Some(start) = chart.rows().get(row.index()).map(|row| row.first.0) else {
+            continue;
+        };
+        let middle = start
+            .saturating_mul(2)
+            .saturating_add(from_row_start)
+            .saturating_add(width + 1);
         if let Some((run, _)) = nearest_window(&runs(chart, row, fits), quantity, middle) {
-            offers.push(Alternative { units: run.units().collect(), together: true });
+            offers.push(Alternative {
+                units: run.units().collect(),
+                together: true,
+            });
         }
         if offers.len() == ALTERNATIVES_MAX {
             break;
@@ -123,7 +152,12 @@ fn rows_around(chart: &Chart, home: RowNo) -> impl Iterator<Item = RowNo> {
     let rows = u32::try_from(chart.rows().len()).unwrap_or(u32::MAX);
     let reach = u32::try_from(ALTERNATIVE_ROWS_MAX).unwrap_or(u32::MAX);
     let beside = (1..=reach).flat_map(move |away| {
-        [home.0.checked_sub(away), home.0.checked_add(away)].into_iter().flatten()
+        [home.0.checked_sub(away), home.0.checked_add(away)]
+            .into_iter()
+            .flatten()
     });
-    std::iter::once(home.0).chain(beside).filter(move |row| *row < rows).map(RowNo)
+    std::iter::once(home.0)
+        .chain(beside)
+        .filter(move |row| *row < rows)
+        .map(RowNo)
 }

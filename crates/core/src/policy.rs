@@ -1,8 +1,6 @@
 //! The rules of one event that its owner chooses.
 
-use crate::limits::{
-    HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, UNITS_PER_HOLD_MAX, WINDOW_MS_MAX,
-};
+use crate::limits::{HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, UNITS_PER_HOLD_MAX, WINDOW_MS_MAX};
 use crate::{Invalid, Span, Timestamp};
 
 /// What happens to money that arrives after its hold ended (model.md 5).
@@ -95,10 +93,30 @@ impl Policy {
     /// The first setting that is wrong, with the bound it breaks.
     pub fn validate(&self) -> Result<(), Invalid> {
         let spans = [
-            ("policy.hold_max_ms", self.hold_max, HOLD_TTL_MS_MIN, HOLD_LIFETIME_MS_MAX),
-            ("policy.hold_ttl_ms", self.hold_ttl, HOLD_TTL_MS_MIN, self.hold_max.ms()),
-            ("policy.payment_window_ms", self.payment_window, HOLD_TTL_MS_MIN, WINDOW_MS_MAX),
-            ("policy.retry_window_ms", self.retry_window, HOLD_TTL_MS_MIN, WINDOW_MS_MAX),
+            (
+                "policy.hold_max_ms",
+                self.hold_max,
+                HOLD_TTL_MS_MIN,
+                HOLD_LIFETIME_MS_MAX,
+            ),
+            (
+                "policy.hold_ttl_ms",
+                self.hold_ttl,
+                HOLD_TTL_MS_MIN,
+                self.hold_max.ms(),
+            ),
+            (
+                "policy.payment_window_ms",
+                self.payment_window,
+                HOLD_TTL_MS_MIN,
+                WINDOW_MS_MAX,
+            ),
+            (
+                "policy.retry_window_ms",
+                self.retry_window,
+                HOLD_TTL_MS_MIN,
+                WINDOW_MS_MAX,
+            ),
         ];
         for (field, span, least, most) in spans {
             if !(least..=most).contains(&span.ms()) {
@@ -109,12 +127,23 @@ impl Policy {
             }
         }
         let counts = [
-            ("policy.units_per_hold_max", self.units_per_hold_max, UNITS_PER_HOLD_MAX),
-            ("policy.units_per_holder_max", self.units_per_holder_max, u32::MAX),
+            (
+                "policy.units_per_hold_max",
+                self.units_per_hold_max,
+                UNITS_PER_HOLD_MAX,
+            ),
+            (
+                "policy.units_per_holder_max",
+                self.units_per_holder_max,
+                u32::MAX,
+            ),
         ];
         for (field, count, most) in counts {
             if !(1..=most).contains(&count) {
-                return Err(Invalid::new(field, format!("{count} is outside 1 ..= {most}")));
+                return Err(Invalid::new(
+                    field,
+                    format!("{count} is outside 1 ..= {most}"),
+                ));
             }
         }
         match (self.sale_opens_at, self.sale_closes_at) {

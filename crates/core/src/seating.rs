@@ -25,12 +25,17 @@ pub struct Tally {
 impl Tally {
     /// All units free.
     pub fn all_free(units: u32) -> Self {
-        Self { free: units, ..Self::default() }
+        Self {
+            free: units,
+            ..Self::default()
+        }
     }
 
     /// All units counted.
     pub fn total(self) -> u32 {
-        [self.free, self.held, self.sold, self.blocked].iter().fold(0, |a, b| a.saturating_add(*b))
+        [self.free, self.held, self.sold, self.blocked]
+            .iter()
+            .fold(0, |a, b| a.saturating_add(*b))
     }
 
     /// One unit goes from one state to another.
@@ -39,7 +44,9 @@ impl Tally {
     /// When no unit is in state `from`.
     pub fn shift(&mut self, from: StateKind, to: StateKind) {
         let count = self.count_mut(from);
-        *count = count.checked_sub(1).expect("the tally counts the unit that leaves");
+        *count = count
+            .checked_sub(1)
+            .expect("the tally counts the unit that leaves");
         let count = self.count_mut(to);
         *count = count.saturating_add(1);
     }
@@ -98,7 +105,9 @@ impl Seating {
     /// # Panics
     /// When the event's chart has no such unit.
     pub fn unit(&self, unit: UnitNo) -> &Unit {
-        self.units.get(unit.index()).expect("a unit number comes from the event's own chart")
+        self.units
+            .get(unit.index())
+            .expect("a unit number comes from the event's own chart")
     }
 
     /// All units, in unit order.
@@ -113,7 +122,10 @@ impl Seating {
 
     /// How many places of an area are in which state.
     pub fn area_tally(&self, area: AreaNo) -> Tally {
-        self.areas.get(area.index()).map(|places| places.tally).unwrap_or_default()
+        self.areas
+            .get(area.index())
+            .map(|places| places.tally)
+            .unwrap_or_default()
     }
 
     /// How many seats of a row are free, as written down.
@@ -123,7 +135,10 @@ impl Seating {
 
     /// The highest fence among `units`.
     pub(crate) fn newest_fence(&self, units: impl Iterator<Item = UnitNo>) -> Fence {
-        units.map(|unit| self.unit(unit).fence).max().unwrap_or_default()
+        units
+            .map(|unit| self.unit(unit).fence)
+            .max()
+            .unwrap_or_default()
     }
 
     /// The first `quantity` free places of an area, fewer if there are not so many.
@@ -142,7 +157,10 @@ impl Seating {
 
     /// Makes one transition of one unit.
     pub(crate) fn step(&mut self, unit: UnitNo, step: Step) -> Transition {
-        let cell = self.units.get_mut(unit.index()).expect("a unit number comes from the chart");
+        let cell = self
+            .units
+            .get_mut(unit.index())
+            .expect("a unit number comes from the chart");
         let transition = cell.step(unit, step);
         self.count(unit, transition.from.kind(), transition.to.kind());
         transition
@@ -150,7 +168,10 @@ impl Seating {
 
     /// Puts a unit into the state in which the ledger stored it.
     pub fn restore(&mut self, unit: UnitNo, stored: Unit) {
-        let cell = self.units.get_mut(unit.index()).expect("a unit number comes from the chart");
+        let cell = self
+            .units
+            .get_mut(unit.index())
+            .expect("a unit number comes from the chart");
         let from = std::mem::replace(cell, stored).state.kind();
         self.count(unit, from, stored.state.kind());
     }
@@ -161,14 +182,20 @@ impl Seating {
         }
         self.total.shift(from, to);
         if let Some((row, _)) = self.chart.row_of(unit) {
-            let free = self.row_free.get_mut(row.index()).expect("one count for each row");
+            let free = self
+                .row_free
+                .get_mut(row.index())
+                .expect("one count for each row");
             match (from, to) {
                 (StateKind::Free, _) => *free = free.saturating_sub(1),
                 (_, StateKind::Free) => *free = free.saturating_add(1),
                 (_, StateKind::Held | StateKind::Sold | StateKind::Blocked) => {}
             }
         } else if let Some(area) = self.chart.area_no_of(unit) {
-            let places = self.areas.get_mut(area.index()).expect("one count for each area");
+            let places = self
+                .areas
+                .get_mut(area.index())
+                .expect("one count for each area");
             places.tally.shift(from, to);
             if to == StateKind::Free {
                 places.first_maybe_free = places.first_maybe_free.min(unit);

@@ -31,7 +31,11 @@ impl Fence {
     /// The next higher fence.
     #[must_use]
     pub fn next(self) -> Self {
-        Self(self.0.checked_add(1).expect("a unit changes owner less than 2^64 times"))
+        Self(
+            self.0
+                .checked_add(1)
+                .expect("a unit changes owner less than 2^64 times"),
+        )
     }
 }
 
@@ -43,7 +47,11 @@ impl Version {
     /// The version after one more transition.
     #[must_use]
     pub fn next(self) -> Self {
-        Self(self.0.checked_add(1).expect("a unit makes less than 2^64 transitions"))
+        Self(
+            self.0
+                .checked_add(1)
+                .expect("a unit makes less than 2^64 transitions"),
+        )
     }
 }
 
@@ -259,9 +267,30 @@ impl Unit {
             step.to,
             step.cause
         );
-        assert!(step.fence >= self.fence, "{unit:?}: fence falls to {:?}", step.fence);
-        *self = Unit { state: step.to, fence: step.fence, version: self.version.next() };
-        let Step { to, fence, cause, hold } = step;
-        Transition { unit, from, to, fence, version: self.version, cause, hold }
+        assert!(
+            step.fence >= self.fence,
+            "{unit:?}: fence falls to {:?}",
+            step.fence
+        );
+        *self = Unit {
+            state: step.to,
+            fence: step.fence,
+            version: self.version.next(),
+        };
+        let Step {
+            to,
+            fence,
+            cause,
+            hold,
+        } = step;
+        Transition {
+            unit,
+            from,
+            to,
+            fence,
+            version: self.version,
+            cause,
+            hold,
+        }
     }
 }

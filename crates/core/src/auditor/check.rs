@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::live::Memory;
 use super::{History, Invariant, Violation};
-use crate::{
-    Cause, Commit, HoldId, Seq, Span, StateKind, Timestamp, Transition, Unit, UnitState,
-};
+use crate::{Cause, Commit, HoldId, Seq, Span, StateKind, Timestamp, Transition, Unit, UnitState};
 
 pub(super) fn check(history: &History) -> Vec<Violation> {
     let mut walk = Walk {
@@ -33,7 +31,11 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn commit(&mut self, commit: &Commit) {
         if commit.seq != self.seq.next() {
-            self.report(None, Invariant::I20Gap, format!("after {:?} came {:?}", self.seq, commit.seq));
+            self.report(
+                None,
+                Invariant::I20Gap,
+                format!("after {:?} came {:?}", self.seq, commit.seq),
+            );
         }
         self.seq = commit.seq;
         if commit.at < self.at {
@@ -79,8 +81,20 @@ impl Walk<'_> {
         self.ownership(step);
         self.timing(commit, step);
         self.remember(commit, step);
-        let Transition { to: state, fence, version, .. } = *step;
-        self.memory.set_unit(step.unit, Unit { state, fence, version });
+        let Transition {
+            to: state,
+            fence,
+            version,
+            ..
+        } = *step;
+        self.memory.set_unit(
+            step.unit,
+            Unit {
+                state,
+                fence,
+                version,
+            },
+        );
     }
 
     fn legal_step(&mut self, step: &Transition, before: Unit) {
@@ -105,14 +119,19 @@ impl Walk<'_> {
             _ => false,
         };
         if step.fence < before.fence || (rises && step.fence == before.fence) {
-            let detail = format!("{:?} after {:?} for {:?}", step.fence, before.fence, step.cause);
+            let detail = format!(
+                "{:?} after {:?} for {:?}",
+                step.fence, before.fence, step.cause
+            );
             self.report_at(step, Invariant::I6FenceNotRising, detail);
         }
     }
 
     /// I7: what is done in the name of a hold is done to its own units.
     fn ownership(&mut self, step: &Transition) {
-        let UnitState::Held { hold, .. } = step.from else { return };
+        let UnitState::Held { hold, .. } = step.from else {
+            return;
+        };
         if step.hold != Some(hold) {
             let detail = format!("{:?} ended {hold:?} by {:?}", step.hold, step.cause);
             self.report_at(step, Invariant::I7ForeignHold, detail);
@@ -120,7 +139,9 @@ impl Walk<'_> {
     }
 
     fn timing(&mut self, commit: &Commit, step: &Transition) {
-        let UnitState::Held { until, .. } = step.from else { return };
+        let UnitState::Held { until, .. } = step.from else {
+            return;
+        };
         match step.cause {
             Cause::Expired if commit.at < until => {
                 let detail = format!("expired at {:?}, live until {until:?}", commit.at);
@@ -145,7 +166,9 @@ impl Walk<'_> {
         if let UnitState::Held { hold, .. } = step.from {
             self.memory.leave(hold, step.unit);
         }
-        let UnitState::Held { hold, until } = step.to else { return };
+        let UnitState::Held { hold, until } = step.to else {
+            return;
+        };
         let known = self.memory.hold_mut(hold);
         let made = *known.made.get_or_insert(commit.seq);
         known.units.insert(step.unit);
@@ -161,7 +184,11 @@ impl Walk<'_> {
 
     fn cap(&mut self, step: &Transition, hold: HoldId, until: Timestamp, pinned: bool) {
         let Some(terms) = self.memory.terms(hold) else {
-            self.report_at(step, Invariant::I5PartialHold, format!("{hold:?} is not recorded"));
+            self.report_at(
+                step,
+                Invariant::I5PartialHold,
+                format!("{hold:?} is not recorded"),
+            );
             return;
         };
         let allowed = match (pinned, self.history.payment_window) {
@@ -177,7 +204,11 @@ impl Walk<'_> {
     /// I5: a hold that ends, ends with all of its units, in one commit.
     fn whole_holds(&mut self, ended: &BTreeSet<HoldId>) {
         for hold in ended {
-            let left = self.memory.hold(*hold).map(|hold| hold.units.clone()).unwrap_or_default();
+            let left = self
+                .memory
+                .hold(*hold)
+                .map(|hold| hold.units.clone())
+                .unwrap_or_default();
             if !left.is_empty() {
                 let detail = format!("{hold:?} ended but keeps {left:?}");
                 self.report(None, Invariant::I5PartialHold, detail);
@@ -186,9 +217,13 @@ impl Walk<'_> {
     }
 
     fn budgets(&mut self, commit: &Commit, touched: &BTreeSet<HoldId>) {
-        let Some(limit) = self.history.units_per_holder_max else { return };
+        let Some(limit) = self.history.units_per_holder_max else {
+            return;
+        };
         for hold in touched {
-            let Some(terms) = self.memory.terms(*hold) else { continue };
+            let Some(terms) = self.memory.terms(*hold) else {
+                continue;
+            };
             let held = self.memory.held_by(&terms.holder, commit.at);
             if u32::try_from(held).map_or(true, |held| held > limit) {
                 let detail = format!("{:?} holds {held}, limit {limit}", terms.holder.name);
@@ -202,7 +237,12 @@ impl Walk<'_> {
     }
 
     fn report(&mut self, unit: Option<crate::UnitNo>, invariant: Invariant, detail: String) {
-        self.violations.push(Violation { invariant, seq: self.seq, unit, detail });
+        self.violations.push(Violation {
+            invariant,
+            seq: self.seq,
+            unit,
+            detail,
+        });
     }
 }
 

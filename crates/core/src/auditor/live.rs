@@ -28,7 +28,10 @@ pub(super) struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     pub(super) fn new(holds: &'a [HoldTerms]) -> Self {
-        Self { terms: holds.iter().map(|hold| (hold.id, hold)).collect(), ..Self::default() }
+        Self {
+            terms: holds.iter().map(|hold| (hold.id, hold)).collect(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn unit(&self, unit: UnitNo) -> Unit {
@@ -49,7 +52,10 @@ impl<'a> Memory<'a> {
 
     pub(super) fn hold_mut(&mut self, hold: HoldId) -> &mut LiveHold {
         if let Some(terms) = self.terms(hold) {
-            self.by_holder.entry(&terms.holder).or_default().insert(hold);
+            self.by_holder
+                .entry(&terms.holder)
+                .or_default()
+                .insert(hold);
         }
         self.holds.entry(hold).or_default()
     }
@@ -62,7 +68,11 @@ impl<'a> Memory<'a> {
 
     /// Drops a hold that has no units any more.
     pub(super) fn forget_if_empty(&mut self, hold: HoldId) {
-        if self.holds.get(&hold).is_none_or(|known| !known.units.is_empty()) {
+        if self
+            .holds
+            .get(&hold)
+            .is_none_or(|known| !known.units.is_empty())
+        {
             return;
         }
         self.holds.remove(&hold);

@@ -26,8 +26,17 @@ pub struct HoldTerms {
 
 impl From<&Hold> for HoldTerms {
     fn from(hold: &Hold) -> Self {
-        let Hold { id, holder, max_expires_at, .. } = hold;
-        Self { id: *id, holder: holder.clone(), max_expires_at: *max_expires_at }
+        let Hold {
+            id,
+            holder,
+            max_expires_at,
+            ..
+        } = hold;
+        Self {
+            id: *id,
+            holder: holder.clone(),
+            max_expires_at: *max_expires_at,
+        }
     }
 }
 
@@ -110,7 +119,12 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "VIOLATION {} seq={}", self.invariant.as_str(), self.seq.0)?;
+        write!(
+            f,
+            "VIOLATION {} seq={}",
+            self.invariant.as_str(),
+            self.seq.0
+        )?;
         if let Some(unit) = self.unit {
             write!(f, " unit={unit:?}")?;
         }

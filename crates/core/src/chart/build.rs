@@ -56,7 +56,10 @@ pub struct ChartBuilder {
 impl ChartBuilder {
     /// An empty chart of this name.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Begins a zone.
@@ -66,11 +69,19 @@ impl ChartBuilder {
     pub fn zone(&mut self, id: &str, label: Option<&str>) -> Result<(), Invalid> {
         let id = Id::parse(id).map_err(|e| Invalid::new("chart.zone", e.to_string()))?;
         if self.zones.iter().any(|zone| zone.id == id) {
-            return Err(Invalid::new("chart.zone", format!("two zones are named `{id}`")));
+            return Err(Invalid::new(
+                "chart.zone",
+                format!("two zones are named `{id}`"),
+            ));
         }
         let first_row = RowNo(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
         let label = label_text("chart.zone", label.unwrap_or(id.as_str()))?;
-        self.zones.push(Zone { id, label, first_row, rows: 0 });
+        self.zones.push(Zone {
+            id,
+            label,
+            first_row,
+            rows: 0,
+        });
         Ok(())
     }
 
@@ -81,10 +92,17 @@ impl ChartBuilder {
     pub fn row(&mut self, label: &str) -> Result<(), Invalid> {
         let label = label_text("chart.row", label)?;
         let Some(zone) = self.zones.last_mut() else {
-            return Err(Invalid::new("chart.row", format!("row `{label}` is in no zone")));
+            return Err(Invalid::new(
+                "chart.row",
+                format!("row `{label}` is in no zone"),
+            ));
         };
         zone.rows = zone.rows.saturating_add(1);
-        self.rows.push(Row { label, first: UnitNo(self.seats()), seats: 0 });
+        self.rows.push(Row {
+            label,
+            first: UnitNo(self.seats()),
+            seats: 0,
+        });
         Ok(())
     }
 
@@ -98,18 +116,25 @@ impl ChartBuilder {
             return Err(too_many_units());
         }
         if !crate::id::is_legal(seat.id) {
-            let e = Id::parse(seat.id).err().map(|e| e.to_string()).unwrap_or_default();
+            let e = Id::parse(seat.id)
+                .err()
+                .map(|e| e.to_string())
+                .unwrap_or_default();
             return Err(Invalid::new("chart.seat", e));
         }
         let category = self.category(seat.category)?;
         let Some(row) = self.rows.last_mut() else {
-            return Err(Invalid::new("chart.seat", format!("seat `{}` is in no row", seat.id)));
+            return Err(Invalid::new(
+                "chart.seat",
+                format!("seat `{}` is in no row", seat.id),
+            ));
         };
         row.seats = row.seats.saturating_add(1);
         self.seat_categories.push(category);
         self.positions.extend(seat.position);
         if let Some(label) = seat.label.filter(|label| *label != short_label(seat.id)) {
-            self.labels.insert(number, label_text("chart.seat", label)?.into());
+            self.labels
+                .insert(number, label_text("chart.seat", label)?.into());
         }
         self.ids.extend_from_slice(seat.id.as_bytes());
         self.id_ends.push(self.ids.len());
@@ -127,16 +152,32 @@ impl ChartBuilder {
             return Err(Invalid::new("chart.areas", most));
         }
         if self.areas.iter().any(|known| known.id == id) {
-            return Err(Invalid::new("chart.area", format!("two areas are named `{id}`")));
+            return Err(Invalid::new(
+                "chart.area",
+                format!("two areas are named `{id}`"),
+            ));
         }
         if area.capacity == 0 {
-            return Err(Invalid::new("chart.area", format!("area `{id}` has no places")));
+            return Err(Invalid::new(
+                "chart.area",
+                format!("area `{id}` has no places"),
+            ));
         }
-        self.places = self.places.checked_add(area.capacity).ok_or_else(too_many_units)?;
+        self.places = self
+            .places
+            .checked_add(area.capacity)
+            .ok_or_else(too_many_units)?;
         let category = self.category(area.category)?;
         let label = label_text("chart.area", area.label.unwrap_or(area.id))?;
         let (first, capacity, frame) = (UnitNo(0), area.capacity, area.frame);
-        self.areas.push(Area { id, label, category, first, capacity, frame });
+        self.areas.push(Area {
+            id,
+            label,
+            category,
+            first,
+            capacity,
+            frame,
+        });
         Ok(())
     }
 
@@ -146,12 +187,18 @@ impl ChartBuilder {
     /// [`Invalid`] when it has no unit or too many, when two units share a name, or when only some
     /// seats have a position.
     pub fn build(mut self) -> Result<Chart, Invalid> {
-        let units = self.seats().checked_add(self.places).ok_or_else(too_many_units)?;
+        let units = self
+            .seats()
+            .checked_add(self.places)
+            .ok_or_else(too_many_units)?;
         if units > UNITS_PER_CHART_MAX {
             return Err(too_many_units());
         }
         if units == 0 {
-            return Err(Invalid::new("chart", "the chart has no seat and no area".to_owned()));
+            return Err(Invalid::new(
+                "chart",
+                "the chart has no seat and no area".to_owned(),
+            ));
         }
         if !self.positions.is_empty() && self.positions.len() != self.seat_categories.len() {
             let text = "either every seat has a position or none".to_owned();
@@ -194,7 +241,10 @@ impl ChartBuilder {
         });
         SeatIndex::build(texts).map_err(|unit| {
             let end = self.id_ends.get(unit.index()).copied().unwrap_or(0);
-            let before = unit.index().checked_sub(1).and_then(|at| self.id_ends.get(at).copied());
+            let before = unit
+                .index()
+                .checked_sub(1)
+                .and_then(|at| self.id_ends.get(at).copied());
             let id = self.ids.get(before.unwrap_or(0)..end).unwrap_or_default();
             let id = String::from_utf8_lossy(id);
             Invalid::new("chart.seat", format!("two seats are named `{id}`"))
@@ -225,8 +275,12 @@ fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
     }
     for unit in (0..chart.seats()).map(UnitNo) {
         let id = chart.index.text(unit).unwrap_or_default();
-        let Some((area, number)) = id.rsplit_once('.') else { continue };
-        let place = chart.find_area(area).and_then(|area| chart.find_place(area, number));
+        let Some((area, number)) = id.rsplit_once('.') else {
+            continue;
+        };
+        let place = chart
+            .find_area(area)
+            .and_then(|area| chart.find_place(area, number));
         if areas.contains(area) && place.is_some() {
             let text = format!("seat `{id}` has the name of a place of area `{area}`");
             return Err(Invalid::new("chart.seat", text));
@@ -241,5 +295,8 @@ fn label_text(field: &'static str, text: &str) -> Result<String, Invalid> {
 }
 
 fn too_many_units() -> Invalid {
-    Invalid::new("chart", format!("a chart has at most {UNITS_PER_CHART_MAX} units"))
+    Invalid::new(
+        "chart",
+        format!("a chart has at most {UNITS_PER_CHART_MAX} units"),
+    )
 }

@@ -19,7 +19,9 @@ impl SeatIndex {
         let mut index = Self::default();
         for id in ids {
             index.texts.push_str(id);
-            index.ends.push(u32::try_from(index.texts.len()).unwrap_or(u32::MAX));
+            index
+                .ends
+                .push(u32::try_from(index.texts.len()).unwrap_or(u32::MAX));
         }
         index.texts.shrink_to_fit();
         index.ends.shrink_to_fit();
@@ -76,11 +78,9 @@ impl SeatIndex {
 /// FNV-1a, 64 bits (Fowler, Noll, Vo), folded. Charts come from the event's owner, not from
 /// strangers, so a hash without a key is enough.
 fn hash(id: &str) -> usize {
-    let wide = id
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let wide = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     usize::try_from((wide ^ (wide >> 32)) & 0xffff_ffff).unwrap_or(0)
 }
 
@@ -90,7 +90,9 @@ mod tests {
 
     #[test]
     fn finds_every_id_and_no_other() {
-        let ids: Vec<String> = (0..5_000).map(|n| format!("R{}-{}", n / 70, n % 70)).collect();
+        let ids: Vec<String> = (0..5_000)
+            .map(|n| format!("R{}-{}", n / 70, n % 70))
+            .collect();
         let index = SeatIndex::build(ids.iter().map(String::as_str)).unwrap();
         for (number, id) in (0..).zip(&ids) {
             assert_eq!(index.find(id), Some(UnitNo(number)));
@@ -109,6 +111,9 @@ mod tests {
     #[test]
     fn an_empty_index_finds_nothing() {
         assert_eq!(SeatIndex::default().find("a"), None);
-        assert_eq!(SeatIndex::build(std::iter::empty()).unwrap().find("a"), None);
+        assert_eq!(
+            SeatIndex::build(std::iter::empty()).unwrap().find("a"),
+            None
+        );
     }
 }

@@ -207,7 +207,9 @@ impl Chart {
 
     /// How many units it has, seats and places.
     pub fn units(&self) -> u32 {
-        self.areas.last().map_or_else(|| self.seats(), |area| area.end().0)
+        self.areas
+            .last()
+            .map_or_else(|| self.seats(), |area| area.end().0)
     }
 
     /// Where a seat is drawn; nothing for places and for charts without positions.
@@ -227,7 +229,9 @@ impl Chart {
     pub fn category_of(&self, unit: UnitNo) -> CategoryNo {
         match self.seat_categories.get(unit.index()) {
             Some(category) => *category,
-            None => self.area_of(unit).map_or(CategoryNo(0), |area| area.category),
+            None => self
+                .area_of(unit)
+                .map_or(CategoryNo(0), |area| area.category),
         }
     }
 
@@ -237,7 +241,9 @@ impl Chart {
             return None;
         }
         let after = self.areas.partition_point(|area| area.first <= unit);
-        self.areas.get(after.checked_sub(1)?).filter(|area| area.contains(unit))
+        self.areas
+            .get(after.checked_sub(1)?)
+            .filter(|area| area.contains(unit))
     }
 
     /// The number of the area of a place.
@@ -263,7 +269,10 @@ impl Chart {
         if seat.0 >= self.seats() {
             return None;
         }
-        let at = self.rows.partition_point(|row| row.first <= seat).checked_sub(1)?;
+        let at = self
+            .rows
+            .partition_point(|row| row.first <= seat)
+            .checked_sub(1)?;
         Some((RowNo(u32::try_from(at).ok()?), self.rows.get(at)?))
     }
 
@@ -293,7 +302,10 @@ impl Chart {
     pub fn unit_name(&self, unit: UnitNo) -> UnitName<'_> {
         match (self.index.text(unit), self.area_of(unit)) {
             (Some(id), _) => UnitName::Seat(id),
-            (None, Some(area)) => UnitName::Place { area, number: unit.0 - area.first.0 + 1 },
+            (None, Some(area)) => UnitName::Place {
+                area,
+                number: unit.0 - area.first.0 + 1,
+            },
             (None, None) => UnitName::Seat(""),
         }
     }
@@ -361,7 +373,9 @@ impl Selection {
     /// How many units it asks for.
     pub fn count(&self) -> u32 {
         let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
-        self.areas.values().fold(seats, |sum, quantity| sum.saturating_add(*quantity))
+        self.areas
+            .values()
+            .fold(seats, |sum, quantity| sum.saturating_add(*quantity))
     }
 
     /// Whether it asks for nothing.

@@ -42,20 +42,31 @@ impl Inventory {
         let is_blocked = |unit: &UnitNo| book.seating.unit(*unit).state == UnitState::Blocked;
         let (mut units, others): (Vec<UnitNo>, Vec<UnitNo>) =
             selection.seats().iter().partition(|unit| is_blocked(unit));
-        let mut conflicts: Vec<Conflict> =
-            others.into_iter().map(|unit| not_blocked(book.seating.unit(unit).state, unit)).collect();
+        let mut conflicts: Vec<Conflict> = others
+            .into_iter()
+            .map(|unit| not_blocked(book.seating.unit(unit).state, unit))
+            .collect();
         for (number, quantity) in selection.areas() {
-            let Some(area) = book.event.chart.area(*number) else { continue };
+            let Some(area) = book.event.chart.area(*number) else {
+                continue;
+            };
             let places = (area.first.0..area.end().0).map(UnitNo).filter(is_blocked);
             let found: Vec<UnitNo> = places.take(UnitNo(*quantity).index()).collect();
             if found.len() < UnitNo(*quantity).index() {
                 let free = book.seating.area_tally(*number).free;
-                conflicts.push(Conflict::Area { area: *number, free });
+                conflicts.push(Conflict::Area {
+                    area: *number,
+                    free,
+                });
             }
             units.extend(found);
         }
         if !conflicts.is_empty() {
-            let refusal = Unavailable { conflicts, alternatives: Vec::new(), seq: book.seq };
+            let refusal = Unavailable {
+                conflicts,
+                alternatives: Vec::new(),
+                seq: book.seq,
+            };
             return Err(Rejection::UnitUnavailable(Box::new(refusal)));
         }
         self.step_all(work, event, &units, UnitState::Free, Cause::Unblocked);
@@ -73,7 +84,17 @@ impl Inventory {
     ) {
         for unit in units {
             let fence = self.unit_fence(event, *unit);
-            self.step(work, event, *unit, Step { to, fence, cause, hold: None });
+            self.step(
+                work,
+                event,
+                *unit,
+                Step {
+                    to,
+                    fence,
+                    cause,
+                    hold: None,
+                },
+            );
         }
     }
 }
@@ -85,5 +106,9 @@ fn not_blocked(state: UnitState, unit: UnitNo) -> Conflict {
         UnitState::Sold(_) => ConflictState::Sold,
         UnitState::Free | UnitState::Blocked => ConflictState::Free,
     };
-    Conflict::Seat { unit, state, retry_after: None }
+    Conflict::Seat {
+        unit,
+        state,
+        retry_after: None,
+    }
 }

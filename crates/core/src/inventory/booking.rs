@@ -35,12 +35,23 @@ impl Inventory {
         let mut lines = Vec::with_capacity(units.len());
         for held in priced {
             let to = UnitState::Sold(buyer.booking);
-            let step = Step { to, fence, cause: Cause::SoldDirectly, hold: None };
+            let step = Step {
+                to,
+                fence,
+                cause: Cause::SoldDirectly,
+                hold: None,
+            };
             let version = self.step(work, event, held.unit, step);
             let (unit, price, state) = (held.unit, held.price, LineState::Sold);
-            lines.push(Line { unit, price, version, state });
+            lines.push(Line {
+                unit,
+                price,
+                version,
+                state,
+            });
         }
-        self.book_mut(event).count_bought(&buyer.holder, count(lines.len()));
+        self.book_mut(event)
+            .count_bought(&buyer.holder, count(lines.len()));
         let booking = Booking {
             id: buyer.booking,
             event,
@@ -95,19 +106,26 @@ impl Inventory {
         booking: &Booking,
         choice: &LineChoice,
     ) -> Result<Vec<UnitNo>, Rejection> {
-        let sold = || booking.lines.iter().filter(|line| line.state == LineState::Sold);
+        let sold = || {
+            booking
+                .lines
+                .iter()
+                .filter(|line| line.state == LineState::Sold)
+        };
         let LineChoice::Some { units, places } = choice else {
             return Ok(sold().map(|line| line.unit).collect());
         };
         let chart = &self.book(booking.event)?.event.chart;
         let name = |unit: &UnitNo| chart.unit_name(*unit).to_string();
-        let (of_booking, foreign): (Vec<UnitNo>, Vec<UnitNo>) =
-            units.iter().partition(|unit| booking.line(**unit).is_some());
+        let (of_booking, foreign): (Vec<UnitNo>, Vec<UnitNo>) = units
+            .iter()
+            .partition(|unit| booking.line(**unit).is_some());
         if !foreign.is_empty() {
             return Err(Rejection::UnknownUnit(foreign.iter().map(name).collect()));
         }
         let is_sold = |unit: &UnitNo| sold().any(|line| line.unit == *unit);
-        let (mut chosen, gone): (Vec<UnitNo>, Vec<UnitNo>) = of_booking.iter().partition(|u| is_sold(u));
+        let (mut chosen, gone): (Vec<UnitNo>, Vec<UnitNo>) =
+            of_booking.iter().partition(|u| is_sold(u));
         if !gone.is_empty() {
             return Err(Rejection::AlreadyCancelled(gone));
         }
@@ -118,7 +136,10 @@ impl Inventory {
             let wanted = UnitNo(*quantity).index();
             let found: Vec<UnitNo> = of_area.take(wanted).collect();
             if found.len() != wanted {
-                let id = chart.area(*area).map(|area| area.id.to_string()).unwrap_or_default();
+                let id = chart
+                    .area(*area)
+                    .map(|area| area.id.to_string())
+                    .unwrap_or_default();
                 return Err(Rejection::UnknownUnit(vec![id]));
             }
             chosen.extend(found);
@@ -139,22 +160,37 @@ impl Inventory {
         units: &[UnitNo],
         cause: Cause,
     ) -> Amount {
-        let mut booking = self.bookings.remove(&id).expect("the command looked it up before");
+        let mut booking = self
+            .bookings
+            .remove(&id)
+            .expect("the command looked it up before");
         let mut back = Vec::with_capacity(units.len());
         let meant = |line: &&mut Line| {
             line.state == LineState::Sold && units.binary_search(&line.unit).is_ok()
         };
         for line in booking.lines.iter_mut().filter(meant) {
             let fence = self.unit_fence(booking.event, line.unit).next();
-            let step = Step { to: UnitState::Free, fence, cause, hold: None };
+            let step = Step {
+                to: UnitState::Free,
+                fence,
+                cause,
+                hold: None,
+            };
             line.version = self.step(work, booking.event, line.unit, step);
             line.state = LineState::Cancelled;
             back.push(line.price);
         }
-        self.book_mut(booking.event).count_given_back(&booking.holder, count(back.len()));
-        let any_sold = booking.lines.iter().any(|line| line.state == LineState::Sold);
-        booking.state =
-            if any_sold { BookingState::PartlyCancelled } else { BookingState::Cancelled };
+        self.book_mut(booking.event)
+            .count_given_back(&booking.holder, count(back.len()));
+        let any_sold = booking
+            .lines
+            .iter()
+            .any(|line| line.state == LineState::Sold);
+        booking.state = if any_sold {
+            BookingState::PartlyCancelled
+        } else {
+            BookingState::Cancelled
+        };
         self.bookings.insert(id, booking);
         work.changed_booking(id);
         Amount::sum(back.into_iter())
@@ -162,10 +198,12 @@ impl Inventory {
 
     /// Money that was paid through the provider goes back through it.
     fn refund(&self, work: &mut Work<'_>, booking: BookingId, amount: Amount) {
-        let paid = self.bookings.get(&booking).and_then(|booking| booking.payment);
-        let has_money = paid.is_some_and(|state| {
-            state.has_money() || state == PaymentState::PartlyRefunded
-        });
+        let paid = self
+            .bookings
+            .get(&booking)
+            .and_then(|booking| booking.payment);
+        let has_money =
+            paid.is_some_and(|state| state.has_money() || state == PaymentState::PartlyRefunded);
         if has_money && amount > Amount::ZERO {
             work.effects.push(Effect::Refund { booking, amount });
         }
@@ -186,9 +224,15 @@ impl Inventory {
             let text = "the hold is of another event than the booking".to_owned();
             return Err(Invalid::new("hold", text).into());
         }
-        let choice = LineChoice::Some { units: give.to_vec(), places: Selection::default() };
+        let choice = LineChoice::Some {
+            units: give.to_vec(),
+            places: Selection::default(),
+        };
         let units = self.chosen_lines(booking, &choice)?;
-        let old = units.iter().filter_map(|unit| booking.line(*unit)).map(|line| line.price);
+        let old = units
+            .iter()
+            .filter_map(|unit| booking.line(*unit))
+            .map(|line| line.price);
         let (old, new) = (Amount::sum(old), hold.total());
         if new > old {
             return Err(Rejection::PaymentRequired);
@@ -197,14 +241,22 @@ impl Inventory {
         let lines = self.sell_hold(work, on.hold, id, Cause::Exchanged);
         let any_left = {
             let booking = self.booking_mut(id);
-            booking.lines.retain(|line| line.state != LineState::Cancelled || units.binary_search(&line.unit).is_err());
+            booking.lines.retain(|line| {
+                line.state != LineState::Cancelled || units.binary_search(&line.unit).is_err()
+            });
             booking.lines.extend(lines);
             booking.lines.sort_by_key(|line| line.unit);
-            booking.lines.iter().any(|line| line.state == LineState::Cancelled)
+            booking
+                .lines
+                .iter()
+                .any(|line| line.state == LineState::Cancelled)
         };
         let booking = self.booking_mut(id);
-        booking.state =
-            if any_left { BookingState::PartlyCancelled } else { BookingState::Confirmed };
+        booking.state = if any_left {
+            BookingState::PartlyCancelled
+        } else {
+            BookingState::Confirmed
+        };
         let difference = old.checked_sub(new).unwrap_or_default();
         self.refund(work, id, difference);
         Ok(Answer::Booking(self.booking_mut(id).clone()))
@@ -215,9 +267,9 @@ impl Inventory {
 fn require_sold(booking: &Booking) -> Result<(), Rejection> {
     match booking.state {
         BookingState::Confirmed | BookingState::PartlyCancelled => Ok(()),
-        BookingState::Cancelled => {
-            Err(Rejection::AlreadyCancelled(booking.lines.iter().map(|line| line.unit).collect()))
-        }
+        BookingState::Cancelled => Err(Rejection::AlreadyCancelled(
+            booking.lines.iter().map(|line| line.unit).collect(),
+        )),
         BookingState::PendingPayment
         | BookingState::Failed
         | BookingState::Expired

@@ -5,9 +5,7 @@ use super::hold::held_units;
 use super::work::Work;
 use super::{EventBook, Inventory};
 use crate::unit::Step;
-use crate::{
-    Answer, Cause, Change, Hold, Invalid, Rejection, Selection, UnitNo, UnitState, Wish,
-};
+use crate::{Answer, Cause, Change, Hold, Invalid, Rejection, Selection, UnitNo, UnitState, Wish};
 
 impl Inventory {
     pub(super) fn change(
@@ -30,7 +28,9 @@ impl Inventory {
             .map(|held| held.unit)
             .filter(|unit| drop.binary_search(unit).is_err())
             .collect();
-        let count = u32::try_from(kept.len()).unwrap_or(u32::MAX).saturating_add(add.count());
+        let count = u32::try_from(kept.len())
+            .unwrap_or(u32::MAX)
+            .saturating_add(add.count());
         if count == 0 {
             let text = "at least one unit stays; release the hold to give up all".to_owned();
             return Err(Invalid::new("drop", text).into());
@@ -39,8 +39,14 @@ impl Inventory {
         if !add.is_empty() {
             book.event.require_on_sale(now)?;
         }
-        let added = self.claim(book, now, &Wish::Named(add), &hold.holder)?.units;
-        let demand = Demand { holder: &hold.holder, besides: Some(hold.id), units: count };
+        let added = self
+            .claim(book, now, &Wish::Named(add), &hold.holder)?
+            .units;
+        let demand = Demand {
+            holder: &hold.holder,
+            besides: Some(hold.id),
+            units: count,
+        };
         self.require_budget(book, now, &demand)?;
         let mut units = kept;
         units.extend(&added);
@@ -61,11 +67,18 @@ impl Inventory {
         for unit in drop {
             let fence = self.unit_fence(hold.event, *unit);
             let (to, cause) = (UnitState::Free, Cause::Changed);
-            let step = Step { to, fence, cause, hold: Some(hold.id) };
+            let step = Step {
+                to,
+                fence,
+                cause,
+                hold: Some(hold.id),
+            };
             self.step(work, hold.event, *unit, step);
         }
-        hold.units.retain(|held| drop.binary_search(&held.unit).is_err());
-        hold.units.extend(held_units(self.book_mut(hold.event), added));
+        hold.units
+            .retain(|held| drop.binary_search(&held.unit).is_err());
+        hold.units
+            .extend(held_units(self.book_mut(hold.event), added));
         hold.units.sort_unstable_by_key(|held| held.unit);
         let units: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
         hold.fence = self.next_fence(hold.event, &units);
@@ -77,15 +90,13 @@ impl Inventory {
 }
 
 /// The units to be given up, sorted and distinct: the named ones, and of each area the last places.
-fn dropped_units(
-    book: &EventBook,
-    hold: &Hold,
-    change: &Change,
-) -> Result<Vec<UnitNo>, Rejection> {
+fn dropped_units(book: &EventBook, hold: &Hold, change: &Change) -> Result<Vec<UnitNo>, Rejection> {
     let chart = &book.event.chart;
     let mut drop = change.drop.clone();
     let foreign = drop.iter().filter(|unit| !hold.has(**unit));
-    let foreign: Vec<String> = foreign.map(|unit| chart.unit_name(*unit).to_string()).collect();
+    let foreign: Vec<String> = foreign
+        .map(|unit| chart.unit_name(*unit).to_string())
+        .collect();
     if !foreign.is_empty() {
         return Err(Rejection::UnknownUnit(foreign));
     }
@@ -96,7 +107,10 @@ fn dropped_units(
         let before = drop.len();
         drop.extend(places.take(UnitNo(*quantity).index()));
         if drop.len() - before != UnitNo(*quantity).index() {
-            let id = chart.area(*area).map(|area| area.id.to_string()).unwrap_or_default();
+            let id = chart
+                .area(*area)
+                .map(|area| area.id.to_string())
+                .unwrap_or_default();
             return Err(Rejection::UnknownUnit(vec![id]));
         }
     }
@@ -106,12 +120,12 @@ fn dropped_units(
 }
 
 /// What is to be added beyond what the hold has.
-fn added_selection(
-    hold: &Hold,
-    add: &Selection,
-    drop: &[UnitNo],
-) -> Result<Selection, Rejection> {
-    if add.seats().iter().any(|unit| drop.binary_search(unit).is_ok()) {
+fn added_selection(hold: &Hold, add: &Selection, drop: &[UnitNo]) -> Result<Selection, Rejection> {
+    if add
+        .seats()
+        .iter()
+        .any(|unit| drop.binary_search(unit).is_ok())
+    {
         let text = "a unit is both added and dropped".to_owned();
         return Err(Invalid::new("add", text).into());
     }

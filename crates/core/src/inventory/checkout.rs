@@ -23,18 +23,20 @@ impl Inventory {
         let window = self.book(hold.event)?.event.policy.payment_window;
         let last = hold.max_expires_at.plus(window);
         let until = work.now.plus(window).min(last).max(hold.expires_at);
-        let hold = self.reschedule(work, on.hold, HoldState::Pinned(booking), until, Cause::Pinned);
+        let hold = self.reschedule(
+            work,
+            on.hold,
+            HoldState::Pinned(booking),
+            until,
+            Cause::Pinned,
+        );
         let mut booking = new_booking(&hold, booking, reference, work.now);
         booking.payment = Some(PaymentState::Created);
         self.add_booking(work, booking.clone());
         Ok(Answer::Booked(booking))
     }
 
-    pub(super) fn abandon(
-        &mut self,
-        work: &mut Work<'_>,
-        on: OnHold,
-    ) -> Result<Answer, Rejection> {
+    pub(super) fn abandon(&mut self, work: &mut Work<'_>, on: OnHold) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_live(work.now, on.fence)?;
         let HoldState::Pinned(booking) = hold.state else {
@@ -50,7 +52,10 @@ impl Inventory {
         work: &mut Work<'_>,
         report: PaymentReport,
     ) -> Result<Answer, Rejection> {
-        let booking = self.bookings.get(&report.booking).ok_or(Rejection::BookingNotFound)?;
+        let booking = self
+            .bookings
+            .get(&report.booking)
+            .ok_or(Rejection::BookingNotFound)?;
         let known = booking.payment.ok_or(Rejection::BookingNotConfirmed)?;
         if known == report.state || !known.may_become(report.state) {
             return Ok(Answer::Booking(booking.clone()));
@@ -86,7 +91,9 @@ impl Inventory {
 
     /// Money came while the booking waited for it.
     fn paid(&mut self, work: &mut Work<'_>, report: PaymentReport, hold: Option<HoldId>) {
-        let Some(hold) = hold.and_then(|id| self.holds.get(&id)) else { return };
+        let Some(hold) = hold.and_then(|id| self.holds.get(&id)) else {
+            return;
+        };
         let id = hold.id;
         if !hold.is_live(work.now) {
             self.end_hold(work, id, HoldState::Expired, Cause::Expired);
@@ -106,11 +113,20 @@ impl Inventory {
     fn paid_late(&mut self, work: &mut Work<'_>, report: PaymentReport) {
         let (event, units) = {
             let booking = self.booking_mut(report.booking);
-            (booking.event, booking.lines.iter().map(|line| line.unit).collect::<Vec<UnitNo>>())
+            (
+                booking.event,
+                booking
+                    .lines
+                    .iter()
+                    .map(|line| line.unit)
+                    .collect::<Vec<UnitNo>>(),
+            )
         };
         let book = self.book_mut(event);
         let policy = book.event.policy.late_payment;
-        let all_free = units.iter().all(|unit| book.seating.is_available(*unit, work.now));
+        let all_free = units
+            .iter()
+            .all(|unit| book.seating.is_available(*unit, work.now));
         let on_sale = book.event.state == crate::EventState::Open;
         match policy {
             LatePayment::IfStillFree if all_free && on_sale => {
@@ -135,7 +151,17 @@ impl Inventory {
         let mut versions = Vec::with_capacity(units.len());
         for unit in units {
             let (to, cause) = (UnitState::Sold(id), Cause::SoldDirectly);
-            versions.push(self.step(work, event, *unit, Step { to, fence, cause, hold: None }));
+            versions.push(self.step(
+                work,
+                event,
+                *unit,
+                Step {
+                    to,
+                    fence,
+                    cause,
+                    hold: None,
+                },
+            ));
         }
         let now = work.now;
         let booking = self.booking_mut(id);
@@ -152,17 +178,29 @@ impl Inventory {
 
     fn send_back(&mut self, work: &mut Work<'_>, report: PaymentReport) {
         let amount = self.booking_mut(report.booking).total();
-        work.effects.push(if report.state == PaymentState::Authorised {
-            Effect::Void(report.booking)
-        } else {
-            Effect::Refund { booking: report.booking, amount }
-        });
+        work.effects
+            .push(if report.state == PaymentState::Authorised {
+                Effect::Void(report.booking)
+            } else {
+                Effect::Refund {
+                    booking: report.booking,
+                    amount,
+                }
+            });
     }
 
     fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, booking: BookingId) {
-        if self.holds.get(&hold).is_some_and(|hold| hold.is_live(work.now)) {
+        if self
+            .holds
+            .get(&hold)
+            .is_some_and(|hold| hold.is_live(work.now))
+        {
             self.fail_payment(work, hold, booking);
-        } else if self.holds.get(&hold).is_some_and(|hold| !hold.state.is_terminal()) {
+        } else if self
+            .holds
+            .get(&hold)
+            .is_some_and(|hold| !hold.state.is_terminal())
+        {
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
         }
     }

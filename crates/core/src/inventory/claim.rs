@@ -7,8 +7,8 @@ use super::{EventBook, Inventory};
 use crate::adjacency::orphans;
 use crate::pick::{Availability, Want, best_seats, near};
 use crate::{
-    Adjacency, Alternative, AreaNo, Budget, CategoryNo, Chart, Conflict, ConflictState, Hold, HoldId,
-    Holder, Planted, Rejection, RowNo, Selection, Timestamp, Together, Unavailable, UnitNo,
+    Adjacency, Alternative, AreaNo, Budget, CategoryNo, Chart, Conflict, ConflictState, Hold,
+    HoldId, Holder, Planted, Rejection, RowNo, Selection, Timestamp, Together, Unavailable, UnitNo,
     UnitState, Wish,
 };
 
@@ -52,11 +52,21 @@ impl Inventory {
         match wish {
             Wish::Named(selection) => {
                 let units = self.claim_named(book, now, selection, holder)?;
-                Ok(Claim { units, together: None })
+                Ok(Claim {
+                    units,
+                    together: None,
+                })
             }
-            Wish::Best { quantity, category, together } => {
-                let want =
-                    Want { quantity: *quantity, category: *category, together: *together };
+            Wish::Best {
+                quantity,
+                category,
+                together,
+            } => {
+                let want = Want {
+                    quantity: *quantity,
+                    category: *category,
+                    together: *together,
+                };
                 self.claim_best(book, now, want)
             }
         }
@@ -76,7 +86,15 @@ impl Inventory {
             .collect();
         let mut units = selection.seats().to_vec();
         if self.has(Planted::TakesHeld) {
-            conflicts.retain(|conflict| !matches!(conflict, Conflict::Seat { state: ConflictState::Held, .. }));
+            conflicts.retain(|conflict| {
+                !matches!(
+                    conflict,
+                    Conflict::Seat {
+                        state: ConflictState::Held,
+                        ..
+                    }
+                )
+            });
         }
         for (area, quantity) in selection.areas() {
             let places = self.places(book, now, *area, *quantity);
@@ -91,7 +109,11 @@ impl Inventory {
             return Ok(units);
         }
         let alternatives = near(&book.event.chart, &book.seating.at(now), selection.seats());
-        let refusal = Unavailable { conflicts, alternatives, seq: book.seq };
+        let refusal = Unavailable {
+            conflicts,
+            alternatives,
+            seq: book.seq,
+        };
         Err(Rejection::UnitUnavailable(Box::new(refusal)))
     }
 
@@ -106,25 +128,30 @@ impl Inventory {
         let (state, retry_after) = match book.seating.unit(unit).state {
             state if state.is_available(now) => return None,
             UnitState::Held { hold, until } => {
-                let yours = self.holds.get(&hold).is_some_and(|hold| hold.holder == *holder);
-                let state = if yours { ConflictState::Yours } else { ConflictState::Held };
+                let yours = self
+                    .holds
+                    .get(&hold)
+                    .is_some_and(|hold| hold.holder == *holder);
+                let state = if yours {
+                    ConflictState::Yours
+                } else {
+                    ConflictState::Held
+                };
                 (state, Some(now.until(until)))
             }
             UnitState::Sold(_) => (ConflictState::Sold, None),
             UnitState::Blocked | UnitState::Free => (ConflictState::Blocked, None),
         };
-        Some(Conflict::Seat { unit, state, retry_after })
+        Some(Conflict::Seat {
+            unit,
+            state,
+            retry_after,
+        })
     }
 
     /// The first `quantity` available places of an area: those written down as free, then those of
     /// holds that are over, oldest first. Fewer if there are not so many.
-    fn places(
-        &self,
-        book: &EventBook,
-        now: Timestamp,
-        area: AreaNo,
-        quantity: u32,
-    ) -> Vec<UnitNo> {
+    fn places(&self, book: &EventBook, now: Timestamp, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
         let wanted = UnitNo(quantity).index();
         let mut places = book.seating.free_places(area, quantity);
         if places.len() < wanted {
@@ -154,24 +181,41 @@ impl Inventory {
             .overdue_units(book, now)
             .filter_map(|unit| chart.row_of(unit).map(|(row, _)| row))
             .collect();
-        let rows = (0..).zip(chart.rows()).map(|(number, _)| RowNo(number)).filter(|row| {
-            book.seating.row_free(*row) > 0 || overdue.contains(row)
-        });
+        let rows = (0..)
+            .zip(chart.rows())
+            .map(|(number, _)| RowNo(number))
+            .filter(|row| book.seating.row_free(*row) > 0 || overdue.contains(row));
         let hall = book.seating.at(now);
         if let Some(pick) = best_seats(chart, &hall, rows, want) {
-            return Ok(Claim { units: pick.units, together: Some(pick.together) });
+            return Ok(Claim {
+                units: pick.units,
+                together: Some(pick.together),
+            });
         }
         if let Some(units) = self.best_places(book, now, want.quantity, want.category) {
-            return Ok(Claim { units, together: Some(true) });
+            return Ok(Claim {
+                units,
+                together: Some(true),
+            });
         }
-        let apart = Want { together: Together::Preferred, ..want };
+        let apart = Want {
+            together: Together::Preferred,
+            ..want
+        };
         let all_rows = (0..).zip(chart.rows()).map(|(number, _)| RowNo(number));
         let offer = (want.together == Together::Required)
             .then(|| best_seats(chart, &hall, all_rows, apart))
             .flatten()
-            .map(|pick| Alternative { units: pick.units, together: pick.together });
+            .map(|pick| Alternative {
+                units: pick.units,
+                together: pick.together,
+            });
         let alternatives = offer.into_iter().collect();
-        let refusal = Unavailable { conflicts: Vec::new(), alternatives, seq: book.seq };
+        let refusal = Unavailable {
+            conflicts: Vec::new(),
+            alternatives,
+            seq: book.seq,
+        };
         Err(Rejection::UnitUnavailable(Box::new(refusal)))
     }
 
@@ -205,8 +249,13 @@ impl Inventory {
             return Ok(());
         }
         let Some(holder) = book.holders.get(demand.holder) else {
-            return within(Budget::Held, book.event.policy.units_per_holder_max, 0, demand.units)
-                .and_then(|()| self.require_bought(book, 0, 0, demand.units));
+            return within(
+                Budget::Held,
+                book.event.policy.units_per_holder_max,
+                0,
+                demand.units,
+            )
+            .and_then(|()| self.require_bought(book, 0, 0, demand.units));
         };
         let live = |id: &&HoldId| Some(**id) != demand.besides;
         let held = holder
@@ -216,7 +265,12 @@ impl Inventory {
             .filter_map(|id| self.holds.get(id))
             .filter(|hold| hold.is_live(now))
             .fold(0_u32, |sum, hold| sum.saturating_add(count_units(hold)));
-        within(Budget::Held, book.event.policy.units_per_holder_max, held, demand.units)?;
+        within(
+            Budget::Held,
+            book.event.policy.units_per_holder_max,
+            held,
+            demand.units,
+        )?;
         self.require_bought(book, holder.bought, held, demand.units)
     }
 
@@ -240,7 +294,11 @@ fn within(budget: Budget, limit: u32, used: u32, units: u32) -> Result<(), Rejec
     if used.saturating_add(units) <= limit {
         return Ok(());
     }
-    Err(Rejection::BudgetExceeded { budget, limit, used })
+    Err(Rejection::BudgetExceeded {
+        budget,
+        limit,
+        used,
+    })
 }
 
 /// How many units a hold has.
@@ -265,7 +323,11 @@ pub(super) fn require_adjacency(
     }
     let hall = WithoutHold { book, now, own };
     let orphans = orphans(&book.event.chart, &hall, units);
-    if orphans.is_empty() { Ok(()) } else { Err(Rejection::AdjacencyRefused(orphans)) }
+    if orphans.is_empty() {
+        Ok(())
+    } else {
+        Err(Rejection::AdjacencyRefused(orphans))
+    }
 }
 
 /// The hall as if one hold had never been.

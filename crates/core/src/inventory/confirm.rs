@@ -17,7 +17,11 @@ impl Inventory {
         reference: Option<Text>,
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
-        let now = if self.confirms_late(hold, work.now) { Timestamp::ZERO } else { work.now };
+        let now = if self.confirms_late(hold, work.now) {
+            Timestamp::ZERO
+        } else {
+            work.now
+        };
         hold.require_active(now, on.fence)?;
         let hold = hold.clone();
         let mut booking = new_booking(&hold, booking, reference, work.now);
@@ -42,11 +46,19 @@ impl Inventory {
         booking: BookingId,
         cause: Cause,
     ) -> Vec<Line> {
-        let mut hold = self.holds.remove(&id).expect("the command looked it up before");
+        let mut hold = self
+            .holds
+            .remove(&id)
+            .expect("the command looked it up before");
         self.book_mut(hold.event).untrack(&hold);
         for held in &mut hold.units {
             let to = UnitState::Sold(booking);
-            let step = Step { to, fence: hold.fence, cause, hold: Some(id) };
+            let step = Step {
+                to,
+                fence: hold.fence,
+                cause,
+                hold: Some(id),
+            };
             held.version = self.step(work, hold.event, held.unit, step);
         }
         let lines = lines_of(&hold, LineState::Sold);

@@ -17,7 +17,11 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         if let Some(known) = self.by_id.get(&new.id).and_then(|no| self.event(*no)) {
             let same = known.fingerprint == new.fingerprint;
-            return if same { Ok(Answer::Event(Arc::clone(known))) } else { Err(Rejection::EventExists) };
+            return if same {
+                Ok(Answer::Event(Arc::clone(known)))
+            } else {
+                Err(Rejection::EventExists)
+            };
         }
         let no = EventNo(u32::try_from(self.events.len()).map_err(|_| Rejection::Overloaded)?);
         let event = Arc::new(Event::create(no, new, work.now)?);
@@ -35,7 +39,10 @@ impl Inventory {
         policy.validate()?;
         self.book(event)?;
         let book = self.book_mut(event);
-        book.event = Arc::new(Event { policy, ..Event::clone(&book.event) });
+        book.event = Arc::new(Event {
+            policy,
+            ..Event::clone(&book.event)
+        });
         work.event = Some(event);
         Ok(Answer::Event(Arc::clone(&book.event)))
     }
@@ -50,18 +57,29 @@ impl Inventory {
         if let EventState::Cancelled(_) = book.event.state {
             return Ok(Answer::Event(Arc::clone(&book.event)));
         }
-        let (overdue, live): (Vec<_>, Vec<_>) =
-            book.expiry.iter().copied().partition(|(until, _)| *until <= work.now);
+        let (overdue, live): (Vec<_>, Vec<_>) = book
+            .expiry
+            .iter()
+            .copied()
+            .partition(|(until, _)| *until <= work.now);
         let ids = |holds: Vec<(_, HoldId)>| holds.into_iter().map(|(_, hold)| hold);
         for hold in ids(overdue) {
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
         }
         for hold in ids(live) {
-            self.end_hold(work, hold, HoldState::Revoked(reason.clone()), Cause::Revoked);
+            self.end_hold(
+                work,
+                hold,
+                HoldState::Revoked(reason.clone()),
+                Cause::Revoked,
+            );
         }
         let book = self.book_mut(event);
         let state = EventState::Cancelled(reason.clone());
-        book.event = Arc::new(Event { state, ..Event::clone(&book.event) });
+        book.event = Arc::new(Event {
+            state,
+            ..Event::clone(&book.event)
+        });
         work.reason = Some(reason.clone());
         work.event = Some(event);
         Ok(Answer::Event(Arc::clone(&self.book_mut(event).event)))

@@ -9,7 +9,11 @@ impl Inventory {
         let overdue: Vec<HoldId> = self
             .events
             .iter()
-            .flat_map(|book| book.expiry.iter().take_while(|(until, _)| *until <= work.now))
+            .flat_map(|book| {
+                book.expiry
+                    .iter()
+                    .take_while(|(until, _)| *until <= work.now)
+            })
             .map(|(_, hold)| *hold)
             .take(limit)
             .collect();

@@ -27,6 +27,12 @@ impl Inventory {
         if until == hold.expires_at {
             return Ok(Answer::Hold(hold.clone()));
         }
-        Ok(Answer::Hold(self.reschedule(work, on.hold, HoldState::Active, until, Cause::Extended)))
+        Ok(Answer::Hold(self.reschedule(
+            work,
+            on.hold,
+            HoldState::Active,
+            until,
+            Cause::Extended,
+        )))
     }
 }

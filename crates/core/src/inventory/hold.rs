@@ -4,8 +4,8 @@ use super::claim::{Claim, Demand, require_adjacency};
 use super::work::Work;
 use super::{EventBook, Inventory};
 use crate::{
-    Answer, Authority, Cause, HeldUnit, Hold, HoldId, HoldState, HoldTermsAsked, NewHold,
-    OnHold, Planted, Rejection, Span, Text, Timestamp, UnitNo, UnitState, Wish,
+    Answer, Authority, Cause, HeldUnit, Hold, HoldId, HoldState, HoldTermsAsked, NewHold, OnHold,
+    Planted, Rejection, Span, Text, Timestamp, UnitNo, UnitState, Wish,
 };
 
 impl Inventory {
@@ -17,7 +17,11 @@ impl Inventory {
         let now = work.now;
         let book = self.book(new.event)?;
         let count = new.wish.count();
-        let asked = HoldTermsAsked { count, ttl: new.ttl, ttl_max: new.ttl_max };
+        let asked = HoldTermsAsked {
+            count,
+            ttl: new.ttl,
+            ttl_max: new.ttl_max,
+        };
         let ttl = book.event.require_terms(now, asked)?;
         if let Some(own) = self.own_hold(book, now, &new) {
             return Ok(Answer::OwnHold(own.clone()));
@@ -27,7 +31,11 @@ impl Inventory {
         }
         let book = self.book(new.event)?;
         let claim = self.claim(book, now, &new.wish, &new.holder)?;
-        let demand = Demand { holder: &new.holder, besides: None, units: count };
+        let demand = Demand {
+            holder: &new.holder,
+            besides: None,
+            units: count,
+        };
         self.require_budget(book, now, &demand)?;
         require_adjacency(book, now, &claim.units, None)?;
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
@@ -36,22 +44,32 @@ impl Inventory {
     /// The holder's own live hold of exactly the named seats: a double click, a lost reply or a
     /// reload gets it back instead of a conflict with himself (model.md 4).
     fn own_hold(&self, book: &EventBook, now: Timestamp, new: &NewHold) -> Option<&Hold> {
-        let Wish::Named(selection) = &new.wish else { return None };
-        let first = selection.seats().first().filter(|_| selection.areas().is_empty())?;
-        let UnitState::Held { hold, .. } = book.seating.unit(*first).state else { return None };
+        let Wish::Named(selection) = &new.wish else {
+            return None;
+        };
+        let first = selection
+            .seats()
+            .first()
+            .filter(|_| selection.areas().is_empty())?;
+        let UnitState::Held { hold, .. } = book.seating.unit(*first).state else {
+            return None;
+        };
         let own = self.holds.get(&hold)?;
-        let same_units = own.units.iter().map(|held| held.unit).eq(selection.seats().iter().copied());
+        let same_units = own
+            .units
+            .iter()
+            .map(|held| held.unit)
+            .eq(selection.seats().iter().copied());
         (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
     }
 
-    fn make_hold(
-        &mut self,
-        work: &mut Work<'_>,
-        new: NewHold,
-        claim: &Claim,
-        ttl: Span,
-    ) -> Hold {
-        let NewHold { event, hold: id, holder, .. } = new;
+    fn make_hold(&mut self, work: &mut Work<'_>, new: NewHold, claim: &Claim, ttl: Span) -> Hold {
+        let NewHold {
+            event,
+            hold: id,
+            holder,
+            ..
+        } = new;
         self.end_overdue_holds(work, event, &claim.units);
         let fence = self.next_fence(event, &claim.units);
         let book = self.book_mut(event);
@@ -77,8 +95,12 @@ impl Inventory {
 
     /// Planted bug: whatever of the wish is free is taken before the whole is looked at.
     fn hold_what_is_left(&mut self, work: &mut Work<'_>, new: &NewHold, ttl: Span) {
-        let Wish::Named(selection) = &new.wish else { return };
-        let Some(book) = self.events.get(new.event.index()) else { return };
+        let Wish::Named(selection) = &new.wish else {
+            return;
+        };
+        let Some(book) = self.events.get(new.event.index()) else {
+            return;
+        };
         let is_free = |unit: &UnitNo| book.seating.unit(*unit).state == UnitState::Free;
         let units: Vec<UnitNo> = selection.seats().iter().copied().filter(is_free).collect();
         if units.is_empty() || units.len() == selection.seats().len() {
@@ -87,17 +109,21 @@ impl Inventory {
         let fence = self.next_fence(new.event, &units);
         let until = work.now.plus(ttl);
         for unit in units {
-            let to = UnitState::Held { hold: new.hold, until };
-            let step = crate::unit::Step { to, fence, cause: Cause::Held, hold: Some(new.hold) };
+            let to = UnitState::Held {
+                hold: new.hold,
+                until,
+            };
+            let step = crate::unit::Step {
+                to,
+                fence,
+                cause: Cause::Held,
+                hold: Some(new.hold),
+            };
             self.step(work, new.event, unit, step);
         }
     }
 
-    pub(super) fn release(
-        &mut self,
-        work: &mut Work<'_>,
-        on: OnHold,
-    ) -> Result<Answer, Rejection> {
+    pub(super) fn release(&mut self, work: &mut Work<'_>, on: OnHold) -> Result<Answer, Rejection> {
         if self.has(Planted::BlindRelease) {
             return Ok(self.release_blindly(work, on));
         }
@@ -118,7 +144,12 @@ impl Inventory {
             if let UnitState::Held { .. } = state {
                 let fence = self.unit_fence(hold.event, held.unit);
                 let (to, cause, by) = (UnitState::Free, Cause::Released, Some(hold.id));
-                let step = crate::unit::Step { to, fence, cause, hold: by };
+                let step = crate::unit::Step {
+                    to,
+                    fence,
+                    cause,
+                    hold: by,
+                };
                 self.step(work, hold.event, held.unit, step);
             }
         }

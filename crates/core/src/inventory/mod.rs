@@ -93,28 +93,49 @@ impl Inventory {
             Command::Hold(new) => self.hold_units(work, new),
             Command::Change(change) => self.change(work, &change),
             Command::Extend { on, ttl, ttl_max } => self.extend(work, on, ttl, ttl_max),
-            Command::Checkout { on, booking, reference } => {
-                self.checkout(work, on, booking, reference)
-            }
+            Command::Checkout {
+                on,
+                booking,
+                reference,
+            } => self.checkout(work, on, booking, reference),
             Command::Abandon { on } => self.abandon(work, on),
             Command::Payment(report) => self.payment(work, report),
             Command::Release { on } => self.release(work, on),
             Command::Revoke { hold, reason } => self.revoke(work, hold, &reason),
             Command::Sweep { limit } => Ok(self.sweep(work, limit)),
-            Command::Confirm { on, booking, reference } => {
-                self.confirm(work, on, booking, reference)
-            }
-            Command::Sell { event, selection, holder, booking, reference } => {
-                self.sell(work, event, &selection, booking::Buyer { booking, holder, reference })
-            }
+            Command::Confirm {
+                on,
+                booking,
+                reference,
+            } => self.confirm(work, on, booking, reference),
+            Command::Sell {
+                event,
+                selection,
+                holder,
+                booking,
+                reference,
+            } => self.sell(
+                work,
+                event,
+                &selection,
+                booking::Buyer {
+                    booking,
+                    holder,
+                    reference,
+                },
+            ),
             Command::Cancel { booking, by, lines } => self.cancel(work, booking, by, &lines),
             Command::Exchange { booking, give, on } => self.exchange(work, booking, &give, on),
-            Command::Block { event, selection, reason } => {
-                self.block(work, event, &selection, &reason)
-            }
-            Command::Unblock { event, selection, reason } => {
-                self.unblock(work, event, &selection, &reason)
-            }
+            Command::Block {
+                event,
+                selection,
+                reason,
+            } => self.block(work, event, &selection, &reason),
+            Command::Unblock {
+                event,
+                selection,
+                reason,
+            } => self.unblock(work, event, &selection, &reason),
         }
     }
 
@@ -140,7 +161,10 @@ impl Inventory {
 
     /// The number of the last commit of an event.
     pub fn seq(&self, event: EventNo) -> Seq {
-        self.events.get(event.index()).map(|book| book.seq).unwrap_or_default()
+        self.events
+            .get(event.index())
+            .map(|book| book.seq)
+            .unwrap_or_default()
     }
 
     /// A hold, unless it was forgotten.
@@ -165,7 +189,11 @@ impl Inventory {
 
     /// When the next hold ends by the clock.
     pub fn next_expiry(&self) -> Option<Timestamp> {
-        self.events.iter().filter_map(|book| book.expiry.first()).map(|(at, _)| *at).min()
+        self.events
+            .iter()
+            .filter_map(|book| book.expiry.first())
+            .map(|(at, _)| *at)
+            .min()
     }
 
     /// The latest time a command was decided at.
@@ -185,7 +213,10 @@ impl Inventory {
     }
 
     #[cfg(not(feature = "planted"))]
-    #[expect(clippy::unused_self, reason = "the same call with and without planted bugs")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the same call with and without planted bugs"
+    )]
     const fn has(&self, _bug: Planted) -> bool {
         false
     }
@@ -198,7 +229,11 @@ impl Inventory {
     /// # Panics
     /// When its number is not the next one.
     pub fn restore_event(&mut self, event: Event, seq: Seq) {
-        assert_eq!(event.no.index(), self.events.len(), "events are restored in order");
+        assert_eq!(
+            event.no.index(),
+            self.events.len(),
+            "events are restored in order"
+        );
         self.add_event(Arc::new(event), seq);
     }
 
@@ -245,7 +280,11 @@ impl Inventory {
 
     /// Forgets a hold that is over. One that is not stays.
     pub fn forget_hold(&mut self, hold: HoldId) {
-        if self.holds.get(&hold).is_some_and(|hold| hold.state.is_terminal()) {
+        if self
+            .holds
+            .get(&hold)
+            .is_some_and(|hold| hold.state.is_terminal())
+        {
             self.holds.remove(&hold);
         }
     }
@@ -261,35 +300,60 @@ impl Inventory {
         self.by_id.insert(event.id.clone(), event.no);
         let seating = Seating::new(Arc::clone(&event.chart));
         let (expiry, holders) = (BTreeSet::new(), BTreeMap::new());
-        self.events.push(EventBook { event, seating, seq, expiry, holders });
+        self.events.push(EventBook {
+            event,
+            seating,
+            seq,
+            expiry,
+            holders,
+        });
     }
 
     fn book(&self, event: EventNo) -> Result<&EventBook, Rejection> {
-        self.events.get(event.index()).ok_or(Rejection::EventNotFound)
+        self.events
+            .get(event.index())
+            .ok_or(Rejection::EventNotFound)
     }
 
     fn book_mut(&mut self, event: EventNo) -> &mut EventBook {
-        self.events.get_mut(event.index()).expect("holds and bookings name existing events")
+        self.events
+            .get_mut(event.index())
+            .expect("holds and bookings name existing events")
     }
 
     /// The hold, if `by` may act on it. A foreign one answers like a missing one.
     fn require_hold(&self, hold: HoldId, by: Authority) -> Result<&Hold, Rejection> {
         let found = self.holds.get(&hold).ok_or(Rejection::HoldNotFound)?;
-        if may_act(by, &found.holder) { Ok(found) } else { Err(Rejection::HoldNotFound) }
+        if may_act(by, &found.holder) {
+            Ok(found)
+        } else {
+            Err(Rejection::HoldNotFound)
+        }
     }
 
     /// The booking, if `by` may act on it. A foreign one answers like a missing one.
     fn require_booking(&self, booking: BookingId, by: Authority) -> Result<&Booking, Rejection> {
-        let found = self.bookings.get(&booking).ok_or(Rejection::BookingNotFound)?;
-        if may_act(by, &found.holder) { Ok(found) } else { Err(Rejection::BookingNotFound) }
+        let found = self
+            .bookings
+            .get(&booking)
+            .ok_or(Rejection::BookingNotFound)?;
+        if may_act(by, &found.holder) {
+            Ok(found)
+        } else {
+            Err(Rejection::BookingNotFound)
+        }
     }
 
     fn hold_mut(&mut self, hold: HoldId) -> &mut Hold {
-        self.holds.get_mut(&hold).expect("the command looked it up before")
+        self.holds
+            .get_mut(&hold)
+            .expect("the command looked it up before")
     }
 
     fn booking_mut(&mut self, booking: BookingId) -> &mut Booking {
-        self.bookings.get_mut(&booking).expect("the command looked it up before")
+        self.bookings
+            .get_mut(&booking)
+            .expect("the command looked it up before")
     }
 }
 
@@ -304,7 +368,11 @@ impl EventBook {
     /// Takes a live hold into the indexes.
     fn track(&mut self, hold: &Hold) {
         self.expiry.insert((hold.expires_at, hold.id));
-        self.holders.entry(hold.holder.clone()).or_default().holds.push(hold.id);
+        self.holders
+            .entry(hold.holder.clone())
+            .or_default()
+            .holds
+            .push(hold.id);
     }
 
     /// Takes a hold out of the indexes.
@@ -329,7 +397,11 @@ impl EventBook {
     }
 
     fn drop_empty(&mut self, holder: &Holder) {
-        if self.holders.get(holder).is_some_and(|book| book.holds.is_empty() && book.bought == 0) {
+        if self
+            .holders
+            .get(holder)
+            .is_some_and(|book| book.holds.is_empty() && book.bought == 0)
+        {
             self.holders.remove(holder);
         }
     }

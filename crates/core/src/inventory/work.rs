@@ -99,7 +99,11 @@ impl Inventory {
             .seating(event)
             .map(|seating| seating.newest_fence(units.iter().copied()))
             .unwrap_or_default();
-        if self.has(Planted::SkippedFence) { newest } else { newest.next() }
+        if self.has(Planted::SkippedFence) {
+            newest
+        } else {
+            newest.next()
+        }
     }
 
     /// Ends a hold: all its units become free, whatever payment was open is given up.
@@ -110,16 +114,28 @@ impl Inventory {
         state: HoldState,
         cause: Cause,
     ) {
-        let mut hold = self.holds.remove(&id).expect("the command looked it up before");
+        let mut hold = self
+            .holds
+            .remove(&id)
+            .expect("the command looked it up before");
         for held in &mut hold.units {
             let fence = self.unit_fence(hold.event, held.unit);
-            let step = Step { to: UnitState::Free, fence, cause, hold: Some(id) };
+            let step = Step {
+                to: UnitState::Free,
+                fence,
+                cause,
+                hold: Some(id),
+            };
             held.version = self.step(work, hold.event, held.unit, step);
         }
         self.book_mut(hold.event).untrack(&hold);
         if let HoldState::Pinned(booking) = hold.state {
             let expired = cause == Cause::Expired;
-            let ended = if expired { BookingState::Expired } else { BookingState::Failed };
+            let ended = if expired {
+                BookingState::Expired
+            } else {
+                BookingState::Failed
+            };
             self.booking_mut(booking).state = ended;
             work.changed_booking(booking);
             work.effects.push(Effect::CancelIntent(booking));
@@ -130,7 +146,9 @@ impl Inventory {
     }
 
     pub(super) fn unit_fence(&self, event: EventNo, unit: UnitNo) -> Fence {
-        self.seating(event).map(|seating| seating.unit(unit).fence).unwrap_or_default()
+        self.seating(event)
+            .map(|seating| seating.unit(unit).fence)
+            .unwrap_or_default()
     }
 
     /// T4: whoever takes a unit of a hold that is over first ends that **whole** hold.
@@ -142,11 +160,18 @@ impl Inventory {
     ) {
         for unit in units {
             let state = self.seating(event).map(|seating| seating.unit(*unit).state);
-            let Some(UnitState::Held { hold, .. }) = state else { continue };
+            let Some(UnitState::Held { hold, .. }) = state else {
+                continue;
+            };
             if self.has(Planted::TakeoverPartial) {
                 let fence = self.unit_fence(event, *unit);
                 let cause = Cause::Expired;
-                let step = Step { to: UnitState::Free, fence, cause, hold: Some(hold) };
+                let step = Step {
+                    to: UnitState::Free,
+                    fence,
+                    cause,
+                    hold: Some(hold),
+                };
                 self.step(work, event, *unit, step);
                 self.hold_mut(hold).units.retain(|held| held.unit != *unit);
                 continue;
@@ -157,9 +182,17 @@ impl Inventory {
 
     /// Writes the state, fence and end of a live hold to all its units.
     pub(super) fn restate_units(&mut self, work: &mut Work<'_>, hold: &mut Hold, cause: Cause) {
-        let to = UnitState::Held { hold: hold.id, until: hold.expires_at };
+        let to = UnitState::Held {
+            hold: hold.id,
+            until: hold.expires_at,
+        };
         for held in &mut hold.units {
-            let step = Step { to, fence: hold.fence, cause, hold: Some(hold.id) };
+            let step = Step {
+                to,
+                fence: hold.fence,
+                cause,
+                hold: Some(hold.id),
+            };
             held.version = self.step(work, hold.event, held.unit, step);
         }
     }
@@ -173,7 +206,10 @@ impl Inventory {
         until: Timestamp,
         cause: Cause,
     ) -> Hold {
-        let mut hold = self.holds.remove(&id).expect("the command looked it up before");
+        let mut hold = self
+            .holds
+            .remove(&id)
+            .expect("the command looked it up before");
         let book = self.book_mut(hold.event);
         book.expiry.remove(&(hold.expires_at, id));
         book.expiry.insert((until, id));
