@@ -54,6 +54,7 @@ fn apt(machine: &Machine) -> Command {
         format!("Dir::State::Lists={}", state.join("lists").display()),
         format!("Dir::Cache={}", state.display()),
         "APT::Sandbox::User=".to_owned(),
+        "APT::Update::Error-Mode=any".to_owned(),
         "Debug::NoLocking=1".to_owned(),
     ] {
         command.arg("-o").arg(option);

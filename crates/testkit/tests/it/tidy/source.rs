@@ -6,8 +6,9 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Folders that hold no source of ours.
-const SKIPPED: [&str; 5] = [".git", "target", "node_modules", "soldonce-demo", "data"];
+/// Folders that hold no source of ours: by name wherever they are, and by path.
+const SKIPPED_NAMES: [&str; 2] = [".git", "node_modules"];
+const SKIPPED_PATHS: [&str; 3] = ["target", "soldonce-demo", "data"];
 
 /// A file of the workspace: path relative to its root with forward slashes, and its text.
 #[derive(Debug)]
@@ -106,8 +107,11 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) {
         };
         let kind = entry.file_type().unwrap();
         let path = format!("{prefix}{name}");
-        if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
-            collect(&entry.path(), &format!("{path}/"), files);
+        if kind.is_dir() {
+            let skipped = SKIPPED_NAMES.contains(&name.as_str());
+            if !skipped && !SKIPPED_PATHS.contains(&path.as_str()) {
+                collect(&entry.path(), &format!("{path}/"), files);
+            }
         } else if kind.is_file()
             && let Ok(text) = std::fs::read_to_string(entry.path())
         {
