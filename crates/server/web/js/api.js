@@ -52,6 +52,16 @@ export async function asShopper(method, path, options) {
   }
 }
 
+/** A read that is open to anyone, or to shoppers only: which, the server says. */
+export async function asAnyone(/** @type {string} */ method, /** @type {string} */ path) {
+  try {
+    return await request(method, path);
+  } catch (error) {
+    if (error instanceof Refused && error.problem.status === 401) return asShopper(method, path);
+    throw error;
+  }
+}
+
 /**
  * @typedef {object} CallOptions
  * @property {unknown} [body]

@@ -2,7 +2,7 @@
 // numbers are dense, so a missing one is noticed and mended by a new snapshot. If the stream is
 // lost the page says so, asks for snapshots meanwhile, and goes back to the stream by itself.
 
-import { asShopper, paths, request } from "./api.js";
+import { asAnyone, paths } from "./api.js";
 
 /** @typedef {"connecting"|"live"|"polling"|"lost"} ConnectionState */
 
@@ -61,14 +61,9 @@ export class Feed extends EventTarget {
     }
   }
 
-  async snapshot() {
-    try {
-      return await request("GET", paths.seats(this.event));
-    } catch (error) {
-      // Closed to anonymous readers: a session may read.
-      if (/** @type {any} */ (error)?.problem?.status !== 401) throw error;
-      return asShopper("GET", paths.seats(this.event));
-    }
+  /** @returns {Promise<import("./wire.js").SeatsSnapshot>} */
+  snapshot() {
+    return asAnyone("GET", paths.seats(this.event));
   }
 
   open() {

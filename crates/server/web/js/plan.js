@@ -6,7 +6,7 @@ import { SeatBuckets } from "./buckets.js";
 
 /** @typedef {import("./wire.js").Chart} Chart */
 /** @typedef {{label: string, zone: number, first: number, end: number}} PlanRow */
-/** @typedef {{name: string, x: number, y: number, firstRow: number, endRow: number}} PlanZone */
+/** @typedef {{name: string, x: number, y: number, middle: number, width: number, firstRow: number, endRow: number}} PlanZone */
 /** @typedef {{id: string, label: string, capacity: number, category: number, x: number, y: number, width: number, height: number}} PlanArea */
 /** @typedef {{name: string, price: number, tint: number}} PlanCategory */
 /** @typedef {"left"|"right"|"up"|"down"} Direction */
@@ -63,7 +63,9 @@ export class Plan {
         }
         this.rows.push({ label, zone: z, first, end: next });
       }
-      this.zones.push({ name: zone.name ?? zone.zone, x: 0, y: 0, firstRow, endRow: this.rows.length });
+      const name = zone.name ?? zone.zone;
+      const endRow = this.rows.length;
+      this.zones.push({ name, x: 0, y: 0, middle: 0, width: 0, firstRow, endRow });
     });
   }
 
@@ -72,12 +74,15 @@ export class Plan {
       if (zone.firstRow === zone.endRow) continue;
       const first = this.rows[zone.firstRow].first;
       const end = this.rows[zone.endRow - 1].end;
-      let [left, right, top] = [Infinity, -Infinity, Infinity];
+      let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
       for (let i = first; i < end; i += 1) {
         left = Math.min(left, this.xs[i]);
         right = Math.max(right, this.xs[i]);
         top = Math.min(top, this.ys[i]);
+        bottom = Math.max(bottom, this.ys[i]);
       }
+      zone.middle = (top + bottom) / 2;
+      zone.width = right - left;
       zone.x = (left + right) / 2;
       zone.y = top - this.pitch * 1.35;
     }

@@ -77,6 +77,7 @@
  * @property {Line[]} units
  * @property {number} total
  * @property {string} currency
+ * @property {string} [created_at]
  * @property {string} expires_at
  * @property {string} max_expires_at
  * @property {string} server_time

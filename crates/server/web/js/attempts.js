@@ -1,0 +1,102 @@
+// Getting a command through: one at a time, repeated while nobody answers, and once more after
+// the server asked to wait. Repeatable are reads, commands with an Idempotency-Key, and those whose
+// repetition has the same answer (extend, release).
+
+import { Refused, Unreachable } from "./api.js";
+
+const RETRY_MS = [600, 1200, 2500, 5000, 10_000];
+const IN_FLIGHT_TRIES = 12;
+
+/** The page has moved on; nobody waits for the answer any more. */
+export class Abandoned extends Error {}
+
+/**
+ * @typedef {object} AttemptWatch
+ * @property {() => boolean} abandoned
+ * @property {() => void} reached
+ * @property {() => void} unreachable
+ * @property {(ms: number) => void} waiting  The server asked to wait.
+ */
+
+/**
+ * @template T
+ * @param {() => Promise<T>} call @param {AttemptWatch} watch
+ * @param {"repeatable"|"unsafe-to-repeat"} [kind]  What must not be repeated blindly fails with
+ *   `Unreachable`: the caller looks what became of it.
+ * @returns {Promise<T>}
+ */
+export async function insist(call, watch, kind = "repeatable") {
+  let unanswered = 0;
+  let inFlight = 0;
+  let postponed = false;
+  for (;;) {
+    if (watch.abandoned()) throw new Abandoned();
+    try {
+      const answer = await call();
+      watch.reached();
+      return answer;
+    } catch (error) {
+      if (error instanceof Unreachable) {
+        watch.unreachable();
+        if (kind === "unsafe-to-repeat") throw error;
+        await pause(RETRY_MS[Math.min(unanswered, RETRY_MS.length - 1)]);
+        unanswered += 1;
+        continue;
+      }
+      watch.reached();
+      if (!(error instanceof Refused)) throw error;
+      if (error.code === "idempotency_in_flight" && inFlight < IN_FLIGHT_TRIES) {
+        inFlight += 1;
+        await pause(error.retryAfterMs || 500);
+        continue;
+      }
+      if (!asksToWait(error) || postponed) throw error;
+      postponed = true;
+      const ms = error.retryAfterMs || 1000;
+      watch.waiting(ms);
+      await pause(ms);
+      watch.reached();
+    }
+  }
+}
+
+/** @param {Refused} error */
+export function asksToWait(error) {
+  return error.problem.status === 429 || error.problem.status === 503;
+}
+
+/** Waits, or returns as soon as the browser says that the network is back. @param {number} ms */
+function pause(ms) {
+  return new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener("online", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    addEventListener("online", done);
+  });
+}
+
+/** Jobs run one after the other: two commands on one hold never race each other. */
+export class Lane {
+  constructor() {
+    /** @type {Promise<unknown>} */
+    this.tail = Promise.resolve();
+    this.waiting = 0;
+  }
+
+  /** @template T @param {() => Promise<T>} job @returns {Promise<T>} */
+  run(job) {
+    this.waiting += 1;
+    const result = this.tail.then(job);
+    this.tail = result.catch(() => {}).then(() => {
+      this.waiting -= 1;
+    });
+    return result;
+  }
+
+  get busy() {
+    return this.waiting > 0;
+  }
+}

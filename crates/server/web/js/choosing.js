@@ -1,0 +1,216 @@
+// The ways to choose beside the map itself: the legend (which also picks out one category), "best
+// N together", and the areas by quantity.
+
+import { announce, el, fill, icon, setText } from "./dom.js";
+import { count, money, plural, spokenMoney } from "./format.js";
+
+/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {import("./inventory.js").Inventory} Inventory */
+/** @typedef {import("./holding.js").Holding} Holding */
+
+export class Legend {
+  /**
+   * @param {Plan} plan @param {Inventory} inventory @param {string} currency
+   * @param {(category: number) => void} emphasise  -1 for none.
+   */
+  constructor(plan, inventory, currency, emphasise) {
+    this.plan = plan;
+    this.inventory = inventory;
+    this.emphasised = -1;
+    this.emphasise = emphasise;
+    this.left = plan.categories.map(() => el("span.left"));
+    this.buttons = plan.categories.map((category, c) =>
+      el(
+        "button.category",
+        {
+          type: "button",
+          "aria-pressed": "false",
+          "data-testid": `category-${category.name}`,
+          title: "Pick out on the map",
+          onclick: () => this.pick(c),
+        },
+        el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" }),
+        el("span.name", {}, category.name),
+        this.left[c],
+        el("span.price", {}, money(category.price, currency)),
+      ),
+    );
+    const kinds = [
+      ["own", "yours"],
+      ["held", "held by others"],
+      ["sold", "sold"],
+    ].map(([kind, name]) => el("li", {}, el(`span.swatch.kind-${kind}`), name));
+    this.element = el(
+      "section.card.legend",
+      { "aria-label": "Categories and prices", "data-testid": "legend" },
+      ...this.buttons,
+      el("ul.kinds", {}, ...kinds),
+    );
+  }
+
+  /** @param {number} c */
+  pick(c) {
+    this.emphasised = this.emphasised === c ? -1 : c;
+    this.buttons.forEach((button, k) =>
+      button.setAttribute("aria-pressed", String(k === this.emphasised)),
+    );
+    this.emphasise(this.emphasised);
+  }
+
+  refresh() {
+    this.plan.categories.forEach((_, c) => {
+      const free = this.inventory.freeOf(c);
+      setText(this.left[c], free > 0 ? `${count(free)} left` : "sold out");
+      this.buttons[c].classList.toggle("gone", free === 0);
+    });
+  }
+}
+
+export class BestTogether {
+  /** @param {Plan} plan @param {Holding} holding */
+  constructor(plan, holding) {
+    this.plan = plan;
+    this.holding = holding;
+    this.max = Math.min(holding.event.policy?.units_per_hold_max ?? 10, 10);
+    this.quantity = Math.min(2, this.max);
+    this.stepper = stepper({
+      id: "best",
+      label: "How many together",
+      changed: (quantity) => {
+        this.quantity = Math.max(1, Math.min(this.max, quantity));
+        this.refresh();
+      },
+    });
+    const seated = plan.categories.filter((_, c) => plan.category.includes(c));
+    this.category = /** @type {HTMLSelectElement} */ (
+      el(
+        "select",
+        { "aria-label": "Category", "data-testid": "best-category" },
+        el("option", { value: "" }, "Any category"),
+        ...seated.map(({ name }) => el("option", { value: name }, name)),
+      )
+    );
+    this.button = /** @type {HTMLButtonElement} */ (
+      el("button.secondary", { type: "button", "data-testid": "best-together", onclick: () => this.ask() })
+    );
+    this.hint = el("p.hint", {}, "Takes the place of the seats you hold now.");
+    this.element = el(
+      "section.card.best",
+      { "aria-label": "Best seats together" },
+      el("h2", {}, "Let us choose"),
+      el("div.best-row", {}, this.stepper.element, seated.length > 1 && this.category),
+      this.button,
+      this.hint,
+    );
+    this.element.hidden = plan.size === 0;
+  }
+
+  async ask() {
+    const hold = await this.holding.best(this.quantity, this.category.value || null);
+    if (!hold || !("units" in hold)) return;
+    const names = hold.units.map((unit) => this.plan.unitName(unit)).join(", ");
+    const apart = hold.together === false ? " They are not all side by side." : "";
+    announce(`Held for you: ${names}.${apart}`);
+  }
+
+  refresh() {
+    const busy = this.holding.doing === "best";
+    this.button.disabled = busy || this.holding.doing === "confirm";
+    const text = this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
+    fill(this.button, icon("pair"), busy ? "Looking…" : text);
+    this.stepper.set(this.quantity, 1, this.max);
+    this.hint.hidden = !this.holding.hold;
+  }
+}
+
+export class Areas {
+  /** @param {Plan} plan @param {Inventory} inventory @param {Holding} holding */
+  constructor(plan, inventory, holding) {
+    this.plan = plan;
+    this.inventory = inventory;
+    this.holding = holding;
+    this.rows = plan.areas.map((area) => this.row(area));
+    this.element = el(
+      "section.card.areas",
+      { "aria-label": "Areas" },
+      el("h2", {}, "Areas"),
+      ...this.rows.map((row) => row.element),
+    );
+    this.element.hidden = plan.areas.length === 0;
+  }
+
+  /** @param {import("./plan.js").PlanArea} area */
+  row(area) {
+    const category = this.plan.categories[area.category];
+    const { currency } = this.holding.event;
+    const control = stepper({
+      id: `area-${area.id}`,
+      label: `${area.label}, ${category.name}, ${spokenMoney(category.price, currency)} each`,
+      changed: (quantity) => this.holding.setArea(area.id, quantity),
+    });
+    const left = el("span.left", { "data-testid": `area-${area.id}-free` });
+    const swatch = el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" });
+    const kind = category.name === area.label ? "" : `${category.name} · `;
+    const name = el("div.area-name", {}, el("strong", {}, area.label), el("span", {}, kind + money(category.price, currency), " · ", left));
+    const element = el("div.area", { "data-testid": `area-${area.id}` }, swatch, name, control.element);
+    return { area, control, left, element };
+  }
+
+  /** The map was tapped there: shows where its quantity is chosen. @param {string} id */
+  point(id) {
+    const row = this.rows.find(({ area }) => area.id === id);
+    if (!row) return;
+    row.element.scrollIntoView({ block: "center", behavior: "smooth" });
+    row.element.classList.remove("pointed");
+    requestAnimationFrame(() => row.element.classList.add("pointed"));
+    row.control.focus();
+  }
+
+  refresh() {
+    const { wanted, held } = this.holding;
+    for (const { area, control, left, element } of this.rows) {
+      const free = this.inventory.areas.get(area.id)?.free ?? 0;
+      const own = wanted.quantity(area.id);
+      const pending = own - held.quantity(area.id);
+      setText(left, free > 0 ? `${count(free)} left` : "none left");
+      control.set(own, 0, own + Math.max(0, free - Math.max(0, pending)));
+      element.classList.toggle("own", own > 0);
+      element.classList.toggle("pending", pending !== 0);
+    }
+  }
+}
+
+/**
+ * A quantity between two buttons.
+ * @param {{id: string, label: string, changed: (quantity: number) => void}} options
+ */
+function stepper({ id, label, changed }) {
+  let value = 0;
+  const output = el("output", { "data-testid": `${id}-quantity` }, "0");
+  const button = (/** @type {"plus"|"minus"} */ glyph, /** @type {string} */ verb, /** @type {number} */ by) =>
+    /** @type {HTMLButtonElement} */ (
+      el(
+        "button",
+        { type: "button", "aria-label": `${verb}: ${label}`, "data-testid": `${id}-${glyph}`, onclick: () => press(by) },
+        icon(glyph),
+      )
+    );
+  const press = (/** @type {number} */ by) => {
+    changed(value + by);
+    announce(plural(value, "place"));
+  };
+  const minus = button("minus", "One less", -1);
+  const plus = button("plus", "One more", 1);
+  const element = el("div.stepper", { role: "group", "aria-label": label }, minus, output, plus);
+  return {
+    element,
+    focus: () => plus.focus({ preventScroll: true }),
+    /** @param {number} now @param {number} min @param {number} max */
+    set(now, min, max) {
+      value = now;
+      setText(output, count(now));
+      minus.disabled = now <= min;
+      plus.disabled = now >= max;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// The list of events: what is on, when, from which price, and whether it can be bought now.
+
+import { asAnyone, listAll, paths } from "./api.js";
+import { el } from "./dom.js";
+import { count, dateAndTime, money, plural } from "./format.js";
+import { drawPoster } from "./poster.js";
+
+/** @typedef {import("./wire.js").SaleEvent} SaleEvent */
+
+export async function openEvents() {
+  /** @type {SaleEvent[]} */
+  const events = await listAll(asAnyone, paths.events, "events");
+  const element = el(
+    "main.events",
+    {},
+    el("header.events-head", {}, el("h1", { tabindex: "-1" }, "What is on"), el("p", {}, "Pick a seat and it is yours to decide on: held for a moment, sold once.")),
+    events.length > 0
+      ? el("ul.event-list", { "data-testid": "event-list" }, ...events.map(card))
+      : el("p.nothing", { "data-testid": "event-list" }, "Nothing is on sale at the moment."),
+  );
+  return { element, title: "What is on", close: () => {} };
+}
+
+/** @param {SaleEvent} event */
+function card(event) {
+  const poster = /** @type {HTMLCanvasElement} */ (el("canvas.poster", { "aria-hidden": "true" }));
+  drawPoster(poster, event.id);
+  const prices = Object.values(event.prices ?? {});
+  const least = Math.min(...prices);
+  const span = prices.length === 0 ? "" : (prices.length > 1 ? "from " : "") + money(least, event.currency);
+  const badge = badgeOf(event);
+  return el(
+    "li",
+    {},
+    el(
+      "a.event-card",
+      {
+        href: `#/events/${encodeURIComponent(event.id)}`,
+        "data-testid": "event-card",
+        "data-event": event.id,
+        "data-state": event.state ?? "open",
+      },
+      poster,
+      el(
+        "div.event-text",
+        {},
+        el("h2", {}, event.name),
+        el("p.when", {}, dateAndTime(event.starts_at) || "Any time"),
+        el("p.facts", {}, el("strong", {}, span), event.total ? el("span", {}, event.total === 1 ? "1 unit" : `${count(event.total)} units`) : null, badge && el(`span.badge.${badge.kind}`, {}, badge.text)),
+      ),
+    ),
+  );
+}
+
+/** @param {SaleEvent} event */
+function badgeOf(event) {
+  if (event.state === "cancelled") return { kind: "bad", text: "Cancelled" };
+  const opens = event.policy?.sale_opens_at;
+  if (event.on_sale === false) {
+    return { kind: "soon", text: opens ? `On sale ${dateAndTime(opens)}` : "Not on sale" };
+  }
+  const ttl = event.policy?.hold_ttl_ms;
+  return ttl ? { kind: "good", text: `${plural(Math.round(ttl / 60_000) || 1, "minute")} to decide` } : null;
+}

@@ -1,0 +1,204 @@
+// The page of one event: fetches event and chart, puts map, ways of choosing and hold beside each
+// other, and passes every change on to those who show it.
+
+import { asAnyone, asShopper, listAll, paths } from "./api.js";
+import { Areas, BestTogether, Legend } from "./choosing.js";
+import { clock } from "./clock.js";
+import { connectionPill } from "./connection.js";
+import { announce, el, icon, setText } from "./dom.js";
+import { Feed } from "./feed.js";
+import { dateAndTime, plural, remaining } from "./format.js";
+import { HoldPanel } from "./holdpanel.js";
+import { Holding } from "./holding.js";
+import { exposeHall, withdrawHall } from "./hooks.js";
+import { FREE, Inventory } from "./inventory.js";
+import { MapView } from "./mapview.js";
+import { Notices } from "./notices.js";
+import { Plan } from "./plan.js";
+
+/** @typedef {import("./wire.js").SaleEvent} SaleEvent */
+
+const FOREIGN_CHANGE_MS = 1500;
+
+/** @param {string} id @param {(hash: string) => void} go */
+export async function openHall(id, go) {
+  const [event, chart] = await Promise.all([asAnyone("GET", paths.event(id)), asAnyone("GET", paths.chart(id))]);
+  return new Hall(event, chart, go);
+}
+
+export class Hall {
+  /** @param {SaleEvent} event @param {import("./wire.js").Chart} chart @param {(hash: string) => void} go */
+  constructor(event, chart, go) {
+    this.event = event;
+    this.title = event.name;
+    this.plan = new Plan(chart, event.prices ?? {});
+    this.inventory = new Inventory(this.plan);
+    this.holding = new Holding(event, this.inventory);
+    this.feed = new Feed(event.id, this.inventory);
+    this.map = new MapView(this.plan, this.inventory, this.holding, (area) => this.areas.point(area));
+    this.legend = new Legend(this.plan, this.inventory, event.currency, (c) => this.map.painter.emphasise(c));
+    this.best = new BestTogether(this.plan, this.holding);
+    this.areas = new Areas(this.plan, this.inventory, this.holding);
+    this.panel = new HoldPanel(this.holding, this.plan, (booking) => go(`#/bookings/${encodeURIComponent(booking)}`));
+    this.notices = new Notices(this.holding, this.plan, (seats) => this.map.offer(seats));
+    this.pill = connectionPill(this.feed, this.holding);
+    this.scheduled = false;
+    /** @type {ReturnType<typeof setTimeout>|undefined} */ this.recheckTimer = undefined;
+    this.element = this.build();
+    this.listen(go);
+    this.start();
+  }
+
+  build() {
+    const { event } = this;
+    this.saleNote = el("p.sale-note", { "data-testid": "sale-note", hidden: true });
+    this.freeNote = el("span", { "data-testid": "free-count" });
+    const when = dateAndTime(event.starts_at);
+    this.bar = el("button.phone-bar", { type: "button", "data-testid": "phone-bar", hidden: true });
+    this.bar.addEventListener("click", () => this.panel.element.scrollIntoView({ block: "center", behavior: "smooth" }));
+    const back = el("a.back", { href: "#/", "aria-label": "All events" }, icon("back"));
+    const heading = el("div", {}, el("h1", { tabindex: "-1" }, event.name), el("p.when", {}, when && `${when} · `, this.freeNote));
+    this.mapFrame = el("div.map-frame", {}, this.map.element, this.pill.element, this.notices.element);
+    return el(
+      "main.hall",
+      { "data-testid": "hall", "data-event": event.id },
+      el("header.hall-head", {}, back, heading),
+      this.saleNote,
+      el(
+        "div.hall-body",
+        {},
+        this.mapFrame,
+        el("aside.side", { "aria-label": "Choosing and hold" }, this.panel.element, this.areas.element, this.best.element, this.legend.element),
+      ),
+      this.bar,
+    );
+  }
+
+  /** @param {(hash: string) => void} go */
+  listen(go) {
+    this.inventory.addEventListener("change", () => {
+      this.schedule();
+      this.watchOwn();
+    });
+    this.holding.addEventListener("change", () => this.schedule());
+    this.holding.addEventListener("booked", (e) => {
+      go(`#/bookings/${encodeURIComponent(/** @type {CustomEvent} */ (e).detail)}`);
+    });
+    this.onVisible = () => {
+      if (document.hidden || !this.holding.hold) return;
+      // A laptop that slept: elapsed time may not have been counted.
+      clock.distrust();
+      this.holding.recheck();
+    };
+    document.addEventListener("visibilitychange", this.onVisible);
+    this.slow = setInterval(() => this.refreshSale(), 1000);
+    this.wasHeld = 0;
+  }
+
+  async start() {
+    exposeHall(this);
+    this.refresh();
+    await this.feed.resync();
+    this.refreshSale();
+    if (this.event.state !== "cancelled") await this.holding.restore();
+    await this.showBooked();
+  }
+
+  close() {
+    withdrawHall(this);
+    clearInterval(this.slow);
+    clearTimeout(this.recheckTimer);
+    document.removeEventListener("visibilitychange", this.onVisible);
+    this.holding.close();
+    this.feed.close();
+    this.map.close();
+    this.panel.close();
+    this.notices.close();
+    this.pill.close();
+  }
+
+  /** Seats of our own earlier bookings are shown as ours. Nice to have: failing is silent. */
+  async showBooked() {
+    try {
+      const bookings = await listAll(asShopper, paths.bookings, "bookings");
+      for (const booking of bookings) {
+        if (booking.event !== this.event.id) continue;
+        for (const line of booking.lines ?? []) {
+          if (line.seat && line.state !== "cancelled") this.map.booked.add(line.seat);
+        }
+      }
+      this.schedule();
+    } catch {
+      // The map is complete without it.
+    }
+  }
+
+  /** One of our held seats is free by the feed: the hold was ended elsewhere. Ask, once. */
+  watchOwn() {
+    if (!this.ownLooksFree() || this.recheckTimer) return;
+    this.recheckTimer = setTimeout(() => {
+      this.recheckTimer = undefined;
+      if (this.ownLooksFree()) this.holding.recheck();
+    }, FOREIGN_CHANGE_MS);
+  }
+
+  ownLooksFree() {
+    for (const id of this.holding.held.seats) {
+      const seat = this.plan.indexOf.get(id);
+      if (seat !== undefined && this.inventory.state[seat] === FREE) return true;
+    }
+    return false;
+  }
+
+  /** Many changes, one refresh: at the next frame. */
+  schedule() {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setTimeout(() => {
+      this.scheduled = false;
+      this.refresh();
+    }, 0);
+  }
+
+  refresh() {
+    const { holding, inventory, plan } = this;
+    this.map.refreshLooks();
+    this.legend.refresh();
+    this.areas.refresh();
+    this.best.refresh();
+    this.panel.refresh();
+    this.notices.refresh();
+    this.pill.refresh();
+    let free = 0;
+    for (let c = 0; c < plan.categories.length; c += 1) free += inventory.freeOf(c);
+    setText(this.freeNote, inventory.seq < 0 ? "loading…" : free > 0 ? `${plural(free, "unit")} free` : "sold out");
+    const any = holding.wanted.size > 0;
+    this.bar.hidden = !any;
+    if (any) setText(this.bar, this.panel.summary());
+    this.sayHold();
+  }
+
+  /** Speaks a finished change of the hold once. */
+  sayHold() {
+    const { hold, settled } = this.holding;
+    const size = hold?.units.length ?? 0;
+    if (!settled || size === this.wasHeld) return;
+    if (size > this.wasHeld) announce(`Held: ${plural(size, "unit")}, ${this.panel.summary().split(" · ")[1]} in all.`);
+    else if (size > 0) announce(`Given back. ${plural(size, "unit")} still held.`);
+    else if (!this.holding.ended) announce("You hold nothing now.");
+    this.wasHeld = size;
+  }
+
+  refreshSale() {
+    const { event } = this;
+    const opens = event.policy?.sale_opens_at;
+    const closes = event.policy?.sale_closes_at;
+    let note = "";
+    if (event.state === "cancelled") note = "This event was cancelled. Nothing is sold any more.";
+    else if (opens && clock.known && clock.until(opens) > 0) {
+      note = `The sale opens on ${dateAndTime(opens)}, in ${remaining(clock.until(opens))}.`;
+    } else if (closes && clock.known && clock.until(closes) === 0) note = "The sale has closed.";
+    this.saleNote.hidden = note === "";
+    setText(this.saleNote, note);
+  }
+}

@@ -1,0 +1,223 @@
+// What is held: its units, its total, the time that is left by the server's clock, and what can
+// be done with it: extend, confirm, release.
+
+import { clock } from "./clock.js";
+import { announce, el, fill, icon, setText } from "./dom.js";
+import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
+
+/** @typedef {import("./holding.js").Holding} Holding */
+/** @typedef {import("./plan.js").Plan} Plan */
+
+const TICK_MS = 200;
+const HURRY_MS = 60_000;
+const SPOKEN_AT_MS = [300_000, 60_000, 10_000];
+const RING = 2 * Math.PI * 19;
+
+export class HoldPanel {
+  /**
+   * @param {Holding} holding @param {Plan} plan
+   * @param {(booking: string) => void} booked
+   */
+  constructor(holding, plan, booked) {
+    this.holding = holding;
+    this.plan = plan;
+    this.booked = booked;
+    this.spokenUpTo = Infinity;
+    this.askedAt = -Infinity;
+    this.lines = el("ul.lines", { "data-testid": "hold-units" });
+    this.total = el("strong.total", { "data-testid": "total" });
+    this.time = el("span.time", { "data-testid": "countdown", role: "timer", "aria-live": "off" });
+    this.ring = ringOf();
+    this.cap = el("p.hint", { "data-testid": "cap" });
+    this.extend = this.button("secondary", "extend", () => this.holding.extend());
+    this.confirm = this.button("primary", "confirm", () => this.askConfirm());
+    this.release = this.button("quiet", "release", () => this.holding.release());
+    this.empty = el("p.empty", {}, "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.");
+    this.full = el(
+      "div.full",
+      {},
+      el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), this.clockText()),
+      this.lines,
+      el("div.sum", {}, el("span", {}, "Total"), this.total),
+      this.confirm,
+      el("div.minor", {}, this.extend, this.release),
+    );
+    this.element = el(
+      "section.card.hold",
+      { "aria-label": "Your hold", "data-testid": "hold" },
+      el("h2", {}, "Your hold"),
+      this.empty,
+      this.full,
+    );
+    this.ticking = setInterval(() => this.tick(), TICK_MS);
+  }
+
+  close() {
+    clearInterval(this.ticking);
+  }
+
+  /** @param {string} kind @param {string} name @param {() => void} act */
+  button(kind, name, act) {
+    const attributes = { type: "button", "data-testid": name, onclick: act };
+    return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes));
+  }
+
+  clockText() {
+    this.until = el("strong", {}, "Held for you");
+    return el("div.clock-text", {}, this.until, this.cap);
+  }
+
+  async askConfirm() {
+    const booking = await this.holding.confirm();
+    if (booking && "id" in booking) this.booked(booking.id);
+  }
+
+  refresh() {
+    const { hold, wanted, doing } = this.holding;
+    const any = Boolean(hold) || wanted.size > 0;
+    this.empty.hidden = any;
+    this.full.hidden = !any;
+    this.element.classList.toggle("some", any);
+    if (!any) {
+      this.spokenUpTo = Infinity;
+      return;
+    }
+    this.refill();
+    const pending = !wanted.equals(this.holding.held);
+    const total = this.wantedTotal();
+    const shown = money(total, this.holding.event.currency);
+    setText(this.total, shown);
+    this.confirm.disabled = !hold || pending || doing !== null || hold.state === "pinned";
+    const verb = total === 0 ? "Confirm" : `Confirm · ${shown}`;
+    setText(this.confirm, doing === "confirm" ? "Confirming…" : pending ? "Holding…" : verb);
+    fill(this.extend, icon("clock"), doing === "extend" ? "Adding time…" : "More time");
+    setText(this.release, "Release all");
+    this.release.disabled = doing !== null || wanted.size === 0;
+    this.tick();
+  }
+
+  /** Redraws the lines; the focus stays at its place in the list. */
+  refill() {
+    const buttons = () => [...this.lines.querySelectorAll("button")];
+    const place = buttons().indexOf(/** @type {any} */ (document.activeElement));
+    fill(this.lines, ...this.lineElements());
+    const left = buttons();
+    if (place >= 0) (left[Math.min(place, left.length - 1)] ?? this.release).focus();
+  }
+
+  /** Prices of a hold are frozen; what is only wanted yet is shown at the chart's price. */
+  wantedTotal() {
+    const { hold, wanted, held } = this.holding;
+    if (hold && wanted.equals(held)) return hold.total;
+    const { categories, category, indexOf } = this.plan;
+    let total = 0;
+    for (const id of wanted.seats) total += categories[category[indexOf.get(id) ?? 0]].price;
+    for (const [id, quantity] of wanted.areas) {
+      total += quantity * (categories[this.plan.areaOf(id)?.category ?? 0]?.price ?? 0);
+    }
+    return total;
+  }
+
+  lineElements() {
+    const { held, wanted } = this.holding;
+    const seats = [...new Set([...held.seats, ...wanted.seats])].map((id) => {
+      const seat = this.plan.indexOf.get(id) ?? 0;
+      const category = this.plan.categories[this.plan.category[seat]];
+      const pending = held.seats.has(id) !== wanted.seats.has(id);
+      const zone = this.plan.zoneNameOf(seat);
+      const note = [zone, category.name].filter((part, k, all) => part && all.indexOf(part) === k).join(" · ");
+      const drop = wanted.seats.has(id) ? () => this.holding.toggle(id) : null;
+      return this.line(this.plan.nameOf(seat), note, category, 1, pending, drop);
+    });
+    const areas = [...wanted.areas].map(([id, quantity]) => {
+      const area = this.plan.areaOf(id);
+      const category = this.plan.categories[area?.category ?? 0];
+      const pending = held.quantity(id) !== quantity;
+      return this.line(area?.label ?? id, category.name, category, quantity, pending, () => this.holding.setArea(id, 0));
+    });
+    return [...seats, ...areas];
+  }
+
+  /**
+   * @param {string} name @param {string} note @param {import("./plan.js").PlanCategory} category
+   * @param {number} quantity @param {boolean} pending @param {(() => void)|null} drop
+   */
+  line(name, note, category, quantity, pending, drop) {
+    const { currency } = this.holding.event;
+    const spoken = `Give back ${quantity > 1 ? `${quantity} × ` : ""}${name}, ${spokenMoney(category.price, currency)}`;
+    const label = quantity > 1 ? `${quantity} × ${name}` : name;
+    return el(
+      pending ? "li.pending" : "li",
+      {},
+      el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" }),
+      el("span.what", {}, el("strong", {}, label), el("small", {}, pending ? "asking…" : note)),
+      el("span.price", {}, money(category.price * quantity, currency)),
+      drop && el("button.icon-button", { type: "button", "aria-label": spoken, onclick: drop }, icon("close")),
+    );
+  }
+
+  tick() {
+    const { hold } = this.holding;
+    const known = Boolean(hold) && clock.known;
+    this.ring.svg.classList.toggle("waiting", !known);
+    if (!hold || !known) {
+      setText(this.time, "…");
+      setText(this.cap, "");
+      return;
+    }
+    const left = clock.until(hold.expires_at);
+    const whole = Math.max(1, Date.parse(hold.expires_at) - Date.parse(hold.created_at ?? hold.server_time));
+    setText(this.time, remaining(left));
+    this.ring.show(Math.min(1, left / whole));
+    this.element.classList.toggle("hurry", left < HURRY_MS);
+    const room = Date.parse(hold.max_expires_at) - Date.parse(hold.expires_at);
+    this.extend.disabled = room <= 0 || this.holding.doing !== null;
+    const limit = roughly(clock.until(hold.max_expires_at));
+    setText(this.cap, room <= 0 ? "No more time can be added." : `Can be kept up to ${limit} in all.`);
+    this.speak(left);
+    // Only the server ends a hold: at zero it is asked, not assumed.
+    if (left === 0 && performance.now() - this.askedAt > 1500) {
+      this.askedAt = performance.now();
+      this.holding.recheck();
+    }
+  }
+
+  /** The time is spoken at a few marks only; a ticking live region would drown everything. */
+  speak(/** @type {number} */ left) {
+    const mark = SPOKEN_AT_MS.find((ms) => left <= ms && ms < this.spokenUpTo && left > ms - 3000);
+    if (left > this.spokenUpTo + 5000) this.spokenUpTo = Infinity;
+    if (mark === undefined) return;
+    this.spokenUpTo = mark;
+    announce(`${roughly(mark)} left to confirm.`, mark <= HURRY_MS ? "urgent" : "polite");
+  }
+
+  /** One line for the bar at the foot of a phone. */
+  summary() {
+    const { wanted } = this.holding;
+    return `${plural(wanted.size, "unit")} · ${money(this.wantedTotal(), this.holding.event.currency)}`;
+  }
+}
+
+/** The ring around the time; its dash is a presentation attribute, set from here. */
+function ringOf() {
+  const svgName = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(svgName, "svg");
+  svg.setAttribute("viewBox", "0 0 44 44");
+  svg.setAttribute("aria-hidden", "true");
+  const circle = (/** @type {string} */ name) => {
+    const shape = document.createElementNS(svgName, "circle");
+    for (const [key, value] of Object.entries({ cx: 22, cy: 22, r: 19, class: name })) {
+      shape.setAttribute(key, String(value));
+    }
+    svg.append(shape);
+    return shape;
+  };
+  circle("track");
+  const arc = circle("arc");
+  arc.setAttribute("stroke-dasharray", String(RING));
+  return {
+    svg,
+    /** @param {number} share */
+    show: (share) => arc.setAttribute("stroke-dashoffset", (RING * (1 - share)).toFixed(2)),
+  };
+}

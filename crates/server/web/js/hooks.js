@@ -1,0 +1,72 @@
+// What a browser test may hold on to: `window.__soldonce`. Stable, and of no use to the page.
+
+/** @typedef {import("./hall.js").Hall} Hall */
+
+/** @type {Hall|null} */
+let hall = null;
+
+/** @param {Hall} opened */
+export function exposeHall(opened) {
+  hall = opened;
+}
+
+/** @param {Hall} closed */
+export function withdrawHall(closed) {
+  if (hall === closed) hall = null;
+}
+
+/**
+ * Where a seat can be clicked, in client coordinates. Moves the map at once if the seat is out of
+ * sight or too small to be hit; null where there is no such seat.
+ * @param {string} id
+ */
+function seatPoint(id) {
+  if (!hall) return null;
+  const seat = hall.plan.indexOf.get(id);
+  if (seat === undefined) return null;
+  const { camera, canvas, painter } = hall.map;
+  const box = canvas.getBoundingClientRect();
+  const chartX = hall.plan.xs[seat];
+  const chartY = hall.plan.ys[seat];
+  const inside = (/** @type {number} */ x, /** @type {number} */ y) =>
+    x > 8 && y > 8 && x < camera.width - 8 && y < camera.height - 8;
+  const small = hall.plan.seatSide * camera.scale < 14;
+  if (small || camera.gliding || !inside(camera.toScreenX(chartX), camera.toScreenY(chartY))) {
+    camera.jumpTo(chartX, chartY, Math.max(camera.scale, 22 / hall.plan.pitch));
+    painter.request();
+  }
+  return { x: box.left + camera.toScreenX(chartX), y: box.top + camera.toScreenY(chartY) };
+}
+
+/** Everything a test may ask about, as plain values. */
+function state() {
+  if (!hall) return null;
+  const { event, inventory, holding, feed, map } = hall;
+  return {
+    event: event.id,
+    seq: inventory.seq,
+    connection: feed.state,
+    counts: inventory.counts(),
+    areas: Object.fromEntries(inventory.areas),
+    hold: holding.hold && { ...holding.hold, secret: undefined },
+    wanted: holding.wanted.requests(),
+    settled: holding.settled,
+    trouble: holding.trouble,
+    refusal: holding.refusal?.problem.code ?? null,
+    ended: holding.ended?.state ?? null,
+    scale: map.camera.scale,
+  };
+}
+
+/** The ledger's state of one seat as the page knows it. @param {string} id */
+function seatState(id) {
+  const seat = hall?.plan.indexOf.get(id);
+  if (!hall || seat === undefined) return null;
+  return ["free", "held", "sold", "blocked"][hall.inventory.state[seat]];
+}
+
+/** Recent frames: `{frames, work_ms: {p50, p95, p99, max, recent}, interval_ms: {..}}`. */
+const frames = () => hall?.map.painter.times.report() ?? null;
+const resetFrames = () => hall?.map.painter.times.reset();
+
+Object.assign(window, { __soldonce: { seatPoint, seatState, state, frames, resetFrames } });

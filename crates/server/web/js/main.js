@@ -1,0 +1,88 @@
+// The way in: the frame of the page, and which view stands in it. Views live behind the hash,
+// because the server knows one page only: `#/`, `#/events/<id>`, `#/bookings/<id>`.
+
+import { Refused } from "./api.js";
+import { openBooking } from "./booking.js";
+import { el, icon } from "./dom.js";
+import { openEvents } from "./events.js";
+import { openHall } from "./hall.js";
+import "./hooks.js";
+import { words } from "./refusal.js";
+import { themeToggle } from "./theme.js";
+
+/** @typedef {{element: HTMLElement, title: string, close: () => void}} View */
+
+const RETRY_MS = 4000;
+const slot = /** @type {HTMLElement} */ (document.getElementById("view"));
+
+/** @type {View|null} */
+let view = null;
+let visit = 0;
+
+/** @param {string} hash */
+function go(hash) {
+  if (location.hash === hash) show();
+  else location.hash = hash;
+}
+
+/** @returns {Promise<View>} */
+function open() {
+  const [, kind, id] = location.hash.replace(/^#/, "").split("/").map(decodeURIComponent);
+  if (kind === "events" && id) return openHall(id, go);
+  if (kind === "bookings" && id) return openBooking(id);
+  return openEvents();
+}
+
+async function show() {
+  visit += 1;
+  const mine = visit;
+  view?.close();
+  view = null;
+  slot.replaceChildren(el("p.loading", { role: "status" }, "Loading…"));
+  try {
+    const opened = await open();
+    // Two quick clicks: only the last one counts.
+    if (mine !== visit) opened.close();
+    else place(opened);
+  } catch (error) {
+    if (mine === visit) place(failure(error));
+  }
+}
+
+/** @param {View} opened */
+function place(opened) {
+  view = opened;
+  document.title = `${opened.title} · Soldonce`;
+  slot.replaceChildren(opened.element);
+  if (visit > 1) opened.element.querySelector("h1")?.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+/** @param {unknown} error @returns {View} */
+function failure(error) {
+  const refused = error instanceof Refused;
+  if (!refused) console.error(error);
+  const { title, text } = refused
+    ? words(error.problem, (unit) => unit.seat ?? unit.area ?? "")
+    : { title: "No connection", text: "The server does not answer. Trying again by itself." };
+  const again = () => show();
+  const timer = refused && !error.retryAfterMs ? undefined : setTimeout(again, (refused && error.retryAfterMs) || RETRY_MS);
+  const element = el(
+    "main.failure",
+    { "data-testid": "failure", "data-code": refused ? error.code : "unreachable" },
+    icon("warn"),
+    el("h1", { tabindex: "-1" }, title),
+    el("p", {}, text),
+    el("div.actions", {}, el("button.primary", { type: "button", onclick: again }, "Try again"), el("a.button.quiet", { href: "#/" }, "All events")),
+  );
+  return { element, title, close: () => clearTimeout(timer) };
+}
+
+// The hash belongs to the views, so the skip link moves the focus itself.
+document.querySelector("[data-skip]")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  slot.querySelector("h1")?.focus();
+});
+document.getElementById("theme")?.append(themeToggle());
+addEventListener("hashchange", show);
+show();

@@ -1,0 +1,139 @@
+// Puts the server's refusals into words a shopper can act on. Every code of the API has its
+// sentence here; a code that is not known yet speaks through the problem's own title and detail.
+
+import { dateAndTime, plural, roughly, sentenceList } from "./format.js";
+
+/** @typedef {import("./wire.js").Problem} Problem */
+/** @typedef {import("./wire.js").Conflict} Conflict */
+/** @typedef {{title: string, text: string, lost: string[]}} Words */
+
+/** @type {Record<string, {title: string, text?: string}>} */
+const SAID = {
+  too_many_units: { title: "That is too many at once" },
+  budget_exceeded: {
+    title: "You have reached the limit for this event",
+    text: "Confirm or release what you hold before choosing more.",
+  },
+  adjacency_refused: {
+    title: "That would leave a single seat alone",
+    text: "Please choose seats side by side, without leaving a single one between.",
+  },
+  cap_reached: {
+    title: "No more time can be added",
+    text: "This hold is at its limit. Confirm before the time runs out.",
+  },
+  unknown_unit: { title: "This unit is not part of the event" },
+  event_not_found: { title: "There is no such event" },
+  hold_not_found: { title: "This hold no longer exists" },
+  booking_not_found: {
+    title: "There is no such booking",
+    text: "It belongs to somebody else, or the link is incomplete.",
+  },
+  forbidden: {
+    title: "This cannot be done here",
+    text: "Payment is needed to confirm; your hold is kept meanwhile.",
+  },
+  rate_limited: {
+    title: "A little too fast",
+    text: "The server asked for a pause. Nothing was lost; try again in a moment.",
+  },
+  overloaded: {
+    title: "Very busy right now",
+    text: "The server could not take this just now. Nothing was lost; try again in a moment.",
+  },
+  read_only: {
+    title: "Sales are paused for a moment",
+    text: "The server takes no changes at present. What you hold is kept.",
+  },
+  idempotency_in_flight: {
+    title: "Still working on it",
+    text: "The first attempt is not finished yet. Try again in a moment.",
+  },
+};
+
+/**
+ * @param {Problem} problem
+ * @param {(unit: {seat?: string, area?: string}) => string} nameOf
+ * @returns {Words}
+ */
+export function words(problem, nameOf) {
+  if (problem.code === "unit_unavailable") return unavailable(problem, nameOf);
+  if (problem.code === "not_on_sale") return notOnSale(problem);
+  const said = SAID[problem.code];
+  const title = said?.title ?? problem.title ?? "The server refused this";
+  return { title, text: said?.text ?? problem.detail ?? "", lost: [] };
+}
+
+/** @param {Problem} problem @param {(unit: {seat?: string, area?: string}) => string} nameOf */
+function unavailable(problem, nameOf) {
+  const conflicts = (problem.conflicts ?? []).filter((conflict) => conflict.state !== "yours");
+  const lost = conflicts.map((conflict) => lostLine(conflict, nameOf));
+  if (lost.length === 0) {
+    const own = (problem.conflicts ?? []).map(nameOf);
+    const title = own.length > 0 ? `You hold ${sentenceList(own)} already` : "Not enough are free";
+    const text = own.length > 0 ? "In another hold of yours." : "There are not that many free as asked.";
+    return { title, text, lost };
+  }
+  const names = conflicts.map(nameOf);
+  const title =
+    names.length <= 2 ? `${sentenceList(names)} ${names.length === 1 ? "is" : "are"} gone` : `${plural(names.length, "seat")} are gone`;
+  const full = conflicts.length === 1 && conflicts[0].state === "full";
+  return {
+    title: full ? `Not enough left in ${names[0]}` : title,
+    text: lost.length === 1 ? lost[0] : "",
+    lost: lost.length > 1 ? lost : [],
+  };
+}
+
+/** @param {Conflict} conflict @param {(unit: {seat?: string, area?: string}) => string} nameOf */
+function lostLine(conflict, nameOf) {
+  const name = nameOf(conflict);
+  switch (conflict.state) {
+    case "full":
+      return conflict.free
+        ? `Only ${plural(conflict.free, "place")} left in ${name}.`
+        : `${name} is full.`;
+    case "sold":
+      return `${name} was just sold to somebody else.`;
+    case "blocked":
+      return `${name} is not for sale.`;
+    default: {
+      const wait = conflict.retry_after_ms;
+      const until = wait ? ` It may come back within ${roughly(wait)}.` : "";
+      return `${name} was just taken by somebody else.${until}`;
+    }
+  }
+}
+
+/** @param {Problem} problem */
+function notOnSale(problem) {
+  const opens = dateAndTime(problem.sale_opens_at);
+  const text = opens ? `The sale opens on ${opens}.` : (problem.detail ?? "The sale is not open.");
+  return { title: "Not on sale", text, lost: [] };
+}
+
+/**
+ * "Take Row B seat 3 and Row B seat 4 instead"
+ * @param {import("./wire.js").Alternative} alternative
+ * @param {(unit: {seat?: string, area?: string}) => string} nameOf
+ */
+export function alternativeLabel(alternative, nameOf) {
+  const names = alternative.units.map((unit) => {
+    const name = nameOf(unit);
+    return "quantity" in unit && unit.quantity > 1 ? `${unit.quantity} × ${name}` : name;
+  });
+  const shown = names.length > 3 ? `${names[0]} and ${names.length - 1} more` : sentenceList(names);
+  return `Take ${shown} instead`;
+}
+
+/** @type {Record<string, {title: string, text: string}>} */
+const ENDINGS = {
+  expired: { title: "Your time ran out", text: "The hold has ended and its units are on sale again." },
+  revoked: { title: "Your hold was taken back", text: "The organiser ended it. Nothing was charged." },
+  released: { title: "Your hold was released", text: "It was given back, perhaps in another window." },
+};
+
+/** @param {string} state */
+export function endingWords(state) {
+  return ENDINGS[state] ?? { title: "Your hold has ended", text: "Its units are on sale again." };
+}
