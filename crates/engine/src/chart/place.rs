@@ -1,0 +1,313 @@
+//! Names places in a chart's JSON: `chart.zones[0].rows[3].seats[7].seat`. A valid chart costs
+//! nothing here: a place is looked for once something is wrong.
+
+use std::fmt::Display;
+
+use serde::Deserialize;
+use soldonce_core::{Id, Invalid};
+
+/// Most characters of a place or of a reader's message: both may quote what the caller sent.
+const QUOTE_CHARS_MAX: usize = 240;
+
+/// Deserializes `json`; errors name the place, which begins with `root`.
+pub(super) fn parse<'de, T: Deserialize<'de>>(
+    root: &'static str,
+    json: &'de [u8],
+) -> Result<T, Invalid> {
+    serde_json::from_slice(json).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        // Of broken JSON the column names the byte that was not understood, of JSON that is no chart
+        // the end of the value that was.
+        let last = usize::from(error.is_syntax());
+        let offset = offset_of(json, line, column).saturating_sub(last);
+        let place = place_at(root, json, offset);
+        let message = error.to_string();
+        let suffix = format!(" at line {line} column {column}");
+        let message = cut(message.strip_suffix(&suffix).unwrap_or(&message));
+        let reason = format!("at {place} (line {line}, column {column}): {message}");
+        Invalid::new("chart", reason)
+    })
+}
+
+/// The same refusal with the place of its cause.
+pub(super) fn at(place: impl Display, error: Invalid) -> Invalid {
+    let Invalid { field, reason } = error;
+    Invalid::new(field, format!("at {place}: {reason}"))
+}
+
+/// The property of a seat that the builder refused; that of its id is called `id_property`.
+pub(super) fn seat_property(error: &Invalid, id: &str, id_property: &'static str) -> &'static str {
+    match error.field {
+        "chart.category" => "category",
+        "chart.seat" if Id::parse(id).is_ok() => "label",
+        _ => id_property,
+    }
+}
+
+/// Adds the places of the seats that the finished chart was refused for: the refusal quotes their
+/// name first.
+pub(super) fn blame<P: Display, S: AsRef<str>>(
+    error: Invalid,
+    seats: impl Iterator<Item = (P, S)>,
+) -> Invalid {
+    let Some(name) = error.reason.split('`').nth(1).map(str::to_owned) else {
+        return error;
+    };
+    let places: Vec<String> = seats
+        .filter(|(_, id)| id.as_ref() == name)
+        .take(2)
+        .map(|(place, _)| place.to_string())
+        .collect();
+    if places.is_empty() {
+        error
+    } else {
+        at(places.join(" and at "), error)
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(QUOTE_CHARS_MAX) {
+        Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// The byte offset of a position of `serde_json`: lines from 1, columns in bytes from 1 naming the
+/// last byte read.
+fn offset_of(json: &[u8], line: usize, column: usize) -> usize {
+    let lines_before = line.saturating_sub(1);
+    let bytes_before = |count: usize| {
+        let mut lines = json.split_inclusive(|byte| *byte == b'\n');
+        lines.by_ref().take(count).map(<[u8]>::len).sum::<usize>()
+    };
+    bytes_before(lines_before).saturating_add(column)
+}
+
+/// Where the walk stands in one open array or object.
+enum Step<'a> {
+    /// In an object, at this key; before the first key and after each comma at none.
+    Key(Option<&'a [u8]>),
+    /// In an array, at this index.
+    Index(usize),
+}
+
+/// The place of the token that ends at `offset` or is the next one after it.
+fn place_at(root: &str, json: &[u8], offset: usize) -> String {
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = json.get(at) {
+        let end = token_end(json, at);
+        match byte {
+            b'{' | b'[' if end > offset => break,
+            b'{' => steps.push(Step::Key(None)),
+            b'[' => steps.push(Step::Index(0)),
+            b'}' | b']' => {
+                steps.pop();
+            }
+            b',' => match steps.last_mut() {
+                Some(Step::Key(key)) => *key = None,
+                Some(Step::Index(index)) => *index = index.saturating_add(1),
+                None => {}
+            },
+            b'"' => {
+                if let Some(Step::Key(key @ None)) = steps.last_mut() {
+                    *key = json.get(at + 1..end.saturating_sub(1));
+                }
+            }
+            _ => {}
+        }
+        let is_value = !matches!(
+            byte,
+            b',' | b':' | b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n'
+        );
+        if is_value && end >= offset {
+            break;
+        }
+        at = end;
+    }
+    describe(root, &steps)
+}
+
+/// The end of the token that begins at `at`: a bracket, a mark, white space, a string, or a word.
+fn token_end(json: &[u8], at: usize) -> usize {
+    let rest = json.get(at..).unwrap_or_default();
+    let length = match rest.first() {
+        Some(b'"') => {
+            let mut escaped = false;
+            let closing = rest.iter().skip(1).position(|byte| {
+                let closes = *byte == b'"' && !escaped;
+                escaped = *byte == b'\\' && !escaped;
+                closes
+            });
+            closing.map_or(rest.len(), |before| before + 2)
+        }
+        Some(byte) if is_mark(*byte) => 1,
+        _ => rest
+            .iter()
+            .position(|byte| is_mark(*byte) || *byte == b'"')
+            .unwrap_or(rest.len()),
+    };
+    at.saturating_add(length)
+}
+
+fn is_mark(byte: u8) -> bool {
+    b"{}[],: \t\r\n".contains(&byte)
+}
+
+fn describe(root: &str, steps: &[Step<'_>]) -> String {
+    let mut place = root.to_owned();
+    for step in steps {
+        place = match step {
+            Step::Key(None) => place,
+            Step::Index(index) => format!("{place}[{index}]"),
+            Step::Key(Some(key)) => {
+                let key = cut(&String::from_utf8_lossy(key));
+                let plain = key
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                if plain {
+                    format!("{place}.{key}")
+                } else {
+                    format!("{place}[\"{}\"]", key.escape_debug())
+                }
+            }
+        };
+        if place.len() > QUOTE_CHARS_MAX {
+            return cut(&place);
+        }
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::strict::Object;
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Inner {
+        seat: String,
+        number: Option<u8>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Outer {
+        list: Vec<Object<Inner>>,
+    }
+
+    #[track_caller]
+    fn check(json: &str, place: &str, message: &str) {
+        for json in [
+            json.to_owned(),
+            json.replace(',', ",\n ").replace('{', "{ \r\n\t"),
+        ] {
+            let error = parse::<Object<Outer>>("chart", json.as_bytes())
+                .unwrap_err()
+                .reason;
+            let expected = format!("at {place} (line ");
+            assert!(error.starts_with(&expected), "{error}\n{json}");
+            assert!(error.contains(message), "{error}\n{json}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_error_has_its_place() {
+        let number = r#"{"list":[{"seat":"a"},{"seat":5}]}"#;
+        check(
+            number,
+            "chart.list[1].seat",
+            "integer `5`, expected a string",
+        );
+        check(
+            r#"{"list":[{"seat":{}}]}"#,
+            "chart.list[0].seat",
+            "map, expected a string",
+        );
+        check(
+            r#"{"list":[{"seat":null}]}"#,
+            "chart.list[0].seat",
+            "null, expected a string",
+        );
+        check(
+            r#"{"list":[{"seat":"a"},{}]}"#,
+            "chart.list[1]",
+            "missing field `seat`",
+        );
+        check(
+            r#"{"list":[["a",1]]}"#,
+            "chart.list[0]",
+            "sequence, expected an object",
+        );
+        check(
+            r#"{"list":[{"seat":"a"},"b"]}"#,
+            "chart.list[1]",
+            "string \"b\", expected an object",
+        );
+        check(r#"{"list":{}}"#, "chart.list", "map, expected a sequence");
+        check(
+            r#"{"list":[{"seat":"a","number":300}]}"#,
+            "chart.list[0].number",
+            "`300`",
+        );
+        check(
+            r#"{"list":[{"seat":"a","colour":3}]}"#,
+            "chart.list[0].colour",
+            "unknown field",
+        );
+        check(
+            r#"{"list":[{"seat":"a","seat":"b"}]}"#,
+            "chart.list[0].seat",
+            "duplicate field",
+        );
+        check(
+            r#"{"list":[{"se\"at":"a"}]}"#,
+            r#"chart.list[0]["se\\\"at"]"#,
+            "unknown field",
+        );
+        check(
+            r#"{"lists":[]}"#,
+            "chart.lists",
+            "unknown field `lists`, expected `list`",
+        );
+        check("{}", "chart", "missing field `list`");
+        check("[]", "chart", "sequence, expected an object");
+        check("7", "chart", "integer `7`, expected an object");
+    }
+
+    #[test]
+    fn broken_json_has_its_place_too() {
+        check("", "chart", "EOF");
+        check(
+            r#"{"list":[{"seat":"a"} {"seat":"b"}]}"#,
+            "chart.list[0]",
+            "expected `,` or `]`",
+        );
+        check(
+            r#"{"list":[{"seat":x}]}"#,
+            "chart.list[0].seat",
+            "expected value",
+        );
+        check(r#"{"list":[{"seat":"a"}"#, "chart.list[0]", "EOF");
+        check(r#"{"list":[]} x"#, "chart", "trailing characters");
+    }
+
+    #[test]
+    fn what_is_quoted_has_a_bound() {
+        let long = "é".repeat(10_000);
+        for json in [
+            format!(r#"{{"{long}":1}}"#),
+            "[".repeat(1_000),
+            r#"{"a":"#.repeat(1_000),
+        ] {
+            let error = parse::<Object<Outer>>("chart", json.as_bytes()).unwrap_err();
+            assert!(
+                error.reason.chars().count() < 3 * QUOTE_CHARS_MAX,
+                "{error}"
+            );
+        }
+    }
+}
