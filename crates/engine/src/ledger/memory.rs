@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use secrecy::SecretBox;
 use soldonce_core::{
     Applied, Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder,
-    Inventory, Rejection, Timestamp, UnitNo,
+    Inventory, Rejection, Seq, Timestamp, UnitNo,
 };
 use soldonce_lease::{Clock, Entropy};
 
@@ -141,6 +141,18 @@ impl Ledger for MemoryLedger {
             own.map(|step| Commit { transitions: vec![*step], ..commit.clone() })
         });
         ready(Ok(of_unit.take(limit).collect()))
+    }
+
+    fn commits_after(
+        &self,
+        event: EventNo,
+        after: Seq,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+        let state = self.state();
+        let commits = state.commits.get(&event).map(Vec::as_slice).unwrap_or_default();
+        let later = commits.iter().filter(|commit| commit.seq > after);
+        ready(Ok(later.take(limit).cloned().collect()))
     }
 
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {

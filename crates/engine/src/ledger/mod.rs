@@ -126,6 +126,17 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>>;
 
+    /// The commits of an event after `after`, oldest first, at most `limit`: where a feed goes on.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn commits_after(
+        &self,
+        event: EventNo,
+        after: Seq,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>>;
+
     /// Everything that happened in an event, for the auditor.
     ///
     /// # Errors
