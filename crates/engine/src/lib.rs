@@ -1,7 +1,28 @@
 //! Makes the rules of `core` durable and concurrent: chart readers, ledgers, idempotency, sweeper,
 //! feed, and the [`Engine`] that a server calls. The only crate with booking SQL.
+//!
+//! Reading order: the seam to the truth (`ledger/mod.rs`), what all ledgers do (`ledger/decide.rs`),
+//! the default one (`ledger/sqlite/`), what everybody may see (`live/`), what a server calls
+//! (`engine/`).
+
+pub mod limits;
 
 pub mod chart;
-pub mod keys;
 pub mod ledger;
+pub mod live;
 pub mod reply;
+
+mod caller;
+mod engine;
+mod ids;
+pub mod keys;
+pub mod metrics;
+mod secret;
+
+pub use caller::{Call, Caller, HoldSecret};
+pub use engine::{
+    ChangeAsk, Engine, EngineError, EventSummary, ExtendAsk, HoldAsk, NamedUnits, Reply, WishAsk,
+    World, run_sweeper,
+};
+pub use ids::Ids;
+pub use secret::{Secrets, Session};

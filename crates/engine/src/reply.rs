@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use soldonce_core::{
-    Answer, Applied, Booking, Chart, Event, Hold, HoldState, Inventory, Seq, Timestamp, UnitName,
+    Answer, Applied, Booking, Chart, Event, EventNo, Hold, HoldState, Inventory, Seq, Timestamp, UnitName,
     UnitNo,
 };
 
@@ -23,29 +23,19 @@ pub enum ReplyKind {
     Booked,
     /// A booking after a command.
     Booking,
-    /// A new event.
-    EventCreated,
-    /// An event that was there, or was changed.
-    Event,
-    /// Units were blocked.
-    Blocked,
-    /// Units were unblocked.
-    Unblocked,
+    /// Units after a staff command.
+    Units,
 }
 
 impl ReplyKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
-        Self::Held,
-        Self::OwnHold,
-        Self::Hold,
-        Self::Booked,
-        Self::Booking,
-        Self::EventCreated,
-        Self::Event,
-        Self::Blocked,
-        Self::Unblocked,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Held, Self::OwnHold, Self::Hold, Self::Booked, Self::Booking, Self::Units];
+
+    /// Whether the answer carries the hold's secret: those of POST holds alone.
+    pub const fn has_secret(self) -> bool {
+        matches!(self, Self::Held | Self::OwnHold)
+    }
 
     /// Its number in the store: its place in [`ReplyKind::ALL`].
     pub fn number(self) -> i64 {
@@ -73,32 +63,68 @@ pub struct StoredReply {
 /// The answer of an applied command, for the idempotency record. Nothing for answers that are never
 /// asked for with a key.
 pub fn stored(inventory: &Inventory, applied: &Applied) -> Option<StoredReply> {
+    let event = event_of(&applied.answer).and_then(|no| inventory.event(no));
     let seq = applied.commits.first().map(|commit| commit.seq);
-    let (kind, subject, body) = match &applied.answer {
-        Answer::Held(hold) => (ReplyKind::Held, *hold.id.bytes(), hold_body(inventory, hold, seq)?),
-        Answer::OwnHold(hold) => {
-            (ReplyKind::OwnHold, *hold.id.bytes(), hold_body(inventory, hold, seq)?)
-        }
-        Answer::Hold(hold) => (ReplyKind::Hold, *hold.id.bytes(), hold_body(inventory, hold, seq)?),
-        Answer::Booked(booking) => {
-            (ReplyKind::Booked, *booking.id.bytes(), booking_body(inventory, booking, seq)?)
-        }
-        Answer::Booking(booking) => {
-            (ReplyKind::Booking, *booking.id.bytes(), booking_body(inventory, booking, seq)?)
-        }
-        Answer::EventCreated(_) | Answer::Event(_) | Answer::Units(..) | Answer::Swept(_) => {
-            return None;
-        }
+    render(event.map(|event| &**event), &applied.answer, seq)
+}
+
+/// The event that an answer is about, for those that [`render`] can write.
+pub fn event_of(answer: &Answer) -> Option<EventNo> {
+    match answer {
+        Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold) => Some(hold.event),
+        Answer::Booked(booking) | Answer::Booking(booking) => Some(booking.event),
+        Answer::Units(event, _) => Some(*event),
+        Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
+    }
+}
+
+/// Writes the answer of a command on `event`. Nothing for events themselves, which the server
+/// writes with their counts, and for the sweeper.
+pub fn render(event: Option<&Event>, answer: &Answer, seq: Option<Seq>) -> Option<StoredReply> {
+    let event = event?;
+    let of_hold = |kind, hold: &Hold| {
+        let body = HoldBody::new(event, hold, &hold.state, seq);
+        stored_reply(kind, *hold.id.bytes(), &body)
     };
-    Some(StoredReply { kind, subject, body: body.into() })
+    let of_booking = |kind, booking: &Booking| {
+        stored_reply(kind, *booking.id.bytes(), &BookingBody::new(event, booking, seq))
+    };
+    match answer {
+        Answer::Held(hold) => Some(of_hold(ReplyKind::Held, hold)),
+        Answer::OwnHold(hold) => Some(of_hold(ReplyKind::OwnHold, hold)),
+        Answer::Hold(hold) => Some(of_hold(ReplyKind::Hold, hold)),
+        Answer::Booked(booking) => Some(of_booking(ReplyKind::Booked, booking)),
+        Answer::Booking(booking) => Some(of_booking(ReplyKind::Booking, booking)),
+        Answer::Units(_, units) => {
+            let units = units.iter().map(|unit| UnitBody::new(&event.chart, *unit)).collect();
+            let body = UnitsBody { units, seq: seq.map(|seq| seq.0) };
+            Some(stored_reply(ReplyKind::Units, [0; 16], &body))
+        }
+        Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
+    }
 }
 
-fn hold_body(inventory: &Inventory, hold: &Hold, seq: Option<Seq>) -> Option<Vec<u8>> {
-    Some(open_object(&HoldBody::new(inventory.event(hold.event)?, hold, &hold.state, seq)))
+fn stored_reply(kind: ReplyKind, subject: [u8; 16], body: &impl Serialize) -> StoredReply {
+    StoredReply { kind, subject, body: open_object(body).into() }
 }
 
-fn booking_body(inventory: &Inventory, booking: &Booking, seq: Option<Seq>) -> Option<Vec<u8>> {
-    Some(open_object(&BookingBody::new(inventory.event(booking.event)?, booking, seq)))
+/// A hold as it is at `now`.
+pub fn hold_now(event: &Event, hold: &Hold, now: Timestamp) -> StoredReply {
+    let body = HoldBody::new(event, hold, hold.state_at(now), None);
+    stored_reply(ReplyKind::Hold, *hold.id.bytes(), &body)
+}
+
+/// A booking as it is stored.
+pub fn booking(event: &Event, booking: &Booking) -> StoredReply {
+    let body = BookingBody::new(event, booking, None);
+    stored_reply(ReplyKind::Booking, *booking.id.bytes(), &body)
+}
+
+#[derive(Serialize)]
+struct UnitsBody {
+    units: Vec<UnitBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
 }
 
 /// A JSON object without its last brace.

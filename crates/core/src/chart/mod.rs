@@ -360,6 +360,12 @@ impl Selection {
         *sum = sum.saturating_add(quantity);
     }
 
+    /// The quantities alone.
+    #[must_use]
+    pub fn without_seats(self) -> Self {
+        Self { seats: Vec::new(), ..self }
+    }
+
     /// The named seats, sorted and distinct.
     pub fn seats(&self) -> &[UnitNo] {
         &self.seats

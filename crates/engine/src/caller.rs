@@ -1,0 +1,103 @@
+//! Who calls, and what he may do. Decides nothing about units.
+
+use std::sync::Arc;
+
+use soldonce_core::{Authority, CallerId, HolderName, Rejection, Span};
+
+use crate::keys::{KeyId, Scope};
+use crate::ledger::RequestKey;
+use crate::secret::Session;
+
+/// Who calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A holder of an API key.
+    Key {
+        /// Which key.
+        id: KeyId,
+        /// What it may do.
+        scopes: Arc<[Scope]>,
+    },
+    /// A shopper.
+    Shopper(Session),
+}
+
+impl Caller {
+    /// The caller's name.
+    pub fn id(&self) -> CallerId {
+        match self {
+            Self::Key { id, .. } => *id,
+            Self::Shopper(session) => session.caller,
+        }
+    }
+
+    /// Whether it is staff.
+    pub fn is_admin(&self) -> bool {
+        self.has(Scope::Admin)
+    }
+
+    /// Whether its key has a scope; `admin` has every one.
+    pub fn has(&self, scope: Scope) -> bool {
+        match self {
+            Self::Key { scopes, .. } => scopes.contains(&scope) || scopes.contains(&Scope::Admin),
+            Self::Shopper(_) => false,
+        }
+    }
+
+    /// For whom it holds: itself for a shopper, the named holder for a key.
+    ///
+    /// # Errors
+    /// `Invalid` when a shopper names one or a key does not.
+    pub fn holder(&self, named: Option<HolderName>) -> Result<HolderName, Rejection> {
+        match (self, named) {
+            (Self::Shopper(session), None) => Ok(session.holder.clone()),
+            (Self::Key { .. }, Some(named)) => Ok(named),
+            (Self::Shopper(_), Some(_)) => {
+                Err(invalid_holder("a session holds for itself; leave `holder` out"))
+            }
+            (Self::Key { .. }, None) => {
+                Err(invalid_holder("name the holder: your own id for the shopper"))
+            }
+        }
+    }
+
+    /// The longest time to live it may ask for; nothing is the policy's cap.
+    pub fn ttl_max(&self, hold_ttl: Span) -> Option<Span> {
+        match self {
+            Self::Shopper(_) => Some(hold_ttl),
+            Self::Key { .. } => None,
+        }
+    }
+
+    /// By what right it acts without a hold's secret.
+    pub fn authority(&self) -> Authority {
+        if self.is_admin() { Authority::Staff } else { Authority::Caller(self.id()) }
+    }
+}
+
+fn invalid_holder(reason: &str) -> Rejection {
+    soldonce_core::Invalid::new("holder", reason.to_owned()).into()
+}
+
+/// A request on its way through the engine.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who calls.
+    pub caller: Caller,
+    /// The request's id, for the audit.
+    pub request: Arc<str>,
+    /// Its idempotency key, if it has one.
+    pub key: Option<RequestKey>,
+    /// The hold secret that was sent with it.
+    pub secret: Option<HoldSecret>,
+}
+
+/// A hold secret as it was sent. Not shown in `Debug`.
+#[derive(Clone)]
+pub struct HoldSecret(pub Arc<str>);
+
+impl std::fmt::Debug for HoldSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HoldSecret(..)")
+    }
+}

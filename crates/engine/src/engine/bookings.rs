@@ -1,0 +1,142 @@
+//! Bookings: confirm, cancel, box-office sale, and reading them.
+
+use soldonce_core::{
+    Authority, Booking, BookingId, Command, EventId, Fence, HoldId, Holder, HolderName, LineChoice,
+    Rejection, Text,
+};
+
+use super::{Engine, EngineError, NamedUnits, Reply};
+use crate::caller::Call;
+use crate::limits::LIST_MAX;
+use crate::metrics::OutcomeLabel;
+use crate::reply::{self, StoredReply};
+
+impl Engine {
+    /// Turns a hold into a booking without a provider. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`; every rejection of model.md 5 for *confirm*.
+    ///
+    /// # Cancel safety
+    /// Dropped, the booking may have been made: ask again with the same key.
+    pub async fn confirm(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        fence: Option<Fence>,
+        reference: Option<Text>,
+    ) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        let on = self.on_hold(call, hold, fence)?;
+        let booking = self.parts.ids.booking();
+        let done = self.submit(call, Command::Confirm { on, booking, reference }).await;
+        let outcome = match &done {
+            Ok(crate::ledger::Done::Replayed(_)) => "replayed",
+            Ok(crate::ledger::Done::Fresh { .. }) => "ok",
+            Err(rejection) => rejection.code(),
+        };
+        self.parts.metrics.confirms.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.reply(done?)
+    }
+
+    /// Sells free units at once.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`; every rejection of model.md 3 for FREE > SOLD.
+    ///
+    /// # Cancel safety
+    /// Dropped, the booking may have been made: ask again with the same key.
+    pub async fn sell(
+        &self,
+        call: &Call,
+        event: &EventId,
+        units: &NamedUnits<'_>,
+        holder: Option<HolderName>,
+        reference: Option<Text>,
+    ) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        let event = self.live(event)?.event();
+        let selection = units.wanted(&event.chart)?;
+        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(holder)? };
+        let (event, booking) = (event.no, self.parts.ids.booking());
+        let command = Command::Sell { event, selection, holder, booking, reference };
+        self.reply(self.submit(call, command).await?)
+    }
+
+    /// Gives back lines of a booking; nothing named means all. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`, `BookingNotFound`, `AlreadyCancelled`, `CancelClosed`,
+    /// `UnknownUnit`.
+    ///
+    /// # Cancel safety
+    /// Dropped, the lines may be cancelled: ask again with the same key.
+    pub async fn cancel(
+        &self,
+        call: &Call,
+        id: BookingId,
+        units: &NamedUnits<'_>,
+    ) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        let (found, by) = self.own_booking(call, id).await?;
+        let lines = if units.is_empty() {
+            LineChoice::All
+        } else {
+            let event = self.event_of(found.event)?;
+            let (units, places) = units.owned(&event.chart)?;
+            LineChoice::Some { units, places }
+        };
+        self.reply(self.submit(call, Command::Cancel { booking: id, by, lines }).await?)
+    }
+
+    /// A booking as it is stored.
+    ///
+    /// # Errors
+    /// `BookingNotFound`, also for a foreign one.
+    pub async fn booking(&self, call: &Call, id: BookingId) -> Result<StoredReply, EngineError> {
+        let (booking, _) = self.own_booking(call, id).await?;
+        let event = self.event_of(booking.event)?;
+        Ok(reply::booking(&event, &booking))
+    }
+
+    /// The caller's bookings of one holder, newest first.
+    ///
+    /// # Errors
+    /// `Invalid` when a shopper names a holder or a key does not.
+    pub async fn bookings_of(
+        &self,
+        call: &Call,
+        holder: Option<HolderName>,
+    ) -> Result<Vec<StoredReply>, EngineError> {
+        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(holder)? };
+        let bookings = self.parts.ledger.bookings_of(holder, LIST_MAX).await?;
+        let mut replies = Vec::with_capacity(bookings.len());
+        for booking in &bookings {
+            replies.push(reply::booking(&*self.event_of(booking.event)?, booking));
+        }
+        Ok(replies)
+    }
+
+    /// A booking that the caller may see, and by what right.
+    async fn own_booking(
+        &self,
+        call: &Call,
+        id: BookingId,
+    ) -> Result<(Booking, Authority), EngineError> {
+        let missing = || EngineError::from(Rejection::BookingNotFound);
+        let booking = self.parts.ledger.booking(id).await?.ok_or_else(missing)?;
+        let by = match (&call.secret, booking.hold) {
+            (None, _) => call.caller.authority(),
+            (Some(_), None) => return Err(missing()),
+            (Some(_), Some(hold)) => self.authority(call, hold).map_err(|_| missing())?,
+        };
+        match by {
+            Authority::Caller(caller) if caller != booking.holder.caller => Err(missing()),
+            Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok((booking, by)),
+        }
+    }
+}
+
+fn require_key(call: &Call) -> Result<(), Rejection> {
+    if call.key.is_some() { Ok(()) } else { Err(Rejection::IdempotencyKeyMissing) }
+}

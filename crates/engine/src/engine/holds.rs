@@ -1,0 +1,294 @@
+//! Holds: hold, change, extend, release, revoke, and reading them.
+
+use soldonce_core::{
+    Authority, Change, Command, Event, Fence, Hold, HoldId, HoldTermsAsked, Holder, HolderName,
+    NewHold, OnHold, Rejection, Span, Text, Together, Wish,
+};
+
+use super::{Engine, EngineError, NamedUnits, Reply};
+use crate::caller::{Call, HoldSecret};
+use crate::limits::LIST_MAX;
+use crate::live::Verdict;
+use crate::metrics::{HoldLabel, STRATEGY_QUEUE, ShieldKind, ShieldLabel};
+use crate::reply::{self, StoredReply};
+
+/// Units that are wanted.
+#[derive(Clone, Debug)]
+pub enum WishAsk<'a> {
+    /// These.
+    Named(NamedUnits<'a>),
+    /// The best free ones.
+    Best {
+        /// How many.
+        quantity: u32,
+        /// Of which price class; none is any.
+        category: Option<&'a str>,
+        /// Whether they must be neighbours.
+        together: Together,
+    },
+}
+
+/// A request to hold units.
+#[derive(Clone, Debug)]
+pub struct HoldAsk<'a> {
+    /// For whom; shoppers leave it out.
+    pub holder: Option<HolderName>,
+    /// Which units.
+    pub wish: WishAsk<'a>,
+    /// For how long; none is the policy's.
+    pub ttl: Option<Span>,
+}
+
+/// A request to add units to a hold and drop units from it.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeAsk<'a> {
+    /// Units to take.
+    pub add: NamedUnits<'a>,
+    /// Units to give up.
+    pub drop: NamedUnits<'a>,
+    /// The fence the caller knows.
+    pub fence: Option<Fence>,
+}
+
+/// A request to push a hold's end later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExtendAsk {
+    /// From now, so long; none is the policy's.
+    pub ttl: Option<Span>,
+    /// The fence the caller knows.
+    pub fence: Option<Fence>,
+}
+
+impl Engine {
+    /// Holds units of an event.
+    ///
+    /// # Errors
+    /// Every rejection of model.md 3; `Overloaded`, `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, the hold may have been made: ask again with the same key, or for the same seats.
+    pub async fn hold(
+        &self,
+        call: &Call,
+        event: &soldonce_core::EventId,
+        ask: HoldAsk<'_>,
+    ) -> Result<Reply, EngineError> {
+        let began = self.parts.world.clock.boot();
+        let done = self.try_hold(call, event, ask).await;
+        let outcome = match &done {
+            Ok(reply) if reply.replayed => "replayed",
+            Ok(reply) if reply.stored.kind == reply::ReplyKind::OwnHold => "own",
+            Ok(_) => "ok",
+            Err(EngineError::Rejected(rejection)) => rejection.code(),
+            Err(EngineError::Read(_)) => "unreadable",
+        };
+        let label = HoldLabel { strategy: STRATEGY_QUEUE, outcome };
+        self.parts.metrics.hold_requests.get_or_create(&label).inc();
+        let took = self.parts.world.clock.boot().since(began);
+        self.parts.metrics.hold_seconds.get_or_create(&label).observe(took.as_secs_f64());
+        done
+    }
+
+    async fn try_hold(
+        &self,
+        call: &Call,
+        event: &soldonce_core::EventId,
+        ask: HoldAsk<'_>,
+    ) -> Result<Reply, EngineError> {
+        let live = self.live(event)?;
+        let event = live.event();
+        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(ask.holder)? };
+        let wish = resolve_wish(&event, &ask.wish)?;
+        let ttl_max = call.caller.ttl_max(event.policy.hold_ttl);
+        let asked = HoldTermsAsked { count: wish.count(), ttl: ask.ttl, ttl_max };
+        // A key may stand for a hold that was made: then the ledger has the answer, not the shield.
+        if call.key.is_none()
+            && let Wish::Named(selection) = &wish
+        {
+            let now = self.now();
+            event.require_terms(now, asked)?;
+            let seats = selection.seats();
+            let verdict = live.shield.try_seats(&event.chart, seats, &holder, now);
+            if let Verdict::Refused(refusal) = verdict {
+                let label = ShieldLabel { shield: ShieldKind::local };
+                self.parts.metrics.shield_refusals.get_or_create(&label).inc();
+                let rejection = Rejection::UnitUnavailable(refusal);
+                self.parts.metrics.refused(&rejection);
+                return Err(rejection.into());
+            }
+        }
+        let hold = self.parts.ids.hold();
+        let (event, ttl) = (event.no, ask.ttl);
+        let new = NewHold { event, hold, holder, wish, ttl, ttl_max };
+        self.reply(self.submit(call, Command::Hold(new)).await?)
+    }
+
+    /// Adds units to a hold and drops units from it, all or nothing.
+    ///
+    /// # Errors
+    /// Every rejection of model.md 4 for *change*.
+    ///
+    /// # Cancel safety
+    /// Dropped, the change may have been made: ask for the hold.
+    pub async fn change(
+        &self,
+        call: &Call,
+        id: HoldId,
+        ask: ChangeAsk<'_>,
+    ) -> Result<Reply, EngineError> {
+        let on = self.on_hold(call, id, ask.fence)?;
+        let event = self.event_of(self.own_hold(call, id).await?.event)?;
+        let add = ask.add.wanted(&event.chart)?;
+        let (drop, drop_places) = ask.drop.owned(&event.chart)?;
+        let change = Change { on, add, drop, drop_places };
+        self.reply(self.submit(call, Command::Change(Box::new(change))).await?)
+    }
+
+    /// Pushes a hold's end later, never beyond its cap.
+    ///
+    /// # Errors
+    /// Every rejection of model.md 4 for *extend*.
+    ///
+    /// # Cancel safety
+    /// Dropped, the extension may have been made: ask for the hold, or repeat.
+    pub async fn extend(
+        &self,
+        call: &Call,
+        id: HoldId,
+        ask: ExtendAsk,
+    ) -> Result<Reply, EngineError> {
+        let on = self.on_hold(call, id, ask.fence)?;
+        let ttl_max = match &call.caller {
+            crate::Caller::Shopper(_) => {
+                let event = self.event_of(self.own_hold(call, id).await?.event)?;
+                Some(event.policy.hold_ttl)
+            }
+            crate::Caller::Key { .. } => None,
+        };
+        let command = Command::Extend { on, ttl: ask.ttl, ttl_max };
+        let done = self.submit(call, command).await;
+        let outcome = match &done {
+            Ok(_) => "ok",
+            Err(rejection) => rejection.code(),
+        };
+        let label = crate::metrics::OutcomeLabel { outcome };
+        self.parts.metrics.holds_extended.get_or_create(&label).inc();
+        self.reply(done?)
+    }
+
+    /// Gives a hold up. Repeating gives the same answer.
+    ///
+    /// # Errors
+    /// `HoldNotFound`, the terminal state that was reached, `HoldExpired`, `StaleFence`.
+    ///
+    /// # Cancel safety
+    /// Dropped, the hold may have been released: repeat.
+    pub async fn release(
+        &self,
+        call: &Call,
+        id: HoldId,
+        fence: Option<Fence>,
+    ) -> Result<Reply, EngineError> {
+        let on = self.on_hold(call, id, fence)?;
+        self.reply(self.submit(call, Command::Release { on }).await?)
+    }
+
+    /// Ends a hold by staff.
+    ///
+    /// # Errors
+    /// As [`Engine::release`].
+    ///
+    /// # Cancel safety
+    /// Dropped, the hold may have been revoked: repeat.
+    pub async fn revoke(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        reason: Text,
+    ) -> Result<Reply, EngineError> {
+        self.reply(self.submit(call, Command::Revoke { hold, reason }).await?)
+    }
+
+    /// A hold as it is now: one that is over says so, swept or not.
+    ///
+    /// # Errors
+    /// `HoldNotFound`, also for a foreign one.
+    pub async fn hold_now(&self, call: &Call, id: HoldId) -> Result<StoredReply, EngineError> {
+        let hold = self.own_hold(call, id).await?;
+        let event = self.event_of(hold.event)?;
+        Ok(reply::hold_now(&event, &hold, self.now()))
+    }
+
+    /// The caller's live holds of one holder, newest first.
+    ///
+    /// # Errors
+    /// `Invalid` when a shopper names a holder or a key does not.
+    pub async fn holds_of(
+        &self,
+        call: &Call,
+        holder: Option<HolderName>,
+    ) -> Result<Vec<StoredReply>, EngineError> {
+        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(holder)? };
+        let holds = self.parts.ledger.holds_of(holder, LIST_MAX).await?;
+        let now = self.now();
+        let mut replies = Vec::with_capacity(holds.len());
+        for hold in holds.iter().filter(|hold| hold.is_live(now)) {
+            replies.push(reply::hold_now(&*self.event_of(hold.event)?, hold, now));
+        }
+        Ok(replies)
+    }
+
+    /// The secret of a hold that the caller made himself: for reloads.
+    pub fn secret_of_hold(&self, hold: HoldId) -> String {
+        self.parts.secrets.of_hold(hold)
+    }
+
+    /// Which hold, by what right: a secret that is sent must be right, also for staff.
+    pub(super) fn on_hold(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        fence: Option<Fence>,
+    ) -> Result<OnHold, Rejection> {
+        Ok(OnHold { hold, by: self.authority(call, hold)?, fence })
+    }
+
+    pub(super) fn authority(&self, call: &Call, hold: HoldId) -> Result<Authority, Rejection> {
+        match &call.secret {
+            Some(HoldSecret(text)) if !self.parts.secrets.opens_hold(hold, text) => {
+                Err(Rejection::HoldNotFound)
+            }
+            Some(_) if !call.caller.is_admin() => Ok(Authority::Secret),
+            Some(_) | None => Ok(call.caller.authority()),
+        }
+    }
+
+    /// A hold that the caller may see.
+    async fn own_hold(&self, call: &Call, id: HoldId) -> Result<Hold, EngineError> {
+        let by = self.authority(call, id)?;
+        let hold = self.parts.ledger.hold(id).await?.ok_or(Rejection::HoldNotFound)?;
+        match by {
+            Authority::Caller(caller) if caller != hold.holder.caller => {
+                Err(Rejection::HoldNotFound.into())
+            }
+            Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok(hold),
+        }
+    }
+}
+
+fn resolve_wish(event: &Event, ask: &WishAsk<'_>) -> Result<Wish, Rejection> {
+    match ask {
+        WishAsk::Named(units) => Ok(Wish::Named(units.wanted(&event.chart)?)),
+        WishAsk::Best { quantity, category, together } => {
+            let category = match category {
+                None => None,
+                Some(name) => Some(event.chart.category(name).ok_or_else(|| {
+                    let known = event.chart.categories().join("`, `");
+                    let text = format!("no category `{name}`; there are `{known}`");
+                    Rejection::Invalid(soldonce_core::Invalid::new("best.category", text))
+                })?),
+            };
+            Ok(Wish::Best { quantity: *quantity, category, together: *together })
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What a server calls: resolves names, asks the shield, carries commands to the ledger. Decides
+//! nothing about units; `core` does.
+
+mod access;
+mod bookings;
+mod events;
+mod holds;
+mod names;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use events::EventSummary;
+pub use holds::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};
+pub use names::NamedUnits;
+pub use sweep::run_sweeper;
+
+use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
+use soldonce_lease::{Clock, Entropy};
+
+use crate::caller::Call;
+use crate::ids::Ids;
+use crate::keys::{ApiKey, KeyHash};
+use crate::ledger::{Done, Ledger, ReadError, Transaction};
+use crate::live::{Live, LiveEvent};
+use crate::metrics::Metrics;
+use crate::reply::{self, StoredReply};
+use crate::secret::Secrets;
+
+/// The machine's clock and randomness, or a test's.
+#[derive(Clone)]
+pub struct World {
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where randomness comes from.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// An open ledger with everything in front of it. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    ledger: Arc<dyn Ledger>,
+    live: Arc<Live>,
+    metrics: Arc<Metrics>,
+    world: World,
+    ids: Ids,
+    secrets: Secrets,
+    keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
+}
+
+/// Why a call on the engine gave no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The rules or the ledger refused.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The store could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// What the engine answers: a body that needs only the server's time, and who may be told a secret.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The answer.
+    pub stored: StoredReply,
+    /// The hold's secret, for answers that carry one.
+    pub secret: Option<String>,
+    /// Whether the same request was answered before.
+    pub replayed: bool,
+}
+
+impl Engine {
+    /// The engine over an open ledger whose observer is `live`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the ledger's keys cannot be read.
+    pub async fn new(
+        ledger: Arc<dyn Ledger>,
+        live: Arc<Live>,
+        metrics: Arc<Metrics>,
+        world: World,
+    ) -> Result<Self, ReadError> {
+        let keys = ledger.keys().await?.into_iter().map(|key| (key.hash, key)).collect();
+        let ids = Ids::new(Arc::clone(&world.clock), Arc::clone(&world.entropy));
+        let secrets = Secrets::new(ledger.master_keys());
+        let keys = RwLock::new(keys);
+        let parts = Parts { ledger, live, metrics, world, ids, secrets, keys };
+        Ok(Self { parts: Arc::new(parts) })
+    }
+
+    /// The ledger's time now.
+    pub fn now(&self) -> Timestamp {
+        self.parts.ledger.now()
+    }
+
+    /// The machine's clock and randomness.
+    pub fn world(&self) -> &World {
+        &self.parts.world
+    }
+
+    /// Where ids come from.
+    pub fn ids(&self) -> &Ids {
+        &self.parts.ids
+    }
+
+    /// What is counted and timed.
+    pub fn metrics(&self) -> &Metrics {
+        &self.parts.metrics
+    }
+
+    /// Whether commands are taken.
+    pub fn is_writable(&self) -> bool {
+        self.parts.ledger.is_writable()
+    }
+
+    /// The ledger itself, for operators' reports.
+    pub fn ledger(&self) -> &Arc<dyn Ledger> {
+        &self.parts.ledger
+    }
+
+    /// Stops taking commands and finishes those that wait.
+    pub async fn close(&self) {
+        self.parts.ledger.close().await;
+    }
+
+    fn live(&self, event: &soldonce_core::EventId) -> Result<Arc<LiveEvent>, Rejection> {
+        self.parts.live.find(event).ok_or(Rejection::EventNotFound)
+    }
+
+    fn event_of(&self, no: soldonce_core::EventNo) -> Result<Arc<Event>, Rejection> {
+        self.parts.live.event(no).map(|live| live.event()).ok_or(Rejection::EventNotFound)
+    }
+
+    /// Carries one command to the ledger.
+    async fn submit(&self, call: &Call, command: Command) -> Result<Done, Rejection> {
+        let actor = soldonce_core::Actor::Caller(call.caller.id());
+        let origin = Origin { actor, request: Arc::clone(&call.request) };
+        let transaction = Transaction { origin, command, key: call.key, chart: None };
+        let done = self.parts.ledger.transact(transaction).await;
+        if let Err(rejection) = &done {
+            self.parts.metrics.refused(rejection);
+        }
+        done
+    }
+
+    /// The reply to what the ledger did, secret included where there is one.
+    fn reply(&self, done: Done) -> Result<Reply, EngineError> {
+        match done {
+            Done::Replayed(stored) => {
+                let secret = self.secret_of(&stored);
+                Ok(Reply { stored, secret, replayed: true })
+            }
+            Done::Fresh { answer, seq } => {
+                let event = match reply::event_of(&answer) {
+                    Some(no) => Some(self.event_of(no)?),
+                    None => None,
+                };
+                let stored = reply::render(event.as_deref(), &answer, seq)
+                    .ok_or_else(|| ReadError("the answer has no body".to_owned()))?;
+                let secret = self.secret_of(&stored);
+                Ok(Reply { stored, secret, replayed: false })
+            }
+        }
+    }
+
+    fn secret_of(&self, stored: &StoredReply) -> Option<String> {
+        stored.kind.has_secret().then(|| {
+            self.parts.secrets.of_hold(soldonce_core::HoldId::from_bytes(stored.subject))
+        })
+    }
+
+    fn keys_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<KeyHash, ApiKey>> {
+        self.parts.keys.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

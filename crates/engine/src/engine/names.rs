@@ -1,0 +1,55 @@
+//! Units as a request names them, and their resolution against an event's chart.
+
+use std::borrow::Cow;
+
+use soldonce_core::{Chart, Rejection, Selection, UnitNo};
+
+/// Seats by id, places by area and quantity, single places by their public id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedUnits<'a> {
+    /// Seats.
+    pub seats: Vec<Cow<'a, str>>,
+    /// So many places of these areas.
+    pub areas: Vec<(Cow<'a, str>, u32)>,
+    /// Places by public id, such as `floor.17`; only for units that one has.
+    pub places: Vec<Cow<'a, str>>,
+}
+
+impl NamedUnits<'_> {
+    /// Whether nothing is named.
+    pub fn is_empty(&self) -> bool {
+        self.seats.is_empty() && self.areas.is_empty() && self.places.is_empty()
+    }
+
+    /// For units that are wanted: seats and quantities.
+    ///
+    /// # Errors
+    /// `UnknownUnit`; places cannot be chosen one by one.
+    pub(super) fn wanted(&self, chart: &Chart) -> Result<Selection, Rejection> {
+        if let Some(place) = self.places.first() {
+            return Err(Rejection::UnknownUnit(vec![place.to_string()]));
+        }
+        self.select(chart)
+    }
+
+    /// For units that one has: single units, sorted and distinct, and quantities.
+    ///
+    /// # Errors
+    /// `UnknownUnit` with every name the chart does not have.
+    pub(super) fn owned(&self, chart: &Chart) -> Result<(Vec<UnitNo>, Selection), Rejection> {
+        let selection = self.select(chart)?;
+        let mut units = selection.seats().to_vec();
+        for place in &self.places {
+            let known = chart.find_unit(place).filter(|unit| chart.area_of(*unit).is_some());
+            units.push(known.ok_or_else(|| Rejection::UnknownUnit(vec![place.to_string()]))?);
+        }
+        units.sort_unstable();
+        units.dedup();
+        Ok((units, selection.without_seats()))
+    }
+
+    fn select(&self, chart: &Chart) -> Result<Selection, Rejection> {
+        let areas = self.areas.iter().map(|(area, quantity)| (area.as_ref(), *quantity));
+        chart.select(self.seats.iter().map(AsRef::as_ref), areas)
+    }
+}

@@ -1,0 +1,171 @@
+//! What everybody may see while the ledger works: per event a picture of the seats, the feed of its
+//! changes, and the shield. Told of every commit after it is durable and before it is answered, so
+//! whoever got an answer sees its effect here. Readers never make the ledger wait.
+
+mod feed;
+mod picture;
+mod recorder;
+mod shield;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+pub use feed::{FeedEntry, FeedSource, Subscription};
+pub use picture::Picture;
+pub use recorder::Recorder;
+pub use shield::{LocalShield, Verdict};
+
+use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Seq};
+
+use crate::ledger::Observer;
+use crate::metrics::Metrics;
+
+/// One event as it is shown.
+pub struct LiveEvent {
+    event: RwLock<Arc<Event>>,
+    picture: RwLock<Arc<Picture>>,
+    /// Its numbered changes.
+    pub feed: FeedSource,
+    /// Refuses losers before the ledger is asked.
+    pub shield: LocalShield,
+}
+
+impl LiveEvent {
+    fn new(inventory: &Inventory, event: &Arc<Event>) -> Self {
+        Self {
+            event: RwLock::new(Arc::clone(event)),
+            picture: RwLock::new(Arc::new(Picture::of(inventory, event))),
+            feed: FeedSource::starting_after(inventory.seq(event.no)),
+            shield: LocalShield::of(inventory, event),
+        }
+    }
+
+    /// The event with its present policy.
+    pub fn event(&self) -> Arc<Event> {
+        Arc::clone(&self.event.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The seats at one commit number.
+    pub fn picture(&self) -> Arc<Picture> {
+        Arc::clone(&self.picture.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn replace_event(&self, event: &Arc<Event>) {
+        *self.event.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(event);
+    }
+
+    /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused.
+    fn take_over(&self, inventory: &Inventory, commit: &Commit) {
+        self.shield.note(inventory, commit);
+        let entry = {
+            let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut picture).advance(commit)
+        };
+        self.feed.publish(entry);
+    }
+}
+
+#[derive(Default)]
+struct Registry {
+    by_id: BTreeMap<EventId, Arc<LiveEvent>>,
+    by_no: Vec<Arc<LiveEvent>>,
+}
+
+impl Registry {
+    fn add(&mut self, inventory: &Inventory, event: &Arc<Event>) {
+        let live = Arc::new(LiveEvent::new(inventory, event));
+        self.by_id.insert(event.id.clone(), Arc::clone(&live));
+        self.by_no.push(live);
+    }
+}
+
+/// Everything that is shown, of every event.
+pub struct Live {
+    registry: RwLock<Registry>,
+    metrics: Arc<Metrics>,
+    recorder: Option<Arc<Recorder>>,
+}
+
+impl Live {
+    /// Nothing yet; the ledger fills it when it opens.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { registry: RwLock::default(), metrics, recorder: None }
+    }
+
+    /// As [`Live::new`], and keeps every commit for a judge.
+    pub fn recorded(metrics: Arc<Metrics>, recorder: Arc<Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..Self::new(metrics) }
+    }
+
+    /// The event of this id.
+    pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        registry.by_id.get(id).map(Arc::clone)
+    }
+
+    /// The event of this number.
+    pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        registry.by_no.get(no.index()).map(Arc::clone)
+    }
+
+    /// Events by id, those after `after`, at most `limit`.
+    pub fn page(&self, after: Option<&EventId>, limit: usize) -> Vec<Arc<LiveEvent>> {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let page = registry.by_id.range::<EventId, _>((from, Bound::Unbounded));
+        page.take(limit).map(|(_, live)| Arc::clone(live)).collect()
+    }
+}
+
+impl Observer for Live {
+    fn opened(&self, inventory: &Inventory) {
+        let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+        *registry = Registry::default();
+        for event in inventory.events() {
+            registry.add(inventory, event);
+        }
+    }
+
+    fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
+        for done in applied {
+            if let Some(event) = done.event.and_then(|no| inventory.event(no)) {
+                match self.event(event.no) {
+                    Some(live) => live.replace_event(event),
+                    None => self
+                        .registry
+                        .write()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .add(inventory, event),
+                }
+            }
+            for commit in &done.commits {
+                if let Some(live) = self.event(commit.event) {
+                    live.take_over(inventory, commit);
+                }
+            }
+            self.metrics.applied(done);
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.record(inventory, applied);
+        }
+    }
+
+    fn batch(&self, commands: usize, commit: Duration) {
+        self.metrics.batch(commands, commit);
+    }
+
+    fn failed(&self, why: &str) {
+        self.metrics.ledger_failed();
+        tracing::error!(reason = why, "the ledger failed to store and takes no more commands");
+    }
+}
+
+impl LiveEvent {
+    /// The commit number of the picture.
+    pub fn seq(&self) -> Seq {
+        self.picture().seq
+    }
+}

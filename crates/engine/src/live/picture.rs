@@ -1,0 +1,109 @@
+//! A picture of an event's seats at one commit number. Published whole; a change copies one chunk,
+//! and only while somebody still looks at the old picture.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use soldonce_core::{
+    AreaNo, Chart, Commit, Event, Inventory, Seq, StateKind, Tally, UnitNo,
+};
+
+use super::feed::{FeedChange, FeedEntry};
+use crate::limits::PICTURE_CHUNK_SEATS;
+
+/// The public state of every unit at one commit number.
+#[derive(Clone)]
+pub struct Picture {
+    /// The last commit it shows.
+    pub seq: Seq,
+    /// How many units are in which state.
+    pub total: Tally,
+    /// The same for each area, in chart order.
+    pub areas: Vec<Tally>,
+    chart: Arc<Chart>,
+    chunks: Vec<Arc<[StateKind]>>,
+}
+
+impl Picture {
+    /// The picture of a ledger's inventory.
+    pub(super) fn of(inventory: &Inventory, event: &Event) -> Self {
+        let (seq, chart) = (inventory.seq(event.no), Arc::clone(&event.chart));
+        let Some(seating) = inventory.seating(event.no) else {
+            let (total, areas, chunks) = (Tally::default(), Vec::new(), Vec::new());
+            return Self { seq, total, areas, chart, chunks };
+        };
+        let seats = UnitNo(chart.seats()).index();
+        let kinds: Vec<StateKind> =
+            seating.units().iter().take(seats).map(|unit| unit.state.kind()).collect();
+        let areas = (0..).zip(chart.areas()).map(|(no, _)| seating.area_tally(AreaNo(no)));
+        Self {
+            seq,
+            total: seating.tally(),
+            areas: areas.collect(),
+            chunks: kinds.chunks(PICTURE_CHUNK_SEATS).map(Arc::from).collect(),
+            chart,
+        }
+    }
+
+    /// The chart whose seats these are.
+    pub fn chart(&self) -> &Chart {
+        &self.chart
+    }
+
+    /// Every seat with its state, in chart order.
+    pub fn seats(&self) -> impl Iterator<Item = (UnitNo, StateKind)> + '_ {
+        (0..).map(UnitNo).zip(self.chunks.iter().flat_map(|chunk| chunk.iter().copied()))
+    }
+
+    /// The state of one seat; nothing for places.
+    pub fn seat(&self, unit: UnitNo) -> Option<StateKind> {
+        let at = unit.index();
+        self.chunks.get(at / PICTURE_CHUNK_SEATS)?.get(at % PICTURE_CHUNK_SEATS).copied()
+    }
+
+    /// Goes on by one commit and tells what changed for the public: of each unit its last state, of
+    /// each area its counts.
+    pub(super) fn advance(&mut self, commit: &Commit) -> FeedEntry {
+        let mut seats: Vec<(UnitNo, StateKind)> = Vec::new();
+        let mut areas = BTreeSet::new();
+        for step in &commit.transitions {
+            let (from, to) = (step.from.kind(), step.to.kind());
+            if from == to {
+                continue;
+            }
+            self.total.shift(from, to);
+            if let Some(area) = self.chart.area_no_of(step.unit) {
+                if let Some(tally) = self.areas.get_mut(area.index()) {
+                    tally.shift(from, to);
+                }
+                areas.insert(area);
+                continue;
+            }
+            self.set(step.unit, to);
+            match seats.iter_mut().find(|(unit, _)| *unit == step.unit) {
+                Some(seat) => seat.1 = to,
+                None => seats.push((step.unit, to)),
+            }
+        }
+        self.seq = commit.seq;
+        let changes = seats
+            .into_iter()
+            .map(|(unit, kind)| FeedChange::Seat(unit, kind))
+            .chain(areas.into_iter().map(|area| FeedChange::Area(area, self.area(area))))
+            .collect();
+        FeedEntry::new(commit.seq, commit.at, changes, &self.chart)
+    }
+
+    /// The counts of one area.
+    pub fn area(&self, area: AreaNo) -> Tally {
+        self.areas.get(area.index()).copied().unwrap_or_default()
+    }
+
+    fn set(&mut self, unit: UnitNo, kind: StateKind) {
+        let at = unit.index();
+        let Some(chunk) = self.chunks.get_mut(at / PICTURE_CHUNK_SEATS) else { return };
+        if let Some(seat) = Arc::make_mut(chunk).get_mut(at % PICTURE_CHUNK_SEATS) {
+            *seat = kind;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What is counted and timed inside the engine (api.md 5). Never labelled by seat, hold or holder.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use soldonce_core::{Answer, Applied, Rejection};
+
+/// How a command ended, for a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OutcomeLabel {
+    /// `ok`, `own`, `replayed`, or the rejection's code.
+    pub outcome: &'static str,
+}
+
+/// How a hold request reached the ledger and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct HoldLabel {
+    /// The strategy (model.md 7).
+    pub strategy: &'static str,
+    /// `ok`, `own`, `replayed`, or the rejection's code.
+    pub outcome: &'static str,
+}
+
+/// Which shield refused.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ShieldLabel {
+    /// Its kind.
+    pub shield: ShieldKind,
+}
+
+/// A kind of shield.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the label's value is the variant's name")]
+pub enum ShieldKind {
+    /// In this process.
+    local,
+}
+
+/// The strategy of the embedded ledger: one writer drains a queue.
+pub const STRATEGY_QUEUE: &str = "queue";
+
+/// All metrics of an engine.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Hold requests by outcome.
+    pub hold_requests: Family<HoldLabel, Counter>,
+    /// How long hold requests took in the engine, seconds.
+    pub hold_seconds: Family<HoldLabel, Histogram, fn() -> Histogram>,
+    /// Confirms by outcome.
+    pub confirms: Family<OutcomeLabel, Counter>,
+    /// Extensions by outcome.
+    pub holds_extended: Family<OutcomeLabel, Counter>,
+    /// Refusals by the shield.
+    pub shield_refusals: Family<ShieldLabel, Counter>,
+    /// Units named in refusals.
+    pub units_conflicted: Counter,
+    /// Final-sale conflicts: confirms that lost to another owner.
+    pub confirm_conflicts: Counter,
+    /// Writes refused because of an older fence.
+    pub stale_writes: Counter,
+    /// Holds that the clock ended.
+    pub holds_expired: Counter,
+    /// Holds that are not over.
+    pub holds_live: Gauge,
+    /// 1 while the ledger takes commands.
+    pub ledger_writable: Gauge,
+    batch_size: Histogram,
+    commit_seconds: Histogram,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_1, 2.0, 16))
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let ledger_writable = Gauge::default();
+        ledger_writable.set(1);
+        Self {
+            hold_requests: Family::default(),
+            hold_seconds: Family::new_with_constructor(seconds),
+            confirms: Family::default(),
+            holds_extended: Family::default(),
+            shield_refusals: Family::default(),
+            units_conflicted: Counter::default(),
+            confirm_conflicts: Counter::default(),
+            stale_writes: Counter::default(),
+            holds_expired: Counter::default(),
+            holds_live: Gauge::default(),
+            ledger_writable,
+            batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
+            commit_seconds: seconds(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Makes the metrics part of a registry, under `soldonce_`.
+    pub fn register(&self, registry: &mut Registry) {
+        let r = registry.sub_registry_with_prefix("soldonce");
+        r.register("hold_requests", "Hold requests", self.hold_requests.clone());
+        r.register("hold_seconds", "Time of hold requests", self.hold_seconds.clone());
+        r.register("confirms", "Confirms", self.confirms.clone());
+        r.register("holds_extended", "Extensions of holds", self.holds_extended.clone());
+        r.register("shield_refusals", "Refusals by the shield", self.shield_refusals.clone());
+        r.register("units_conflicted", "Units in refusals", self.units_conflicted.clone());
+        r.register("confirm_conflicts", "Final-sale conflicts", self.confirm_conflicts.clone());
+        r.register("stale_writes", "Writes with an older fence", self.stale_writes.clone());
+        r.register("holds_expired", "Holds ended by the clock", self.holds_expired.clone());
+        r.register("holds_live", "Holds that are not over", self.holds_live.clone());
+        r.register("ledger_writable", "1 while commands are taken", self.ledger_writable.clone());
+        r.register("ledger_batch_size", "Commands per commit", self.batch_size.clone());
+        r.register("ledger_commit_seconds", "Time of commits", self.commit_seconds.clone());
+    }
+
+    pub(crate) fn applied(&self, applied: &Applied) {
+        match &applied.answer {
+            Answer::Swept(holds) => {
+                self.holds_expired.inc_by(u64::try_from(*holds).unwrap_or_default());
+            }
+            Answer::EventCreated(_)
+            | Answer::Event(_)
+            | Answer::Held(_)
+            | Answer::OwnHold(_)
+            | Answer::Hold(_)
+            | Answer::Booked(_)
+            | Answer::Booking(_)
+            | Answer::Units(..) => {}
+        }
+    }
+
+    pub(crate) fn batch(&self, commands: usize, commit: Duration) {
+        #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
+        self.batch_size.observe(commands as f64);
+        self.commit_seconds.observe(commit.as_secs_f64());
+    }
+
+    pub(crate) fn ledger_failed(&self) {
+        self.ledger_writable.set(0);
+    }
+
+    /// Counts a refusal.
+    pub fn refused(&self, rejection: &Rejection) {
+        match rejection {
+            Rejection::UnitUnavailable(refusal) => {
+                let units = u64::try_from(refusal.conflicts.len()).unwrap_or_default();
+                self.units_conflicted.inc_by(units);
+            }
+            Rejection::StaleFence(_) => {
+                self.stale_writes.inc();
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What is derived from the ledger's master keys and therefore never stored: hold secrets and
+//! shoppers' sessions. Nothing here is logged or shown in `Debug`.
+
+use std::sync::Arc;
+
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::ExposeSecret;
+use sha2::Sha256;
+use soldonce_core::{CallerId, HoldId, HolderName, Timestamp, decode_128, encode_128};
+use subtle::ConstantTimeEq;
+
+use crate::ledger::MasterKey;
+
+/// Derives and checks secrets. Old key versions still open what they had made.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Newest first; never empty.
+    keys: Arc<[MasterKey]>,
+}
+
+/// A shopper's session, as its token tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The caller it stands for.
+    pub caller: CallerId,
+    /// The one holder it speaks for.
+    pub holder: HolderName,
+    /// From this point of time on it is refused.
+    pub expires_at: Timestamp,
+}
+
+impl Session {
+    /// The session of this caller.
+    pub fn new(caller: CallerId, expires_at: Timestamp) -> Self {
+        let bits = encode_128(u128::from_be_bytes(*caller.bytes()));
+        let holder = HolderName::parse(&format!("shopper-{bits}")).expect("base 32 is legal");
+        Self { caller, holder, expires_at }
+    }
+}
+
+const HOLD_LABEL: &[u8] = b"soldonce hold secret";
+const SESSION_LABEL: &[u8] = b"soldonce session";
+
+impl Secrets {
+    /// Secrets of a ledger's master keys, newest first.
+    pub fn new(keys: Vec<MasterKey>) -> Self {
+        Self { keys: keys.into() }
+    }
+
+    /// The secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).
+    pub fn of_hold(&self, hold: HoldId) -> String {
+        let bits = self.keys.first().map_or(0, |key| derive(key, HOLD_LABEL, hold.bytes()));
+        format!("hs_{}", encode_128(bits))
+    }
+
+    /// Whether `text` is the secret of `hold`, under any key version; in constant time.
+    pub fn opens_hold(&self, hold: HoldId, text: &str) -> bool {
+        let Some(offered) = text.strip_prefix("hs_").and_then(decode_128) else { return false };
+        self.matches(HOLD_LABEL, hold.bytes(), offered)
+    }
+
+    /// The token of a session: caller, end and proof.
+    pub fn session_token(&self, session: &Session) -> String {
+        let message = session_message(session.caller, session.expires_at);
+        let proof = self.keys.first().map_or(0, |key| derive(key, SESSION_LABEL, &message));
+        let caller = encode_128(u128::from_be_bytes(*session.caller.bytes()));
+        format!("ses_{caller}.{}.{}", session.expires_at.ms(), encode_128(proof))
+    }
+
+    /// The session of a token, unless it is forged or over at `now`.
+    pub fn open_session(&self, token: &str, now: Timestamp) -> Option<Session> {
+        let mut parts = token.strip_prefix("ses_")?.split('.');
+        let caller = CallerId::from_bits(decode_128(parts.next()?)?);
+        let expires_at = Timestamp::from_ms(parts.next()?.parse().ok()?);
+        let proof = decode_128(parts.next()?)?;
+        if parts.next().is_some() {
+            return None;
+        }
+        let genuine = self.matches(SESSION_LABEL, &session_message(caller, expires_at), proof);
+        (genuine && now < expires_at).then(|| Session::new(caller, expires_at))
+    }
+
+    fn matches(&self, label: &[u8], message: &[u8], offered: u128) -> bool {
+        let one = |key: &MasterKey| {
+            derive(key, label, message).to_be_bytes().ct_eq(&offered.to_be_bytes())
+        };
+        self.keys.iter().map(one).fold(subtle::Choice::from(0), |any, this| any | this).into()
+    }
+}
+
+fn session_message(caller: CallerId, expires_at: Timestamp) -> [u8; 24] {
+    let mut message = [0; 24];
+    let bytes = caller.bytes().iter().copied().chain(expires_at.ms().to_be_bytes());
+    for (to, from) in message.iter_mut().zip(bytes) {
+        *to = from;
+    }
+    message
+}
+
+/// The first 128 bits of HMAC-SHA-256. The label keeps kinds of secrets apart.
+fn derive(key: &MasterKey, label: &[u8], message: &[u8]) -> u128 {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.secret.expose_secret())
+        .expect("HMAC takes keys of any length");
+    mac.update(label);
+    mac.update(message);
+    let digest = mac.finalize().into_bytes();
+    digest.iter().take(16).fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretBox;
+
+    use super::*;
+
+    fn secrets(fills: &[u8]) -> Secrets {
+        let key = |(version, fill): (u32, &u8)| MasterKey {
+            version,
+            secret: Arc::new(SecretBox::new(Box::new([*fill; 32]))),
+        };
+        Secrets::new((1..).zip(fills).map(key).collect())
+    }
+
+    #[test]
+    fn a_hold_is_opened_by_its_own_secret_alone() {
+        let secrets = secrets(&[1]);
+        let (a, b) = (HoldId::from_bits(1), HoldId::from_bits(2));
+        let secret = secrets.of_hold(a);
+        assert!(secrets.opens_hold(a, &secret));
+        assert!(!secrets.opens_hold(b, &secret));
+        for text in ["", "hs_", &secret[3..], &secret.to_uppercase(), &format!("{secret}0")] {
+            assert!(!secrets.opens_hold(a, text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_key_still_opens_what_it_made() {
+        let before = secrets(&[1]);
+        let rotated = secrets(&[2, 1]);
+        let hold = HoldId::from_bits(9);
+        assert!(rotated.opens_hold(hold, &before.of_hold(hold)));
+        assert_ne!(rotated.of_hold(hold), before.of_hold(hold));
+        assert!(!secrets(&[3]).opens_hold(hold, &before.of_hold(hold)));
+    }
+
+    #[test]
+    fn a_session_ends_and_cannot_be_lengthened() {
+        let secrets = secrets(&[1]);
+        let end = Timestamp::from_ms(1_000);
+        let session = Session::new(CallerId::from_bits(7), end);
+        let token = secrets.session_token(&session);
+        assert_eq!(secrets.open_session(&token, Timestamp::from_ms(999)), Some(session));
+        assert_eq!(secrets.open_session(&token, end), None);
+        let longer = token.replace(".1000.", ".9000.");
+        assert_eq!(secrets.open_session(&longer, Timestamp::from_ms(1)), None);
+    }
+}
