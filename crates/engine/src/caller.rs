@@ -52,12 +52,12 @@ impl Caller {
         match (self, named) {
             (Self::Shopper(session), None) => Ok(session.holder.clone()),
             (Self::Key { .. }, Some(named)) => Ok(named),
-            (Self::Shopper(_), Some(_)) => {
-                Err(invalid_holder("a session holds for itself; leave `holder` out"))
-            }
-            (Self::Key { .. }, None) => {
-                Err(invalid_holder("name the holder: your own id for the shopper"))
-            }
+            (Self::Shopper(_), Some(_)) => Err(invalid_holder(
+                "a session holds for itself; leave `holder` out",
+            )),
+            (Self::Key { .. }, None) => Err(invalid_holder(
+                "name the holder: your own id for the shopper",
+            )),
         }
     }
 
@@ -71,7 +71,11 @@ impl Caller {
 
     /// By what right it acts without a hold's secret.
     pub fn authority(&self) -> Authority {
-        if self.is_admin() { Authority::Staff } else { Authority::Caller(self.id()) }
+        if self.is_admin() {
+            Authority::Staff
+        } else {
+            Authority::Caller(self.id())
+        }
     }
 }
 

@@ -21,8 +21,8 @@ mod secret;
 
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
-    ChangeAsk, Engine, EngineError, EventSummary, ExtendAsk, HoldAsk, NamedUnits, Reply, WishAsk,
-    World, run_sweeper,
+    ChangeAsk, Engine, EngineError, EventSummary, ExtendAsk, HoldAsk, NamedUnits, Reply, SellAsk,
+    WishAsk, World, run_sweeper,
 };
 pub use ids::Ids;
 pub use secret::{Secrets, Session};

@@ -35,7 +35,10 @@ pub struct ShieldLabel {
 
 /// A kind of shield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-#[expect(non_camel_case_types, reason = "the label's value is the variant's name")]
+#[expect(
+    non_camel_case_types,
+    reason = "the label's value is the variant's name"
+)]
 pub enum ShieldKind {
     /// In this process.
     local,
@@ -104,24 +107,69 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         let r = registry.sub_registry_with_prefix("soldonce");
         r.register("hold_requests", "Hold requests", self.hold_requests.clone());
-        r.register("hold_seconds", "Time of hold requests", self.hold_seconds.clone());
+        r.register(
+            "hold_seconds",
+            "Time of hold requests",
+            self.hold_seconds.clone(),
+        );
         r.register("confirms", "Confirms", self.confirms.clone());
-        r.register("holds_extended", "Extensions of holds", self.holds_extended.clone());
-        r.register("shield_refusals", "Refusals by the shield", self.shield_refusals.clone());
-        r.register("units_conflicted", "Units in refusals", self.units_conflicted.clone());
-        r.register("confirm_conflicts", "Final-sale conflicts", self.confirm_conflicts.clone());
-        r.register("stale_writes", "Writes with an older fence", self.stale_writes.clone());
-        r.register("holds_expired", "Holds ended by the clock", self.holds_expired.clone());
-        r.register("holds_live", "Holds that are not over", self.holds_live.clone());
-        r.register("ledger_writable", "1 while commands are taken", self.ledger_writable.clone());
-        r.register("ledger_batch_size", "Commands per commit", self.batch_size.clone());
-        r.register("ledger_commit_seconds", "Time of commits", self.commit_seconds.clone());
+        r.register(
+            "holds_extended",
+            "Extensions of holds",
+            self.holds_extended.clone(),
+        );
+        r.register(
+            "shield_refusals",
+            "Refusals by the shield",
+            self.shield_refusals.clone(),
+        );
+        r.register(
+            "units_conflicted",
+            "Units in refusals",
+            self.units_conflicted.clone(),
+        );
+        r.register(
+            "confirm_conflicts",
+            "Final-sale conflicts",
+            self.confirm_conflicts.clone(),
+        );
+        r.register(
+            "stale_writes",
+            "Writes with an older fence",
+            self.stale_writes.clone(),
+        );
+        r.register(
+            "holds_expired",
+            "Holds ended by the clock",
+            self.holds_expired.clone(),
+        );
+        r.register(
+            "holds_live",
+            "Holds that are not over",
+            self.holds_live.clone(),
+        );
+        r.register(
+            "ledger_writable",
+            "1 while commands are taken",
+            self.ledger_writable.clone(),
+        );
+        r.register(
+            "ledger_batch_size",
+            "Commands per commit",
+            self.batch_size.clone(),
+        );
+        r.register(
+            "ledger_commit_seconds",
+            "Time of commits",
+            self.commit_seconds.clone(),
+        );
     }
 
     pub(crate) fn applied(&self, applied: &Applied) {
         match &applied.answer {
             Answer::Swept(holds) => {
-                self.holds_expired.inc_by(u64::try_from(*holds).unwrap_or_default());
+                self.holds_expired
+                    .inc_by(u64::try_from(*holds).unwrap_or_default());
             }
             Answer::EventCreated(_)
             | Answer::Event(_)
@@ -154,7 +202,31 @@ impl Metrics {
             Rejection::StaleFence(_) => {
                 self.stale_writes.inc();
             }
-            _ => {}
+            Rejection::Invalid(_)
+            | Rejection::UnknownUnit(_)
+            | Rejection::EventNotFound
+            | Rejection::EventExists
+            | Rejection::NotOnSale { .. }
+            | Rejection::BudgetExceeded { .. }
+            | Rejection::AdjacencyRefused(_)
+            | Rejection::TooManyUnits { .. }
+            | Rejection::HoldNotFound
+            | Rejection::HoldExpired
+            | Rejection::HoldReleased
+            | Rejection::HoldConsumed(_)
+            | Rejection::HoldRevoked(_)
+            | Rejection::CapReached(_)
+            | Rejection::PaymentInProgress(_)
+            | Rejection::PaymentRequired
+            | Rejection::BookingNotFound
+            | Rejection::AlreadyCancelled(_)
+            | Rejection::BookingNotConfirmed
+            | Rejection::CancelClosed(_)
+            | Rejection::IdempotencyKeyMissing
+            | Rejection::IdempotencyInFlight
+            | Rejection::IdempotencyKeyReused
+            | Rejection::Overloaded
+            | Rejection::ReadOnly => {}
         }
     }
 }

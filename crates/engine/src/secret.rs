@@ -31,10 +31,17 @@ pub struct Session {
 
 impl Session {
     /// The session of this caller.
+    ///
+    /// # Panics
+    /// Never: every caller's name in base 32 is a legal holder.
     pub fn new(caller: CallerId, expires_at: Timestamp) -> Self {
         let bits = encode_128(u128::from_be_bytes(*caller.bytes()));
         let holder = HolderName::parse(&format!("shopper-{bits}")).expect("base 32 is legal");
-        Self { caller, holder, expires_at }
+        Self {
+            caller,
+            holder,
+            expires_at,
+        }
     }
 }
 
@@ -49,22 +56,34 @@ impl Secrets {
 
     /// The secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).
     pub fn of_hold(&self, hold: HoldId) -> String {
-        let bits = self.keys.first().map_or(0, |key| derive(key, HOLD_LABEL, hold.bytes()));
+        let bits = self
+            .keys
+            .first()
+            .map_or(0, |key| derive(key, HOLD_LABEL, hold.bytes()));
         format!("hs_{}", encode_128(bits))
     }
 
     /// Whether `text` is the secret of `hold`, under any key version; in constant time.
     pub fn opens_hold(&self, hold: HoldId, text: &str) -> bool {
-        let Some(offered) = text.strip_prefix("hs_").and_then(decode_128) else { return false };
+        let Some(offered) = text.strip_prefix("hs_").and_then(decode_128) else {
+            return false;
+        };
         self.matches(HOLD_LABEL, hold.bytes(), offered)
     }
 
     /// The token of a session: caller, end and proof.
     pub fn session_token(&self, session: &Session) -> String {
         let message = session_message(session.caller, session.expires_at);
-        let proof = self.keys.first().map_or(0, |key| derive(key, SESSION_LABEL, &message));
+        let proof = self
+            .keys
+            .first()
+            .map_or(0, |key| derive(key, SESSION_LABEL, &message));
         let caller = encode_128(u128::from_be_bytes(*session.caller.bytes()));
-        format!("ses_{caller}.{}.{}", session.expires_at.ms(), encode_128(proof))
+        format!(
+            "ses_{caller}.{}.{}",
+            session.expires_at.ms(),
+            encode_128(proof)
+        )
     }
 
     /// The session of a token, unless it is forged or over at `now`.
@@ -82,15 +101,25 @@ impl Secrets {
 
     fn matches(&self, label: &[u8], message: &[u8], offered: u128) -> bool {
         let one = |key: &MasterKey| {
-            derive(key, label, message).to_be_bytes().ct_eq(&offered.to_be_bytes())
+            derive(key, label, message)
+                .to_be_bytes()
+                .ct_eq(&offered.to_be_bytes())
         };
-        self.keys.iter().map(one).fold(subtle::Choice::from(0), |any, this| any | this).into()
+        self.keys
+            .iter()
+            .map(one)
+            .fold(subtle::Choice::from(0), |any, this| any | this)
+            .into()
     }
 }
 
 fn session_message(caller: CallerId, expires_at: Timestamp) -> [u8; 24] {
     let mut message = [0; 24];
-    let bytes = caller.bytes().iter().copied().chain(expires_at.ms().to_be_bytes());
+    let bytes = caller
+        .bytes()
+        .iter()
+        .copied()
+        .chain(expires_at.ms().to_be_bytes());
     for (to, from) in message.iter_mut().zip(bytes) {
         *to = from;
     }
@@ -104,7 +133,10 @@ fn derive(key: &MasterKey, label: &[u8], message: &[u8]) -> u128 {
     mac.update(label);
     mac.update(message);
     let digest = mac.finalize().into_bytes();
-    digest.iter().take(16).fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
+    digest
+        .iter()
+        .take(16)
+        .fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
 }
 
 #[cfg(test)]
@@ -128,7 +160,13 @@ mod tests {
         let secret = secrets.of_hold(a);
         assert!(secrets.opens_hold(a, &secret));
         assert!(!secrets.opens_hold(b, &secret));
-        for text in ["", "hs_", &secret[3..], &secret.to_uppercase(), &format!("{secret}0")] {
+        for text in [
+            "",
+            "hs_",
+            &secret[3..],
+            &secret.to_uppercase(),
+            &format!("{secret}0"),
+        ] {
             assert!(!secrets.opens_hold(a, text), "{text:?}");
         }
     }
@@ -149,7 +187,10 @@ mod tests {
         let end = Timestamp::from_ms(1_000);
         let session = Session::new(CallerId::from_bits(7), end);
         let token = secrets.session_token(&session);
-        assert_eq!(secrets.open_session(&token, Timestamp::from_ms(999)), Some(session));
+        assert_eq!(
+            secrets.open_session(&token, Timestamp::from_ms(999)),
+            Some(session)
+        );
         assert_eq!(secrets.open_session(&token, end), None);
         let longer = token.replace(".1000.", ".9000.");
         assert_eq!(secrets.open_session(&longer, Timestamp::from_ms(1)), None);

@@ -59,7 +59,9 @@ const SLEEP_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 impl Clock for SystemClock {
     fn wall_ms(&self) -> i64 {
         let at = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        at.tv_sec.saturating_mul(1_000).saturating_add(at.tv_nsec / 1_000_000)
+        at.tv_sec
+            .saturating_mul(1_000)
+            .saturating_add(at.tv_nsec / 1_000_000)
     }
 
     fn boot(&self) -> BootTime {
@@ -98,8 +100,13 @@ struct ManualTime {
 impl ManualClock {
     /// A clock whose wall reads `wall_ms` and whose boot clock reads zero.
     pub fn at(wall_ms: i64) -> Self {
-        let time = ManualTime { wall_ms, boot: BootTime::default() };
-        Self { now: Arc::new(watch::Sender::new(time)) }
+        let time = ManualTime {
+            wall_ms,
+            boot: BootTime::default(),
+        };
+        Self {
+            now: Arc::new(watch::Sender::new(time)),
+        }
     }
 
     /// Moves both clocks forward and wakes whoever waits for the new time.
@@ -146,7 +153,10 @@ mod tests {
         let clock = SystemClock;
         let first = clock.boot();
         assert!(clock.boot() >= first);
-        assert!(clock.wall_ms() > 1_700_000_000_000, "wall clock before 2023");
+        assert!(
+            clock.wall_ms() > 1_700_000_000_000,
+            "wall clock before 2023"
+        );
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -31,13 +31,18 @@ pub struct SeededEntropy {
 impl SeededEntropy {
     /// A generator that starts at `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { state: Mutex::new(seed) }
+        Self {
+            state: Mutex::new(seed),
+        }
     }
 }
 
 impl Entropy for SeededEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self
+            .state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         for chunk in bytes.chunks_mut(8) {
             *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let drawn = mix(*state).to_le_bytes();
@@ -62,7 +67,11 @@ mod tests {
 
     #[test]
     fn one_seed_gives_one_sequence() {
-        let (a, b, other) = (SeededEntropy::new(7), SeededEntropy::new(7), SeededEntropy::new(8));
+        let (a, b, other) = (
+            SeededEntropy::new(7),
+            SeededEntropy::new(7),
+            SeededEntropy::new(8),
+        );
         let draw = |from: &SeededEntropy| {
             let mut bytes = [0; 20];
             from.fill(&mut bytes);

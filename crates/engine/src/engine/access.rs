@@ -14,12 +14,25 @@ impl Engine {
     /// Who a bearer token stands for: an API key or a session; nobody when it is wrong or over.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
         if token.starts_with("ses_") {
-            return self.parts.secrets.open_session(token, self.now()).map(Caller::Shopper);
+            return self
+                .parts
+                .secrets
+                .open_session(token, self.now())
+                .map(Caller::Shopper);
         }
-        let keys = self.parts.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self
+            .parts
+            .keys
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         // Looked up by its hash: timing tells nothing about the key's text.
-        let key = keys.get(&hash_key(token)).filter(|key| key.revoked_at.is_none())?;
-        Some(Caller::Key { id: key.id, scopes: key.scopes.as_slice().into() })
+        let key = keys
+            .get(&hash_key(token))
+            .filter(|key| key.revoked_at.is_none())?;
+        Some(Caller::Key {
+            id: key.id,
+            scopes: key.scopes.as_slice().into(),
+        })
     }
 
     /// A new session for a shopper, and its token.
@@ -65,7 +78,14 @@ impl Engine {
             return Ok(known);
         }
         let (id, created_at) = (self.parts.ids.caller(), self.now());
-        let key = ApiKey { id, name, scopes, hash, created_at, revoked_at: None };
+        let key = ApiKey {
+            id,
+            name,
+            scopes,
+            hash,
+            created_at,
+            revoked_at: None,
+        };
         self.parts.ledger.add_key(key.clone()).await?;
         self.keys_mut().insert(hash, key.clone());
         Ok(key)
@@ -73,7 +93,11 @@ impl Engine {
 
     /// Every API key, oldest first, revoked ones too.
     pub fn keys(&self) -> Vec<ApiKey> {
-        let keys = self.parts.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self
+            .parts
+            .keys
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut keys: Vec<ApiKey> = keys.values().cloned().collect();
         keys.sort_by_key(|key| key.id);
         keys

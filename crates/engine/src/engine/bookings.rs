@@ -11,6 +11,17 @@ use crate::limits::LIST_MAX;
 use crate::metrics::OutcomeLabel;
 use crate::reply::{self, StoredReply};
 
+/// A request to sell free units at once.
+#[derive(Clone, Debug)]
+pub struct SellAsk<'a> {
+    /// Which units.
+    pub units: NamedUnits<'a>,
+    /// For whom.
+    pub holder: Option<HolderName>,
+    /// The caller's own text for it.
+    pub reference: Option<Text>,
+}
+
 impl Engine {
     /// Turns a hold into a booking without a provider. Needs an idempotency key.
     ///
@@ -29,13 +40,26 @@ impl Engine {
         require_key(call)?;
         let on = self.on_hold(call, hold, fence)?;
         let booking = self.parts.ids.booking();
-        let done = self.submit(call, Command::Confirm { on, booking, reference }).await;
+        let done = self
+            .submit(
+                call,
+                Command::Confirm {
+                    on,
+                    booking,
+                    reference,
+                },
+            )
+            .await;
         let outcome = match &done {
             Ok(crate::ledger::Done::Replayed(_)) => "replayed",
             Ok(crate::ledger::Done::Fresh { .. }) => "ok",
             Err(rejection) => rejection.code(),
         };
-        self.parts.metrics.confirms.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.parts
+            .metrics
+            .confirms
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
         self.reply(done?)
     }
 
@@ -50,16 +74,23 @@ impl Engine {
         &self,
         call: &Call,
         event: &EventId,
-        units: &NamedUnits<'_>,
-        holder: Option<HolderName>,
-        reference: Option<Text>,
+        ask: SellAsk<'_>,
     ) -> Result<Reply, EngineError> {
         require_key(call)?;
         let event = self.live(event)?.event();
-        let selection = units.wanted(&event.chart)?;
-        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(holder)? };
-        let (event, booking) = (event.no, self.parts.ids.booking());
-        let command = Command::Sell { event, selection, holder, booking, reference };
+        let selection = ask.units.wanted(&event.chart)?;
+        let holder = Holder {
+            caller: call.caller.id(),
+            name: call.caller.holder(ask.holder)?,
+        };
+        let (event, booking, reference) = (event.no, self.parts.ids.booking(), ask.reference);
+        let command = Command::Sell {
+            event,
+            selection,
+            holder,
+            booking,
+            reference,
+        };
         self.reply(self.submit(call, command).await?)
     }
 
@@ -86,7 +117,17 @@ impl Engine {
             let (units, places) = units.owned(&event.chart)?;
             LineChoice::Some { units, places }
         };
-        self.reply(self.submit(call, Command::Cancel { booking: id, by, lines }).await?)
+        self.reply(
+            self.submit(
+                call,
+                Command::Cancel {
+                    booking: id,
+                    by,
+                    lines,
+                },
+            )
+            .await?,
+        )
     }
 
     /// A booking as it is stored.
@@ -108,7 +149,10 @@ impl Engine {
         call: &Call,
         holder: Option<HolderName>,
     ) -> Result<Vec<StoredReply>, EngineError> {
-        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(holder)? };
+        let holder = Holder {
+            caller: call.caller.id(),
+            name: call.caller.holder(holder)?,
+        };
         let bookings = self.parts.ledger.bookings_of(holder, LIST_MAX).await?;
         let mut replies = Vec::with_capacity(bookings.len());
         for booking in &bookings {
@@ -138,5 +182,9 @@ impl Engine {
 }
 
 fn require_key(call: &Call) -> Result<(), Rejection> {
-    if call.key.is_some() { Ok(()) } else { Err(Rejection::IdempotencyKeyMissing) }
+    if call.key.is_some() {
+        Ok(())
+    } else {
+        Err(Rejection::IdempotencyKeyMissing)
+    }
 }

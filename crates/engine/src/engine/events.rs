@@ -23,7 +23,10 @@ pub struct EventSummary {
 
 impl EventSummary {
     fn of(live: &LiveEvent) -> Self {
-        Self { event: live.event(), picture: live.picture() }
+        Self {
+            event: live.event(),
+            picture: live.picture(),
+        }
     }
 }
 
@@ -43,11 +46,25 @@ impl Engine {
         chart: Arc<[u8]>,
     ) -> Result<(EventSummary, bool), EngineError> {
         let actor = soldonce_core::Actor::Caller(call.caller.id());
-        let origin = Origin { actor, request: Arc::clone(&call.request) };
+        let origin = Origin {
+            actor,
+            request: Arc::clone(&call.request),
+        };
         let command = Command::CreateEvent(Box::new(new));
-        let transaction = Transaction { origin, command, key: None, chart: Some(chart) };
+        let transaction = Transaction {
+            origin,
+            command,
+            key: None,
+            chart: Some(chart),
+        };
         let done = self.parts.ledger.transact(transaction).await?;
-        let created = matches!(&done, Done::Fresh { answer: Answer::EventCreated(_), .. });
+        let created = matches!(
+            &done,
+            Done::Fresh {
+                answer: Answer::EventCreated(_),
+                ..
+            }
+        );
         Ok((self.summary_of(done)?, created))
     }
 
@@ -65,7 +82,10 @@ impl Engine {
         policy: Policy,
     ) -> Result<EventSummary, EngineError> {
         let event = self.live(event)?.event().no;
-        let command = Command::UpdatePolicy { event, policy: Box::new(policy) };
+        let command = Command::UpdatePolicy {
+            event,
+            policy: Box::new(policy),
+        };
         let done = self.submit(call, command).await?;
         self.summary_of(done)
     }
@@ -84,16 +104,25 @@ impl Engine {
         reason: Text,
     ) -> Result<EventSummary, EngineError> {
         let event = self.live(event)?.event().no;
-        let done = self.submit(call, Command::CancelEvent { event, reason }).await?;
+        let done = self
+            .submit(call, Command::CancelEvent { event, reason })
+            .await?;
         self.summary_of(done)
     }
 
     fn summary_of(&self, done: Done) -> Result<EventSummary, EngineError> {
-        let Done::Fresh { answer: Answer::EventCreated(event) | Answer::Event(event), .. } = done
+        let Done::Fresh {
+            answer: Answer::EventCreated(event) | Answer::Event(event),
+            ..
+        } = done
         else {
             return Err(ReadError("the ledger answered with no event".to_owned()).into());
         };
-        let live = self.parts.live.event(event.no).ok_or(Rejection::EventNotFound)?;
+        let live = self
+            .parts
+            .live
+            .event(event.no)
+            .ok_or(Rejection::EventNotFound)?;
         Ok(EventSummary::of(&live))
     }
 
@@ -111,7 +140,10 @@ impl Engine {
         let mut page = self.parts.live.page(after, limit.saturating_add(1));
         let more = page.len() > limit;
         page.truncate(limit);
-        (page.iter().map(|live| EventSummary::of(live)).collect(), more)
+        (
+            page.iter().map(|live| EventSummary::of(live)).collect(),
+            more,
+        )
     }
 
     /// Goes on with an event's feed after a commit number.
@@ -138,7 +170,11 @@ impl Engine {
     ) -> Result<Reply, EngineError> {
         let event = self.live(event)?.event();
         let selection = units.wanted(&event.chart)?;
-        let command = Command::Block { event: event.no, selection, reason };
+        let command = Command::Block {
+            event: event.no,
+            selection,
+            reason,
+        };
         self.reply(self.submit(call, command).await?)
     }
 
@@ -158,7 +194,11 @@ impl Engine {
     ) -> Result<Reply, EngineError> {
         let event = self.live(event)?.event();
         let selection = units.wanted(&event.chart)?;
-        let command = Command::Unblock { event: event.no, selection, reason };
+        let command = Command::Unblock {
+            event: event.no,
+            selection,
+            reason,
+        };
         self.reply(self.submit(call, command).await?)
     }
 
@@ -174,7 +214,11 @@ impl Engine {
         let event = self.live(event)?.event();
         let unknown = || Rejection::UnknownUnit(vec![unit.to_owned()]);
         let no = event.chart.find_unit(unit).ok_or_else(unknown)?;
-        let history = self.parts.ledger.unit_history(event.no, no, UNIT_HISTORY_MAX).await?;
+        let history = self
+            .parts
+            .ledger
+            .unit_history(event.no, no, UNIT_HISTORY_MAX)
+            .await?;
         Ok((event, history))
     }
 }

@@ -82,10 +82,17 @@ impl Engine {
             Err(EngineError::Rejected(rejection)) => rejection.code(),
             Err(EngineError::Read(_)) => "unreadable",
         };
-        let label = HoldLabel { strategy: STRATEGY_QUEUE, outcome };
+        let label = HoldLabel {
+            strategy: STRATEGY_QUEUE,
+            outcome,
+        };
         self.parts.metrics.hold_requests.get_or_create(&label).inc();
         let took = self.parts.world.clock.boot().since(began);
-        self.parts.metrics.hold_seconds.get_or_create(&label).observe(took.as_secs_f64());
+        self.parts
+            .metrics
+            .hold_seconds
+            .get_or_create(&label)
+            .observe(took.as_secs_f64());
         done
     }
 
@@ -97,10 +104,17 @@ impl Engine {
     ) -> Result<Reply, EngineError> {
         let live = self.live(event)?;
         let event = live.event();
-        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(ask.holder)? };
+        let holder = Holder {
+            caller: call.caller.id(),
+            name: call.caller.holder(ask.holder)?,
+        };
         let wish = resolve_wish(&event, &ask.wish)?;
         let ttl_max = call.caller.ttl_max(event.policy.hold_ttl);
-        let asked = HoldTermsAsked { count: wish.count(), ttl: ask.ttl, ttl_max };
+        let asked = HoldTermsAsked {
+            count: wish.count(),
+            ttl: ask.ttl,
+            ttl_max,
+        };
         // A key may stand for a hold that was made: then the ledger has the answer, not the shield.
         if call.key.is_none()
             && let Wish::Named(selection) = &wish
@@ -110,8 +124,14 @@ impl Engine {
             let seats = selection.seats();
             let verdict = live.shield.try_seats(&event.chart, seats, &holder, now);
             if let Verdict::Refused(refusal) = verdict {
-                let label = ShieldLabel { shield: ShieldKind::local };
-                self.parts.metrics.shield_refusals.get_or_create(&label).inc();
+                let label = ShieldLabel {
+                    shield: ShieldKind::local,
+                };
+                self.parts
+                    .metrics
+                    .shield_refusals
+                    .get_or_create(&label)
+                    .inc();
                 let rejection = Rejection::UnitUnavailable(refusal);
                 self.parts.metrics.refused(&rejection);
                 return Err(rejection.into());
@@ -119,7 +139,14 @@ impl Engine {
         }
         let hold = self.parts.ids.hold();
         let (event, ttl) = (event.no, ask.ttl);
-        let new = NewHold { event, hold, holder, wish, ttl, ttl_max };
+        let new = NewHold {
+            event,
+            hold,
+            holder,
+            wish,
+            ttl,
+            ttl_max,
+        };
         self.reply(self.submit(call, Command::Hold(new)).await?)
     }
 
@@ -140,7 +167,12 @@ impl Engine {
         let event = self.event_of(self.own_hold(call, id).await?.event)?;
         let add = ask.add.wanted(&event.chart)?;
         let (drop, drop_places) = ask.drop.owned(&event.chart)?;
-        let change = Change { on, add, drop, drop_places };
+        let change = Change {
+            on,
+            add,
+            drop,
+            drop_places,
+        };
         self.reply(self.submit(call, Command::Change(Box::new(change))).await?)
     }
 
@@ -165,14 +197,22 @@ impl Engine {
             }
             crate::Caller::Key { .. } => None,
         };
-        let command = Command::Extend { on, ttl: ask.ttl, ttl_max };
+        let command = Command::Extend {
+            on,
+            ttl: ask.ttl,
+            ttl_max,
+        };
         let done = self.submit(call, command).await;
         let outcome = match &done {
             Ok(_) => "ok",
             Err(rejection) => rejection.code(),
         };
         let label = crate::metrics::OutcomeLabel { outcome };
-        self.parts.metrics.holds_extended.get_or_create(&label).inc();
+        self.parts
+            .metrics
+            .holds_extended
+            .get_or_create(&label)
+            .inc();
         self.reply(done?)
     }
 
@@ -228,7 +268,10 @@ impl Engine {
         call: &Call,
         holder: Option<HolderName>,
     ) -> Result<Vec<StoredReply>, EngineError> {
-        let holder = Holder { caller: call.caller.id(), name: call.caller.holder(holder)? };
+        let holder = Holder {
+            caller: call.caller.id(),
+            name: call.caller.holder(holder)?,
+        };
         let holds = self.parts.ledger.holds_of(holder, LIST_MAX).await?;
         let now = self.now();
         let mut replies = Vec::with_capacity(holds.len());
@@ -250,7 +293,11 @@ impl Engine {
         hold: HoldId,
         fence: Option<Fence>,
     ) -> Result<OnHold, Rejection> {
-        Ok(OnHold { hold, by: self.authority(call, hold)?, fence })
+        Ok(OnHold {
+            hold,
+            by: self.authority(call, hold)?,
+            fence,
+        })
     }
 
     pub(super) fn authority(&self, call: &Call, hold: HoldId) -> Result<Authority, Rejection> {
@@ -266,7 +313,12 @@ impl Engine {
     /// A hold that the caller may see.
     async fn own_hold(&self, call: &Call, id: HoldId) -> Result<Hold, EngineError> {
         let by = self.authority(call, id)?;
-        let hold = self.parts.ledger.hold(id).await?.ok_or(Rejection::HoldNotFound)?;
+        let hold = self
+            .parts
+            .ledger
+            .hold(id)
+            .await?
+            .ok_or(Rejection::HoldNotFound)?;
         match by {
             Authority::Caller(caller) if caller != hold.holder.caller => {
                 Err(Rejection::HoldNotFound.into())
@@ -279,7 +331,11 @@ impl Engine {
 fn resolve_wish(event: &Event, ask: &WishAsk<'_>) -> Result<Wish, Rejection> {
     match ask {
         WishAsk::Named(units) => Ok(Wish::Named(units.wanted(&event.chart)?)),
-        WishAsk::Best { quantity, category, together } => {
+        WishAsk::Best {
+            quantity,
+            category,
+            together,
+        } => {
             let category = match category {
                 None => None,
                 Some(name) => Some(event.chart.category(name).ok_or_else(|| {
@@ -288,7 +344,11 @@ fn resolve_wish(event: &Event, ask: &WishAsk<'_>) -> Result<Wish, Rejection> {
                     Rejection::Invalid(soldonce_core::Invalid::new("best.category", text))
                 })?),
             };
-            Ok(Wish::Best { quantity: *quantity, category, together: *together })
+            Ok(Wish::Best {
+                quantity: *quantity,
+                category,
+                together: *together,
+            })
         }
     }
 }

@@ -11,6 +11,7 @@ mod sweep;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+pub use bookings::SellAsk;
 pub use events::EventSummary;
 pub use holds::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};
 pub use names::NamedUnits;
@@ -86,12 +87,27 @@ impl Engine {
         metrics: Arc<Metrics>,
         world: World,
     ) -> Result<Self, ReadError> {
-        let keys = ledger.keys().await?.into_iter().map(|key| (key.hash, key)).collect();
+        let keys = ledger
+            .keys()
+            .await?
+            .into_iter()
+            .map(|key| (key.hash, key))
+            .collect();
         let ids = Ids::new(Arc::clone(&world.clock), Arc::clone(&world.entropy));
         let secrets = Secrets::new(ledger.master_keys());
         let keys = RwLock::new(keys);
-        let parts = Parts { ledger, live, metrics, world, ids, secrets, keys };
-        Ok(Self { parts: Arc::new(parts) })
+        let parts = Parts {
+            ledger,
+            live,
+            metrics,
+            world,
+            ids,
+            secrets,
+            keys,
+        };
+        Ok(Self {
+            parts: Arc::new(parts),
+        })
     }
 
     /// The ledger's time now.
@@ -134,14 +150,26 @@ impl Engine {
     }
 
     fn event_of(&self, no: soldonce_core::EventNo) -> Result<Arc<Event>, Rejection> {
-        self.parts.live.event(no).map(|live| live.event()).ok_or(Rejection::EventNotFound)
+        self.parts
+            .live
+            .event(no)
+            .map(|live| live.event())
+            .ok_or(Rejection::EventNotFound)
     }
 
     /// Carries one command to the ledger.
     async fn submit(&self, call: &Call, command: Command) -> Result<Done, Rejection> {
         let actor = soldonce_core::Actor::Caller(call.caller.id());
-        let origin = Origin { actor, request: Arc::clone(&call.request) };
-        let transaction = Transaction { origin, command, key: call.key, chart: None };
+        let origin = Origin {
+            actor,
+            request: Arc::clone(&call.request),
+        };
+        let transaction = Transaction {
+            origin,
+            command,
+            key: call.key,
+            chart: None,
+        };
         let done = self.parts.ledger.transact(transaction).await;
         if let Err(rejection) = &done {
             self.parts.metrics.refused(rejection);
@@ -154,7 +182,11 @@ impl Engine {
         match done {
             Done::Replayed(stored) => {
                 let secret = self.secret_of(&stored);
-                Ok(Reply { stored, secret, replayed: true })
+                Ok(Reply {
+                    stored,
+                    secret,
+                    replayed: true,
+                })
             }
             Done::Fresh { answer, seq } => {
                 let event = match reply::event_of(&answer) {
@@ -164,18 +196,27 @@ impl Engine {
                 let stored = reply::render(event.as_deref(), &answer, seq)
                     .ok_or_else(|| ReadError("the answer has no body".to_owned()))?;
                 let secret = self.secret_of(&stored);
-                Ok(Reply { stored, secret, replayed: false })
+                Ok(Reply {
+                    stored,
+                    secret,
+                    replayed: false,
+                })
             }
         }
     }
 
     fn secret_of(&self, stored: &StoredReply) -> Option<String> {
         stored.kind.has_secret().then(|| {
-            self.parts.secrets.of_hold(soldonce_core::HoldId::from_bytes(stored.subject))
+            self.parts
+                .secrets
+                .of_hold(soldonce_core::HoldId::from_bytes(stored.subject))
         })
     }
 
     fn keys_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<KeyHash, ApiKey>> {
-        self.parts.keys.write().unwrap_or_else(PoisonError::into_inner)
+        self.parts
+            .keys
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

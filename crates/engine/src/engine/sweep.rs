@@ -19,14 +19,17 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
     loop {
         let next = clock.boot().plus(Duration::from_millis(SWEEP_EVERY_MS));
-        if shutdown.run_until_cancelled(clock.sleep_until(next)).await.is_none() {
+        if shutdown
+            .run_until_cancelled(clock.sleep_until(next))
+            .await
+            .is_none()
+        {
             return;
         }
         loop {
             match engine.sweep().await {
                 Ok(swept) if swept == SWEEP_HOLDS_MAX => {}
-                Ok(_) => break,
-                Err(Rejection::Overloaded) => break,
+                Ok(_) | Err(Rejection::Overloaded) => break,
                 Err(_) => return,
             }
         }
@@ -42,11 +45,21 @@ impl Engine {
     /// # Cancel safety
     /// Dropped, they may have been written down.
     pub async fn sweep(&self) -> Result<usize, Rejection> {
-        let command = Command::Sweep { limit: SWEEP_HOLDS_MAX };
+        let command = Command::Sweep {
+            limit: SWEEP_HOLDS_MAX,
+        };
         let (origin, key, chart) = (Origin::system("sweeper"), None, None);
-        let transaction = Transaction { origin, command, key, chart };
+        let transaction = Transaction {
+            origin,
+            command,
+            key,
+            chart,
+        };
         match self.parts.ledger.transact(transaction).await? {
-            Done::Fresh { answer: Answer::Swept(holds), .. } => Ok(holds),
+            Done::Fresh {
+                answer: Answer::Swept(holds),
+                ..
+            } => Ok(holds),
             Done::Fresh { .. } | Done::Replayed(_) => Ok(0),
         }
     }

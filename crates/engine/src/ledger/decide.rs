@@ -57,12 +57,20 @@ pub enum Decision {
 impl Decider {
     /// Goes on from a rebuilt inventory.
     pub fn new(inventory: Inventory) -> Self {
-        Self { inventory, ..Self::default() }
+        Self {
+            inventory,
+            ..Self::default()
+        }
     }
 
     /// Puts an idempotency record back whose reply stays in the store.
     pub fn restore_record(&mut self, number: u64, key: RequestKey, at: Timestamp) {
-        let record = Record { number, fingerprint: key.fingerprint, at, reply: None };
+        let record = Record {
+            number,
+            fingerprint: key.fingerprint,
+            at,
+            reply: None,
+        };
         self.ages.insert(number, key.scoped);
         self.records.insert(key.scoped, record);
         self.next_record = self.next_record.max(number.saturating_add(1));
@@ -70,7 +78,12 @@ impl Decider {
 
     /// Decides one command at `now`.
     pub fn decide(&mut self, now: Timestamp, transaction: Transaction) -> Decision {
-        let Transaction { origin, command, key, .. } = transaction;
+        let Transaction {
+            origin,
+            command,
+            key,
+            ..
+        } = transaction;
         if let Some(known) = key.and_then(|key| self.records.get(&key.scoped).map(|r| (key, r))) {
             let (key, record) = known;
             if record.fingerprint != key.fingerprint {
@@ -99,7 +112,15 @@ impl Decider {
         self.next_record += 1;
         let (fingerprint, kept) = (key.fingerprint, Some(reply.clone()));
         self.ages.insert(number, key.scoped);
-        self.records.insert(key.scoped, Record { number, fingerprint, at, reply: kept });
+        self.records.insert(
+            key.scoped,
+            Record {
+                number,
+                fingerprint,
+                at,
+                reply: kept,
+            },
+        );
         Some(NewRecord { number, key, reply })
     }
 
@@ -119,7 +140,11 @@ impl Decider {
             let Some((number, key)) = self.ages.first_key_value().map(|(n, k)| (*n, *k)) else {
                 break;
             };
-            if self.records.get(&key).is_some_and(|record| record.at >= oldest) {
+            if self
+                .records
+                .get(&key)
+                .is_some_and(|record| record.at >= oldest)
+            {
                 break;
             }
             self.ages.remove(&number);
@@ -141,8 +166,14 @@ pub struct Named {
 
 /// The hold and the booking that must be in memory before `command` is decided.
 pub fn named(command: &Command) -> Named {
-    let hold = |hold: HoldId| Named { hold: Some(hold), booking: None };
-    let booking = |booking: BookingId| Named { hold: None, booking: Some(booking) };
+    let hold = |hold: HoldId| Named {
+        hold: Some(hold),
+        booking: None,
+    };
+    let booking = |booking: BookingId| Named {
+        hold: None,
+        booking: Some(booking),
+    };
     match command {
         Command::Change(change) => hold(change.on.hold),
         Command::Extend { on, .. }
@@ -152,12 +183,15 @@ pub fn named(command: &Command) -> Named {
         | Command::Confirm { on, .. } => hold(on.hold),
         Command::Revoke { hold: id, .. } => hold(*id),
         Command::Payment(report) => booking(report.booking),
-        Command::Cancel { booking: id, lines: LineChoice::All | LineChoice::Some { .. }, .. } => {
-            booking(*id)
-        }
-        Command::Exchange { booking, on, .. } => {
-            Named { hold: Some(on.hold), booking: Some(*booking) }
-        }
+        Command::Cancel {
+            booking: id,
+            lines: LineChoice::All | LineChoice::Some { .. },
+            ..
+        } => booking(*id),
+        Command::Exchange { booking, on, .. } => Named {
+            hold: Some(on.hold),
+            booking: Some(*booking),
+        },
         Command::CreateEvent(_)
         | Command::UpdatePolicy { .. }
         | Command::CancelEvent { .. }

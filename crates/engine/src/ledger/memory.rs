@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::SecretBox;
 use soldonce_core::{
-    Applied, Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder,
-    Inventory, Rejection, Seq, Timestamp, UnitNo,
+    Applied, Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms,
+    Holder, Inventory, Rejection, Seq, Timestamp, UnitNo,
 };
 use soldonce_lease::{Clock, Entropy};
 
@@ -34,16 +34,20 @@ struct State {
 
 impl MemoryLedger {
     /// An empty ledger.
-    pub fn new(
-        clock: Arc<dyn Clock>,
-        entropy: &dyn Entropy,
-        observer: Arc<dyn Observer>,
-    ) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, entropy: &dyn Entropy, observer: Arc<dyn Observer>) -> Self {
         observer.opened(&Inventory::new());
         let mut secret = [0; 32];
         entropy.fill(&mut secret);
-        let master = MasterKey { version: 1, secret: Arc::new(SecretBox::new(Box::new(secret))) };
-        Self { state: Mutex::default(), clock, observer, master }
+        let master = MasterKey {
+            version: 1,
+            secret: Arc::new(SecretBox::new(Box::new(secret))),
+        };
+        Self {
+            state: Mutex::default(),
+            clock,
+            observer,
+            master,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -64,9 +68,13 @@ impl MemoryLedger {
             Decision::Applied(applied, _) => {
                 state.keep(&applied);
                 let applied = *applied;
-                self.observer.committed(&state.decider.inventory, std::slice::from_ref(&applied));
+                self.observer
+                    .committed(&state.decider.inventory, std::slice::from_ref(&applied));
                 let seq = applied.commits.first().map(|commit| commit.seq);
-                Ok(Done::Fresh { answer: applied.answer, seq })
+                Ok(Done::Fresh {
+                    answer: applied.answer,
+                    seq,
+                })
             }
         }
     }
@@ -75,12 +83,19 @@ impl MemoryLedger {
 impl State {
     fn keep(&mut self, applied: &Applied) {
         for commit in &applied.commits {
-            self.commits.entry(commit.event).or_default().push(commit.clone());
+            self.commits
+                .entry(commit.event)
+                .or_default()
+                .push(commit.clone());
         }
     }
 
     fn holds(&self) -> impl DoubleEndedIterator<Item = &Hold> {
-        self.decider.inventory.holds().collect::<Vec<_>>().into_iter()
+        self.decider
+            .inventory
+            .holds()
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 }
 
@@ -97,10 +112,7 @@ impl Ledger for MemoryLedger {
         ready(Ok(self.state().decider.inventory.hold(hold).cloned()))
     }
 
-    fn booking(
-        &self,
-        booking: BookingId,
-    ) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
         ready(Ok(self.state().decider.inventory.booking(booking).cloned()))
     }
 
@@ -111,7 +123,13 @@ impl Ledger for MemoryLedger {
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
         let state = self.state();
         let own = |hold: &&Hold| hold.holder == holder && !hold.state.is_terminal();
-        let found = state.holds().rev().filter(own).take(limit).cloned().collect();
+        let found = state
+            .holds()
+            .rev()
+            .filter(own)
+            .take(limit)
+            .cloned()
+            .collect();
         ready(Ok(found))
     }
 
@@ -121,7 +139,11 @@ impl Ledger for MemoryLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         let state = self.state();
-        let own = state.decider.inventory.bookings().filter(|booking| booking.holder == holder);
+        let own = state
+            .decider
+            .inventory
+            .bookings()
+            .filter(|booking| booking.holder == holder);
         let mut found: Vec<Booking> = own.cloned().collect();
         found.reverse();
         found.truncate(limit);
@@ -135,10 +157,17 @@ impl Ledger for MemoryLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
         let state = self.state();
-        let commits = state.commits.get(&event).map(Vec::as_slice).unwrap_or_default();
+        let commits = state
+            .commits
+            .get(&event)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let of_unit = commits.iter().flat_map(|commit| {
             let own = commit.transitions.iter().filter(|step| step.unit == unit);
-            own.map(|step| Commit { transitions: vec![*step], ..commit.clone() })
+            own.map(|step| Commit {
+                transitions: vec![*step],
+                ..commit.clone()
+            })
         });
         ready(Ok(of_unit.take(limit).collect()))
     }
@@ -150,7 +179,11 @@ impl Ledger for MemoryLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
         let state = self.state();
-        let commits = state.commits.get(&event).map(Vec::as_slice).unwrap_or_default();
+        let commits = state
+            .commits
+            .get(&event)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let later = commits.iter().filter(|commit| commit.seq > after);
         ready(Ok(later.take(limit).cloned().collect()))
     }
@@ -158,7 +191,9 @@ impl Ledger for MemoryLedger {
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
         let state = self.state();
         let inventory = &state.decider.inventory;
-        let found = inventory.find_event(&event).and_then(|no| inventory.event(no));
+        let found = inventory
+            .find_event(&event)
+            .and_then(|no| inventory.event(no));
         ready(found.map_or_else(
             || Err(ReadError(format!("there is no event `{event}`"))),
             |event| {

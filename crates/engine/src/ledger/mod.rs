@@ -14,8 +14,8 @@ pub use decide::{Decider, Decision, Named, named};
 pub use memory::MemoryLedger;
 
 use soldonce_core::{
-    Answer, Applied, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold,
-    HoldId, Holder, Inventory, Origin, Rejection, Seq, Timestamp, UnitNo,
+    Answer, Applied, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId,
+    Holder, Inventory, Origin, Rejection, Seq, Timestamp, UnitNo,
 };
 
 use crate::keys::{ApiKey, KeyId};
@@ -68,7 +68,6 @@ pub enum Done {
     Replayed(StoredReply),
 }
 
-
 /// The one source of truth of a deployment.
 pub trait Ledger: Send + Sync + 'static {
     /// Decides a command and makes it durable.
@@ -92,8 +91,7 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.
-    fn booking(&self, booking: BookingId)
-    -> LedgerFuture<'_, Result<Option<Booking>, ReadError>>;
+    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>>;
 
     /// The newest holds of a holder that are not over, at most `limit`.
     ///
@@ -203,4 +201,3 @@ pub trait Observer: Send + Sync + 'static {
     /// The ledger failed to store and takes no more commands.
     fn failed(&self, why: &str);
 }
-

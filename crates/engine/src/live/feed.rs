@@ -10,7 +10,7 @@ use soldonce_core::{AreaNo, Chart, Seq, StateKind, Tally, Timestamp, UnitNo};
 use tokio::sync::broadcast;
 
 use crate::limits::{FEED_ENTRIES_MAX, FEED_LAG_MAX};
-use crate::reply::rfc3339;
+use crate::reply::Rfc3339;
 
 /// What changed for the public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,13 @@ impl FeedEntry {
         changes: Vec<FeedChange>,
         chart: &Arc<Chart>,
     ) -> Self {
-        Self { seq, at, changes, chart: Arc::clone(chart), sse: OnceLock::new() }
+        Self {
+            seq,
+            at,
+            changes,
+            chart: Arc::clone(chart),
+            sse: OnceLock::new(),
+        }
     }
 
     /// The entry as a server-sent event, written at the first call and shared by all.
@@ -52,8 +58,12 @@ impl FeedEntry {
     fn write_sse(&self) -> Bytes {
         let body = EntryBody {
             seq: self.seq.0,
-            at: rfc3339(self.at),
-            changes: self.changes.iter().map(|change| change.body(&self.chart)).collect(),
+            at: Rfc3339(self.at),
+            changes: self
+                .changes
+                .iter()
+                .map(|change| change.body(&self.chart))
+                .collect(),
         };
         let data = serde_json::to_string(&body).unwrap_or_default();
         Bytes::from(format!("id: {}\ndata: {data}\n\n", self.seq.0))
@@ -63,15 +73,24 @@ impl FeedEntry {
 #[derive(Serialize)]
 struct EntryBody {
     seq: u64,
-    at: String,
+    at: Rfc3339,
     changes: Vec<ChangeBody>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ChangeBody {
-    Seat { seat: String, state: &'static str },
-    Area { area: String, free: u32, held: u32, sold: u32, blocked: u32 },
+    Seat {
+        seat: String,
+        state: &'static str,
+    },
+    Area {
+        area: String,
+        free: u32,
+        held: u32,
+        sold: u32,
+        blocked: u32,
+    },
 }
 
 impl FeedChange {
@@ -81,8 +100,19 @@ impl FeedChange {
                 seat: chart.unit_name(unit).to_string(),
                 state: kind.as_str(),
             },
-            Self::Area(no, Tally { free, held, sold, blocked }) => ChangeBody::Area {
-                area: chart.area(no).map(|area| area.id.to_string()).unwrap_or_default(),
+            Self::Area(
+                no,
+                Tally {
+                    free,
+                    held,
+                    sold,
+                    blocked,
+                },
+            ) => ChangeBody::Area {
+                area: chart
+                    .area(no)
+                    .map(|area| area.id.to_string())
+                    .unwrap_or_default(),
                 free,
                 held,
                 sold,
@@ -123,8 +153,15 @@ impl FeedSource {
     /// A feed whose next entry is the one after `last`.
     pub(super) fn starting_after(last: Seq) -> Self {
         let entries = VecDeque::new();
-        let state = FeedState { before: last, last, entries, readers: None };
-        Self { state: Mutex::new(state) }
+        let state = FeedState {
+            before: last,
+            last,
+            entries,
+            readers: None,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
     }
 
     pub(super) fn publish(&self, entry: FeedEntry) {
@@ -152,16 +189,27 @@ impl FeedSource {
         if after < state.before || after > state.last {
             return Subscription::Reset;
         }
-        let missed = state.entries.iter().filter(|entry| entry.seq > after).map(Arc::clone);
+        let missed = state
+            .entries
+            .iter()
+            .filter(|entry| entry.seq > after)
+            .map(Arc::clone);
         let missed = missed.collect();
-        let readers =
-            state.readers.get_or_insert_with(|| broadcast::Sender::new(FEED_LAG_MAX));
-        Subscription::Resumed { missed, next: readers.subscribe() }
+        let readers = state
+            .readers
+            .get_or_insert_with(|| broadcast::Sender::new(FEED_LAG_MAX));
+        Subscription::Resumed {
+            missed,
+            next: readers.subscribe(),
+        }
     }
 
     /// How many readers wait for entries.
     pub fn readers(&self) -> usize {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.readers.as_ref().map_or(0, broadcast::Sender::receiver_count)
+        state
+            .readers
+            .as_ref()
+            .map_or(0, broadcast::Sender::receiver_count)
     }
 }

@@ -91,12 +91,19 @@ pub struct Live {
 impl Live {
     /// Nothing yet; the ledger fills it when it opens.
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { registry: RwLock::default(), metrics, recorder: None }
+        Self {
+            registry: RwLock::default(),
+            metrics,
+            recorder: None,
+        }
     }
 
     /// As [`Live::new`], and keeps every commit for a judge.
     pub fn recorded(metrics: Arc<Metrics>, recorder: Arc<Recorder>) -> Self {
-        Self { recorder: Some(recorder), ..Self::new(metrics) }
+        Self {
+            recorder: Some(recorder),
+            ..Self::new(metrics)
+        }
     }
 
     /// The event of this id.
@@ -120,9 +127,37 @@ impl Live {
     }
 }
 
+impl Live {
+    fn note_event(&self, inventory: &Inventory, event: &Arc<Event>) {
+        match self.event(event.no) {
+            Some(live) => live.replace_event(event),
+            None => {
+                let mut registry = self
+                    .registry
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner);
+                registry.add(inventory, event);
+            }
+        }
+    }
+
+    fn note_commit(&self, inventory: &Inventory, commit: &Commit) {
+        // An event that was shown only now already has the later commits of its batch.
+        if let Some(live) = self
+            .event(commit.event)
+            .filter(|live| live.seq() < commit.seq)
+        {
+            live.take_over(inventory, commit);
+        }
+    }
+}
+
 impl Observer for Live {
     fn opened(&self, inventory: &Inventory) {
-        let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+        let mut registry = self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         *registry = Registry::default();
         for event in inventory.events() {
             registry.add(inventory, event);
@@ -132,19 +167,10 @@ impl Observer for Live {
     fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
         for done in applied {
             if let Some(event) = done.event.and_then(|no| inventory.event(no)) {
-                match self.event(event.no) {
-                    Some(live) => live.replace_event(event),
-                    None => self
-                        .registry
-                        .write()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .add(inventory, event),
-                }
+                self.note_event(inventory, event);
             }
             for commit in &done.commits {
-                if let Some(live) = self.event(commit.event) {
-                    live.take_over(inventory, commit);
-                }
+                self.note_commit(inventory, commit);
             }
             self.metrics.applied(done);
         }
@@ -159,7 +185,10 @@ impl Observer for Live {
 
     fn failed(&self, why: &str) {
         self.metrics.ledger_failed();
-        tracing::error!(reason = why, "the ledger failed to store and takes no more commands");
+        tracing::error!(
+            reason = why,
+            "the ledger failed to store and takes no more commands"
+        );
     }
 }
 

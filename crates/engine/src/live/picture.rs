@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use soldonce_core::{
-    AreaNo, Chart, Commit, Event, Inventory, Seq, StateKind, Tally, UnitNo,
-};
+use soldonce_core::{AreaNo, Chart, Commit, Event, Inventory, Seq, StateKind, Tally, UnitNo};
 
 use super::feed::{FeedChange, FeedEntry};
 use crate::limits::PICTURE_CHUNK_SEATS;
@@ -30,12 +28,24 @@ impl Picture {
         let (seq, chart) = (inventory.seq(event.no), Arc::clone(&event.chart));
         let Some(seating) = inventory.seating(event.no) else {
             let (total, areas, chunks) = (Tally::default(), Vec::new(), Vec::new());
-            return Self { seq, total, areas, chart, chunks };
+            return Self {
+                seq,
+                total,
+                areas,
+                chart,
+                chunks,
+            };
         };
         let seats = UnitNo(chart.seats()).index();
-        let kinds: Vec<StateKind> =
-            seating.units().iter().take(seats).map(|unit| unit.state.kind()).collect();
-        let areas = (0..).zip(chart.areas()).map(|(no, _)| seating.area_tally(AreaNo(no)));
+        let kinds: Vec<StateKind> = seating
+            .units()
+            .iter()
+            .take(seats)
+            .map(|unit| unit.state.kind())
+            .collect();
+        let areas = (0..)
+            .zip(chart.areas())
+            .map(|(no, _)| seating.area_tally(AreaNo(no)));
         Self {
             seq,
             total: seating.tally(),
@@ -52,13 +62,18 @@ impl Picture {
 
     /// Every seat with its state, in chart order.
     pub fn seats(&self) -> impl Iterator<Item = (UnitNo, StateKind)> + '_ {
-        (0..).map(UnitNo).zip(self.chunks.iter().flat_map(|chunk| chunk.iter().copied()))
+        (0..)
+            .map(UnitNo)
+            .zip(self.chunks.iter().flat_map(|chunk| chunk.iter().copied()))
     }
 
     /// The state of one seat; nothing for places.
     pub fn seat(&self, unit: UnitNo) -> Option<StateKind> {
         let at = unit.index();
-        self.chunks.get(at / PICTURE_CHUNK_SEATS)?.get(at % PICTURE_CHUNK_SEATS).copied()
+        self.chunks
+            .get(at / PICTURE_CHUNK_SEATS)?
+            .get(at % PICTURE_CHUNK_SEATS)
+            .copied()
     }
 
     /// Goes on by one commit and tells what changed for the public: of each unit its last state, of
@@ -73,9 +88,7 @@ impl Picture {
             }
             self.total.shift(from, to);
             if let Some(area) = self.chart.area_no_of(step.unit) {
-                if let Some(tally) = self.areas.get_mut(area.index()) {
-                    tally.shift(from, to);
-                }
+                self.shift_area(area, from, to);
                 areas.insert(area);
                 continue;
             }
@@ -89,7 +102,11 @@ impl Picture {
         let changes = seats
             .into_iter()
             .map(|(unit, kind)| FeedChange::Seat(unit, kind))
-            .chain(areas.into_iter().map(|area| FeedChange::Area(area, self.area(area))))
+            .chain(
+                areas
+                    .into_iter()
+                    .map(|area| FeedChange::Area(area, self.area(area))),
+            )
             .collect();
         FeedEntry::new(commit.seq, commit.at, changes, &self.chart)
     }
@@ -99,9 +116,17 @@ impl Picture {
         self.areas.get(area.index()).copied().unwrap_or_default()
     }
 
+    fn shift_area(&mut self, area: AreaNo, from: StateKind, to: StateKind) {
+        if let Some(tally) = self.areas.get_mut(area.index()) {
+            tally.shift(from, to);
+        }
+    }
+
     fn set(&mut self, unit: UnitNo, kind: StateKind) {
         let at = unit.index();
-        let Some(chunk) = self.chunks.get_mut(at / PICTURE_CHUNK_SEATS) else { return };
+        let Some(chunk) = self.chunks.get_mut(at / PICTURE_CHUNK_SEATS) else {
+            return;
+        };
         if let Some(seat) = Arc::make_mut(chunk).get_mut(at % PICTURE_CHUNK_SEATS) {
             *seat = kind;
         }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use soldonce_core::{
-    Applied, Auditor, EventNo, History, HoldId, HoldTerms, Inventory, Violation,
-};
+use soldonce_core::{Applied, Auditor, EventNo, History, HoldId, HoldTerms, Inventory, Violation};
 
 /// The history of every event since the ledger opened empty.
 #[derive(Debug, Default)]
@@ -29,8 +27,9 @@ impl Recorder {
             }
             for commit in &done.commits {
                 let recorded = events.entry(commit.event).or_default();
-                recorded.history.units =
-                    inventory.event(commit.event).map_or(0, |event| event.chart.units());
+                recorded.history.units = inventory
+                    .event(commit.event)
+                    .map_or(0, |event| event.chart.units());
                 recorded.history.commits.push(commit.clone());
             }
         }
@@ -41,7 +40,10 @@ impl Recorder {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let check = |recorded: &Recorded| {
             let holds = recorded.holds.values().cloned().collect();
-            Auditor::check(&History { holds, ..recorded.history.clone() })
+            Auditor::check(&History {
+                holds,
+                ..recorded.history.clone()
+            })
         };
         events.values().flat_map(check).collect()
     }

@@ -82,7 +82,11 @@ struct Tag(u64);
 
 impl Tag {
     fn of(holder: &Holder) -> Self {
-        let bytes = holder.caller.bytes().iter().chain(holder.name.as_str().as_bytes());
+        let bytes = holder
+            .caller
+            .bytes()
+            .iter()
+            .chain(holder.name.as_str().as_bytes());
         let wide = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
             (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -94,10 +98,17 @@ impl LocalShield {
     /// The shield of a ledger's inventory.
     pub(super) fn of(inventory: &Inventory, event: &Event) -> Self {
         let seats = UnitNo(event.chart.seats()).index();
-        let units = inventory.seating(event.no).map(|seating| seating.units()).unwrap_or_default();
+        let units = inventory
+            .seating(event.no)
+            .map(soldonce_core::Seating::units)
+            .unwrap_or_default();
         let word = |state| AtomicU64::new(Word::new(state, tag_of(inventory, state)).0);
         Self {
-            seats: units.iter().take(seats).map(|unit| word(unit.state)).collect(),
+            seats: units
+                .iter()
+                .take(seats)
+                .map(|unit| word(unit.state))
+                .collect(),
             stamp: AtomicU64::new(inventory.seq(event.no).0.wrapping_mul(2)),
         }
     }
@@ -141,7 +152,11 @@ impl LocalShield {
             return Verdict::Passed;
         }
         let seq = soldonce_core::Seq(before / 2);
-        Verdict::Refused(Box::new(Unavailable { conflicts, alternatives, seq }))
+        Verdict::Refused(Box::new(Unavailable {
+            conflicts,
+            alternatives,
+            seq,
+        }))
     }
 
     /// Every conflict; nothing when one of the seats may be the holder's own.
@@ -158,21 +173,27 @@ impl LocalShield {
                 StateKind::Sold => (ConflictState::Sold, None),
                 StateKind::Blocked | StateKind::Free => (ConflictState::Blocked, None),
             };
-            conflicts.push(Conflict::Seat { unit: *unit, state, retry_after });
+            conflicts.push(Conflict::Seat {
+                unit: *unit,
+                state,
+                retry_after,
+            });
         }
         Some(conflicts)
     }
 
     fn word(&self, unit: UnitNo) -> Option<Word> {
-        self.seats.get(unit.index()).map(|word| Word(word.load(Ordering::Relaxed)))
+        self.seats
+            .get(unit.index())
+            .map(|word| Word(word.load(Ordering::Relaxed)))
     }
 }
 
 fn tag_of(inventory: &Inventory, state: UnitState) -> Tag {
     match state {
-        UnitState::Held { hold, .. } => {
-            inventory.hold(hold).map_or(Tag(0), |hold| Tag::of(&hold.holder))
-        }
+        UnitState::Held { hold, .. } => inventory
+            .hold(hold)
+            .map_or(Tag(0), |hold| Tag::of(&hold.holder)),
         UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => Tag(0),
     }
 }
@@ -185,6 +206,8 @@ struct ShieldAt<'a> {
 
 impl Availability for ShieldAt<'_> {
     fn is_available(&self, unit: UnitNo) -> bool {
-        self.shield.word(unit).is_some_and(|word| word.is_available(self.now))
+        self.shield
+            .word(unit)
+            .is_some_and(|word| word.is_available(self.now))
     }
 }

@@ -1,0 +1,204 @@
+//! Holds and bookings as the API shows them. Borrowed from the rules' own values, written once.
+
+use serde::{Serialize, Serializer};
+use soldonce_core::{
+    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Seq, Timestamp, UnitName, UnitNo,
+};
+
+/// A point of time, written as RFC 3339 in UTC with milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Rfc3339(pub Timestamp);
+
+impl std::fmt::Display for Rfc3339 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Beyond the year 9999 stands the latest time that has a name.
+        let time = jiff::Timestamp::from_millisecond(self.0.ms()).unwrap_or(jiff::Timestamp::MAX);
+        write!(f, "{time:.3}")
+    }
+}
+
+impl Serialize for Rfc3339 {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// A value that is written as its text.
+struct Shown<T>(T);
+
+impl<T: std::fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+/// A unit as the API names it: a seat, or a place of an area; with what is asked about it.
+#[derive(Serialize)]
+pub struct UnitBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seat: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    area: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<Shown<UnitName<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+}
+
+impl<'a> UnitBody<'a> {
+    /// The public name of a unit.
+    pub fn new(chart: &'a Chart, unit: UnitNo) -> Self {
+        let name = chart.unit_name(unit);
+        let (seat, area, place) = match name {
+            UnitName::Seat(seat) => (Some(seat), None, None),
+            UnitName::Place { area, .. } => (None, Some(area.id.as_str()), Some(Shown(name))),
+        };
+        Self {
+            seat,
+            area,
+            place,
+            price: None,
+            version: None,
+            state: None,
+        }
+    }
+}
+
+/// Units after a staff command.
+#[derive(Serialize)]
+pub(super) struct UnitsBody<'a> {
+    units: Vec<UnitBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+}
+
+impl<'a> UnitsBody<'a> {
+    pub(super) fn new(chart: &'a Chart, units: &[UnitNo], seq: Option<Seq>) -> Self {
+        let units = units
+            .iter()
+            .map(|unit| UnitBody::new(chart, *unit))
+            .collect();
+        Self {
+            units,
+            seq: seq.map(|seq| seq.0),
+        }
+    }
+}
+
+/// A hold as the API shows it.
+#[derive(Serialize)]
+pub struct HoldBody<'a> {
+    id: Shown<HoldId>,
+    event: &'a str,
+    holder: &'a str,
+    state: &'static str,
+    fence: u64,
+    units: Vec<UnitBody<'a>>,
+    total: i64,
+    currency: &'a str,
+    created_at: Rfc3339,
+    expires_at: Rfc3339,
+    max_expires_at: Rfc3339,
+    booking: Option<Shown<BookingId>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    together: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+}
+
+impl<'a> HoldBody<'a> {
+    /// `hold` of `event`, in the state it has at the time of the answer.
+    pub fn new(event: &'a Event, hold: &'a Hold, state: &'a HoldState, seq: Option<Seq>) -> Self {
+        let reason = match state {
+            HoldState::Revoked(reason) => Some(reason.as_str()),
+            HoldState::Active
+            | HoldState::Pinned(_)
+            | HoldState::Consumed(_)
+            | HoldState::Released
+            | HoldState::Expired => None,
+        };
+        let unit = |held: &soldonce_core::HeldUnit| UnitBody {
+            price: Some(held.price.minor()),
+            version: Some(held.version.0),
+            ..UnitBody::new(&event.chart, held.unit)
+        };
+        Self {
+            id: Shown(hold.id),
+            event: event.id.as_str(),
+            holder: hold.holder.name.as_str(),
+            state: state.as_str(),
+            fence: hold.fence.0,
+            units: hold.units.iter().map(unit).collect(),
+            total: hold.total().minor(),
+            currency: event.currency.as_str(),
+            created_at: Rfc3339(hold.created_at),
+            expires_at: Rfc3339(hold.expires_at),
+            max_expires_at: Rfc3339(hold.max_expires_at),
+            booking: state.booking().map(Shown),
+            together: hold.together,
+            reason,
+            seq: seq.map(|seq| seq.0),
+        }
+    }
+}
+
+/// A booking as the API shows it.
+#[derive(Serialize)]
+pub struct BookingBody<'a> {
+    id: Shown<BookingId>,
+    event: &'a str,
+    holder: &'a str,
+    hold: Option<Shown<HoldId>>,
+    state: &'static str,
+    fence: u64,
+    lines: Vec<UnitBody<'a>>,
+    total: i64,
+    currency: &'a str,
+    reference: Option<&'a str>,
+    payment: Option<PaymentBody>,
+    created_at: Rfc3339,
+    confirmed_at: Option<Rfc3339>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct PaymentBody {
+    state: &'static str,
+}
+
+impl<'a> BookingBody<'a> {
+    /// `booking` of `event`.
+    pub fn new(event: &'a Event, booking: &'a Booking, seq: Option<Seq>) -> Self {
+        let line = |line: &soldonce_core::Line| UnitBody {
+            price: Some(line.price.minor()),
+            version: Some(line.version.0),
+            state: Some(line.state.as_str()),
+            ..UnitBody::new(&event.chart, line.unit)
+        };
+        Self {
+            id: Shown(booking.id),
+            event: event.id.as_str(),
+            holder: booking.holder.name.as_str(),
+            hold: booking.hold.map(Shown),
+            state: booking.state.as_str(),
+            fence: booking.fence.0,
+            lines: booking.lines.iter().map(line).collect(),
+            total: booking.total().minor(),
+            currency: event.currency.as_str(),
+            reference: booking.reference.as_ref().map(soldonce_core::Text::as_str),
+            payment: booking.payment.map(|state| PaymentBody {
+                state: state.as_str(),
+            }),
+            created_at: Rfc3339(booking.created_at),
+            confirmed_at: booking.confirmed_at.map(Rfc3339),
+            seq: seq.map(|seq| seq.0),
+        }
+    }
+}

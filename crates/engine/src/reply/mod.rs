@@ -1,0 +1,160 @@
+//! Answers as JSON: what the API says of holds, bookings and the rest (api.md 3 and 7). Written in
+//! one place, because an idempotent replay must be byte for byte the first answer. Leaves out what
+//! changes between the two: the server's time, and the secret, which is derived anew.
+
+use std::sync::Arc;
+
+mod body;
+
+use body::UnitsBody;
+pub use body::{BookingBody, HoldBody, Rfc3339, UnitBody};
+use serde::Serialize;
+use soldonce_core::{Answer, Applied, Booking, Event, EventNo, Hold, Inventory, Seq, Timestamp};
+
+/// What kind of answer it is; each transport has its own status for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyKind {
+    /// A new hold; comes with its secret.
+    Held,
+    /// The holder's own hold; comes with its secret.
+    OwnHold,
+    /// A hold after a command.
+    Hold,
+    /// A new booking.
+    Booked,
+    /// A booking after a command.
+    Booking,
+    /// Units after a staff command.
+    Units,
+}
+
+impl ReplyKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Held,
+        Self::OwnHold,
+        Self::Hold,
+        Self::Booked,
+        Self::Booking,
+        Self::Units,
+    ];
+
+    /// Whether the answer carries the hold's secret: those of POST holds alone.
+    pub const fn has_secret(self) -> bool {
+        matches!(self, Self::Held | Self::OwnHold)
+    }
+
+    /// Its number in the store: its place in [`ReplyKind::ALL`].
+    pub fn number(self) -> i64 {
+        let at = Self::ALL
+            .iter()
+            .position(|kind| *kind == self)
+            .unwrap_or_default();
+        i64::try_from(at).unwrap_or_default()
+    }
+
+    /// The kind of this number.
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+/// An answer as it is kept for the next time the same request comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredReply {
+    /// What kind of answer.
+    pub kind: ReplyKind,
+    /// The bytes of the id of the hold or booking.
+    pub subject: [u8; 16],
+    /// A JSON object without its last brace, so that the rest can be added.
+    pub body: Arc<[u8]>,
+}
+
+/// The answer of an applied command, for the idempotency record. Nothing for answers that are never
+/// asked for with a key.
+pub fn stored(inventory: &Inventory, applied: &Applied) -> Option<StoredReply> {
+    let event = event_of(&applied.answer).and_then(|no| inventory.event(no));
+    let seq = applied.commits.first().map(|commit| commit.seq);
+    render(event.map(|event| &**event), &applied.answer, seq)
+}
+
+/// The event that an answer is about, for those that [`render`] can write.
+pub fn event_of(answer: &Answer) -> Option<EventNo> {
+    match answer {
+        Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold) => Some(hold.event),
+        Answer::Booked(booking) | Answer::Booking(booking) => Some(booking.event),
+        Answer::Units(event, _) => Some(*event),
+        Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
+    }
+}
+
+/// Writes the answer of a command on `event`. Nothing for events themselves, which the server
+/// writes with their counts, and for the sweeper.
+pub fn render(event: Option<&Event>, answer: &Answer, seq: Option<Seq>) -> Option<StoredReply> {
+    let event = event?;
+    let of_hold = |kind, hold: &Hold| {
+        let body = HoldBody::new(event, hold, &hold.state, seq);
+        stored_reply(kind, *hold.id.bytes(), &body)
+    };
+    let of_booking = |kind, booking: &Booking| {
+        stored_reply(
+            kind,
+            *booking.id.bytes(),
+            &BookingBody::new(event, booking, seq),
+        )
+    };
+    match answer {
+        Answer::Held(hold) => Some(of_hold(ReplyKind::Held, hold)),
+        Answer::OwnHold(hold) => Some(of_hold(ReplyKind::OwnHold, hold)),
+        Answer::Hold(hold) => Some(of_hold(ReplyKind::Hold, hold)),
+        Answer::Booked(booking) => Some(of_booking(ReplyKind::Booked, booking)),
+        Answer::Booking(booking) => Some(of_booking(ReplyKind::Booking, booking)),
+        Answer::Units(_, units) => {
+            let units = units
+                .iter()
+                .map(|unit| UnitBody::new(&event.chart, *unit))
+                .collect();
+            let body = UnitsBody {
+                units,
+                seq: seq.map(|seq| seq.0),
+            };
+            Some(stored_reply(ReplyKind::Units, [0; 16], &body))
+        }
+        Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
+    }
+}
+
+fn stored_reply(kind: ReplyKind, subject: [u8; 16], body: &impl Serialize) -> StoredReply {
+    StoredReply {
+        kind,
+        subject,
+        body: open_object(body).into(),
+    }
+}
+
+/// A hold as it is at `now`.
+pub fn hold_now(event: &Event, hold: &Hold, now: Timestamp) -> StoredReply {
+    let body = HoldBody::new(event, hold, hold.state_at(now), None);
+    stored_reply(ReplyKind::Hold, *hold.id.bytes(), &body)
+}
+
+/// A booking as it is stored.
+pub fn booking(event: &Event, booking: &Booking) -> StoredReply {
+    let body = BookingBody::new(event, booking, None);
+    stored_reply(ReplyKind::Booking, *booking.id.bytes(), &body)
+}
+
+/// A JSON object without its last brace.
+pub fn open_object(value: &impl Serialize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(BODY_BYTES);
+    if serde_json::to_writer(&mut body, value).is_err() {
+        body.clear();
+        body.push(b'{');
+        return body;
+    }
+    body.pop();
+    body
+}
+
+/// Room for an answer with a few units: one allocation for most.
+const BODY_BYTES: usize = 640;
