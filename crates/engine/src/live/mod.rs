@@ -129,16 +129,14 @@ impl Live {
 
 impl Live {
     fn note_event(&self, inventory: &Inventory, event: &Arc<Event>) {
-        match self.event(event.no) {
-            Some(live) => live.replace_event(event),
-            None => {
-                let mut registry = self
-                    .registry
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner);
-                registry.add(inventory, event);
-            }
+        if let Some(live) = self.event(event.no) {
+            return live.replace_event(event);
         }
+        let mut registry = self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        registry.add(inventory, event);
     }
 
     fn note_commit(&self, inventory: &Inventory, commit: &Commit) {

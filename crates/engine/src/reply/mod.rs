@@ -110,14 +110,7 @@ pub fn render(event: Option<&Event>, answer: &Answer, seq: Option<Seq>) -> Optio
         Answer::Booked(booking) => Some(of_booking(ReplyKind::Booked, booking)),
         Answer::Booking(booking) => Some(of_booking(ReplyKind::Booking, booking)),
         Answer::Units(_, units) => {
-            let units = units
-                .iter()
-                .map(|unit| UnitBody::new(&event.chart, *unit))
-                .collect();
-            let body = UnitsBody {
-                units,
-                seq: seq.map(|seq| seq.0),
-            };
+            let body = UnitsBody::new(&event.chart, units, seq);
             Some(stored_reply(ReplyKind::Units, [0; 16], &body))
         }
         Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
