@@ -41,8 +41,8 @@ pub const WATCH_MS_MIN: u64 = 5;
 /// Looks at a connection within the shortest wait: a wait ends at most two periods late.
 pub const WATCHES_PER_WAIT: u64 = 4;
 
-/// Fields that hyper parses on its stack. Asking it for any other number costs two allocations per
-/// request, so that it stays and the count is compared afterwards.
+/// Up to that many fields hyper parses on its stack; a higher bound would cost two allocations per
+/// request.
 const HYPER_HEADER_FIELDS_MAX: usize = 100;
 /// Smallest HTTP/1 buffer that hyper accepts, in bytes.
 const HYPER_BUFFER_BYTES_MIN: usize = 8_192;

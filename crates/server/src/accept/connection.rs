@@ -88,6 +88,7 @@ fn answer(
     activity: &Arc<Activity>,
 ) -> impl Future<Output = Result<Response<WatchedBody>, Infallible>> + Send + use<> {
     let in_flight = InFlight::begin(activity);
+    // hyper bounds the fields of HTTP/1 alone.
     let passed = (request.headers().len() <= HEADER_FIELDS_MAX).then(|| {
         request.extensions_mut().insert(peer);
         router.borrow_mut().call(request)
@@ -118,6 +119,7 @@ fn protocol(streams: StreamTasks) -> auto::Builder<StreamTasks> {
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .keep_alive(true)
+        .max_headers(HEADER_FIELDS_MAX)
         // The buffer must hold a whole head: its size is the bound of a head (else 431).
         .max_buf_size(usize::from(HEADER_BYTES_MAX));
     protocol

@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::routing::get;
+use soldonce_server::limits::HEADER_FIELDS_MAX;
 use soldonce_server::{AcceptLimits, Drained, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +16,8 @@ const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const ACK: u8 = 0x01;
 const END_STREAM_AND_HEADERS: u8 = 0x05;
+/// "431" as HPACK writes it: Huffman, three bytes, 011010 011001 00001 and ones (RFC 7541, B).
+const STATUS_431: &[u8] = &[0x83, 0x69, 0x90, 0xff];
 /// `GET http /` from HPACK's static table, then `:authority: here`.
 const GET_ROOT: &[u8] = b"\x82\x86\x84\x41\x04here";
 
@@ -117,6 +120,25 @@ async fn a_request_is_answered_and_a_drain_says_goaway() {
             cut: 0,
             panicked: 0
         }
+    );
+}
+
+#[tokio::test]
+async fn one_field_too_many_is_refused() {
+    let mut server = start(AcceptLimits::default()).await;
+    // Literal fields "x: 1", never indexed. The pseudo fields do not count.
+    let head = [GET_ROOT, &b"\x10\x01x\x011".repeat(HEADER_FIELDS_MAX + 1)].concat();
+    server
+        .client
+        .send(HEADERS, END_STREAM_AND_HEADERS, 1, &head)
+        .await;
+    let answer = server.client.next_of(HEADERS).await.unwrap();
+    // `:status` is index 8 of the static table, with its value as a literal (RFC 7541, A).
+    assert!(answer.payload.starts_with(b"\x48"), "{:x?}", answer.payload);
+    assert!(
+        answer.payload.windows(4).any(|part| part == STATUS_431),
+        "{:x?}",
+        answer.payload
     );
 }
 
