@@ -1,86 +1,85 @@
 //! The rule `no_orphan`: a choice must not leave a single free seat where it need not (model.md 3).
-//! Decides over the result of a command, for one hold at a time.
+//! Decides over the result of a command, for one hold at a time, from the seats beside the chosen
+//! ones alone: a row of a million seats costs no more than one of ten.
+//!
+//! In a run of L neighbouring available seats from which k are taken, a single seat cannot be
+//! avoided exactly when L - k is 1; every other single seat could have been.
 
 use crate::pick::Availability;
-use crate::{Chart, RowNo, UnitNo};
+use crate::{Chart, Row, UnitNo};
+
+/// Two free seats beside each other are no orphans, however many more there are.
+const ENOUGH: usize = 2;
 
 /// The seats that `taken` would leave single although it need not. Empty: the choice is fine.
 ///
-/// `hall` tells which seats could be taken before the choice, those of `taken` included; `taken` is
-/// sorted. In a run of L neighbouring available seats from which k are taken, a single seat cannot
-/// be avoided exactly when L - k is 1; every other single seat could have been.
+/// `hall` tells which seats could be taken before the choice; `taken` is sorted and distinct.
 pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
-    let mut orphans = Vec::new();
-    let mut last_row = None;
-    for unit in taken {
-        let Some((number, _)) = chart.row_of(*unit) else {
-            continue;
-        };
-        if last_row != Some(number) {
-            last_row = Some(number);
-            orphans.extend(orphans_of_row(chart, number, hall, taken));
+    let row_of = |unit: &UnitNo| chart.row_of(*unit).map(|(number, _)| number);
+    taken
+        .chunk_by(|a, b| row_of(a) == row_of(b))
+        .filter_map(|seats| {
+            let (_, row) = chart.row_of(*seats.first()?)?;
+            Some(orphans_of_row(row, hall, seats))
+        })
+        .flatten()
+        .collect()
+}
+
+/// What a choice leaves of one run, as far as it must be known.
+#[derive(Default)]
+struct Left {
+    seats: usize,
+    single: Vec<UnitNo>,
+}
+
+impl Left {
+    /// Counts the free seats beside a chosen one.
+    fn count(&mut self, free: &[UnitNo]) {
+        self.seats += free.len();
+        if let [single] = free {
+            self.single.push(*single);
         }
     }
-    orphans
-}
 
-fn orphans_of_row(
-    chart: &Chart,
-    row: RowNo,
-    hall: &impl Availability,
-    taken: &[UnitNo],
-) -> Vec<UnitNo> {
-    let is_taken = |unit: UnitNo| taken.binary_search(&unit).is_ok();
-    let mut orphans = Vec::new();
-    for run in runs(chart, row, |unit| is_taken(unit) || hall.is_available(unit)) {
-        let left: Vec<UnitNo> = run.units().filter(|unit| !is_taken(*unit)).collect();
-        let untouched = left.len() == run.len();
-        let unavoidable = left.len() == 1;
-        if untouched || unavoidable {
-            continue;
+    /// The run ends: its single seats, unless one is all that it has.
+    fn end(&mut self) -> Vec<UnitNo> {
+        let left = std::mem::take(self);
+        if left.seats == 1 {
+            Vec::new()
+        } else {
+            left.single
         }
-        let is_left = |number: Option<u32>| {
-            number.is_some_and(|number| left.binary_search(&UnitNo(number)).is_ok())
-        };
-        orphans.extend(
-            left.iter()
-                .filter(|unit| !is_left(unit.0.checked_sub(1)) && !is_left(unit.0.checked_add(1))),
-        );
-    }
-    orphans
-}
-
-/// Neighbouring seats: from the first, so many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) first: UnitNo,
-    pub(crate) seats: u32,
-}
-
-impl Run {
-    pub(crate) fn units(self) -> impl Iterator<Item = UnitNo> {
-        (self.first.0..self.first.0.saturating_add(self.seats)).map(UnitNo)
-    }
-
-    fn len(self) -> usize {
-        UnitNo(self.seats).index()
     }
 }
 
-/// The longest runs of neighbours of a row that pass `fits`, from one end to the other.
-pub(crate) fn runs(chart: &Chart, row: RowNo, fits: impl Fn(UnitNo) -> bool) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let Some(row) = chart.rows().get(row.index()) else {
-        return runs;
+fn orphans_of_row(row: &Row, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
+    let free = |seats: &mut dyn Iterator<Item = u32>| -> Vec<UnitNo> {
+        let free = seats
+            .map(UnitNo)
+            .take_while(|seat| hall.is_available(*seat));
+        free.take(ENOUGH).collect()
     };
-    for unit in row.units().filter(|unit| fits(*unit)) {
-        match runs.last_mut() {
-            Some(run) if run.first.0.saturating_add(run.seats) == unit.0 => run.seats += 1,
-            Some(_) | None => runs.push(Run {
-                first: unit,
-                seats: 1,
-            }),
+    let mut orphans = Vec::new();
+    let mut left = Left::default();
+    let mut gap_start = row.first.0;
+    for seat in taken {
+        let gap = gap_start..seat.0;
+        let mut same_run = false;
+        if gap_start != row.first.0 {
+            let behind = free(&mut gap.clone());
+            left.count(&behind);
+            // A longer gap leaves both of its sides two seats, or is interrupted: the sides need
+            // not know of each other.
+            same_run = behind.len() == gap.len();
         }
+        if !same_run {
+            orphans.extend(left.end());
+            left.count(&free(&mut gap.rev()));
+        }
+        gap_start = seat.0 + 1;
     }
-    runs
+    left.count(&free(&mut (gap_start..row.end().0)));
+    orphans.extend(left.end());
+    orphans
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::limits::PRICE_MAX;
 use crate::{
     Amount, CategoryNo, Chart, Currency, EventId, Invalid, Policy, Rejection, Text, Timestamp,
 };
@@ -24,6 +25,9 @@ pub struct Seq(pub u64);
 
 impl Seq {
     /// The next one.
+    ///
+    /// # Panics
+    /// After 2^64 commits.
     #[must_use]
     pub fn next(self) -> Self {
         Self(
@@ -146,19 +150,20 @@ fn prices_by_number(
     chart: &Chart,
     prices: &BTreeMap<String, Amount>,
 ) -> Result<Vec<Amount>, Invalid> {
+    let refuse = |text: String| Invalid::new("prices", text);
     let known = chart.categories();
-    if let Some(name) = prices
-        .keys()
-        .find(|name| known.iter().all(|known| known != *name))
-    {
-        return Err(Invalid::new(
-            "prices",
-            format!("the chart has no category `{name}`"),
-        ));
+    let is_unknown = |name: &&String| known.iter().all(|known| known != *name);
+    if let Some(name) = prices.keys().find(is_unknown) {
+        return Err(refuse(format!("the chart has no category `{name}`")));
     }
-    let price = |name: &String| {
-        let missing = || Invalid::new("prices", format!("category `{name}` has no price"));
-        prices.get(name).copied().ok_or_else(missing)
+    let price = |name: &String| match prices.get(name) {
+        None => Err(refuse(format!("category `{name}` has no price"))),
+        Some(price) if Amount::price(price.minor()).is_none() => {
+            let price = price.minor();
+            let text = format!("{price} is outside 0 ..= {PRICE_MAX} for `{name}`");
+            Err(refuse(text))
+        }
+        Some(price) => Ok(*price),
     };
     known.iter().map(price).collect()
 }

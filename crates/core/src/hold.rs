@@ -112,6 +112,11 @@ impl Hold {
         Amount::sum(self.units.iter().map(|held| held.price))
     }
 
+    /// How many units it has.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.units.len()).unwrap_or(u32::MAX)
+    }
+
     /// Whether `unit` is one of its units.
     pub fn has(&self, unit: UnitNo) -> bool {
         self.units

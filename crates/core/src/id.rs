@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::limits::{ID_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::limits::ID_BYTES_MAX;
 
 /// Why a text is not an id or not a legal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl fmt::Display for InvalidId {
 
 impl std::error::Error for InvalidId {}
 
-fn refuse(text: &str, rule: &'static str) -> InvalidId {
+pub(crate) fn refuse(text: &str, rule: &'static str) -> InvalidId {
     InvalidId {
         text: text.chars().take(ID_BYTES_MAX + 1).collect(),
         rule,
@@ -49,8 +49,15 @@ impl Id {
     /// # Errors
     /// [`InvalidId`] when it is empty, longer than 64 bytes, or has another character.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if is_legal(text) {
-            return Ok(Self(text.into()));
+        Self::check(text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// Checks `text`.
+    pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
+        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_legal) {
+            return Ok(());
         }
         Err(refuse(
             text,
@@ -62,14 +69,6 @@ impl Id {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-/// Whether `text` is `[A-Za-z0-9._-]{1,64}`.
-pub fn is_legal(text: &str) -> bool {
-    (1..=ID_BYTES_MAX).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 impl fmt::Debug for Id {
@@ -126,40 +125,6 @@ text_id! {
 text_id! {
     /// The caller's own name for a shopper. Means nothing without the caller (api.md 7).
     HolderName
-}
-
-/// A free text with a bound: a reason, a reference, a label. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(Arc<str>);
-
-impl Text {
-    /// Checks and copies `text`.
-    ///
-    /// # Errors
-    /// [`InvalidId`] when it is longer than 256 bytes or has a control character.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
-            return Err(refuse(text, "at most 256 bytes without control characters"));
-        }
-        Ok(Self(text.into()))
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", &*self.0)
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// Digits of the text form of 128-bit ids: Crockford's base 32, lower case.

@@ -12,6 +12,7 @@ pub mod limits;
 
 mod id;
 mod money;
+mod text;
 mod time;
 
 mod booking;
@@ -27,8 +28,11 @@ mod rejection;
 mod terms;
 
 mod adjacency;
+mod bits;
+mod near;
 mod pick;
 mod seating;
+mod tally;
 
 mod auditor;
 mod inventory;
@@ -48,18 +52,20 @@ pub use command::{
 pub use event::{Event, EventNo, EventState, NewEvent, Seq};
 pub use hold::{HeldUnit, Hold, HoldState};
 pub use id::{
-    BookingId, CallerId, EventId, HoldId, Holder, HolderName, Id, InvalidId, Text, decode_128,
-    encode_128,
+    BookingId, CallerId, EventId, HoldId, Holder, HolderName, Id, InvalidId, decode_128, encode_128,
 };
-pub use inventory::{Inventory, alternatives_near};
+pub use inventory::Inventory;
 pub use money::{Amount, Currency};
+pub use near::alternatives_near;
 pub use pick::Availability;
 pub use planted::Planted;
 pub use policy::{Adjacency, LatePayment, OnPaymentFailure, Policy};
 pub use rejection::{
     Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Rejection, Unavailable,
 };
-pub use seating::{Seating, Tally};
+pub use seating::Seating;
+pub use tally::Tally;
 pub use terms::HoldTermsAsked;
+pub use text::Text;
 pub use time::{Span, Timestamp};
 pub use unit::{Cause, Fence, StateKind, Transition, Unit, UnitNo, UnitState, Version};

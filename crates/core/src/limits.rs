@@ -22,13 +22,27 @@ pub const WINDOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const PRICE_MAX: i64 = 1_000_000_000_000;
 /// Most units a staff command may block, unblock or sell at once.
 pub const UNITS_PER_STAFF_COMMAND_MAX: usize = 10_000;
-/// Expired holds written down in one step on behalf of a command that looks for free units.
-pub const EXPIRE_STEP_MAX: usize = 256;
 /// Most alternatives offered with a refusal.
 pub const ALTERNATIVES_MAX: usize = 3;
 /// Rows searched, on each side of the wanted one, for an alternative to a refused seat.
-pub const ALTERNATIVE_ROWS_MAX: usize = 12;
+pub const ALTERNATIVE_ROWS_MAX: u32 = 12;
+/// Seats searched in such a row, on each side of where the wanted ones would be.
+pub const ALTERNATIVE_SEATS_MAX: u32 = 128;
 
 const _: () = assert!(HOLD_TTL_MS_MIN < HOLD_LIFETIME_MS_MAX);
-const _: () = assert!(PRICE_MAX as i128 * (UNITS_PER_HOLD_MAX as i128) < i64::MAX as i128);
-const _: () = assert!(PRICE_MAX as i128 * (UNITS_PER_STAFF_COMMAND_MAX as i128) < i64::MAX as i128);
+const _: () = assert!(UNITS_PER_HOLD_MAX < ALTERNATIVE_SEATS_MAX);
+const _: () = assert!(PRICE_MAX.checked_mul(UNITS_PER_HOLD_AS_I64).is_some());
+const _: () = assert!(
+    PRICE_MAX
+        .checked_mul(UNITS_PER_STAFF_COMMAND_AS_I64)
+        .is_some()
+);
+
+#[expect(
+    clippy::as_conversions,
+    reason = "no other conversion is const; it widens"
+)]
+const UNITS_PER_HOLD_AS_I64: i64 = UNITS_PER_HOLD_MAX as i64;
+#[expect(clippy::as_conversions, reason = "no other conversion is const")]
+#[expect(clippy::cast_possible_wrap, reason = "ten thousand")]
+const UNITS_PER_STAFF_COMMAND_AS_I64: i64 = UNITS_PER_STAFF_COMMAND_MAX as i64;

@@ -1,15 +1,27 @@
-//! Chooses units: the best free ones of a hall, and alternatives to refused ones. Rows stand in the
-//! chart from best to worst; inside a row the middle is best. Never leaves a single seat that it
-//! need not, so its own choice passes `no_orphan`.
+//! Chooses the best open seats of a hall. Rows stand in the chart from best to worst; inside a row
+//! the middle is best. Of the places in a row it takes one that leaves no single seat if there is
+//! one, so its own choice passes `no_orphan`.
 
-use crate::adjacency::{Run, runs};
-use crate::limits::{ALTERNATIVE_ROWS_MAX, ALTERNATIVES_MAX};
-use crate::{Alternative, CategoryNo, Chart, RowNo, Together, UnitNo};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::seating::{RowCount, Seating};
+use crate::{CategoryNo, Chart, Row, RowNo, UnitNo};
 
 /// Which units could be taken now.
 pub trait Availability {
     /// Whether a new owner may take `unit`.
     fn is_available(&self, unit: UnitNo) -> bool;
+
+    /// The first longest run of neighbouring numbers inside `within` that may all be taken.
+    ///
+    /// Asks for one unit after the other; whoever knows better should skip.
+    fn next_run(&self, within: Range<UnitNo>) -> Option<Range<UnitNo>> {
+        let mut units = (within.start.0..within.end.0).map(UnitNo);
+        let first = units.find(|unit| self.is_available(*unit))?;
+        let end = units.find(|unit| !self.is_available(*unit));
+        Some(first..end.unwrap_or(within.end))
+    }
 }
 
 /// How many seats of which price class.
@@ -17,147 +29,234 @@ pub trait Availability {
 pub(crate) struct Want {
     pub(crate) quantity: u32,
     pub(crate) category: Option<CategoryNo>,
-    pub(crate) together: Together,
 }
 
-/// Chosen units, in unit order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pick {
-    pub(crate) units: Vec<UnitNo>,
-    pub(crate) together: bool,
+/// What there is for a wish.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Neighbours.
+    pub(crate) together: Option<Vec<UnitNo>>,
+    /// Torn apart as little as can be; looked for only when there are no neighbours.
+    pub(crate) apart: Option<Vec<UnitNo>>,
 }
 
-/// The best seats among `rows`, which are given from best to worst.
-pub(crate) fn best_seats(
-    chart: &Chart,
-    hall: &impl Availability,
-    rows: impl Iterator<Item = RowNo>,
-    want: Want,
-) -> Option<Pick> {
-    let fits = |unit: UnitNo| {
-        want.category
-            .is_none_or(|category| chart.category_of(unit) == category)
-            && hall.is_available(unit)
-    };
-    let mut apart: Vec<Run> = Vec::new();
-    for row in rows {
-        let found = runs(chart, row, fits);
-        if let Some(run) = middle_window(chart, row, &found, want.quantity) {
-            return Some(Pick {
-                units: run.units().collect(),
-                together: true,
-            });
-        }
-        if want.together == Together::Preferred {
-            apart.extend(found);
+/// The best seats of a hall, in unit order.
+pub(crate) fn best_seats(seating: &Seating, want: Want) -> Found {
+    if want.quantity == 0 || seating.open_seats() < want.quantity {
+        return Found::default();
+    }
+    match together(seating, want) {
+        Some(window) => Found {
+            together: Some(window.units(want.quantity).collect()),
+            apart: None,
+        },
+        None => Found {
+            together: None,
+            apart: apart(seating, want),
+        },
+    }
+}
+
+/// What taking a window leaves of the run it is cut from, the better first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rest {
+    /// No single seat.
+    Clean,
+    /// A single seat that no other window of the run would avoid.
+    One,
+    /// A single seat that another window would have avoided, if of another price class.
+    Orphan,
+}
+
+impl Rest {
+    fn of(before: u32, behind: u32) -> Self {
+        match (before, behind) {
+            (0, 1) | (1, 0) => Self::One,
+            (1, _) | (_, 1) => Self::Orphan,
+            (_, _) => Self::Clean,
         }
     }
-    gather(apart, want.quantity)
 }
 
-/// Seats of several runs, the longest first: as few torn groups as can be.
-fn gather(mut apart: Vec<Run>, quantity: u32) -> Option<Pick> {
-    apart.sort_by_key(|run| std::cmp::Reverse(run.seats));
-    let mut units: Vec<UnitNo> = Vec::new();
-    let wanted = UnitNo(quantity).index();
-    for run in apart {
-        let missing = wanted - units.len();
-        if missing == 0 {
-            break;
-        }
-        units.extend(run.units().take(missing));
+/// Neighbouring seats that could be taken: `fits` of them are wanted ones, the run is as long as
+/// neighbours are open.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) run: Range<UnitNo>,
+    pub(crate) fits: Range<UnitNo>,
+}
+
+/// A place for the wanted seats; the least one is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Window {
+    pub(crate) rest: Rest,
+    /// Twice the distance from the wanted middle.
+    distance: u32,
+    first: UnitNo,
+}
+
+impl Window {
+    pub(crate) fn units(self, quantity: u32) -> impl Iterator<Item = UnitNo> {
+        (self.first.0..self.first.0.saturating_add(quantity)).map(UnitNo)
     }
-    units.sort_unstable();
-    (units.len() == wanted).then_some(Pick {
-        units,
-        together: false,
+}
+
+impl Piece {
+    fn seats(&self) -> u32 {
+        self.fits.end.0.saturating_sub(self.fits.start.0)
+    }
+
+    /// The best place for so many seats. `middle` is twice the number where their middle should be.
+    pub(crate) fn window(&self, quantity: u32, middle: u32) -> Option<Window> {
+        let spare = self.seats().checked_sub(quantity)?;
+        let last = self.fits.start.0.saturating_add(spare);
+        let ideal = middle.saturating_sub(quantity) / 2;
+        let near = ideal.clamp(self.fits.start.0, last);
+        // At most two places of a run leave an orphan, so one of the nearest does not.
+        let from = near.saturating_sub(3).max(self.fits.start.0);
+        (from..=near.saturating_add(3).min(last))
+            .map(|first| Window {
+                rest: self.rest(first, quantity),
+                distance: first
+                    .saturating_mul(2)
+                    .saturating_add(quantity)
+                    .abs_diff(middle),
+                first: UnitNo(first),
+            })
+            .min()
+    }
+
+    fn rest(&self, first: u32, quantity: u32) -> Rest {
+        let before = first.saturating_sub(self.run.start.0);
+        let behind = self
+            .run
+            .end
+            .0
+            .saturating_sub(first.saturating_add(quantity));
+        Rest::of(before, behind)
+    }
+}
+
+/// The pieces of a row, from one end to the other.
+pub(crate) fn pieces<'a>(
+    chart: &'a Chart,
+    hall: &'a impl Availability,
+    within: Range<UnitNo>,
+    category: Option<CategoryNo>,
+) -> impl Iterator<Item = Piece> + 'a {
+    let mut rest = within;
+    let runs = std::iter::from_fn(move || {
+        let run = hall.next_run(rest.clone())?;
+        rest.start = run.end;
+        Some(run)
+    });
+    runs.flat_map(move |run| {
+        let mut rest = run.clone();
+        std::iter::from_fn(move || {
+            let fits = next_of_category(chart, rest.clone(), category)?;
+            rest.start = fits.end;
+            let run = run.clone();
+            Some(Piece { run, fits })
+        })
     })
 }
 
-/// `quantity` neighbours nearest to the middle of the row.
-fn middle_window(chart: &Chart, row: RowNo, found: &[Run], quantity: u32) -> Option<Run> {
-    let row = chart.rows().get(row.index())?;
-    let middle = row.first.0.saturating_mul(2).saturating_add(row.seats);
-    nearest_window(found, quantity, middle).map(|(run, _)| run)
+/// The first neighbouring seats of a price class; none is any.
+fn next_of_category(
+    chart: &Chart,
+    within: Range<UnitNo>,
+    category: Option<CategoryNo>,
+) -> Option<Range<UnitNo>> {
+    let Some(category) = category else {
+        return Some(within).filter(|seats| !seats.is_empty());
+    };
+    let mut seats = (within.start.0..within.end.0).map(UnitNo);
+    let first = seats.find(|seat| chart.category_of(*seat) == category)?;
+    let end = seats.find(|seat| chart.category_of(*seat) != category);
+    Some(first..end.unwrap_or(within.end))
 }
 
-/// `quantity` neighbours whose own middle is nearest to `middle`, which is twice a unit number, and
-/// how far that is. Windows that leave a single seat in a run count only where none else exists.
-fn nearest_window(found: &[Run], quantity: u32, middle: u32) -> Option<(Run, u32)> {
-    found
-        .iter()
-        .filter_map(|run| {
-            let spare = run.seats.checked_sub(quantity)?;
-            (0..=spare)
-                .filter(|before| spare == 1 || (*before != 1 && spare - before != 1))
-                .map(|before| {
-                    let first = run.first.0.saturating_add(before);
-                    let own = first.saturating_mul(2).saturating_add(quantity);
-                    (
-                        Run {
-                            first: UnitNo(first),
-                            seats: quantity,
-                        },
-                        own.abs_diff(middle),
-                    )
-                })
-                .min_by_key(|(_, distance)| *distance)
-        })
-        .min_by_key(|(_, distance)| *distance)
-}
-
-/// As many neighbouring seats as were wanted, near the wanted ones and of the first one's price
-/// class: at most one offer a row, nearest rows first. Bounded work, since refusals are the rush.
-pub(crate) fn near(chart: &Chart, hall: &impl Availability, wanted: &[UnitNo]) -> Vec<Alternative> {
-    let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
-        return Vec::new();
-    };
-    let Some((home, home_row)) = chart.row_of(*first) else {
-        return Vec::new();
-    };
-    let Ok(quantity) = u32::try_from(wanted.len()) else {
-        return Vec::new();
-    };
-    let category = chart.category_of(*first);
-    let fits = |unit: UnitNo| chart.category_of(unit) == category && hall.is_available(unit);
-    let from_row_start = (first.0 - home_row.first.0).saturating_mul(2);
-    let width = last
-        .0
-        .min(home_row.first.0.saturating_add(home_row.seats))
-        .saturating_sub(first.0);
-    let mut offers = Vec::new();
-    for row in rows_around(chart, home) {
-        let Some(start) = chart.rows().get(row.index()).map(|row| row.first.0) else {
-            continue;
-        };
-        let middle = start
-            .saturating_mul(2)
-            .saturating_add(from_row_start)
-            .saturating_add(width + 1);
-        if let Some((run, _)) = nearest_window(&runs(chart, row, fits), quantity, middle) {
-            offers.push(Alternative {
-                units: run.units().collect(),
-                together: true,
-            });
-        }
-        if offers.len() == ALTERNATIVES_MAX {
-            break;
+/// Neighbours in the middle of the best row that has a place for them.
+fn together(seating: &Seating, want: Want) -> Option<Window> {
+    let mut last_resort = None;
+    let has_room =
+        |count: &RowCount| count.open >= want.quantity && count.pairs >= want.quantity - 1;
+    for (_, row, category) in rows(seating, want, has_room) {
+        let middle = row.first.0.saturating_mul(2).saturating_add(row.seats);
+        let best = pieces(seating.chart(), &seating.open(), row.range(), category)
+            .filter_map(|piece| piece.window(want.quantity, middle))
+            .min();
+        match best {
+            Some(window) if window.rest < Rest::Orphan => return Some(window),
+            Some(window) => last_resort = last_resort.or(Some(window)),
+            None => {}
         }
     }
-    offers
+    last_resort
 }
 
-/// The row itself, then those before and behind it, nearest first.
-fn rows_around(chart: &Chart, home: RowNo) -> impl Iterator<Item = RowNo> {
-    let rows = u32::try_from(chart.rows().len()).unwrap_or(u32::MAX);
-    let reach = u32::try_from(ALTERNATIVE_ROWS_MAX).unwrap_or(u32::MAX);
-    let beside = (1..=reach).flat_map(move |away| {
-        [home.0.checked_sub(away), home.0.checked_add(away)]
-            .into_iter()
-            .flatten()
-    });
-    std::iter::once(home.0)
-        .chain(beside)
-        .filter(move |row| *row < rows)
-        .map(RowNo)
+/// Rows that may have what is wanted, and the price class to look for seat by seat: none where all
+/// seats of the row are of the wanted one.
+fn rows(
+    seating: &Seating,
+    want: Want,
+    has_room: impl Fn(&RowCount) -> bool,
+) -> impl Iterator<Item = (RowNo, &Row, Option<CategoryNo>)> {
+    let chart = seating.chart();
+    seating
+        .row_counts()
+        .zip(chart.rows())
+        .filter(move |((_, count), _)| has_room(count))
+        .filter_map(move |((number, _), row)| {
+            let of_row = chart.row_category(number);
+            match (want.category, of_row) {
+                (None, _) => Some((number, row, None)),
+                (Some(wanted), Some(of_row)) if wanted == of_row => Some((number, row, None)),
+                (Some(_), Some(_)) => None,
+                (Some(wanted), None) => Some((number, row, Some(wanted))),
+            }
+        })
+}
+
+/// Seats of several pieces, the longest first: as few torn groups as can be.
+fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
+    let wanted = UnitNo(want.quantity).index();
+    let mut longest: Vec<Piece> = Vec::new();
+    let worth = |piece: &Piece| (Reverse(piece.seats()), piece.fits.start);
+    for (_, row, category) in rows(seating, want, |count| count.open > 0) {
+        let hall = seating.open();
+        for piece in pieces(seating.chart(), &hall, row.range(), category) {
+            // No more pieces than seats are needed, so a long hall needs no long list.
+            let full = longest.len() == wanted;
+            if full
+                && longest
+                    .last()
+                    .is_some_and(|last| worth(last) <= worth(&piece))
+            {
+                continue;
+            }
+            let at = longest.partition_point(|known| worth(known) <= worth(&piece));
+            longest.truncate(wanted - 1);
+            longest.insert(at.min(longest.len()), piece);
+        }
+    }
+    let mut units: Vec<UnitNo> = Vec::new();
+    for piece in longest {
+        let missing = u32::try_from(wanted - units.len()).unwrap_or(u32::MAX);
+        units.extend(piece.end_part(missing));
+    }
+    units.sort_unstable();
+    (units.len() == wanted).then_some(units)
+}
+
+impl Piece {
+    /// At most so many seats, from the end where they leave the run whole.
+    fn end_part(&self, quantity: u32) -> impl Iterator<Item = UnitNo> {
+        let taken = quantity.min(self.seats());
+        let spare = self.seats() - taken;
+        let at_end = self.fits.end == self.run.end && self.fits.start != self.run.start;
+        let skipped = if at_end { spare } else { 0 };
+        let first = self.fits.start.0.saturating_add(skipped);
+        (first..first.saturating_add(taken)).map(UnitNo)
+    }
 }

@@ -126,6 +126,7 @@ impl Policy {
                 ));
             }
         }
+        let bought = self.units_bought_per_holder_max.unwrap_or(u32::MAX);
         let counts = [
             (
                 "policy.units_per_hold_max",
@@ -137,13 +138,12 @@ impl Policy {
                 self.units_per_holder_max,
                 u32::MAX,
             ),
+            ("policy.units_bought_per_holder_max", bought, u32::MAX),
         ];
         for (field, count, most) in counts {
             if !(1..=most).contains(&count) {
-                return Err(Invalid::new(
-                    field,
-                    format!("{count} is outside 1 ..= {most}"),
-                ));
+                let text = format!("{count} is outside 1 ..= {most}");
+                return Err(Invalid::new(field, text));
             }
         }
         match (self.sale_opens_at, self.sale_closes_at) {

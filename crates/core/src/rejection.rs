@@ -279,10 +279,10 @@ impl From<Invalid> for Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(invalid) => invalid.fmt(f),
-            _ => f.write_str(self.code()),
+        if let Self::Invalid(invalid) = self {
+            return invalid.fmt(f);
         }
+        f.write_str(self.code())
     }
 }
 

@@ -1,96 +1,67 @@
 //! All units of one event, dense in memory, and what is counted from them. The one place that
 //! changes a unit, so the counts cannot drift from the units.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use crate::bits::Bits;
 use crate::pick::Availability;
 use crate::unit::Step;
 use crate::{
-    Area, AreaNo, Chart, Fence, RowNo, StateKind, Timestamp, Transition, Unit, UnitNo, UnitState,
+    Area, AreaNo, Chart, Fence, RowNo, StateKind, Tally, Timestamp, Transition, Unit, UnitNo,
 };
 
-/// How many units are in which state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Can be held.
-    pub free: u32,
-    /// In holds, as written down.
-    pub held: u32,
-    /// In bookings.
-    pub sold: u32,
-    /// Not for sale.
-    pub blocked: u32,
-}
-
-impl Tally {
-    /// All units free.
-    pub fn all_free(units: u32) -> Self {
-        Self {
-            free: units,
-            ..Self::default()
-        }
-    }
-
-    /// All units counted.
-    pub fn total(self) -> u32 {
-        [self.free, self.held, self.sold, self.blocked]
-            .iter()
-            .fold(0, |a, b| a.saturating_add(*b))
-    }
-
-    /// One unit goes from one state to another.
-    ///
-    /// # Panics
-    /// When no unit is in state `from`.
-    pub fn shift(&mut self, from: StateKind, to: StateKind) {
-        let count = self.count_mut(from);
-        *count = count
-            .checked_sub(1)
-            .expect("the tally counts the unit that leaves");
-        let count = self.count_mut(to);
-        *count = count.saturating_add(1);
-    }
-
-    fn count_mut(&mut self, kind: StateKind) -> &mut u32 {
-        match kind {
-            StateKind::Free => &mut self.free,
-            StateKind::Held => &mut self.held,
-            StateKind::Sold => &mut self.sold,
-            StateKind::Blocked => &mut self.blocked,
-        }
-    }
-}
-
 /// Every unit of an event as the ledger has it written down.
+///
+/// Besides the states it keeps which units are *open* to a new owner: the free ones, and those of
+/// holds that the clock has ended and that were brought to its notice ([`Seating::reopen`]).
 #[derive(Clone, Debug)]
 pub struct Seating {
     chart: Arc<Chart>,
     units: Vec<Unit>,
     total: Tally,
-    row_free: Vec<u32>,
-    areas: Vec<Places>,
+    open: Bits,
+    open_seats: u32,
+    blocked: Bits,
+    rows: Vec<RowCount>,
+    areas: Vec<AreaCount>,
 }
 
-/// What is known of an area beyond its units.
+/// What is counted of a row, to pass by rows that cannot have what is looked for.
 #[derive(Clone, Copy, Debug)]
-struct Places {
+pub(crate) struct RowCount {
+    /// Open seats.
+    pub(crate) open: u32,
+    /// Open seats whose next neighbour is open too.
+    pub(crate) pairs: u32,
+}
+
+/// What is counted of an area.
+#[derive(Clone, Copy, Debug)]
+struct AreaCount {
     tally: Tally,
-    /// No place below it is free: where a search may begin.
-    first_maybe_free: UnitNo,
+    open: u32,
 }
 
 impl Seating {
     /// A hall with every unit free.
     pub fn new(chart: Arc<Chart>) -> Self {
-        let places = |area: &Area| Places {
+        let area = |area: &Area| AreaCount {
             tally: Tally::all_free(area.capacity),
-            first_maybe_free: area.first,
+            open: area.capacity,
+        };
+        let row = |row: &crate::Row| RowCount {
+            open: row.seats,
+            pairs: row.seats.saturating_sub(1),
         };
         Self {
             units: vec![Unit::default(); UnitNo(chart.units()).index()],
             total: Tally::all_free(chart.units()),
-            row_free: chart.rows().iter().map(|row| row.seats).collect(),
-            areas: chart.areas().iter().map(places).collect(),
+            open: Bits::all(chart.units()),
+            open_seats: chart.seats(),
+            blocked: Bits::none(chart.units()),
+            rows: chart.rows().iter().map(row).collect(),
+            areas: chart.areas().iter().map(area).collect(),
             chart,
         }
     }
@@ -124,13 +95,27 @@ impl Seating {
     pub fn area_tally(&self, area: AreaNo) -> Tally {
         self.areas
             .get(area.index())
-            .map(|places| places.tally)
+            .map(|count| count.tally)
             .unwrap_or_default()
     }
 
-    /// How many seats of a row are free, as written down.
-    pub(crate) fn row_free(&self, row: RowNo) -> u32 {
-        self.row_free.get(row.index()).copied().unwrap_or(0)
+    /// Bytes on the heap, the chart's not counted: it is shared.
+    pub fn heap_bytes(&self) -> usize {
+        self.units.capacity() * size_of::<Unit>()
+            + self.rows.capacity() * size_of::<RowCount>()
+            + self.areas.capacity() * size_of::<AreaCount>()
+            + self.open.heap_bytes()
+            + self.blocked.heap_bytes()
+    }
+
+    /// How many seats are open.
+    pub(crate) fn open_seats(&self) -> u32 {
+        self.open_seats
+    }
+
+    /// What is counted of each row, in chart order.
+    pub(crate) fn row_counts(&self) -> impl Iterator<Item = (RowNo, RowCount)> {
+        (0..).map(RowNo).zip(self.rows.iter().copied())
     }
 
     /// The highest fence among `units`.
@@ -141,68 +126,119 @@ impl Seating {
             .unwrap_or_default()
     }
 
-    /// The first `quantity` free places of an area, fewer if there are not so many.
-    pub(crate) fn free_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
-        let (Some(spec), Some(places)) = (self.chart.area(area), self.areas.get(area.index()))
-        else {
+    /// Whether an area has so many open places.
+    pub(crate) fn has_open_places(&self, area: AreaNo, quantity: u32) -> bool {
+        self.areas
+            .get(area.index())
+            .is_some_and(|count| count.open >= quantity)
+    }
+
+    /// The first `quantity` open places of an area, fewer if there are not so many.
+    pub(crate) fn open_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
+        let open = self.areas.get(area.index()).map_or(0, |count| count.open);
+        self.places_in(&self.open, area, quantity.min(open))
+    }
+
+    /// The first `quantity` blocked places of an area, fewer if there are not so many.
+    pub(crate) fn blocked_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
+        let quantity = quantity.min(self.area_tally(area).blocked);
+        self.places_in(&self.blocked, area, quantity)
+    }
+
+    fn places_in(&self, set: &Bits, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
+        let Some(area) = self.chart.area(area) else {
             return Vec::new();
         };
-        let wanted = quantity.min(places.tally.free);
-        (places.first_maybe_free.0..spec.end().0)
-            .map(UnitNo)
-            .filter(|unit| self.unit(*unit).state == UnitState::Free)
-            .take(UnitNo(wanted).index())
+        let mut from = area.first.0;
+        let next = || {
+            let found = set.next_in(from..area.end().0)?;
+            from = found.saturating_add(1);
+            Some(UnitNo(found))
+        };
+        std::iter::from_fn(next)
+            .take(UnitNo(quantity).index())
             .collect()
     }
 
     /// Makes one transition of one unit.
     pub(crate) fn step(&mut self, unit: UnitNo, step: Step) -> Transition {
-        let cell = self
-            .units
-            .get_mut(unit.index())
-            .expect("a unit number comes from the chart");
-        let transition = cell.step(unit, step);
+        let transition = self.unit_mut(unit).step(unit, step);
         self.count(unit, transition.from.kind(), transition.to.kind());
         transition
     }
 
     /// Puts a unit into the state in which the ledger stored it.
+    ///
+    /// # Panics
+    /// When the event's chart has no such unit.
     pub fn restore(&mut self, unit: UnitNo, stored: Unit) {
-        let cell = self
-            .units
+        let before = std::mem::replace(self.unit_mut(unit), stored);
+        self.count(unit, before.state.kind(), stored.state.kind());
+    }
+
+    fn unit_mut(&mut self, unit: UnitNo) -> &mut Unit {
+        self.units
             .get_mut(unit.index())
-            .expect("a unit number comes from the chart");
-        let from = std::mem::replace(cell, stored).state.kind();
-        self.count(unit, from, stored.state.kind());
+            .expect("a unit number comes from the event's own chart")
     }
 
     fn count(&mut self, unit: UnitNo, from: StateKind, to: StateKind) {
-        if from == to {
+        if from != to {
+            self.total.shift(from, to);
+            if let Some(count) = self.area_count_mut(unit) {
+                count.tally.shift(from, to);
+            }
+            match (from, to) {
+                (_, StateKind::Blocked) => self.blocked.insert(unit.0),
+                (StateKind::Blocked, _) => self.blocked.remove(unit.0),
+                (StateKind::Free | StateKind::Held | StateKind::Sold, _) => false,
+            };
+        }
+        match to {
+            StateKind::Free => self.reopen(unit),
+            StateKind::Held | StateKind::Sold | StateKind::Blocked => self.close(unit),
+        }
+    }
+
+    fn area_count_mut(&mut self, unit: UnitNo) -> Option<&mut AreaCount> {
+        let area = self.chart.area_no_of(unit)?;
+        self.areas.get_mut(area.index())
+    }
+
+    /// From now on a new owner may take `unit`: it is free, or its hold is over.
+    pub(crate) fn reopen(&mut self, unit: UnitNo) {
+        if !self.open.insert(unit.0) {
             return;
         }
-        self.total.shift(from, to);
-        if let Some((row, _)) = self.chart.row_of(unit) {
-            let free = self
-                .row_free
-                .get_mut(row.index())
-                .expect("one count for each row");
-            match (from, to) {
-                (StateKind::Free, _) => *free = free.saturating_sub(1),
-                (_, StateKind::Free) => *free = free.saturating_add(1),
-                (_, StateKind::Held | StateKind::Sold | StateKind::Blocked) => {}
-            }
-        } else if let Some(area) = self.chart.area_no_of(unit) {
-            let places = self
-                .areas
-                .get_mut(area.index())
-                .expect("one count for each area");
-            places.tally.shift(from, to);
-            if to == StateKind::Free {
-                places.first_maybe_free = places.first_maybe_free.min(unit);
-            } else if from == StateKind::Free && places.first_maybe_free == unit {
-                places.first_maybe_free = UnitNo(unit.0.saturating_add(1));
-            }
+        if let Some((neighbours, row)) = self.row_count_mut(unit) {
+            row.open = row.open.saturating_add(1);
+            row.pairs = row.pairs.saturating_add(neighbours);
+            self.open_seats = self.open_seats.saturating_add(1);
+        } else if let Some(area) = self.area_count_mut(unit) {
+            area.open = area.open.saturating_add(1);
         }
+    }
+
+    fn close(&mut self, unit: UnitNo) {
+        if !self.open.remove(unit.0) {
+            return;
+        }
+        if let Some((neighbours, row)) = self.row_count_mut(unit) {
+            row.open = row.open.saturating_sub(1);
+            row.pairs = row.pairs.saturating_sub(neighbours);
+            self.open_seats = self.open_seats.saturating_sub(1);
+        } else if let Some(area) = self.area_count_mut(unit) {
+            area.open = area.open.saturating_sub(1);
+        }
+    }
+
+    /// How many neighbours of a seat are open, and the count of its row.
+    fn row_count_mut(&mut self, seat: UnitNo) -> Option<(u32, &mut RowCount)> {
+        let (number, row) = self.chart.row_of(seat)?;
+        let before = seat.0 > row.first.0 && self.open.has(seat.0 - 1);
+        let behind = seat.0 + 1 < row.end().0 && self.open.has(seat.0 + 1);
+        let neighbours = u32::from(before) + u32::from(behind);
+        Some((neighbours, self.rows.get_mut(number.index())?))
     }
 
     /// Whether a new owner may take `unit` at `now`.
@@ -210,21 +246,24 @@ impl Seating {
         self.unit(unit).state.is_available(now)
     }
 
-    /// The seating as it is at `now`, for choosing.
-    pub(crate) fn at(&self, now: Timestamp) -> SeatingAt<'_> {
-        SeatingAt { seating: self, now }
+    /// The open units, for choosing.
+    pub(crate) fn open(&self) -> OpenUnits<'_> {
+        OpenUnits(&self.open)
     }
 }
 
-/// A seating at one point of time.
+/// The units of a seating that are open to a new owner.
 #[derive(Clone, Copy)]
-pub(crate) struct SeatingAt<'a> {
-    seating: &'a Seating,
-    now: Timestamp,
-}
+pub(crate) struct OpenUnits<'a>(&'a Bits);
 
-impl Availability for SeatingAt<'_> {
+impl Availability for OpenUnits<'_> {
     fn is_available(&self, unit: UnitNo) -> bool {
-        self.seating.is_available(unit, self.now)
+        self.0.has(unit.0)
+    }
+
+    fn next_run(&self, within: Range<UnitNo>) -> Option<Range<UnitNo>> {
+        let end = within.end.0;
+        let first = self.0.next_in(within.start.0..end)?;
+        Some(UnitNo(first)..UnitNo(self.0.next_out(first..end)))
     }
 }

@@ -7,8 +7,10 @@ use std::fmt;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The earliest point of time that the rules know.
+    /// 1970-01-01 UTC.
     pub const ZERO: Self = Self(0);
+    /// The earliest point of time that the rules know.
+    pub const MIN: Self = Self(i64::MIN);
     /// The latest one.
     pub const MAX: Self = Self(i64::MAX);
 
@@ -26,6 +28,12 @@ impl Timestamp {
     #[must_use]
     pub fn plus(self, span: Span) -> Self {
         Self(self.0.saturating_add_unsigned(span.0))
+    }
+
+    /// The millisecond after this one.
+    #[must_use]
+    pub(crate) fn after(self) -> Self {
+        Self(self.0.saturating_add(1))
     }
 
     /// The time from `self` to `later`; zero when `later` is not later.

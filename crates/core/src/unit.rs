@@ -29,6 +29,9 @@ pub struct Fence(pub u64);
 
 impl Fence {
     /// The next higher fence.
+    ///
+    /// # Panics
+    /// After 2^64 owners.
     #[must_use]
     pub fn next(self) -> Self {
         Self(
@@ -45,6 +48,9 @@ pub struct Version(pub u64);
 
 impl Version {
     /// The version after one more transition.
+    ///
+    /// # Panics
+    /// After 2^64 transitions.
     #[must_use]
     pub fn next(self) -> Self {
         Self(

@@ -1,10 +1,10 @@
-//! The walk over a history.
+//! The walk over a history, commit by commit: what must be true of a commit as a whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::live::Memory;
+use super::live::{Memory, Pin};
 use super::{History, Invariant, Violation};
-use crate::{Cause, Commit, HoldId, Seq, Span, StateKind, Timestamp, Transition, Unit, UnitState};
+use crate::{Cause, Commit, Fence, HoldId, Seq, Timestamp, UnitNo};
 
 pub(super) fn check(history: &History) -> Vec<Violation> {
     let mut walk = Walk {
@@ -12,7 +12,7 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
         memory: Memory::new(&history.holds),
         violations: Vec::new(),
         seq: Seq::default(),
-        at: Timestamp::ZERO,
+        at: Timestamp::MIN,
     };
     for commit in &history.commits {
         walk.commit(commit);
@@ -20,211 +20,132 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     walk.violations
 }
 
-struct Walk<'a> {
-    history: &'a History,
-    memory: Memory<'a>,
+pub(super) struct Walk<'a> {
+    pub(super) history: &'a History,
+    pub(super) memory: Memory<'a>,
     violations: Vec<Violation>,
-    seq: Seq,
-    at: Timestamp,
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+}
+
+/// What one commit did to holds.
+#[derive(Default)]
+pub(super) struct Touched {
+    /// Holds that had, got or lost units, and why.
+    holds: BTreeMap<HoldId, BTreeSet<Cause>>,
+    /// Holds that took units, with the newest fence these had before and the one they have now.
+    fences: BTreeMap<HoldId, (Fence, Fence)>,
+}
+
+impl Touched {
+    pub(super) fn touched(&mut self, hold: HoldId, cause: Cause) {
+        self.holds.entry(hold).or_default().insert(cause);
+    }
+
+    pub(super) fn fenced(&mut self, hold: HoldId, before: Fence, now: Fence) {
+        let (newest, fence) = self.fences.entry(hold).or_default();
+        *newest = before.max(*newest);
+        *fence = now;
+    }
 }
 
 impl Walk<'_> {
     fn commit(&mut self, commit: &Commit) {
         if commit.seq != self.seq.next() {
-            self.report(
-                None,
-                Invariant::I20Gap,
-                format!("after {:?} came {:?}", self.seq, commit.seq),
-            );
+            let detail = format!("after {:?} came {:?}", self.seq, commit.seq);
+            self.report(None, Invariant::I20Gap, detail);
         }
         self.seq = commit.seq;
         if commit.at < self.at {
             let detail = format!("{:?} after {:?}", commit.at, self.at);
             self.report(None, Invariant::I21TimeWentBack, detail);
         }
-        self.at = self.at.max(commit.at);
-        let mut touched = BTreeSet::new();
-        let mut ended = BTreeSet::new();
+        self.at = commit.at;
+        let mut touched = Touched::default();
         for transition in &commit.transitions {
-            self.transition(commit, transition);
-            touched.extend(transition.hold);
-            if let UnitState::Held { hold, .. } = transition.from {
-                touched.insert(hold);
-                if ends_whole_hold(transition.cause) {
-                    ended.insert(hold);
-                }
-            }
+            self.transition(&mut touched, transition);
         }
-        self.whole_holds(&ended);
-        self.budgets(commit, &touched);
-        for hold in touched {
+        self.whole_holds(&touched);
+        self.one_fence(&touched);
+        self.budgets(&touched);
+        for (hold, causes) in touched.holds {
+            self.pins(hold, &causes);
             self.memory.forget_if_empty(hold);
         }
     }
 
-    fn transition(&mut self, commit: &Commit, step: &Transition) {
-        let before = self.memory.unit(step.unit);
-        if step.unit.0 >= self.history.units {
-            let detail = format!("the chart has {} units", self.history.units);
-            self.report_at(step, Invariant::I10UnknownUnit, detail);
-        }
-        if step.from != before.state {
-            let detail = format!("from {:?}, but it was {:?}", step.from, before.state);
-            self.report_at(step, Invariant::I3BrokenState, detail);
-        }
-        if step.version != before.version.next() {
-            let detail = format!("version {:?} after {:?}", step.version, before.version);
-            self.report_at(step, Invariant::I20Gap, detail);
-        }
-        self.legal_step(step, before);
-        self.fence(step, before);
-        self.ownership(step);
-        self.timing(commit, step);
-        self.remember(commit, step);
-        let Transition {
-            to: state,
-            fence,
-            version,
-            ..
-        } = *step;
-        self.memory.set_unit(
-            step.unit,
-            Unit {
-                state,
-                fence,
-                version,
-            },
-        );
-    }
-
-    fn legal_step(&mut self, step: &Transition, before: Unit) {
-        if step.cause.allows(before.state.kind(), step.to.kind()) {
-            return;
-        }
-        let invariant = match (before.state.kind(), step.to.kind()) {
-            (StateKind::Sold, StateKind::Sold | StateKind::Held) => Invariant::I1SoldTwice,
-            (StateKind::Held, StateKind::Held) => Invariant::I2HeldTwice,
-            _ => Invariant::I3BrokenState,
-        };
-        let detail = format!("{:?} > {:?} by {:?}", before.state, step.to, step.cause);
-        self.report_at(step, invariant, detail);
-    }
-
-    /// I6: a new owner needs a higher fence; none ever falls.
-    fn fence(&mut self, step: &Transition, before: Unit) {
-        let rises = match (step.from.kind(), step.to.kind()) {
-            (StateKind::Free, StateKind::Held | StateKind::Sold)
-            | (StateKind::Sold, StateKind::Free) => true,
-            (StateKind::Held, StateKind::Held) => owner(step.from) != owner(step.to),
-            _ => false,
-        };
-        if step.fence < before.fence || (rises && step.fence == before.fence) {
-            let detail = format!(
-                "{:?} after {:?} for {:?}",
-                step.fence, before.fence, step.cause
-            );
-            self.report_at(step, Invariant::I6FenceNotRising, detail);
-        }
-    }
-
-    /// I7: what is done in the name of a hold is done to its own units.
-    fn ownership(&mut self, step: &Transition) {
-        let UnitState::Held { hold, .. } = step.from else {
-            return;
-        };
-        if step.hold != Some(hold) {
-            let detail = format!("{:?} ended {hold:?} by {:?}", step.hold, step.cause);
-            self.report_at(step, Invariant::I7ForeignHold, detail);
-        }
-    }
-
-    fn timing(&mut self, commit: &Commit, step: &Transition) {
-        let UnitState::Held { until, .. } = step.from else {
-            return;
-        };
-        match step.cause {
-            Cause::Expired if commit.at < until => {
-                let detail = format!("expired at {:?}, live until {until:?}", commit.at);
-                self.report_at(step, Invariant::I2HeldTwice, detail);
-            }
-            Cause::Confirmed | Cause::Exchanged if commit.at >= until => {
-                let detail = format!("confirmed at {:?}, over since {until:?}", commit.at);
-                self.report_at(step, Invariant::I4LateConfirm, detail);
-            }
-            Cause::Extended | Cause::Pinned | Cause::Unpinned | Cause::Changed
-                if commit.at >= until =>
-            {
-                let detail = format!("revived at {:?}, over since {until:?}", commit.at);
-                self.report_at(step, Invariant::I2HeldTwice, detail);
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes the step into memory: which hold has which units until when.
-    fn remember(&mut self, commit: &Commit, step: &Transition) {
-        if let UnitState::Held { hold, .. } = step.from {
-            self.memory.leave(hold, step.unit);
-        }
-        let UnitState::Held { hold, until } = step.to else {
-            return;
-        };
-        let known = self.memory.hold_mut(hold);
-        let made = *known.made.get_or_insert(commit.seq);
-        known.units.insert(step.unit);
-        known.until = until;
-        known.pinned |= step.cause == Cause::Pinned;
-        let pinned = known.pinned;
-        if step.cause == Cause::Held && made != commit.seq {
-            let detail = format!("{hold:?} was made in {made:?} and again");
-            self.report_at(step, Invariant::I5PartialHold, detail);
-        }
-        self.cap(step, hold, until, pinned);
-    }
-
-    fn cap(&mut self, step: &Transition, hold: HoldId, until: Timestamp, pinned: bool) {
-        let Some(terms) = self.memory.terms(hold) else {
-            self.report_at(
-                step,
-                Invariant::I5PartialHold,
-                format!("{hold:?} is not recorded"),
-            );
-            return;
-        };
-        let allowed = match (pinned, self.history.payment_window) {
-            (false, _) => Some(Span::default()),
-            (true, window) => window,
-        };
-        if allowed.is_some_and(|window| until > terms.max_expires_at.plus(window)) {
-            let detail = format!("{hold:?} until {until:?}, cap {:?}", terms.max_expires_at);
-            self.report_at(step, Invariant::I8BeyondCap, detail);
-        }
-    }
-
-    /// I5: a hold that ends, ends with all of its units, in one commit.
-    fn whole_holds(&mut self, ended: &BTreeSet<HoldId>) {
-        for hold in ended {
-            let left = self
-                .memory
-                .hold(*hold)
-                .map(|hold| hold.units.clone())
-                .unwrap_or_default();
-            if !left.is_empty() {
-                let detail = format!("{hold:?} ended but keeps {left:?}");
+    /// I5: a hold that ends, ends with all of its units in one commit; one that lives has all of
+    /// them on the same terms.
+    fn whole_holds(&mut self, touched: &Touched) {
+        for (id, causes) in &touched.holds {
+            let Some(hold) = self.memory.hold(*id) else {
+                continue;
+            };
+            let units: Vec<UnitNo> = hold.units.keys().copied().collect();
+            let mut terms = hold.units.values();
+            let first = terms.next();
+            let uneven = terms.any(|other| Some(other) != first);
+            if causes.iter().any(|cause| ends_whole_hold(*cause)) && !units.is_empty() {
+                let detail = format!("{id:?} ended but keeps {units:?}");
+                self.report(None, Invariant::I5PartialHold, detail);
+            } else if uneven {
+                let detail = format!("{id:?} has {units:?} on different terms");
                 self.report(None, Invariant::I5PartialHold, detail);
             }
         }
     }
 
-    fn budgets(&mut self, commit: &Commit, touched: &BTreeSet<HoldId>) {
+    /// I6: `fence(hold) = 1 + max(fence of its units)`, whenever it takes or drops one (T6).
+    fn one_fence(&mut self, touched: &Touched) {
+        for (hold, (newest, fence)) in &touched.fences {
+            if *fence != newest.next() {
+                let detail = format!("{hold:?} has {fence:?}, its units had {newest:?}");
+                self.report(None, Invariant::I6FenceNotRising, detail);
+            }
+        }
+    }
+
+    /// I3: payment begins once at a time, and meanwhile nothing moves a hold but its end.
+    fn pins(&mut self, id: HoldId, causes: &BTreeSet<Cause>) {
+        let before = self.memory.pin(id);
+        let mut after = before;
+        for cause in causes {
+            let is_open = before == Pin::Open;
+            let fits = match cause {
+                Cause::Unpinned => is_open,
+                Cause::Pinned | Cause::Extended | Cause::Changed | Cause::Exchanged => !is_open,
+                Cause::Held
+                | Cause::Released
+                | Cause::Expired
+                | Cause::Revoked
+                | Cause::Confirmed
+                | Cause::SoldDirectly
+                | Cause::Cancelled
+                | Cause::Blocked
+                | Cause::Unblocked => true,
+            };
+            if !fits {
+                let detail = format!("{id:?}: {cause:?} with its payment {before:?}");
+                self.report(None, Invariant::I3BrokenState, detail);
+            }
+            if *cause == Cause::Pinned {
+                after = Pin::Open;
+            } else if *cause == Cause::Unpinned {
+                after = Pin::Ended;
+            }
+        }
+        self.memory.set_pin(id, after);
+    }
+
+    fn budgets(&mut self, touched: &Touched) {
         let Some(limit) = self.history.units_per_holder_max else {
             return;
         };
-        for hold in touched {
+        for hold in touched.holds.keys() {
             let Some(terms) = self.memory.terms(*hold) else {
                 continue;
             };
-            let held = self.memory.held_by(&terms.holder, commit.at);
+            let held = self.memory.held_by(&terms.holder, self.at);
             if u32::try_from(held).map_or(true, |held| held > limit) {
                 let detail = format!("{:?} holds {held}, limit {limit}", terms.holder.name);
                 self.report(None, Invariant::I9OverBudget, detail);
@@ -232,11 +153,7 @@ impl Walk<'_> {
         }
     }
 
-    fn report_at(&mut self, step: &Transition, invariant: Invariant, detail: String) {
-        self.report(Some(step.unit), invariant, detail);
-    }
-
-    fn report(&mut self, unit: Option<crate::UnitNo>, invariant: Invariant, detail: String) {
+    pub(super) fn report(&mut self, unit: Option<UnitNo>, invariant: Invariant, detail: String) {
         self.violations.push(Violation {
             invariant,
             seq: self.seq,
@@ -246,16 +163,20 @@ impl Walk<'_> {
     }
 }
 
+/// Whether all units of a hold must leave it in one commit.
 fn ends_whole_hold(cause: Cause) -> bool {
-    matches!(
-        cause,
-        Cause::Released | Cause::Expired | Cause::Revoked | Cause::Confirmed | Cause::Exchanged
-    )
-}
-
-fn owner(state: UnitState) -> Option<HoldId> {
-    match state {
-        UnitState::Held { hold, .. } => Some(hold),
-        UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
+    match cause {
+        Cause::Released | Cause::Expired | Cause::Revoked | Cause::Confirmed | Cause::Exchanged => {
+            true
+        }
+        Cause::Held
+        | Cause::Extended
+        | Cause::Changed
+        | Cause::Pinned
+        | Cause::Unpinned
+        | Cause::SoldDirectly
+        | Cause::Cancelled
+        | Cause::Blocked
+        | Cause::Unblocked => false,
     }
 }

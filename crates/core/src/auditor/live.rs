@@ -4,17 +4,38 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::HoldTerms;
-use crate::{HoldId, Holder, Seq, Timestamp, Unit, UnitNo};
+use crate::{Fence, HoldId, Holder, Seq, Timestamp, Unit, UnitNo};
+
+/// On what terms a hold has a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub(super) until: Timestamp,
+    pub(super) fence: Fence,
+}
+
+/// How far a hold's payment is. Once it began, the hold's end may pass the cap by one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) enum Pin {
+    #[default]
+    Never,
+    Open,
+    Ended,
+}
 
 /// A hold as its transitions show it.
 #[derive(Debug, Default)]
 pub(super) struct LiveHold {
-    pub(super) units: BTreeSet<UnitNo>,
-    pub(super) until: Timestamp,
+    pub(super) units: BTreeMap<UnitNo, Terms>,
     /// The commit that made it.
     pub(super) made: Option<Seq>,
-    /// Whether payment ever began: then its end may pass the cap by one window.
-    pub(super) pinned: bool,
+    pub(super) pin: Pin,
+}
+
+impl LiveHold {
+    /// Units that it has, if it is live at `at`.
+    fn live_units(&self, at: Timestamp) -> usize {
+        self.units.values().filter(|terms| at < terms.until).count()
+    }
 }
 
 /// The event as the transitions so far have left it.
@@ -22,6 +43,7 @@ pub(super) struct LiveHold {
 pub(super) struct Memory<'a> {
     units: BTreeMap<UnitNo, Unit>,
     holds: BTreeMap<HoldId, LiveHold>,
+    over: BTreeSet<HoldId>,
     terms: BTreeMap<HoldId, &'a HoldTerms>,
     by_holder: BTreeMap<&'a Holder, BTreeSet<HoldId>>,
 }
@@ -66,6 +88,24 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// Whether a hold had units and lost them all.
+    pub(super) fn is_over(&self, hold: HoldId) -> bool {
+        self.over.contains(&hold)
+    }
+
+    pub(super) fn pin(&self, hold: HoldId) -> Pin {
+        self.holds
+            .get(&hold)
+            .map(|known| known.pin)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn set_pin(&mut self, hold: HoldId, pin: Pin) {
+        if let Some(known) = self.holds.get_mut(&hold) {
+            known.pin = pin;
+        }
+    }
+
     /// Drops a hold that has no units any more.
     pub(super) fn forget_if_empty(&mut self, hold: HoldId) {
         if self
@@ -76,6 +116,7 @@ impl<'a> Memory<'a> {
             return;
         }
         self.holds.remove(&hold);
+        self.over.insert(hold);
         if let Some(terms) = self.terms(hold)
             && let Some(of_holder) = self.by_holder.get_mut(&terms.holder)
         {
@@ -88,8 +129,7 @@ impl<'a> Memory<'a> {
         let holds = self.by_holder.get(holder).into_iter().flatten();
         holds
             .filter_map(|id| self.holds.get(id))
-            .filter(|hold| at < hold.until)
-            .map(|hold| hold.units.len())
+            .map(|hold| hold.live_units(at))
             .sum()
     }
 }

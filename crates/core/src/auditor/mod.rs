@@ -7,6 +7,8 @@
 //! budget overrun (I9), a unit that is not in the chart (I10), gaps (I20), time going back (I21).
 
 mod check;
+mod step;
+
 mod live;
 
 use std::fmt;

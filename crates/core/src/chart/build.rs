@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::lookup::{AreaIndex, RowIndex};
 use super::{Area, CategoryNo, Chart, Frame, Position, Row, RowNo, SeatIndex, Zone, short_label};
-use crate::limits::{
-    AREAS_PER_CHART_MAX, CATEGORIES_PER_CHART_MAX, TEXT_BYTES_MAX, UNITS_PER_CHART_MAX,
-};
+use crate::limits::{AREAS_PER_CHART_MAX, CATEGORIES_PER_CHART_MAX, UNITS_PER_CHART_MAX};
 use crate::{Id, Invalid, UnitNo};
 
 /// A seat to be added to the current row.
@@ -41,8 +40,10 @@ pub struct AreaSpec<'a> {
 pub struct ChartBuilder {
     name: String,
     zones: Vec<Zone>,
+    zone_ids: BTreeSet<Id>,
     rows: Vec<Row>,
     areas: Vec<Area>,
+    area_ids: BTreeSet<Id>,
     categories: Vec<String>,
     category_numbers: BTreeMap<String, CategoryNo>,
     seat_categories: Vec<CategoryNo>,
@@ -68,7 +69,7 @@ impl ChartBuilder {
     /// [`Invalid`] for an illegal or repeated id.
     pub fn zone(&mut self, id: &str, label: Option<&str>) -> Result<(), Invalid> {
         let id = Id::parse(id).map_err(|e| Invalid::new("chart.zone", e.to_string()))?;
-        if self.zones.iter().any(|zone| zone.id == id) {
+        if !self.zone_ids.insert(id.clone()) {
             return Err(Invalid::new(
                 "chart.zone",
                 format!("two zones are named `{id}`"),
@@ -115,19 +116,13 @@ impl ChartBuilder {
         if number.0 >= UNITS_PER_CHART_MAX {
             return Err(too_many_units());
         }
-        if !crate::id::is_legal(seat.id) {
-            let e = Id::parse(seat.id)
-                .err()
-                .map(|e| e.to_string())
-                .unwrap_or_default();
-            return Err(Invalid::new("chart.seat", e));
-        }
+        Id::check(seat.id).map_err(|e| Invalid::new("chart.seat", e.to_string()))?;
         let category = self.category(seat.category)?;
-        let Some(row) = self.rows.last_mut() else {
-            return Err(Invalid::new(
-                "chart.seat",
-                format!("seat `{}` is in no row", seat.id),
-            ));
+        // A zone that was just begun has no row yet; the last row is another zone's.
+        let in_row = self.zones.last().is_some_and(|zone| zone.rows > 0);
+        let Some(row) = self.rows.last_mut().filter(|_| in_row) else {
+            let text = format!("seat `{}` is in no row", seat.id);
+            return Err(Invalid::new("chart.seat", text));
         };
         row.seats = row.seats.saturating_add(1);
         self.seat_categories.push(category);
@@ -151,7 +146,7 @@ impl ChartBuilder {
             let most = format!("a chart has at most {AREAS_PER_CHART_MAX} areas");
             return Err(Invalid::new("chart.areas", most));
         }
-        if self.areas.iter().any(|known| known.id == id) {
+        if !self.area_ids.insert(id.clone()) {
             return Err(Invalid::new(
                 "chart.area",
                 format!("two areas are named `{id}`"),
@@ -210,11 +205,14 @@ impl ChartBuilder {
             next = area.end().0;
         }
         let index = self.index()?;
+        self.zones.shrink_to_fit();
         self.rows.shrink_to_fit();
         self.seat_categories.shrink_to_fit();
         self.positions.shrink_to_fit();
         let chart = Chart {
-            name: self.name,
+            name: label_text("chart.name", &self.name)?,
+            row_index: RowIndex::build(&self.rows, &self.seat_categories),
+            area_index: AreaIndex::build(&self.areas),
             zones: self.zones,
             rows: self.rows,
             areas: self.areas,
@@ -269,8 +267,7 @@ impl ChartBuilder {
 
 /// A seat `floor.17` beside an area `floor` would give one name to two units.
 fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
-    let areas: BTreeSet<&str> = chart.areas.iter().map(|area| area.id.as_str()).collect();
-    if areas.is_empty() {
+    if chart.areas.is_empty() {
         return Ok(());
     }
     for unit in (0..chart.seats()).map(UnitNo) {
@@ -281,7 +278,7 @@ fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
         let place = chart
             .find_area(area)
             .and_then(|area| chart.find_place(area, number));
-        if areas.contains(area) && place.is_some() {
+        if place.is_some() {
             let text = format!("seat `{id}` has the name of a place of area `{area}`");
             return Err(Invalid::new("chart.seat", text));
         }

@@ -64,6 +64,10 @@ impl SeatIndex {
         number.checked_sub(1).map(UnitNo)
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.texts.capacity() + (self.ends.capacity() + self.slots.capacity()) * size_of::<u32>()
+    }
+
     pub(super) fn text(&self, unit: UnitNo) -> Option<&str> {
         let at = unit.index();
         let end = usize::try_from(*self.ends.get(at)?).ok()?;

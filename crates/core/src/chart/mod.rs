@@ -3,14 +3,19 @@
 
 mod build;
 mod index;
+mod lookup;
+mod parts;
+mod select;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 pub use build::{AreaSpec, ChartBuilder, SeatSpec};
 use index::SeatIndex;
+use lookup::{AreaIndex, RowIndex};
+pub use parts::{Area, Frame, Position, Row, UnitName, Zone};
+pub use select::Selection;
 
-use crate::{Id, Rejection, UnitNo};
+use crate::UnitNo;
 
 /// The place of a category in its chart, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,109 +49,6 @@ macro_rules! index {
 index!(RowNo);
 index!(AreaNo);
 
-/// A point on the plan in hundredths of a chart unit; neighbouring seats are about one unit apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// To the right.
-    pub x: i32,
-    /// Away from the stage.
-    pub y: i32,
-}
-
-/// A rectangle on the plan, in hundredths of a chart unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Its upper left corner.
-    pub at: Position,
-    /// Its width.
-    pub width: i32,
-    /// Its height.
-    pub height: i32,
-}
-
-/// A part of the hall.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
-    /// Its name, unique in the chart.
-    pub id: Id,
-    /// Its name for people.
-    pub label: String,
-    /// Its rows: from the first, so many.
-    pub first_row: RowNo,
-    /// How many rows.
-    pub rows: u32,
-}
-
-/// Seats beside each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its name for people.
-    pub label: String,
-    /// Its first seat.
-    pub first: UnitNo,
-    /// How many seats.
-    pub seats: u32,
-}
-
-impl Row {
-    /// Its seats, from one end to the other.
-    pub fn units(&self) -> impl DoubleEndedIterator<Item = UnitNo> + Clone + use<> {
-        (self.first.0..self.first.0.saturating_add(self.seats)).map(UnitNo)
-    }
-}
-
-/// A set of interchangeable places.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Area {
-    /// Its name, unique in the chart.
-    pub id: Id,
-    /// Its name for people.
-    pub label: String,
-    /// The price class of its places.
-    pub category: CategoryNo,
-    /// Its first place.
-    pub first: UnitNo,
-    /// How many places.
-    pub capacity: u32,
-    /// Where it is drawn.
-    pub frame: Option<Frame>,
-}
-
-impl Area {
-    /// The first unit after its places.
-    pub fn end(&self) -> UnitNo {
-        UnitNo(self.first.0.saturating_add(self.capacity))
-    }
-
-    /// Whether `unit` is one of its places.
-    pub fn contains(&self, unit: UnitNo) -> bool {
-        (self.first..self.end()).contains(&unit)
-    }
-}
-
-/// How a unit is called in public.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnitName<'a> {
-    /// A seat, by its own id.
-    Seat(&'a str),
-    /// A place, by its area and its number from 1.
-    Place {
-        /// Its area.
-        area: &'a Area,
-        /// Its number in the area, from 1.
-        number: u32,
-    },
-}
-
-impl fmt::Display for UnitName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Seat(id) => f.write_str(id),
-            Self::Place { area, number } => write!(f, "{}.{number}", area.id),
-        }
-    }
-}
-
 /// A seat plan. Units are numbered zone by zone, row by row, seat by seat; then area by area.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -159,6 +61,8 @@ pub struct Chart {
     positions: Vec<Position>,
     labels: BTreeMap<UnitNo, Box<str>>,
     index: SeatIndex,
+    row_index: RowIndex,
+    area_index: AreaIndex,
 }
 
 impl Chart {
@@ -237,20 +141,19 @@ impl Chart {
 
     /// The area of a place; nothing for a seat.
     pub fn area_of(&self, unit: UnitNo) -> Option<&Area> {
-        if unit.0 < self.seats() {
-            return None;
-        }
-        let after = self.areas.partition_point(|area| area.first <= unit);
-        self.areas
-            .get(after.checked_sub(1)?)
-            .filter(|area| area.contains(unit))
+        self.area(self.area_no_of(unit)?)
     }
 
     /// The number of the area of a place.
     pub fn area_no_of(&self, unit: UnitNo) -> Option<AreaNo> {
-        self.area_of(unit)?;
+        if unit.0 < self.seats() {
+            return None;
+        }
         let after = self.areas.partition_point(|area| area.first <= unit);
-        u32::try_from(after.checked_sub(1)?).ok().map(AreaNo)
+        let number = AreaNo(u32::try_from(after.checked_sub(1)?).ok()?);
+        self.area(number)
+            .filter(|area| area.contains(unit))
+            .map(|_| number)
     }
 
     /// The area of this number.
@@ -258,10 +161,16 @@ impl Chart {
         self.areas.get(area.index())
     }
 
+    /// The public name of the area of this number.
+    pub(crate) fn area_name(&self, area: AreaNo) -> String {
+        self.area(area)
+            .map(|area| area.id.to_string())
+            .unwrap_or_default()
+    }
+
     /// The area of this id.
     pub fn find_area(&self, id: &str) -> Option<AreaNo> {
-        let at = self.areas.iter().position(|area| area.id.as_str() == id)?;
-        u32::try_from(at).ok().map(AreaNo)
+        self.area_index.find(&self.areas, id)
     }
 
     /// The row of a seat; nothing for a place.
@@ -269,11 +178,25 @@ impl Chart {
         if seat.0 >= self.seats() {
             return None;
         }
-        let at = self
-            .rows
-            .partition_point(|row| row.first <= seat)
-            .checked_sub(1)?;
-        Some((RowNo(u32::try_from(at).ok()?), self.rows.get(at)?))
+        let number = self.row_index.find(&self.rows, seat)?;
+        Some((number, self.rows.get(number.index())?))
+    }
+
+    /// The price class of all seats of a row; none where they are of several.
+    pub(crate) fn row_category(&self, row: RowNo) -> Option<CategoryNo> {
+        self.row_index.category(row)
+    }
+
+    /// Bytes on the heap, but for the texts of zones, rows, areas, categories and labels.
+    pub fn heap_bytes(&self) -> usize {
+        self.zones.capacity() * size_of::<Zone>()
+            + self.rows.capacity() * size_of::<Row>()
+            + self.areas.capacity() * size_of::<Area>()
+            + self.seat_categories.capacity() * size_of::<CategoryNo>()
+            + self.positions.capacity() * size_of::<Position>()
+            + self.index.heap_bytes()
+            + self.row_index.heap_bytes()
+            + self.area_index.heap_bytes()
     }
 
     /// The seat of this id. Constant time.
@@ -309,83 +232,8 @@ impl Chart {
             (None, None) => UnitName::Seat(""),
         }
     }
-
-    /// Turns the names of a request into unit numbers: seats sorted and distinct, areas summed.
-    ///
-    /// # Errors
-    /// `UnknownUnit` with every name that the chart does not have.
-    pub fn select<'a>(
-        &self,
-        seats: impl IntoIterator<Item = &'a str>,
-        areas: impl IntoIterator<Item = (&'a str, u32)>,
-    ) -> Result<Selection, Rejection> {
-        let mut selection = Selection::default();
-        let mut unknown = Vec::new();
-        for id in seats {
-            match self.find_seat(id) {
-                Some(unit) => selection.seats.push(unit),
-                None => unknown.push(id.to_owned()),
-            }
-        }
-        for (id, quantity) in areas {
-            match self.find_area(id) {
-                Some(area) => selection.add_area(area, quantity),
-                None => unknown.push(id.to_owned()),
-            }
-        }
-        if !unknown.is_empty() {
-            return Err(Rejection::UnknownUnit(unknown));
-        }
-        selection.seats.sort_unstable();
-        selection.seats.dedup();
-        Ok(selection)
-    }
 }
 
 fn short_label(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(_, label)| label)
-}
-
-/// What a request names, resolved against the event's chart: seats sorted and distinct, and how
-/// many places of which areas.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Selection {
-    pub(crate) seats: Vec<UnitNo>,
-    pub(crate) areas: BTreeMap<AreaNo, u32>,
-}
-
-impl Selection {
-    fn add_area(&mut self, area: AreaNo, quantity: u32) {
-        let sum = self.areas.entry(area).or_default();
-        *sum = sum.saturating_add(quantity);
-    }
-
-    /// The quantities alone.
-    #[must_use]
-    pub fn without_seats(self) -> Self {
-        Self { seats: Vec::new(), ..self }
-    }
-
-    /// The named seats, sorted and distinct.
-    pub fn seats(&self) -> &[UnitNo] {
-        &self.seats
-    }
-
-    /// How many places of which areas.
-    pub fn areas(&self) -> &BTreeMap<AreaNo, u32> {
-        &self.areas
-    }
-
-    /// How many units it asks for.
-    pub fn count(&self) -> u32 {
-        let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
-        self.areas
-            .values()
-            .fold(seats, |sum, quantity| sum.saturating_add(*quantity))
-    }
-
-    /// Whether it asks for nothing.
-    pub fn is_empty(&self) -> bool {
-        self.count() == 0
-    }
 }

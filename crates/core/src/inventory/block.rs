@@ -1,12 +1,12 @@
 //! Block and unblock: staff take free units out of sale and put them back.
 
 use super::Inventory;
-use super::booking::require_staff_count;
+use super::claim::unavailable;
+use super::sell::require_staff_count;
 use super::work::Work;
 use crate::unit::Step;
 use crate::{
-    Answer, Cause, Conflict, ConflictState, EventNo, Rejection, Selection, Text, Unavailable,
-    UnitNo, UnitState,
+    Answer, Cause, Conflict, ConflictState, EventNo, Rejection, Selection, Text, UnitNo, UnitState,
 };
 
 impl Inventory {
@@ -17,15 +17,12 @@ impl Inventory {
         selection: &Selection,
         reason: &Text,
     ) -> Result<Answer, Rejection> {
+        self.open_ended_holds(event, work.now);
         let book = self.book(event)?;
         require_staff_count(selection)?;
-        let nobody = crate::Holder {
-            caller: crate::CallerId::from_bits(0),
-            name: crate::HolderName::parse("nobody").expect("a legal id"),
-        };
-        let units = self.claim_named(book, work.now, selection, &nobody)?;
+        let units = self.claim_named(book, work.now, selection, None)?;
         self.end_overdue_holds(work, event, &units);
-        self.step_all(work, event, &units, UnitState::Blocked, Cause::Blocked);
+        self.step_all(work, event, &units, Cause::Blocked);
         work.reason = Some(reason.clone());
         Ok(Answer::Units(event, units))
     }
@@ -39,62 +36,45 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         let book = self.book(event)?;
         require_staff_count(selection)?;
-        let is_blocked = |unit: &UnitNo| book.seating.unit(*unit).state == UnitState::Blocked;
-        let (mut units, others): (Vec<UnitNo>, Vec<UnitNo>) =
-            selection.seats().iter().partition(|unit| is_blocked(unit));
+        let state = |unit: UnitNo| book.seating.unit(unit).state;
+        let (mut units, others): (Vec<UnitNo>, Vec<UnitNo>) = selection
+            .seats()
+            .iter()
+            .partition(|unit| state(**unit) == UnitState::Blocked);
         let mut conflicts: Vec<Conflict> = others
             .into_iter()
-            .map(|unit| not_blocked(book.seating.unit(unit).state, unit))
+            .map(|unit| not_blocked(state(unit), unit))
             .collect();
-        for (number, quantity) in selection.areas() {
-            let Some(area) = book.event.chart.area(*number) else {
-                continue;
-            };
-            let places = (area.first.0..area.end().0).map(UnitNo).filter(is_blocked);
-            let found: Vec<UnitNo> = places.take(UnitNo(*quantity).index()).collect();
+        for (area, quantity) in selection.areas() {
+            let found = book.seating.blocked_places(*area, *quantity);
             if found.len() < UnitNo(*quantity).index() {
-                let free = book.seating.area_tally(*number).free;
-                conflicts.push(Conflict::Area {
-                    area: *number,
-                    free,
-                });
+                let free = book.seating.area_tally(*area).free;
+                conflicts.push(Conflict::Area { area: *area, free });
             }
             units.extend(found);
         }
         if !conflicts.is_empty() {
-            let refusal = Unavailable {
-                conflicts,
-                alternatives: Vec::new(),
-                seq: book.seq,
-            };
-            return Err(Rejection::UnitUnavailable(Box::new(refusal)));
+            return Err(unavailable(book, conflicts, Vec::new()));
         }
-        self.step_all(work, event, &units, UnitState::Free, Cause::Unblocked);
+        self.step_all(work, event, &units, Cause::Unblocked);
         work.reason = Some(reason.clone());
         Ok(Answer::Units(event, units))
     }
 
-    fn step_all(
-        &mut self,
-        work: &mut Work<'_>,
-        event: EventNo,
-        units: &[UnitNo],
-        to: UnitState,
-        cause: Cause,
-    ) {
+    fn step_all(&mut self, work: &mut Work<'_>, event: EventNo, units: &[UnitNo], cause: Cause) {
+        let to = if cause == Cause::Blocked {
+            UnitState::Blocked
+        } else {
+            UnitState::Free
+        };
         for unit in units {
-            let fence = self.unit_fence(event, *unit);
-            self.step(
-                work,
-                event,
-                *unit,
-                Step {
-                    to,
-                    fence,
-                    cause,
-                    hold: None,
-                },
-            );
+            let step = Step {
+                to,
+                fence: self.unit_fence(event, *unit),
+                cause,
+                hold: None,
+            };
+            self.step(work, event, *unit, step);
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Change: add units to a hold and drop units from it in one commit, choosing seat by seat.
 
-use super::claim::{Demand, require_adjacency};
+use super::Inventory;
+use super::books::EventBook;
+use super::budget::Demand;
+use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::work::Work;
-use super::{EventBook, Inventory};
 use crate::unit::Step;
-use crate::{Answer, Cause, Change, Hold, Invalid, Rejection, Selection, UnitNo, UnitState, Wish};
+use crate::{
+    Answer, Cause, Change, Hold, HoldId, Invalid, Rejection, Selection, UnitNo, UnitState,
+};
 
 impl Inventory {
     pub(super) fn change(
@@ -13,79 +17,87 @@ impl Inventory {
         work: &mut Work<'_>,
         change: &Change,
     ) -> Result<Answer, Rejection> {
-        let now = work.now;
         let hold = self.require_hold(change.on.hold, change.on.by)?;
-        hold.require_active(now, change.on.fence)?;
-        let book = self.book(hold.event)?;
+        hold.require_active(work.now, change.on.fence)?;
+        let event = hold.event;
+        self.open_ended_holds(event, work.now);
+        let hold = self.require_hold(change.on.hold, change.on.by)?;
+        let book = self.book(event)?;
         let drop = dropped_units(book, hold, change)?;
         let add = added_selection(hold, &change.add, &drop)?;
         if drop.is_empty() && add.is_empty() {
             return Ok(Answer::Hold(hold.clone()));
         }
-        let kept: Vec<UnitNo> = hold
-            .units
-            .iter()
-            .map(|held| held.unit)
-            .filter(|unit| drop.binary_search(unit).is_err())
-            .collect();
-        let count = u32::try_from(kept.len())
-            .unwrap_or(u32::MAX)
-            .saturating_add(add.count());
-        if count == 0 {
+        let mut units: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
+        units.retain(|unit| drop.binary_search(unit).is_err());
+        if units.is_empty() && add.is_empty() {
             let text = "at least one unit stays; release the hold to give up all".to_owned();
             return Err(Invalid::new("drop", text).into());
         }
-        book.event.require_count(count)?;
-        if !add.is_empty() {
-            book.event.require_on_sale(now)?;
+        let added = self.added_units(work, book, hold, (&units, &add))?;
+        units.extend(&added);
+        units.sort_unstable();
+        require_adjacency(book, &units, Some(hold.id))?;
+        Ok(self.make_change(work, change.on.hold, &drop, &added))
+    }
+
+    /// The units for `add` beside those that are kept. Whoever only drops passes: a policy that
+    /// became stricter meanwhile must not keep him from coming closer to it.
+    fn added_units(
+        &self,
+        work: &Work<'_>,
+        book: &EventBook,
+        hold: &Hold,
+        (kept, add): (&[UnitNo], &Selection),
+    ) -> Result<Vec<UnitNo>, Rejection> {
+        if add.is_empty() {
+            return Ok(Vec::new());
         }
-        let added = self
-            .claim(book, now, &Wish::Named(add), &hold.holder)?
-            .units;
+        let kept = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        let units = kept.saturating_add(add.count());
+        book.event.require_on_sale(work.now)?;
+        book.event.require_count(units)?;
+        let added = self.claim_named(book, work.now, add, Some(&hold.holder))?;
         let demand = Demand {
             holder: &hold.holder,
             besides: Some(hold.id),
-            units: count,
+            units,
         };
-        self.require_budget(book, now, &demand)?;
-        let mut units = kept;
-        units.extend(&added);
-        units.sort_unstable();
-        require_adjacency(book, now, &units, Some(hold.id))?;
-        let hold = hold.clone();
-        Ok(Answer::Hold(self.make_change(work, hold, &drop, &added)))
+        self.require_budget(book, work.now, &demand)?;
+        Ok(added)
     }
 
     fn make_change(
         &mut self,
         work: &mut Work<'_>,
-        mut hold: Hold,
+        id: HoldId,
         drop: &[UnitNo],
         added: &[UnitNo],
-    ) -> Hold {
+    ) -> Answer {
+        let mut hold = self.take_hold(id);
+        self.untrack(&hold);
         self.end_overdue_holds(work, hold.event, added);
         for unit in drop {
-            let fence = self.unit_fence(hold.event, *unit);
-            let (to, cause) = (UnitState::Free, Cause::Changed);
             let step = Step {
-                to,
-                fence,
-                cause,
-                hold: Some(hold.id),
+                to: UnitState::Free,
+                fence: hold.fence,
+                cause: Cause::Changed,
+                hold: Some(id),
             };
             self.step(work, hold.event, *unit, step);
         }
-        hold.units
-            .retain(|held| drop.binary_search(&held.unit).is_err());
-        hold.units
-            .extend(held_units(self.book_mut(hold.event), added));
+        let is_kept = |unit: &UnitNo| drop.binary_search(unit).is_err();
+        hold.units.retain(|held| is_kept(&held.unit));
+        let added = held_units(self.book_mut(hold.event), added);
+        hold.units.extend(added);
         hold.units.sort_unstable_by_key(|held| held.unit);
         let units: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
         hold.fence = self.next_fence(hold.event, &units);
         self.restate_units(work, &mut hold, Cause::Changed);
-        work.changed_hold(hold.id);
-        self.holds.insert(hold.id, hold.clone());
-        hold
+        self.track(&hold);
+        work.changed_hold(id);
+        self.holds.insert(id, hold.clone());
+        Answer::Hold(hold)
     }
 }
 
@@ -104,14 +116,10 @@ fn dropped_units(book: &EventBook, hold: &Hold, change: &Change) -> Result<Vec<U
         let own = hold.units.iter().rev().map(|held| held.unit);
         let places = own
             .filter(|unit| chart.area_no_of(*unit) == Some(*area) && !change.drop.contains(unit));
-        let before = drop.len();
-        drop.extend(places.take(UnitNo(*quantity).index()));
-        if drop.len() - before != UnitNo(*quantity).index() {
-            let id = chart
-                .area(*area)
-                .map(|area| area.id.to_string())
-                .unwrap_or_default();
-            return Err(Rejection::UnknownUnit(vec![id]));
+        let (wanted, before) = (UnitNo(*quantity).index(), drop.len());
+        drop.extend(places.take(wanted));
+        if drop.len() - before != wanted {
+            return Err(Rejection::UnknownUnit(vec![chart.area_name(*area)]));
         }
     }
     drop.sort_unstable();

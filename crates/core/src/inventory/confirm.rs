@@ -18,16 +18,16 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         let now = if self.confirms_late(hold, work.now) {
-            Timestamp::ZERO
+            Timestamp::MIN
         } else {
             work.now
         };
         hold.require_active(now, on.fence)?;
-        let hold = hold.clone();
-        let mut booking = new_booking(&hold, booking, reference, work.now);
-        booking.lines = self.sell_hold(work, hold.id, booking.id, Cause::Confirmed);
+        let mut booking = new_booking(hold, booking, reference, work.now);
+        booking.lines = self.sell_hold(work, on.hold, booking.id, Cause::Confirmed);
         booking.state = BookingState::Confirmed;
         booking.confirmed_at = Some(work.now);
+        self.count_sold(&booking);
         self.add_booking(work, booking.clone());
         Ok(Answer::Booked(booking))
     }
@@ -46,15 +46,11 @@ impl Inventory {
         booking: BookingId,
         cause: Cause,
     ) -> Vec<Line> {
-        let mut hold = self
-            .holds
-            .remove(&id)
-            .expect("the command looked it up before");
-        self.book_mut(hold.event).untrack(&hold);
+        let mut hold = self.take_hold(id);
+        self.untrack(&hold);
         for held in &mut hold.units {
-            let to = UnitState::Sold(booking);
             let step = Step {
-                to,
+                to: UnitState::Sold(booking),
                 fence: hold.fence,
                 cause,
                 hold: Some(id),
@@ -62,17 +58,22 @@ impl Inventory {
             held.version = self.step(work, hold.event, held.unit, step);
         }
         let lines = lines_of(&hold, LineState::Sold);
-        let count = super::claim::count_units(&hold);
-        self.book_mut(hold.event).count_bought(&hold.holder, count);
         hold.state = HoldState::Consumed(booking);
         self.holds.insert(id, hold);
         work.changed_hold(id);
         lines
     }
+
+    /// The lines of a booking, all just sold, count against what its holder may buy.
+    pub(super) fn count_sold(&mut self, booking: &Booking) {
+        let units = u32::try_from(booking.lines.len()).unwrap_or(u32::MAX);
+        self.book_mut(booking.event)
+            .count_bought(&booking.holder, units);
+    }
 }
 
 /// The units of a hold as lines of a booking.
-pub(super) fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
+fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
     let line = |held: &crate::HeldUnit| Line {
         unit: held.unit,
         price: held.price,

@@ -6,7 +6,7 @@ use super::Inventory;
 use super::work::Work;
 use crate::{
     Answer, Cause, Event, EventNo, EventState, HoldId, HoldState, NewEvent, Policy, Rejection, Seq,
-    Text,
+    Text, Timestamp,
 };
 
 impl Inventory {
@@ -36,8 +36,8 @@ impl Inventory {
         event: EventNo,
         policy: Policy,
     ) -> Result<Answer, Rejection> {
-        policy.validate()?;
         self.book(event)?;
+        policy.validate()?;
         let book = self.book_mut(event);
         book.event = Arc::new(Event {
             policy,
@@ -57,22 +57,14 @@ impl Inventory {
         if let EventState::Cancelled(_) = book.event.state {
             return Ok(Answer::Event(Arc::clone(&book.event)));
         }
-        let (overdue, live): (Vec<_>, Vec<_>) = book
-            .expiry
-            .iter()
-            .copied()
-            .partition(|(until, _)| *until <= work.now);
-        let ids = |holds: Vec<(_, HoldId)>| holds.into_iter().map(|(_, hold)| hold);
-        for hold in ids(overdue) {
-            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
-        }
-        for hold in ids(live) {
-            self.end_hold(
-                work,
-                hold,
-                HoldState::Revoked(reason.clone()),
-                Cause::Revoked,
-            );
+        let ends: Vec<(Timestamp, HoldId)> = self.expiries.of_event(event).collect();
+        for (until, hold) in ends {
+            let (state, cause) = if until <= work.now {
+                (HoldState::Expired, Cause::Expired)
+            } else {
+                (HoldState::Revoked(reason.clone()), Cause::Revoked)
+            };
+            self.end_hold(work, hold, state, cause);
         }
         let book = self.book_mut(event);
         let state = EventState::Cancelled(reason.clone());

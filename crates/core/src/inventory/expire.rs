@@ -6,17 +6,7 @@ use crate::{Answer, Cause, HoldId, HoldState};
 
 impl Inventory {
     pub(super) fn sweep(&mut self, work: &mut Work<'_>, limit: usize) -> Answer {
-        let overdue: Vec<HoldId> = self
-            .events
-            .iter()
-            .flat_map(|book| {
-                book.expiry
-                    .iter()
-                    .take_while(|(until, _)| *until <= work.now)
-            })
-            .map(|(_, hold)| *hold)
-            .take(limit)
-            .collect();
+        let overdue: Vec<HoldId> = self.expiries.overdue(work.now).take(limit).collect();
         for hold in &overdue {
             self.end_hold(work, *hold, HoldState::Expired, Cause::Expired);
         }

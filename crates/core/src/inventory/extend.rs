@@ -1,7 +1,7 @@
 //! Extend: push a hold's end later, never beyond its cap.
 
 use super::Inventory;
-use super::work::Work;
+use super::work::{Turn, Work};
 use crate::{Answer, Cause, HoldState, OnHold, Planted, Rejection, Span, Timestamp};
 
 impl Inventory {
@@ -27,12 +27,11 @@ impl Inventory {
         if until == hold.expires_at {
             return Ok(Answer::Hold(hold.clone()));
         }
-        Ok(Answer::Hold(self.reschedule(
-            work,
-            on.hold,
-            HoldState::Active,
+        let turn = Turn {
+            state: HoldState::Active,
             until,
-            Cause::Extended,
-        )))
+            cause: Cause::Extended,
+        };
+        Ok(Answer::Hold(self.turn(work, on.hold, turn)))
     }
 }

@@ -1,11 +1,14 @@
-//! Hold, release and revoke.
+//! Hold: units of an event become one holder's for a while.
 
-use super::claim::{Claim, Demand, require_adjacency};
+use super::Inventory;
+use super::books::EventBook;
+use super::budget::Demand;
+use super::claim::{Claim, require_adjacency};
 use super::work::Work;
-use super::{EventBook, Inventory};
+use crate::unit::Step;
 use crate::{
-    Answer, Authority, Cause, HeldUnit, Hold, HoldId, HoldState, HoldTermsAsked, NewHold, OnHold,
-    Planted, Rejection, Span, Text, Timestamp, UnitNo, UnitState, Wish,
+    Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Planted, Rejection, Span,
+    Timestamp, UnitNo, UnitState, Wish,
 };
 
 impl Inventory {
@@ -15,10 +18,10 @@ impl Inventory {
         new: NewHold,
     ) -> Result<Answer, Rejection> {
         let now = work.now;
+        self.open_ended_holds(new.event, now);
         let book = self.book(new.event)?;
-        let count = new.wish.count();
         let asked = HoldTermsAsked {
-            count,
+            count: new.wish.count(),
             ttl: new.ttl,
             ttl_max: new.ttl_max,
         };
@@ -34,10 +37,14 @@ impl Inventory {
         let demand = Demand {
             holder: &new.holder,
             besides: None,
-            units: count,
+            units: asked.count,
         };
         self.require_budget(book, now, &demand)?;
-        require_adjacency(book, now, &claim.units, None)?;
+        match new.wish {
+            Wish::Named(_) => require_adjacency(book, &claim.units, None)?,
+            // The engine's own pick leaves no orphan that it need not.
+            Wish::Best { .. } => {}
+        }
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
     }
 
@@ -47,19 +54,16 @@ impl Inventory {
         let Wish::Named(selection) = &new.wish else {
             return None;
         };
-        let first = selection
-            .seats()
-            .first()
-            .filter(|_| selection.areas().is_empty())?;
-        let UnitState::Held { hold, .. } = book.seating.unit(*first).state else {
+        if !selection.areas().is_empty() {
+            return None;
+        }
+        let first = *selection.seats().first()?;
+        let UnitState::Held { hold, .. } = book.seating.unit(first).state else {
             return None;
         };
         let own = self.holds.get(&hold)?;
-        let same_units = own
-            .units
-            .iter()
-            .map(|held| held.unit)
-            .eq(selection.seats().iter().copied());
+        let units = own.units.iter().map(|held| held.unit);
+        let same_units = units.eq(selection.seats().iter().copied());
         (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
     }
 
@@ -86,10 +90,14 @@ impl Inventory {
             max_expires_at,
             together: claim.together,
         };
-        book.track(&hold);
         self.restate_units(work, &mut hold, Cause::Held);
+        self.track(&hold);
         work.changed_hold(id);
-        self.holds.insert(id, hold.clone());
+        let other = self.holds.insert(id, hold.clone());
+        assert!(
+            other.is_none(),
+            "{id}: the id of a new hold is another's already"
+        );
         hold
     }
 
@@ -103,76 +111,29 @@ impl Inventory {
         };
         let is_free = |unit: &UnitNo| book.seating.unit(*unit).state == UnitState::Free;
         let units: Vec<UnitNo> = selection.seats().iter().copied().filter(is_free).collect();
-        if units.is_empty() || units.len() == selection.seats().len() {
-            return;
-        }
-        let fence = self.next_fence(new.event, &units);
-        let until = work.now.plus(ttl);
-        for unit in units {
-            let to = UnitState::Held {
-                hold: new.hold,
-                until,
-            };
-            let step = crate::unit::Step {
-                to,
-                fence,
-                cause: Cause::Held,
-                hold: Some(new.hold),
-            };
-            self.step(work, new.event, unit, step);
+        if units.len() < selection.seats().len() {
+            self.take_for_nobody(work, new, &units, work.now.plus(ttl));
         }
     }
 
-    pub(super) fn release(&mut self, work: &mut Work<'_>, on: OnHold) -> Result<Answer, Rejection> {
-        if self.has(Planted::BlindRelease) {
-            return Ok(self.release_blindly(work, on));
-        }
-        let hold = self.require_hold(on.hold, on.by)?;
-        if hold.state == HoldState::Released {
-            return Ok(Answer::Hold(hold.clone()));
-        }
-        hold.require_live(work.now, on.fence)?;
-        self.end_hold(work, on.hold, HoldState::Released, Cause::Released);
-        Ok(Answer::Hold(self.hold_mut(on.hold).clone()))
-    }
-
-    /// Planted bug: frees by unit, whoever has it now.
-    fn release_blindly(&mut self, work: &mut Work<'_>, on: OnHold) -> Answer {
-        let mut hold = self.hold_mut(on.hold).clone();
-        for held in &hold.units {
-            let state = self.book_mut(hold.event).seating.unit(held.unit).state;
-            if let UnitState::Held { .. } = state {
-                let fence = self.unit_fence(hold.event, held.unit);
-                let (to, cause, by) = (UnitState::Free, Cause::Released, Some(hold.id));
-                let step = crate::unit::Step {
-                    to,
-                    fence,
-                    cause,
-                    hold: by,
-                };
-                self.step(work, hold.event, held.unit, step);
-            }
-        }
-        self.book_mut(hold.event).untrack(&hold);
-        hold.state = HoldState::Released;
-        self.holds.insert(hold.id, hold.clone());
-        Answer::Hold(hold)
-    }
-
-    pub(super) fn revoke(
+    fn take_for_nobody(
         &mut self,
         work: &mut Work<'_>,
-        id: HoldId,
-        reason: &Text,
-    ) -> Result<Answer, Rejection> {
-        let hold = self.require_hold(id, Authority::Staff)?;
-        if let HoldState::Revoked(_) = hold.state {
-            return Ok(Answer::Hold(hold.clone()));
+        new: &NewHold,
+        units: &[UnitNo],
+        until: Timestamp,
+    ) {
+        let fence = self.next_fence(new.event, units);
+        for unit in units {
+            let hold = new.hold;
+            let step = Step {
+                to: UnitState::Held { hold, until },
+                fence,
+                cause: Cause::Held,
+                hold: Some(hold),
+            };
+            self.step(work, new.event, *unit, step);
         }
-        hold.require_live(work.now, None)?;
-        work.reason = Some(reason.clone());
-        self.end_hold(work, id, HoldState::Revoked(reason.clone()), Cause::Revoked);
-        Ok(Answer::Hold(self.hold_mut(id).clone()))
     }
 }
 

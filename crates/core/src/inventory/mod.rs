@@ -1,27 +1,39 @@
 //! Every event, hold and booking of a ledger, and the decision on each command. Reads no clock, does
 //! no I/O. Check first, then change: a refused command leaves nothing behind.
 
+mod books;
+mod expiries;
+mod restore;
+mod work;
+
+mod budget;
+mod claim;
+
 mod block;
-mod booking;
+mod cancel;
 mod change;
 mod checkout;
-mod claim;
 mod confirm;
 mod event;
+mod exchange;
 mod expire;
 mod extend;
 mod hold;
-mod work;
+mod payment;
+mod release;
+mod sell;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use claim::alternatives_near;
+use books::EventBook;
+use expiries::Expiries;
+use sell::Buyer;
 use work::Work;
 
 use crate::{
-    Answer, Applied, Authority, Booking, BookingId, Command, Event, EventId, EventNo, Hold, HoldId,
-    Holder, Origin, Planted, Rejection, Seating, Seq, Timestamp, Unit, UnitNo,
+    Answer, Applied, Booking, BookingId, Command, Event, EventId, EventNo, Hold, HoldId, Origin,
+    Planted, Rejection, Seating, Seq, Timestamp,
 };
 
 /// The reference model of every ledger: commands in, what they did out.
@@ -34,28 +46,11 @@ pub struct Inventory {
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
     bookings: BTreeMap<BookingId, Booking>,
+    expiries: Expiries,
     /// The ledger's time never goes back (T1).
     clock: Timestamp,
     #[cfg(feature = "planted")]
     planted: Option<Planted>,
-}
-
-/// One event and everything that is indexed by it.
-#[derive(Debug)]
-struct EventBook {
-    event: Arc<Event>,
-    seating: Seating,
-    seq: Seq,
-    /// Holds that are not over as written down, by the end of their time.
-    expiry: BTreeSet<(Timestamp, HoldId)>,
-    holders: BTreeMap<Holder, HolderBook>,
-}
-
-/// What counts against a holder's budgets.
-#[derive(Debug, Default)]
-struct HolderBook {
-    holds: Vec<HoldId>,
-    bought: u32,
 }
 
 impl Inventory {
@@ -75,11 +70,10 @@ impl Inventory {
         origin: &Origin,
         command: Command,
     ) -> Result<Applied, Rejection> {
-        if !self.has(Planted::ClockGoesBack) {
-            self.clock = self.clock.max(now);
-        } else {
+        if self.has(Planted::ClockGoesBack) {
             self.clock = now;
         }
+        self.clock = self.clock.max(now);
         let mut work = Work::new(self.clock, origin);
         let answer = self.decide(&mut work, command)?;
         Ok(work.finish(self, answer))
@@ -118,7 +112,7 @@ impl Inventory {
                 work,
                 event,
                 &selection,
-                booking::Buyer {
+                Buyer {
                     booking,
                     holder,
                     reference,
@@ -187,13 +181,9 @@ impl Inventory {
         self.bookings.values()
     }
 
-    /// When the next hold ends by the clock.
+    /// When the next hold ends by the clock. Constant time.
     pub fn next_expiry(&self) -> Option<Timestamp> {
-        self.events
-            .iter()
-            .filter_map(|book| book.expiry.first())
-            .map(|(at, _)| *at)
-            .min()
+        self.expiries.next()
     }
 
     /// The latest time a command was decided at.
@@ -219,190 +209,5 @@ impl Inventory {
     )]
     const fn has(&self, _bug: Planted) -> bool {
         false
-    }
-}
-
-/// Rebuilding from what a ledger stored.
-impl Inventory {
-    /// Puts an event back, with every unit free. Events come in the order of their numbers.
-    ///
-    /// # Panics
-    /// When its number is not the next one.
-    pub fn restore_event(&mut self, event: Event, seq: Seq) {
-        assert_eq!(
-            event.no.index(),
-            self.events.len(),
-            "events are restored in order"
-        );
-        self.add_event(Arc::new(event), seq);
-    }
-
-    /// Puts the ledger's time back.
-    pub fn restore_clock(&mut self, clock: Timestamp) {
-        self.clock = self.clock.max(clock);
-    }
-
-    /// Puts a unit back as it was stored.
-    ///
-    /// # Errors
-    /// Nothing is changed and the unit is given back when the event or the unit does not exist.
-    pub fn restore_unit(&mut self, event: EventNo, no: UnitNo, unit: Unit) -> Result<(), UnitNo> {
-        match self.events.get_mut(event.index()) {
-            Some(book) if no.0 < book.event.chart.units() => {
-                book.seating.restore(no, unit);
-                Ok(())
-            }
-            Some(_) | None => Err(no),
-        }
-    }
-
-    /// Puts a hold back.
-    pub fn restore_hold(&mut self, hold: Hold) {
-        if !hold.state.is_terminal() {
-            if let Some(book) = self.events.get_mut(hold.event.index()) {
-                book.track(&hold);
-            }
-        }
-        self.holds.insert(hold.id, hold);
-    }
-
-    /// Puts a booking back. Its units do not count as bought again: see [`Inventory::restore_bought`].
-    pub fn restore_booking(&mut self, booking: Booking) {
-        self.bookings.insert(booking.id, booking);
-    }
-
-    /// Counts units that a holder had bought.
-    pub fn restore_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
-        if let Some(book) = self.events.get_mut(event.index()) {
-            book.count_bought(holder, units);
-        }
-    }
-
-    /// Forgets a hold that is over. One that is not stays.
-    pub fn forget_hold(&mut self, hold: HoldId) {
-        if self
-            .holds
-            .get(&hold)
-            .is_some_and(|hold| hold.state.is_terminal())
-        {
-            self.holds.remove(&hold);
-        }
-    }
-
-    /// Forgets a booking. A command that names it needs it back first.
-    pub fn forget_booking(&mut self, booking: BookingId) {
-        self.bookings.remove(&booking);
-    }
-}
-
-impl Inventory {
-    fn add_event(&mut self, event: Arc<Event>, seq: Seq) {
-        self.by_id.insert(event.id.clone(), event.no);
-        let seating = Seating::new(Arc::clone(&event.chart));
-        let (expiry, holders) = (BTreeSet::new(), BTreeMap::new());
-        self.events.push(EventBook {
-            event,
-            seating,
-            seq,
-            expiry,
-            holders,
-        });
-    }
-
-    fn book(&self, event: EventNo) -> Result<&EventBook, Rejection> {
-        self.events
-            .get(event.index())
-            .ok_or(Rejection::EventNotFound)
-    }
-
-    fn book_mut(&mut self, event: EventNo) -> &mut EventBook {
-        self.events
-            .get_mut(event.index())
-            .expect("holds and bookings name existing events")
-    }
-
-    /// The hold, if `by` may act on it. A foreign one answers like a missing one.
-    fn require_hold(&self, hold: HoldId, by: Authority) -> Result<&Hold, Rejection> {
-        let found = self.holds.get(&hold).ok_or(Rejection::HoldNotFound)?;
-        if may_act(by, &found.holder) {
-            Ok(found)
-        } else {
-            Err(Rejection::HoldNotFound)
-        }
-    }
-
-    /// The booking, if `by` may act on it. A foreign one answers like a missing one.
-    fn require_booking(&self, booking: BookingId, by: Authority) -> Result<&Booking, Rejection> {
-        let found = self
-            .bookings
-            .get(&booking)
-            .ok_or(Rejection::BookingNotFound)?;
-        if may_act(by, &found.holder) {
-            Ok(found)
-        } else {
-            Err(Rejection::BookingNotFound)
-        }
-    }
-
-    fn hold_mut(&mut self, hold: HoldId) -> &mut Hold {
-        self.holds
-            .get_mut(&hold)
-            .expect("the command looked it up before")
-    }
-
-    fn booking_mut(&mut self, booking: BookingId) -> &mut Booking {
-        self.bookings
-            .get_mut(&booking)
-            .expect("the command looked it up before")
-    }
-}
-
-fn may_act(by: Authority, owner: &Holder) -> bool {
-    match by {
-        Authority::Staff | Authority::Secret => true,
-        Authority::Caller(caller) => caller == owner.caller,
-    }
-}
-
-impl EventBook {
-    /// Takes a live hold into the indexes.
-    fn track(&mut self, hold: &Hold) {
-        self.expiry.insert((hold.expires_at, hold.id));
-        self.holders
-            .entry(hold.holder.clone())
-            .or_default()
-            .holds
-            .push(hold.id);
-    }
-
-    /// Takes a hold out of the indexes.
-    fn untrack(&mut self, hold: &Hold) {
-        self.expiry.remove(&(hold.expires_at, hold.id));
-        if let Some(holder) = self.holders.get_mut(&hold.holder) {
-            holder.holds.retain(|id| *id != hold.id);
-            self.drop_empty(&hold.holder);
-        }
-    }
-
-    fn count_bought(&mut self, holder: &Holder, units: u32) {
-        let book = self.holders.entry(holder.clone()).or_default();
-        book.bought = book.bought.saturating_add(units);
-    }
-
-    fn count_given_back(&mut self, holder: &Holder, units: u32) {
-        if let Some(book) = self.holders.get_mut(holder) {
-            book.bought = book.bought.saturating_sub(units);
-            self.drop_empty(holder);
-        }
-    }
-
-    fn drop_empty(&mut self, holder: &Holder) {
-        if self
-            .holders
-            .get(holder)
-            .is_some_and(|book| book.holds.is_empty() && book.bought == 0)
-        {
-            self.holders.remove(holder);
-        }
     }
 }

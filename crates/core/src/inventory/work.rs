@@ -1,6 +1,8 @@
 //! One command being carried out: collects what must become durable with it, and holds the few
 //! steps that all commands are made of.
 
+use std::collections::BTreeMap;
+
 use super::Inventory;
 use crate::unit::Step;
 use crate::{
@@ -18,6 +20,13 @@ pub(super) struct Work<'a> {
     bookings: Vec<BookingId>,
     pub(super) effects: Vec<Effect>,
     pub(super) event: Option<EventNo>,
+}
+
+/// Where a live hold goes next.
+pub(super) struct Turn {
+    pub(super) state: HoldState,
+    pub(super) until: Timestamp,
+    pub(super) cause: Cause,
 }
 
 impl<'a> Work<'a> {
@@ -49,17 +58,21 @@ impl<'a> Work<'a> {
     /// Numbers the commits and closes the books.
     pub(super) fn finish(self, inventory: &mut Inventory, answer: Answer) -> Applied {
         let mut commits: Vec<Commit> = Vec::new();
+        let mut of_event: BTreeMap<EventNo, usize> = BTreeMap::new();
         for (event, transition) in self.transitions {
-            match commits.iter_mut().find(|commit| commit.event == event) {
-                Some(commit) => commit.transitions.push(transition),
-                None => commits.push(Commit {
+            let at = *of_event.entry(event).or_insert_with(|| {
+                commits.push(Commit {
                     event,
                     seq: inventory.next_seq(event),
                     at: self.now,
                     origin: self.origin.clone(),
                     reason: self.reason.clone(),
-                    transitions: vec![transition],
-                }),
+                    transitions: Vec::new(),
+                });
+                commits.len() - 1
+            });
+            if let Some(commit) = commits.get_mut(at) {
+                commit.transitions.push(transition);
             }
         }
         Applied {
@@ -114,10 +127,8 @@ impl Inventory {
         state: HoldState,
         cause: Cause,
     ) {
-        let mut hold = self
-            .holds
-            .remove(&id)
-            .expect("the command looked it up before");
+        let mut hold = self.take_hold(id);
+        self.untrack(&hold);
         for held in &mut hold.units {
             let fence = self.unit_fence(hold.event, held.unit);
             let step = Step {
@@ -128,7 +139,6 @@ impl Inventory {
             };
             held.version = self.step(work, hold.event, held.unit, step);
         }
-        self.book_mut(hold.event).untrack(&hold);
         if let HoldState::Pinned(booking) = hold.state {
             let expired = cause == Cause::Expired;
             let ended = if expired {
@@ -143,6 +153,18 @@ impl Inventory {
         hold.state = state;
         self.holds.insert(id, hold);
         work.changed_hold(id);
+    }
+
+    /// The hold as it now is.
+    pub(super) fn answer_hold(&self, id: HoldId) -> Answer {
+        let hold = self.holds.get(&id);
+        Answer::Hold(hold.expect("the command looked it up before").clone())
+    }
+
+    /// The booking as it now is.
+    pub(super) fn answer_booking(&self, id: BookingId) -> Answer {
+        let booking = self.bookings.get(&id);
+        Answer::Booking(booking.expect("the command looked it up before").clone())
     }
 
     pub(super) fn unit_fence(&self, event: EventNo, unit: UnitNo) -> Fence {
@@ -164,20 +186,27 @@ impl Inventory {
                 continue;
             };
             if self.has(Planted::TakeoverPartial) {
-                let fence = self.unit_fence(event, *unit);
-                let cause = Cause::Expired;
-                let step = Step {
-                    to: UnitState::Free,
-                    fence,
-                    cause,
-                    hold: Some(hold),
-                };
-                self.step(work, event, *unit, step);
-                self.hold_mut(hold).units.retain(|held| held.unit != *unit);
+                self.take_one_unit(work, hold, *unit);
                 continue;
             }
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
         }
+    }
+
+    /// Planted bug: the rest of the old hold stays as it is.
+    fn take_one_unit(&mut self, work: &mut Work<'_>, id: HoldId, unit: UnitNo) {
+        let mut hold = self.take_hold(id);
+        self.untrack(&hold);
+        hold.units.retain(|held| held.unit != unit);
+        let step = Step {
+            to: UnitState::Free,
+            fence: self.unit_fence(hold.event, unit),
+            cause: Cause::Expired,
+            hold: Some(id),
+        };
+        self.step(work, hold.event, unit, step);
+        self.track(&hold);
+        self.holds.insert(id, hold);
     }
 
     /// Writes the state, fence and end of a live hold to all its units.
@@ -198,24 +227,13 @@ impl Inventory {
     }
 
     /// Lets a live hold end at another time and be in another live state.
-    pub(super) fn reschedule(
-        &mut self,
-        work: &mut Work<'_>,
-        id: HoldId,
-        state: HoldState,
-        until: Timestamp,
-        cause: Cause,
-    ) -> Hold {
-        let mut hold = self
-            .holds
-            .remove(&id)
-            .expect("the command looked it up before");
-        let book = self.book_mut(hold.event);
-        book.expiry.remove(&(hold.expires_at, id));
-        book.expiry.insert((until, id));
-        hold.expires_at = until;
-        hold.state = state;
-        self.restate_units(work, &mut hold, cause);
+    pub(super) fn turn(&mut self, work: &mut Work<'_>, id: HoldId, turn: Turn) -> Hold {
+        let mut hold = self.take_hold(id);
+        self.untrack(&hold);
+        hold.expires_at = turn.until;
+        hold.state = turn.state;
+        self.restate_units(work, &mut hold, turn.cause);
+        self.track(&hold);
         self.holds.insert(id, hold.clone());
         work.changed_hold(id);
         hold
@@ -223,7 +241,12 @@ impl Inventory {
 
     /// Takes a new booking into the books.
     pub(super) fn add_booking(&mut self, work: &mut Work<'_>, booking: Booking) {
-        work.changed_booking(booking.id);
-        self.bookings.insert(booking.id, booking);
+        let id = booking.id;
+        work.changed_booking(id);
+        let other = self.bookings.insert(id, booking);
+        assert!(
+            other.is_none(),
+            "{id}: the id of a new booking is another's already"
+        );
     }
 }

@@ -1,0 +1,120 @@
+//! What a chart is made of: zones, rows, areas, and how they are drawn and called.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{CategoryNo, RowNo};
+use crate::{Id, UnitNo};
+
+/// A point on the plan in hundredths of a chart unit; neighbouring seats are about one unit apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// To the right.
+    pub x: i32,
+    /// Away from the stage.
+    pub y: i32,
+}
+
+/// A rectangle on the plan, in hundredths of a chart unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its upper left corner.
+    pub at: Position,
+    /// Its width.
+    pub width: i32,
+    /// Its height.
+    pub height: i32,
+}
+
+/// A part of the hall.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Its name, unique in the chart.
+    pub id: Id,
+    /// Its name for people.
+    pub label: String,
+    /// Its rows: from the first, so many.
+    pub first_row: RowNo,
+    /// How many rows.
+    pub rows: u32,
+}
+
+/// Seats beside each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name for people.
+    pub label: String,
+    /// Its first seat.
+    pub first: UnitNo,
+    /// How many seats.
+    pub seats: u32,
+}
+
+impl Row {
+    /// Its seats, from one end to the other.
+    pub fn units(&self) -> impl DoubleEndedIterator<Item = UnitNo> + Clone + use<> {
+        (self.first.0..self.end().0).map(UnitNo)
+    }
+
+    /// The first unit after its seats.
+    pub fn end(&self) -> UnitNo {
+        UnitNo(self.first.0.saturating_add(self.seats))
+    }
+
+    /// Its seats as a range.
+    pub(crate) fn range(&self) -> Range<UnitNo> {
+        self.first..self.end()
+    }
+}
+
+/// A set of interchangeable places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Its name, unique in the chart.
+    pub id: Id,
+    /// Its name for people.
+    pub label: String,
+    /// The price class of its places.
+    pub category: CategoryNo,
+    /// Its first place.
+    pub first: UnitNo,
+    /// How many places.
+    pub capacity: u32,
+    /// Where it is drawn.
+    pub frame: Option<Frame>,
+}
+
+impl Area {
+    /// The first unit after its places.
+    pub fn end(&self) -> UnitNo {
+        UnitNo(self.first.0.saturating_add(self.capacity))
+    }
+
+    /// Whether `unit` is one of its places.
+    pub fn contains(&self, unit: UnitNo) -> bool {
+        (self.first..self.end()).contains(&unit)
+    }
+}
+
+/// How a unit is called in public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitName<'a> {
+    /// A seat, by its own id.
+    Seat(&'a str),
+    /// A place, by its area and its number from 1.
+    Place {
+        /// Its area.
+        area: &'a Area,
+        /// Its number in the area, from 1.
+        number: u32,
+    },
+}
+
+impl fmt::Display for UnitName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seat(id) => f.write_str(id),
+            Self::Place { area, number } => write!(f, "{}.{number}", area.id),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What is indexed: the units, holders and ends of holds of each event. Holds enter and leave the
+//! indexes here alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Inventory;
+use crate::{
+    Authority, Booking, BookingId, Event, EventNo, Hold, HoldId, Holder, Rejection, Seating, Seq,
+    Timestamp, UnitState,
+};
+
+/// One event and everything that is indexed by it.
+#[derive(Debug)]
+pub(super) struct EventBook {
+    pub(super) event: Arc<Event>,
+    pub(super) seating: Seating,
+    pub(super) seq: Seq,
+    /// The units of holds that ended by this time are open to new owners.
+    open_at: Timestamp,
+    holders: BTreeMap<Holder, HolderBook>,
+}
+
+/// What counts against a holder's budgets.
+#[derive(Debug, Default)]
+pub(super) struct HolderBook {
+    /// His holds that are not over as written down, by the end of their time.
+    pub(super) holds: BTreeSet<(Timestamp, HoldId)>,
+    /// Units of these holds.
+    pub(super) held: u32,
+    /// Units he has bought.
+    pub(super) bought: u32,
+}
+
+impl EventBook {
+    pub(super) fn holder(&self, holder: &Holder) -> Option<&HolderBook> {
+        self.holders.get(holder)
+    }
+
+    pub(super) fn count_bought(&mut self, holder: &Holder, units: u32) {
+        let book = self.holders.entry(holder.clone()).or_default();
+        book.bought = book.bought.saturating_add(units);
+    }
+
+    pub(super) fn count_given_back(&mut self, holder: &Holder, units: u32) {
+        if let Some(book) = self.holders.get_mut(holder) {
+            book.bought = book.bought.saturating_sub(units);
+            self.drop_empty(holder);
+        }
+    }
+
+    fn drop_empty(&mut self, holder: &Holder) {
+        let is_empty = |book: &HolderBook| book.holds.is_empty() && book.bought == 0;
+        if self.holders.get(holder).is_some_and(is_empty) {
+            self.holders.remove(holder);
+        }
+    }
+
+    /// Units of a hold that is over are open to new owners.
+    fn reopen(&mut self, hold: &Hold) {
+        for held in &hold.units {
+            if let UnitState::Held { hold: owner, .. } = self.seating.unit(held.unit).state
+                && owner == hold.id
+            {
+                self.seating.reopen(held.unit);
+            }
+        }
+    }
+}
+
+impl Inventory {
+    pub(super) fn add_event(&mut self, event: Arc<Event>, seq: Seq) {
+        self.by_id.insert(event.id.clone(), event.no);
+        self.expiries.add_event();
+        self.events.push(EventBook {
+            seating: Seating::new(Arc::clone(&event.chart)),
+            event,
+            seq,
+            open_at: Timestamp::MIN,
+            holders: BTreeMap::new(),
+        });
+    }
+
+    pub(super) fn book(&self, event: EventNo) -> Result<&EventBook, Rejection> {
+        self.events
+            .get(event.index())
+            .ok_or(Rejection::EventNotFound)
+    }
+
+    pub(super) fn book_mut(&mut self, event: EventNo) -> &mut EventBook {
+        self.events
+            .get_mut(event.index())
+            .expect("holds and bookings name existing events")
+    }
+
+    /// Opens the units of holds that ended by `now` to new owners (T3). Each hold is looked at
+    /// once, so commands that come before the sweeper pay for it together, not each of them.
+    pub(super) fn open_ended_holds(&mut self, event: EventNo, now: Timestamp) {
+        let Some(book) = self.events.get_mut(event.index()) else {
+            return;
+        };
+        if now <= book.open_at {
+            return;
+        }
+        for id in self.expiries.ended_since(event, book.open_at, now) {
+            if let Some(hold) = self.holds.get(&id) {
+                book.reopen(hold);
+            }
+        }
+        book.open_at = now;
+    }
+
+    /// Takes a hold that is not over into the indexes, its units being written down already.
+    pub(super) fn track(&mut self, hold: &Hold) {
+        let end = (hold.expires_at, hold.id);
+        self.expiries.insert(hold.event, end);
+        let book = self.book_mut(hold.event);
+        let holder = book.holders.entry(hold.holder.clone()).or_default();
+        holder.holds.insert(end);
+        holder.held = holder.held.saturating_add(hold.count());
+        if hold.expires_at <= book.open_at {
+            book.reopen(hold);
+        }
+    }
+
+    /// Takes a hold out of the indexes, as it was when it entered them.
+    pub(super) fn untrack(&mut self, hold: &Hold) {
+        let end = (hold.expires_at, hold.id);
+        self.expiries.remove(hold.event, end);
+        let book = self.book_mut(hold.event);
+        if let Some(holder) = book.holders.get_mut(&hold.holder)
+            && holder.holds.remove(&end)
+        {
+            holder.held = holder.held.saturating_sub(hold.count());
+            book.drop_empty(&hold.holder);
+        }
+    }
+
+    /// The hold, if `by` may act on it. A foreign one answers like a missing one.
+    pub(super) fn require_hold(&self, hold: HoldId, by: Authority) -> Result<&Hold, Rejection> {
+        self.holds
+            .get(&hold)
+            .filter(|hold| may_act(by, &hold.holder))
+            .ok_or(Rejection::HoldNotFound)
+    }
+
+    /// The booking, if `by` may act on it. A foreign one answers like a missing one.
+    pub(super) fn require_booking(
+        &self,
+        booking: BookingId,
+        by: Authority,
+    ) -> Result<&Booking, Rejection> {
+        self.bookings
+            .get(&booking)
+            .filter(|booking| may_act(by, &booking.holder))
+            .ok_or(Rejection::BookingNotFound)
+    }
+
+    pub(super) fn take_hold(&mut self, hold: HoldId) -> Hold {
+        self.holds
+            .remove(&hold)
+            .expect("the command looked it up before")
+    }
+
+    pub(super) fn booking_mut(&mut self, booking: BookingId) -> &mut Booking {
+        self.bookings
+            .get_mut(&booking)
+            .expect("looked up before, or pending: those are never forgotten")
+    }
+}
+
+fn may_act(by: Authority, owner: &Holder) -> bool {
+    match by {
+        Authority::Staff | Authority::Secret => true,
+        Authority::Caller(caller) => caller == owner.caller,
+    }
+}

@@ -1,0 +1,90 @@
+//! When holds end by the clock: by event, and over all events. No question about it costs more than
+//! the holds it is answered with.
+
+use std::collections::BTreeSet;
+
+use crate::{EventNo, HoldId, Timestamp};
+
+/// Holds that are not over as written down, by the end of their time.
+#[derive(Debug, Default)]
+pub(super) struct Expiries {
+    of_event: Vec<BTreeSet<(Timestamp, HoldId)>>,
+    /// The first end of each event that has one.
+    first: BTreeSet<(Timestamp, EventNo)>,
+}
+
+impl Expiries {
+    pub(super) fn add_event(&mut self) {
+        self.of_event.push(BTreeSet::new());
+    }
+
+    pub(super) fn insert(&mut self, event: EventNo, end: (Timestamp, HoldId)) {
+        self.update(event, |ends| ends.insert(end));
+    }
+
+    pub(super) fn remove(&mut self, event: EventNo, end: (Timestamp, HoldId)) {
+        self.update(event, |ends| ends.remove(&end));
+    }
+
+    fn update(
+        &mut self,
+        event: EventNo,
+        change: impl FnOnce(&mut BTreeSet<(Timestamp, HoldId)>) -> bool,
+    ) {
+        let Some(ends) = self.of_event.get_mut(event.index()) else {
+            return;
+        };
+        let before = ends.first().map(|(at, _)| *at);
+        change(ends);
+        let after = ends.first().map(|(at, _)| *at);
+        if before != after {
+            if let Some(at) = before {
+                self.first.remove(&(at, event));
+            }
+            self.first.extend(after.map(|at| (at, event)));
+        }
+    }
+
+    /// The next end of all.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        self.first.first().map(|(at, _)| *at)
+    }
+
+    /// All holds of an event that are not over as written down, by the end of their time.
+    pub(super) fn of_event(
+        &self,
+        event: EventNo,
+    ) -> impl Iterator<Item = (Timestamp, HoldId)> + '_ {
+        self.of_event
+            .get(event.index())
+            .into_iter()
+            .flatten()
+            .copied()
+    }
+
+    /// Holds of an event that ended after `last`, and at `now` at the latest.
+    pub(super) fn ended_since(
+        &self,
+        event: EventNo,
+        last: Timestamp,
+        now: Timestamp,
+    ) -> impl Iterator<Item = HoldId> + '_ {
+        let newer = (last.after(), HoldId::from_bits(0));
+        self.of_event
+            .get(event.index())
+            .into_iter()
+            .flat_map(move |ends| ends.range(newer..))
+            .take_while(move |(at, _)| *at <= now)
+            .map(|(_, hold)| *hold)
+    }
+
+    /// Holds that ended by `now`: event by event, the longest overdue event first.
+    pub(super) fn overdue(&self, now: Timestamp) -> impl Iterator<Item = HoldId> + '_ {
+        self.first
+            .iter()
+            .take_while(move |(at, _)| *at <= now)
+            .flat_map(|(_, event)| self.of_event(*event))
+            .filter(move |(at, _)| *at <= now)
+            .map(|(_, hold)| hold)
+    }
+}

@@ -1,0 +1,186 @@
+//! The provider's word moves the booking (model.md 5 and 6). Whatever must happen at the provider
+//! leaves as an effect of the same commit; money that comes too late is never dropped.
+
+use super::Inventory;
+use super::work::Work;
+use crate::{
+    Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment, PaymentReport,
+    PaymentState, Rejection, UnitNo,
+};
+
+impl Inventory {
+    pub(super) fn payment(
+        &mut self,
+        work: &mut Work<'_>,
+        report: PaymentReport,
+    ) -> Result<Answer, Rejection> {
+        let booking = self
+            .bookings
+            .get(&report.booking)
+            .ok_or(Rejection::BookingNotFound)?;
+        let known = booking.payment.ok_or(Rejection::BookingNotConfirmed)?;
+        if known == report.state || !known.may_become(report.state) {
+            return Ok(Answer::Booking(booking.clone()));
+        }
+        let (state, hold) = (booking.state, booking.hold);
+        self.booking_mut(report.booking).payment = Some(report.state);
+        work.changed_booking(report.booking);
+        match state {
+            BookingState::PendingPayment => self.settle(work, report, hold),
+            BookingState::Expired | BookingState::Failed => self.settle_late(work, report),
+            BookingState::NeedsRefund => self.settle_refund(work, report),
+            BookingState::Confirmed
+            | BookingState::PartlyCancelled
+            | BookingState::Cancelled
+            | BookingState::Refunded => {}
+        }
+        Ok(self.answer_booking(report.booking))
+    }
+
+    /// The booking waits for its money.
+    fn settle(&mut self, work: &mut Work<'_>, report: PaymentReport, hold: Option<HoldId>) {
+        let Some(hold) = hold else { return };
+        match money(report.state) {
+            Money::Pending => {}
+            Money::Here => self.paid(work, report, hold),
+            Money::Gone => self.fail_or_expire(work, hold, report.booking),
+        }
+    }
+
+    /// The hold ended before the money came.
+    fn settle_late(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+        match money(report.state) {
+            Money::Here => self.paid_late(work, report),
+            Money::Pending | Money::Gone => {}
+        }
+    }
+
+    /// The money is on its way back.
+    fn settle_refund(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+        match money(report.state) {
+            Money::Gone => self.booking_mut(report.booking).state = BookingState::Refunded,
+            // It was to be voided and was taken all the same.
+            Money::Here if report.state == PaymentState::Captured => self.send_back(work, report),
+            Money::Here | Money::Pending => {}
+        }
+    }
+
+    /// Money came while the booking waited for it.
+    fn paid(&mut self, work: &mut Work<'_>, report: PaymentReport, hold: HoldId) {
+        if !self.is_live(hold, work) {
+            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+            self.paid_late(work, report);
+            return;
+        }
+        let lines = self.sell_hold(work, hold, report.booking, Cause::Confirmed);
+        let now = work.now;
+        let booking = self.booking_mut(report.booking);
+        booking.lines = lines;
+        booking.state = BookingState::Confirmed;
+        booking.confirmed_at = Some(now);
+        let booking = booking.clone();
+        self.count_sold(&booking);
+        capture_if_authorised(work, report);
+    }
+
+    fn is_live(&self, hold: HoldId, work: &Work<'_>) -> bool {
+        self.holds
+            .get(&hold)
+            .is_some_and(|hold| hold.is_live(work.now))
+    }
+
+    /// Money came after the hold ended: exactly the event's late policy happens.
+    fn paid_late(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+        let event = self.booking_mut(report.booking).event;
+        self.open_ended_holds(event, work.now);
+        let policy = self.book_mut(event).event.policy.late_payment;
+        match policy {
+            LatePayment::IfStillFree if self.may_sell_late(work, report.booking) => {
+                self.sell_late(work, report.booking);
+                capture_if_authorised(work, report);
+            }
+            LatePayment::IfStillFree | LatePayment::Refund => {
+                self.booking_mut(report.booking).state = BookingState::NeedsRefund;
+                self.send_back(work, report);
+            }
+            LatePayment::Refuse => self.send_back(work, report),
+        }
+    }
+
+    /// Whether the units of a booking pass FREE > SOLD (model.md 3).
+    fn may_sell_late(&self, work: &Work<'_>, id: BookingId) -> bool {
+        let Some(booking) = self.bookings.get(&id) else {
+            return false;
+        };
+        let Ok(book) = self.book(booking.event) else {
+            return false;
+        };
+        let units: Vec<UnitNo> = booking.lines.iter().map(|line| line.unit).collect();
+        let is_free = |unit: &UnitNo| book.seating.is_available(*unit, work.now);
+        units.iter().all(is_free)
+            && self
+                .require_sellable(book, work.now, &units, &booking.holder)
+                .is_ok()
+    }
+
+    fn sell_late(&mut self, work: &mut Work<'_>, id: BookingId) {
+        let mut booking = self.booking_mut(id).clone();
+        self.sell_lines(work, &mut booking);
+        *self.booking_mut(id) = booking;
+    }
+
+    fn send_back(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+        let (booking, amount) = (report.booking, self.booking_mut(report.booking).total());
+        work.effects.push(match report.state {
+            PaymentState::Authorised => Effect::Void(booking),
+            PaymentState::Created
+            | PaymentState::ActionRequired
+            | PaymentState::Processing
+            | PaymentState::Captured
+            | PaymentState::PartlyRefunded
+            | PaymentState::Refunded
+            | PaymentState::Failed
+            | PaymentState::Voided
+            | PaymentState::Lapsed => Effect::Refund { booking, amount },
+        });
+    }
+
+    fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, booking: BookingId) {
+        if self.is_live(hold, work) {
+            self.fail_payment(work, hold, booking);
+        } else {
+            self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+        }
+    }
+}
+
+/// Where the buyer's money is.
+enum Money {
+    /// Not here yet.
+    Pending,
+    /// Reserved or taken.
+    Here,
+    /// It never came, or it went back.
+    Gone,
+}
+
+fn money(state: PaymentState) -> Money {
+    match state {
+        PaymentState::Created | PaymentState::ActionRequired | PaymentState::Processing => {
+            Money::Pending
+        }
+        PaymentState::Authorised | PaymentState::Captured | PaymentState::PartlyRefunded => {
+            Money::Here
+        }
+        PaymentState::Refunded
+        | PaymentState::Failed
+        | PaymentState::Voided
+        | PaymentState::Lapsed => Money::Gone,
+    }
+}
+
+fn capture_if_authorised(work: &mut Work<'_>, report: PaymentReport) {
+    if report.state == PaymentState::Authorised {
+        work.effects.push(Effect::Capture(report.booking));
+    }
+}

@@ -1,0 +1,82 @@
+//! Rebuilding an inventory from what a ledger stored, and forgetting what is over.
+
+use std::sync::Arc;
+
+use super::Inventory;
+use crate::{
+    Booking, BookingId, BookingState, Event, EventNo, Hold, HoldId, Holder, Seq, Timestamp, Unit,
+    UnitNo,
+};
+
+impl Inventory {
+    /// Puts an event back, with every unit free. Events come in the order of their numbers.
+    ///
+    /// # Panics
+    /// When its number is not the next one.
+    pub fn restore_event(&mut self, event: Event, seq: Seq) {
+        assert_eq!(
+            event.no.index(),
+            self.events.len(),
+            "events are restored in order"
+        );
+        self.add_event(Arc::new(event), seq);
+    }
+
+    /// Puts the ledger's time back.
+    pub fn restore_clock(&mut self, clock: Timestamp) {
+        self.clock = self.clock.max(clock);
+    }
+
+    /// Puts a unit back as it was stored.
+    ///
+    /// # Errors
+    /// Nothing is changed and the unit is given back when the event or the unit does not exist.
+    pub fn restore_unit(&mut self, event: EventNo, no: UnitNo, unit: Unit) -> Result<(), UnitNo> {
+        match self.events.get_mut(event.index()) {
+            Some(book) if no.0 < book.event.chart.units() => {
+                book.seating.restore(no, unit);
+                Ok(())
+            }
+            Some(_) | None => Err(no),
+        }
+    }
+
+    /// Puts a hold back, after its event. One that is not over enters the budgets and ends by the
+    /// clock; a pinned one needs its booking here too.
+    pub fn restore_hold(&mut self, hold: Hold) {
+        if !hold.state.is_terminal() && self.book(hold.event).is_ok() {
+            self.track(&hold);
+        }
+        self.holds.insert(hold.id, hold);
+    }
+
+    /// Puts a booking back. Its units do not count as bought again: see
+    /// [`Inventory::restore_bought`].
+    pub fn restore_booking(&mut self, booking: Booking) {
+        self.bookings.insert(booking.id, booking);
+    }
+
+    /// Counts units that a holder had bought.
+    pub fn restore_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
+        if let Some(book) = self.events.get_mut(event.index()) {
+            book.count_bought(holder, units);
+        }
+    }
+
+    /// Forgets a hold that is over. One that is not stays.
+    pub fn forget_hold(&mut self, hold: HoldId) {
+        let is_over = |hold: &Hold| hold.state.is_terminal();
+        if self.holds.get(&hold).is_some_and(is_over) {
+            self.holds.remove(&hold);
+        }
+    }
+
+    /// Forgets a booking. A command that names it needs it back first. One that waits for its
+    /// payment stays: the end of its hold moves it without naming it.
+    pub fn forget_booking(&mut self, booking: BookingId) {
+        let is_pending = |booking: &Booking| booking.state == BookingState::PendingPayment;
+        if !self.bookings.get(&booking).is_some_and(is_pending) {
+            self.bookings.remove(&booking);
+        }
+    }
+}

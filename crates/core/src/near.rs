@@ -1,0 +1,94 @@
+//! Alternatives to refused seats: as many neighbours near the wanted ones. Bounded work whatever the
+//! hall, since refusals are the rush.
+
+use std::ops::Range;
+
+use crate::limits::{
+    ALTERNATIVE_ROWS_MAX, ALTERNATIVE_SEATS_MAX, ALTERNATIVES_MAX, UNITS_PER_HOLD_MAX,
+};
+use crate::pick::{Availability, Piece, Rest, pieces};
+use crate::{Alternative, Chart, Row, RowNo, UnitNo};
+
+/// As many neighbouring seats as were wanted, near the wanted ones and of the first one's price
+/// class: at most one offer a row, nearest rows first. What is offered passes `no_orphan`.
+///
+/// `wanted` is sorted. Also for shields, which refuse before the ledger is asked.
+pub fn alternatives_near(
+    chart: &Chart,
+    hall: &impl Availability,
+    wanted: &[UnitNo],
+) -> Vec<Alternative> {
+    let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
+        return Vec::new();
+    };
+    let quantity = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+    let Some((home, home_row)) = chart.row_of(*first) else {
+        return Vec::new();
+    };
+    if quantity > UNITS_PER_HOLD_MAX {
+        return Vec::new();
+    }
+    // Where the wanted seats have their middle: twice the number, from the start of their row.
+    let end = last.0.saturating_add(1).min(home_row.end().0);
+    let middle = first.0.saturating_add(end) - home_row.first.0.saturating_mul(2);
+    let category = Some(chart.category_of(*first));
+    let offer = |(number, row): (RowNo, &Row)| {
+        let of_row = chart.row_category(number);
+        let category = category.filter(|_| of_row != category);
+        if of_row.is_some() && category.is_some() {
+            return None;
+        }
+        let middle = row.first.0.saturating_mul(2).saturating_add(middle);
+        let units = pieces(chart, hall, searched(row, middle), category)
+            .map(|piece| widened(piece, row, hall))
+            .filter_map(|piece| piece.window(quantity, middle))
+            .filter(|window| window.rest < Rest::Orphan)
+            .min()?
+            .units(quantity)
+            .collect();
+        Some(Alternative {
+            units,
+            together: true,
+        })
+    };
+    rows_around(chart, home)
+        .filter_map(offer)
+        .take(ALTERNATIVES_MAX)
+        .collect()
+}
+
+/// The part of a row that is near `middle`, which is twice a seat's number.
+fn searched(row: &Row, middle: u32) -> Range<UnitNo> {
+    let from = (middle / 2).saturating_sub(ALTERNATIVE_SEATS_MAX);
+    let to = (middle / 2).saturating_add(ALTERNATIVE_SEATS_MAX);
+    let (first, end) = (row.first.0, row.end().0);
+    UnitNo(from.clamp(first, end))..UnitNo(to.clamp(first, end))
+}
+
+/// The piece with what lies beyond the searched part of the row, as far as it must be known: two
+/// free seats are no orphans.
+fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
+    for _ in 0..2 {
+        let Range { start, end } = piece.run;
+        if start > row.first && hall.is_available(UnitNo(start.0 - 1)) {
+            piece.run.start = UnitNo(start.0 - 1);
+        }
+        if end < row.end() && hall.is_available(end) {
+            piece.run.end = UnitNo(end.0 + 1);
+        }
+    }
+    piece
+}
+
+/// The row itself, then those before and behind it, nearest first.
+fn rows_around(chart: &Chart, home: RowNo) -> impl Iterator<Item = (RowNo, &Row)> {
+    let beside = (1..=ALTERNATIVE_ROWS_MAX).flat_map(move |away| {
+        [home.0.checked_sub(away), home.0.checked_add(away)]
+            .into_iter()
+            .flatten()
+    });
+    std::iter::once(home.0).chain(beside).filter_map(|number| {
+        let row = chart.rows().get(RowNo(number).index())?;
+        Some((RowNo(number), row))
+    })
+}

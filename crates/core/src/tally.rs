@@ -1,0 +1,55 @@
+//! How many units are in which state.
+
+use crate::StateKind;
+
+/// How many units are in which state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Can be held.
+    pub free: u32,
+    /// In holds, as written down.
+    pub held: u32,
+    /// In bookings.
+    pub sold: u32,
+    /// Not for sale.
+    pub blocked: u32,
+}
+
+impl Tally {
+    /// All units free.
+    pub fn all_free(units: u32) -> Self {
+        Self {
+            free: units,
+            ..Self::default()
+        }
+    }
+
+    /// All units counted.
+    pub fn total(self) -> u32 {
+        [self.free, self.held, self.sold, self.blocked]
+            .iter()
+            .fold(0, |a, b| a.saturating_add(*b))
+    }
+
+    /// One unit goes from one state to another.
+    ///
+    /// # Panics
+    /// When no unit is in state `from`.
+    pub fn shift(&mut self, from: StateKind, to: StateKind) {
+        let count = self.count_mut(from);
+        *count = count
+            .checked_sub(1)
+            .expect("the tally counts the unit that leaves");
+        let count = self.count_mut(to);
+        *count = count.saturating_add(1);
+    }
+
+    fn count_mut(&mut self, kind: StateKind) -> &mut u32 {
+        match kind {
+            StateKind::Free => &mut self.free,
+            StateKind::Held => &mut self.held,
+            StateKind::Sold => &mut self.sold,
+            StateKind::Blocked => &mut self.blocked,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Free texts with a bound.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::InvalidId;
+use crate::id::refuse;
+use crate::limits::TEXT_BYTES_MAX;
+
+/// A free text with a bound: a reason, a reference, a label. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(Arc<str>);
+
+impl Text {
+    /// Checks and copies `text`.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is longer than 256 bytes or has a control character.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
+            return Err(refuse(text, "at most 256 bytes without control characters"));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
