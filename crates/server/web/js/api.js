@@ -36,13 +36,18 @@ function openSession() {
   return openingSession;
 }
 
+/** Whether this browser ever had a session: without one there is nothing of ours to ask for. */
+export function hadSession() {
+  return localStorage.getItem(SESSION_MARK) !== null;
+}
+
 /**
  * A call on behalf of the shopper: makes sure there is a session, and opens a new one once if the
  * server no longer knows the old one.
  * @param {string} method @param {string} path @param {CallOptions} [options]
  */
 export async function asShopper(method, path, options) {
-  if (!localStorage.getItem(SESSION_MARK)) await openSession();
+  if (!hadSession()) await openSession();
   try {
     return await request(method, path, options);
   } catch (error) {

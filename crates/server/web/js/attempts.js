@@ -90,9 +90,11 @@ export class Lane {
   run(job) {
     this.waiting += 1;
     const result = this.tail.then(job);
-    this.tail = result.catch(() => {}).then(() => {
-      this.waiting -= 1;
-    });
+    this.tail = result
+      .catch(() => {})
+      .then(() => {
+        this.waiting -= 1;
+      });
     return result;
   }
 

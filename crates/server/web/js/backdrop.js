@@ -88,7 +88,14 @@ export class Backdrop {
     pen.stroke();
     this.drawFilling(pen, palette, colour, area, free / Math.max(1, area.capacity), camera);
     pen.globalAlpha = 1;
-    this.drawAreaText(pen, palette, area, x + width / 2, y + height / 2, Math.min(width / 6, height / 3));
+    this.drawAreaText(
+      pen,
+      palette,
+      area,
+      x + width / 2,
+      y + height / 2,
+      Math.min(width / (area.label.length * 0.66 + 1), height / 3),
+    );
   }
 
   /** How much is left, as a bar along the lower edge. */
@@ -163,7 +170,7 @@ export class Backdrop {
     /** @type {number} */ z,
     /** @type {boolean} */ far,
   ) {
-    if (zone.firstRow === zone.endRow) return;
+    if (zone.firstRow === zone.endRow || !(far || zone.clear)) return;
     const x = camera.toScreenX(zone.x);
     const y = camera.toScreenY(far ? zone.middle : zone.y);
     if (x < -60 || y < -20 || x > camera.width + 60 || y > camera.height + 20) return;

@@ -31,7 +31,9 @@ export async function openBooking(id) {
     request("GET", paths.chart(booking.event)).catch(() => null),
   ]);
   const plan = chart && new Plan(chart, event?.prices ?? {});
-  announce(`${STATES[booking.state] ?? booking.state}. ${plural(booking.lines.length, "unit")}.`);
+  announce(
+    `${STATES[booking.state] ?? booking.state}. ${plural(booking.lines.length, plan?.unitWord ?? "unit")}.`,
+  );
   return { element: ticket(booking, event, plan), title: "Your booking", close: () => {} };
 }
 
@@ -50,13 +52,30 @@ function ticket(booking, event, plan) {
         "header",
         {},
         el(good ? "span.seal.good" : "span.seal", {}, icon(good ? "check" : "warn")),
-        el("h1", { tabindex: "-1" }, good ? "It is yours" : (STATES[booking.state] ?? booking.state)),
+        el(
+          "h1",
+          { tabindex: "-1" },
+          good ? "It is yours" : (STATES[booking.state] ?? booking.state),
+        ),
         el("p", {}, event?.name ?? booking.event),
         when && el("p.when", {}, when),
       ),
       el("hr", { "aria-hidden": "true" }),
-      el("ul.lines", {}, ...grouped(booking, plan).map((line) => lineElement(line, booking.currency))),
-      el("div.sum", {}, el("span", {}, "Total"), el("strong.total", { "data-testid": "booking-total" }, money(booking.total, booking.currency))),
+      el(
+        "ul.lines",
+        {},
+        ...grouped(booking, plan).map((line) => lineElement(line, booking.currency)),
+      ),
+      el(
+        "div.sum",
+        {},
+        el("span", {}, "Total"),
+        el(
+          "strong.total",
+          { "data-testid": "booking-total" },
+          money(booking.total, booking.currency),
+        ),
+      ),
       facts(booking),
     ),
     el("a.button.primary", { href: map, "data-testid": "back-to-map" }, "Back to the map"),
@@ -72,7 +91,14 @@ function facts(booking) {
     ["Confirmed", dateAndTime(booking.confirmed_at ?? booking.created_at)],
   ];
   const shown = rows.filter(([, value]) => value);
-  return el("dl", {}, ...shown.flatMap(([name, value]) => [el("dt", {}, name), el("dd", { "data-testid": `booking-${name.toLowerCase()}` }, value)]));
+  return el(
+    "dl",
+    {},
+    ...shown.flatMap(([name, value]) => [
+      el("dt", {}, name),
+      el("dd", { "data-testid": `booking-${name.toLowerCase()}` }, value),
+    ]),
+  );
 }
 
 /** @typedef {{name: string, note: string, quantity: number, price: number, cancelled: boolean}} TicketLine */
@@ -94,7 +120,8 @@ function grouped(/** @type {Booking} */ booking, /** @type {Plan|null} */ plan) 
 /** @param {Line} line @param {Plan|null} plan */
 function named(line, plan) {
   const seat = plan?.indexOf.get(line.seat ?? "");
-  if (!plan || (seat === undefined && !line.area)) return { name: line.seat ?? line.area ?? "", note: "" };
+  if (!plan || (seat === undefined && !line.area))
+    return { name: line.seat ?? line.area ?? "", note: "" };
   if (line.area || seat === undefined) {
     const area = plan.areaOf(line.area ?? "");
     return { name: plan.unitName(line), note: plan.categories[area?.category ?? 0]?.name ?? "" };

@@ -7,8 +7,11 @@ export class SeatBuckets {
     this.xs = xs;
     this.ys = ys;
     this.side = side;
+    /** @type {number} */
     this.left = xs.length ? xs.reduce((a, b) => Math.min(a, b), Infinity) : 0;
+    /** @type {number} */
     this.top = ys.length ? ys.reduce((a, b) => Math.min(a, b), Infinity) : 0;
+    /** @type {number} */
     this.columns = 1 + this.cell(xs.reduce((a, b) => Math.max(a, b), this.left) - this.left);
     this.lines = 1 + this.cell(ys.reduce((a, b) => Math.max(a, b), this.top) - this.top);
     // Counting sort: `order[start[b]..start[b + 1]]` are the seats of bucket b.
@@ -24,12 +27,12 @@ export class SeatBuckets {
     }
   }
 
-  /** @param {number} distance */
+  /** @param {number} distance @returns {number} */
   cell(distance) {
     return Math.floor(distance / this.side);
   }
 
-  /** @param {number} seat */
+  /** @param {number} seat @returns {number} */
   bucketOf(seat) {
     return (
       this.cell(this.ys[seat] - this.top) * this.columns + this.cell(this.xs[seat] - this.left)

@@ -12,6 +12,8 @@ export class Camera {
     this.bounds = bounds;
     this.width = 1;
     this.height = 1;
+    // Kept free of the hall when it is shown whole: controls lie there.
+    this.inset = { top: 0, right: 0 };
     this.x = 0;
     this.y = 0;
     this.scale = 1;
@@ -28,7 +30,9 @@ export class Camera {
     this.width = Math.max(1, width);
     this.height = Math.max(1, height);
     const { left, top, right, bottom } = this.bounds;
-    this.fitScale = Math.min(this.width / (right - left), this.height / (bottom - top), 44);
+    const roomX = Math.max(60, this.width - this.inset.right);
+    const roomY = Math.max(60, this.height - this.inset.top);
+    this.fitScale = Math.min(roomX / (right - left), roomY / (bottom - top), 44);
     if (fitted) this.jumpTo((left + right) / 2, (top + bottom) / 2, this.fitScale);
     else this.clamp();
   }
@@ -96,11 +100,7 @@ export class Camera {
     const x = this.toChartX(px);
     const y = this.toChartY(py);
     const scale = this.bounded(this.scale * factor);
-    this.jumpTo(
-      x - (px - this.width / 2) / scale,
-      y - (py - this.height / 2) / scale,
-      scale,
-    );
+    this.jumpTo(x - (px - this.width / 2) / scale, y - (py - this.height / 2) / scale, scale);
   }
 
   /** The zoom buttons: about the middle of the view. @param {number} factor */
@@ -114,20 +114,24 @@ export class Camera {
     this.glide((left + right) / 2, (top + bottom) / 2, this.fitScale);
   }
 
-  /** Moves only if the point is outside, or closer than `margin` pixels to the edge. */
+  /**
+   * Moves only if the point is outside, closer than `margin` pixels to the edge, or under the
+   * lowest `covered` pixels, where a notice lies.
+   */
   keepInView(
     /** @type {number} */ x,
     /** @type {number} */ y,
     /** @type {number} */ scaleMin,
     /** @type {number} */ margin,
+    /** @type {number} */ covered = 0,
   ) {
     const goal = this.gliding ? this.glideTo : this;
     const scale = Math.max(goal.scale, scaleMin);
     const px = (x - goal.x) * scale + this.width / 2;
     const py = (y - goal.y) * scale + this.height / 2;
     const inside =
-      px > margin && px < this.width - margin && py > margin && py < this.height - margin;
-    if (!inside || scale !== goal.scale) this.glide(x, y, scale);
+      px > margin && px < this.width - margin && py > margin && py < this.height - covered - margin;
+    if (!inside || scale !== goal.scale) this.glide(x, y + covered / 2 / scale, scale);
   }
 
   /** @param {number} scale */
@@ -141,8 +145,8 @@ export class Camera {
     const { left, top, right, bottom } = this.bounds;
     const halfWidth = this.width / 2 / this.scale;
     const halfHeight = this.height / 2 / this.scale;
-    this.x = within(this.x, left, right, halfWidth);
-    this.y = within(this.y, top, bottom, halfHeight);
+    this.x = within(this.x, left, right + this.inset.right / this.scale, halfWidth);
+    this.y = within(this.y, top - this.inset.top / this.scale, bottom, halfHeight);
   }
 }
 

@@ -1,7 +1,7 @@
 // The ways to choose beside the map itself: the legend (which also picks out one category), "best
 // N together", and the areas by quantity.
 
-import { announce, el, fill, icon, setText } from "./dom.js";
+import { announce, el, fill, icon, reveal, setText } from "./dom.js";
 import { count, money, plural, spokenMoney } from "./format.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -67,10 +67,14 @@ export class Legend {
 }
 
 export class BestTogether {
-  /** @param {Plan} plan @param {Holding} holding */
-  constructor(plan, holding) {
+  /**
+   * @param {Plan} plan @param {Holding} holding
+   * @param {(seat: number) => void} show  Brings a seat into view.
+   */
+  constructor(plan, holding, show) {
     this.plan = plan;
     this.holding = holding;
+    this.show = show;
     this.max = Math.min(holding.event.policy?.units_per_hold_max ?? 10, 10);
     this.quantity = Math.min(2, this.max);
     this.stepper = stepper({
@@ -91,7 +95,11 @@ export class BestTogether {
       )
     );
     this.button = /** @type {HTMLButtonElement} */ (
-      el("button.secondary", { type: "button", "data-testid": "best-together", onclick: () => this.ask() })
+      el("button.secondary", {
+        type: "button",
+        "data-testid": "best-together",
+        onclick: () => this.ask(),
+      })
     );
     this.hint = el("p.hint", {}, "Takes the place of the seats you hold now.");
     this.element = el(
@@ -107,7 +115,9 @@ export class BestTogether {
 
   async ask() {
     const hold = await this.holding.best(this.quantity, this.category.value || null);
-    if (!hold || !("units" in hold)) return;
+    if (!hold) return;
+    const first = this.plan.indexOf.get(hold.units[0]?.seat ?? "");
+    if (first !== undefined) this.show(first);
     const names = hold.units.map((unit) => this.plan.unitName(unit)).join(", ");
     const apart = hold.together === false ? " They are not all side by side." : "";
     announce(`Held for you: ${names}.${apart}`);
@@ -116,7 +126,8 @@ export class BestTogether {
   refresh() {
     const busy = this.holding.doing === "best";
     this.button.disabled = busy || this.holding.doing === "confirm";
-    const text = this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
+    const text =
+      this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
     fill(this.button, icon("pair"), busy ? "Looking…" : text);
     this.stepper.set(this.quantity, 1, this.max);
     this.hint.hidden = !this.holding.hold;
@@ -151,8 +162,19 @@ export class Areas {
     const left = el("span.left", { "data-testid": `area-${area.id}-free` });
     const swatch = el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" });
     const kind = category.name === area.label ? "" : `${category.name} · `;
-    const name = el("div.area-name", {}, el("strong", {}, area.label), el("span", {}, kind + money(category.price, currency), " · ", left));
-    const element = el("div.area", { "data-testid": `area-${area.id}` }, swatch, name, control.element);
+    const name = el(
+      "div.area-name",
+      {},
+      el("strong", {}, area.label),
+      el("span", {}, kind + money(category.price, currency), " · ", left),
+    );
+    const element = el(
+      "div.area",
+      { "data-testid": `area-${area.id}` },
+      swatch,
+      name,
+      control.element,
+    );
     return { area, control, left, element };
   }
 
@@ -160,7 +182,7 @@ export class Areas {
   point(id) {
     const row = this.rows.find(({ area }) => area.id === id);
     if (!row) return;
-    row.element.scrollIntoView({ block: "center", behavior: "smooth" });
+    reveal(row.element);
     row.element.classList.remove("pointed");
     requestAnimationFrame(() => row.element.classList.add("pointed"));
     row.control.focus();
@@ -187,11 +209,20 @@ export class Areas {
 function stepper({ id, label, changed }) {
   let value = 0;
   const output = el("output", { "data-testid": `${id}-quantity` }, "0");
-  const button = (/** @type {"plus"|"minus"} */ glyph, /** @type {string} */ verb, /** @type {number} */ by) =>
+  const button = (
+    /** @type {"plus"|"minus"} */ glyph,
+    /** @type {string} */ verb,
+    /** @type {number} */ by,
+  ) =>
     /** @type {HTMLButtonElement} */ (
       el(
         "button",
-        { type: "button", "aria-label": `${verb}: ${label}`, "data-testid": `${id}-${glyph}`, onclick: () => press(by) },
+        {
+          type: "button",
+          "aria-label": `${verb}: ${label}`,
+          "data-testid": `${id}-${glyph}`,
+          onclick: () => press(by),
+        },
         icon(glyph),
       )
     );

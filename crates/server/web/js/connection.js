@@ -9,9 +9,18 @@ import { announce, el, setText } from "./dom.js";
 const WORDS = {
   live: { short: "Live", long: "" },
   connecting: { short: "Connecting…", long: "" },
-  polling: { short: "Reconnecting…", long: "Live updates are interrupted; the map refreshes every few seconds." },
-  lost: { short: "Connection lost", long: "The map may be out of date. Reconnecting by itself; what you hold is kept." },
-  unsent: { short: "Not sent yet", long: "No answer from the server. Your choice is kept and sent again by itself." },
+  polling: {
+    short: "Reconnecting…",
+    long: "Live updates are interrupted; the map refreshes every few seconds.",
+  },
+  lost: {
+    short: "Connection lost",
+    long: "The map may be out of date. Reconnecting by itself; what you hold is kept.",
+  },
+  unsent: {
+    short: "Not sent yet",
+    long: "No answer from the server. Your choice is kept and sent again by itself.",
+  },
 };
 // A hiccup shorter than this is healed before anybody could read about it.
 const GRACE_MS = 900;

@@ -87,5 +87,11 @@ export function announce(text, tone = "polite") {
   while (region.childElementCount > 3) region.firstElementChild?.remove();
 }
 
+/** Scrolls something into the middle of the view. @param {Element} element */
+export function reveal(element) {
+  const behavior = reducedMotion.matches ? "auto" : "smooth";
+  element.scrollIntoView({ block: "center", behavior });
+}
+
 /** Motion beyond the necessary is left out for those who asked for that. */
 export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");

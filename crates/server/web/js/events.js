@@ -13,7 +13,12 @@ export async function openEvents() {
   const element = el(
     "main.events",
     {},
-    el("header.events-head", {}, el("h1", { tabindex: "-1" }, "What is on"), el("p", {}, "Pick a seat and it is yours to decide on: held for a moment, sold once.")),
+    el(
+      "header.events-head",
+      {},
+      el("h1", { tabindex: "-1" }, "What is on"),
+      el("p", {}, "Pick a seat and it is yours to decide on: held for a moment, sold once."),
+    ),
     events.length > 0
       ? el("ul.event-list", { "data-testid": "event-list" }, ...events.map(card))
       : el("p.nothing", { "data-testid": "event-list" }, "Nothing is on sale at the moment."),
@@ -27,7 +32,8 @@ function card(event) {
   drawPoster(poster, event.id);
   const prices = Object.values(event.prices ?? {});
   const least = Math.min(...prices);
-  const span = prices.length === 0 ? "" : (prices.length > 1 ? "from " : "") + money(least, event.currency);
+  const span =
+    prices.length === 0 ? "" : (prices.length > 1 ? "from " : "") + money(least, event.currency);
   const badge = badgeOf(event);
   return el(
     "li",
@@ -40,13 +46,18 @@ function card(event) {
         "data-event": event.id,
         "data-state": event.state ?? "open",
       },
-      poster,
+      el("div.poster-frame", {}, poster, badge && el(`span.badge.${badge.kind}`, {}, badge.text)),
       el(
         "div.event-text",
         {},
         el("h2", {}, event.name),
         el("p.when", {}, dateAndTime(event.starts_at) || "Any time"),
-        el("p.facts", {}, el("strong", {}, span), event.total ? el("span", {}, event.total === 1 ? "1 unit" : `${count(event.total)} units`) : null, badge && el(`span.badge.${badge.kind}`, {}, badge.text)),
+        el(
+          "p.facts",
+          {},
+          el("strong", {}, span),
+          event.total ? el("span", {}, `${count(event.total)} in all`) : null,
+        ),
       ),
     ),
   );
@@ -60,5 +71,7 @@ function badgeOf(event) {
     return { kind: "soon", text: opens ? `On sale ${dateAndTime(opens)}` : "Not on sale" };
   }
   const ttl = event.policy?.hold_ttl_ms;
-  return ttl ? { kind: "good", text: `${plural(Math.round(ttl / 60_000) || 1, "minute")} to decide` } : null;
+  return ttl
+    ? { kind: "good", text: `${plural(Math.round(ttl / 60_000) || 1, "minute")} to decide` }
+    : null;
 }

@@ -25,6 +25,7 @@ export class Feed extends EventTarget {
     this.closed = false;
     this.syncing = false;
     this.heardAt = performance.now();
+    this.snapshotAt = -Infinity;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.retryTimer = undefined;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.hiddenTimer = undefined;
     this.pollTimer = setInterval(() => this.poll(), POLL_MS);
@@ -53,6 +54,7 @@ export class Feed extends EventTarget {
       if (this.closed) return;
       this.inventory.applySnapshot(snapshot);
       this.heardAt = performance.now();
+      this.snapshotAt = this.heardAt;
       this.open();
     } catch (error) {
       this.lost(error);
@@ -80,7 +82,7 @@ export class Feed extends EventTarget {
       if (this.source !== source) return;
       // While CONNECTING the browser tries again itself and sends Last-Event-ID; CLOSED is ours.
       if (source.readyState === EventSource.CLOSED) this.lost(null);
-      else this.become(this.state === "polling" ? "polling" : "lost");
+      else this.away();
     };
   }
 
@@ -101,12 +103,18 @@ export class Feed extends EventTarget {
   lost(error) {
     if (this.closed) return;
     this.shut();
-    this.become("lost");
+    this.away();
     const asked = /** @type {any} */ (error)?.retryAfterMs ?? 0;
     const wait = Math.max(asked, RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
     this.failures += 1;
     // Spread out, or every page of a rush comes back in the same instant.
     this.retryTimer = setTimeout(() => this.resync(), wait * (0.75 + Math.random() * 0.5));
+  }
+
+  /** Without the stream; snapshots may still come through. */
+  away() {
+    const served = performance.now() - this.snapshotAt < POLL_MS * 1.5;
+    this.become(served ? "polling" : "lost");
   }
 
   shut() {
@@ -126,6 +134,7 @@ export class Feed extends EventTarget {
       const snapshot = await this.snapshot();
       if (this.closed || this.syncing) return;
       this.heardAt = performance.now();
+      this.snapshotAt = this.heardAt;
       if (this.state === "lost") this.become("polling");
       if (snapshot.seq <= this.inventory.seq) return;
       const deaf = this.state === "live" && this.inventory.seq === seqBefore;
@@ -133,8 +142,8 @@ export class Feed extends EventTarget {
       // Entries we should have heard went past us: the connection is dead without knowing it.
       if (deaf) this.resync();
     } catch {
-      this.become(this.state === "live" ? "live" : "lost");
-      if (quiet && this.state === "live") this.lost(null);
+      if (this.state === "live") this.lost(null);
+      else this.away();
     }
   }
 

@@ -29,7 +29,9 @@ export function money(minor, currency) {
 /** For screen readers: "45.00 EUR" is read the same everywhere, a symbol is not. */
 export function spokenMoney(/** @type {number} */ minor, /** @type {string} */ currency) {
   const format = currencyFormat(currency);
-  return minor === 0 ? "free of charge" : `${format.spoken.format(minor / format.unit)} ${currency}`;
+  return minor === 0
+    ? "free of charge"
+    : `${format.spoken.format(minor / format.unit)} ${currency}`;
 }
 
 const dayFormat = new Intl.DateTimeFormat(undefined, {

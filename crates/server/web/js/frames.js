@@ -46,6 +46,14 @@ export class FrameTimes {
 function summary(values, count) {
   const sorted = values.slice(0, count).sort();
   const at = (/** @type {number} */ share) =>
-    count === 0 ? 0 : Math.round(sorted[Math.min(count - 1, Math.floor(count * share))] * 100) / 100;
-  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1), recent: [...values.slice(0, count)] };
+    count === 0
+      ? 0
+      : Math.round(sorted[Math.min(count - 1, Math.floor(count * share))] * 100) / 100;
+  return {
+    p50: at(0.5),
+    p95: at(0.95),
+    p99: at(0.99),
+    max: at(1),
+    recent: [...values.slice(0, count)],
+  };
 }

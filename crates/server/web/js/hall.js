@@ -1,19 +1,20 @@
 // The page of one event: fetches event and chart, puts map, ways of choosing and hold beside each
 // other, and passes every change on to those who show it.
 
-import { asAnyone, asShopper, listAll, paths } from "./api.js";
+import { asAnyone, asShopper, hadSession, listAll, paths } from "./api.js";
 import { Areas, BestTogether, Legend } from "./choosing.js";
 import { clock } from "./clock.js";
 import { connectionPill } from "./connection.js";
 import { announce, el, icon, setText } from "./dom.js";
 import { Feed } from "./feed.js";
-import { dateAndTime, plural, remaining } from "./format.js";
+import { count, dateAndTime, plural, remaining } from "./format.js";
 import { HoldPanel } from "./holdpanel.js";
 import { Holding } from "./holding.js";
 import { exposeHall, withdrawHall } from "./hooks.js";
 import { FREE, Inventory } from "./inventory.js";
 import { MapView } from "./mapview.js";
 import { Notices } from "./notices.js";
+import { PhoneBar } from "./phonebar.js";
 import { Plan } from "./plan.js";
 
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
@@ -22,7 +23,10 @@ const FOREIGN_CHANGE_MS = 1500;
 
 /** @param {string} id @param {(hash: string) => void} go */
 export async function openHall(id, go) {
-  const [event, chart] = await Promise.all([asAnyone("GET", paths.event(id)), asAnyone("GET", paths.chart(id))]);
+  const [event, chart] = await Promise.all([
+    asAnyone("GET", paths.event(id)),
+    asAnyone("GET", paths.chart(id)),
+  ]);
   return new Hall(event, chart, go);
 }
 
@@ -35,42 +39,62 @@ export class Hall {
     this.inventory = new Inventory(this.plan);
     this.holding = new Holding(event, this.inventory);
     this.feed = new Feed(event.id, this.inventory);
-    this.map = new MapView(this.plan, this.inventory, this.holding, (area) => this.areas.point(area));
-    this.legend = new Legend(this.plan, this.inventory, event.currency, (c) => this.map.painter.emphasise(c));
-    this.best = new BestTogether(this.plan, this.holding);
+    this.map = new MapView(this.plan, this.inventory, this.holding, (area) =>
+      this.areas.point(area),
+    );
+    this.legend = new Legend(this.plan, this.inventory, event.currency, (c) =>
+      this.map.painter.emphasise(c),
+    );
+    this.best = new BestTogether(this.plan, this.holding, (seat) => this.map.bringIntoView(seat));
     this.areas = new Areas(this.plan, this.inventory, this.holding);
-    this.panel = new HoldPanel(this.holding, this.plan, (booking) => go(`#/bookings/${encodeURIComponent(booking)}`));
-    this.notices = new Notices(this.holding, this.plan, (seats) => this.map.offer(seats));
+    this.panel = new HoldPanel(this.holding, this.plan, (booking) =>
+      go(`#/bookings/${encodeURIComponent(booking)}`),
+    );
+    this.notices = new Notices(this.holding, this.plan, (seats, covered) =>
+      this.map.offer(seats, covered),
+    );
     this.pill = connectionPill(this.feed, this.holding);
     this.scheduled = false;
+    this.wasHeld = 0;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.recheckTimer = undefined;
+    this.saleNote = el("p.sale-note", { "data-testid": "sale-note", hidden: true });
+    this.freeNote = el("span", { "data-testid": "free-count" });
+    this.bar = new PhoneBar(this.panel);
     this.element = this.build();
+    this.onVisible = () => this.cameBack();
+    this.slow = setInterval(() => this.refreshSale(), 1000);
     this.listen(go);
     this.start();
   }
 
   build() {
     const { event } = this;
-    this.saleNote = el("p.sale-note", { "data-testid": "sale-note", hidden: true });
-    this.freeNote = el("span", { "data-testid": "free-count" });
     const when = dateAndTime(event.starts_at);
-    this.bar = el("button.phone-bar", { type: "button", "data-testid": "phone-bar", hidden: true });
-    this.bar.addEventListener("click", () => this.panel.element.scrollIntoView({ block: "center", behavior: "smooth" }));
     const back = el("a.back", { href: "#/", "aria-label": "All events" }, icon("back"));
-    const heading = el("div", {}, el("h1", { tabindex: "-1" }, event.name), el("p.when", {}, when && `${when} · `, this.freeNote));
-    this.mapFrame = el("div.map-frame", {}, this.map.element, this.pill.element, this.notices.element);
+    const heading = el("h1", { tabindex: "-1" }, event.name);
+    const about = el("div", {}, heading, el("p.when", {}, when && `${when} · `, this.freeNote));
+    const { left, right, top, bottom } = this.plan.bounds;
+    const frame = el(
+      "div.map-frame",
+      {},
+      this.map.element,
+      this.pill.element,
+      this.notices.element,
+    );
+    frame.style.setProperty("--hall-aspect", String((bottom - top) / (right - left)));
+    const cards = [this.panel, this.areas, this.legend, this.best].map((card) => card.element);
     return el(
       "main.hall",
       { "data-testid": "hall", "data-event": event.id },
-      el("header.hall-head", {}, back, heading),
+      el("header.hall-head", {}, back, about),
       this.saleNote,
       el(
         "div.hall-body",
         {},
-        this.mapFrame,
-        el("aside.side", { "aria-label": "Choosing and hold" }, this.panel.element, this.areas.element, this.best.element, this.legend.element),
+        frame,
+        el("aside.side", { "aria-label": "Choosing and hold" }, ...cards),
       ),
-      this.bar,
+      this.bar.element,
     );
   }
 
@@ -84,15 +108,14 @@ export class Hall {
     this.holding.addEventListener("booked", (e) => {
       go(`#/bookings/${encodeURIComponent(/** @type {CustomEvent} */ (e).detail)}`);
     });
-    this.onVisible = () => {
-      if (document.hidden || !this.holding.hold) return;
-      // A laptop that slept: elapsed time may not have been counted.
-      clock.distrust();
-      this.holding.recheck();
-    };
     document.addEventListener("visibilitychange", this.onVisible);
-    this.slow = setInterval(() => this.refreshSale(), 1000);
-    this.wasHeld = 0;
+  }
+
+  cameBack() {
+    if (document.hidden || !this.holding.hold) return;
+    // A laptop that slept: elapsed time may not have been counted.
+    clock.distrust();
+    this.holding.recheck();
   }
 
   async start() {
@@ -115,10 +138,12 @@ export class Hall {
     this.panel.close();
     this.notices.close();
     this.pill.close();
+    this.bar.close();
   }
 
   /** Seats of our own earlier bookings are shown as ours. Nice to have: failing is silent. */
   async showBooked() {
+    if (!hadSession()) return;
     try {
       const bookings = await listAll(asShopper, paths.bookings, "bookings");
       for (const booking of bookings) {
@@ -171,10 +196,11 @@ export class Hall {
     this.pill.refresh();
     let free = 0;
     for (let c = 0; c < plan.categories.length; c += 1) free += inventory.freeOf(c);
-    setText(this.freeNote, inventory.seq < 0 ? "loading…" : free > 0 ? `${plural(free, "unit")} free` : "sold out");
-    const any = holding.wanted.size > 0;
-    this.bar.hidden = !any;
-    if (any) setText(this.bar, this.panel.summary());
+    setText(
+      this.freeNote,
+      inventory.seq < 0 ? "loading…" : free > 0 ? `${count(free)} free` : "sold out",
+    );
+    this.bar.refresh(holding.wanted.size > 0);
     this.sayHold();
   }
 
@@ -183,8 +209,11 @@ export class Hall {
     const { hold, settled } = this.holding;
     const size = hold?.units.length ?? 0;
     if (!settled || size === this.wasHeld) return;
-    if (size > this.wasHeld) announce(`Held: ${plural(size, "unit")}, ${this.panel.summary().split(" · ")[1]} in all.`);
-    else if (size > 0) announce(`Given back. ${plural(size, "unit")} still held.`);
+    if (size > this.wasHeld)
+      announce(
+        `Held: ${plural(size, this.plan.unitWord)}, ${this.panel.summary().split(" · ")[1]} in all.`,
+      );
+    else if (size > 0) announce(`Given back. ${plural(size, this.plan.unitWord)} still held.`);
     else if (!this.holding.ended) announce("You hold nothing now.");
     this.wasHeld = size;
   }

@@ -2,13 +2,14 @@
 // what the shopper wants. Clicks only change what is wanted; the worker (holdworker.js) turns the
 // one into the other, and the server's answer always decides.
 
-import { paths } from "./api.js";
-import { Basket, difference } from "./basket.js";
+import { Refused, hadSession, paths } from "./api.js";
+import { difference } from "./basket.js";
 import { forgetHold, storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
 import { HoldWorker, isLive } from "./holdworker.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").UnitRequest} UnitRequest */
+/** @typedef {import("./basket.js").Basket} Basket */
 /** @typedef {"restore"|"best"|"extend"|"confirm"} Doing */
 
 export class Holding extends HoldWorker {
@@ -52,13 +53,16 @@ export class Holding extends HoldWorker {
       return;
     }
     if (next.size > 0) this.ended = null;
-    this.wanted = next;
-    this.changed();
+    this.setWanted(next);
     this.lane.run(() => this.reconcile()).catch((error) => this.failed(error));
   }
 
-  /** The best N together; they take the place of what is held, once they are ours. */
-  best(/** @type {number} */ quantity, /** @type {string|null} */ category) {
+  /**
+   * The best N together; they take the place of what is held, once they are ours.
+   * @param {number} quantity @param {string|null} category
+   * @returns {Promise<import("./wire.js").Hold|null>}
+   */
+  best(quantity, category) {
     const body = { best: { quantity, ...(category ? { category } : {}), together: "preferred" } };
     const instead = this.wanted.requests();
     return this.exclusively("best", instead, async () => {
@@ -67,9 +71,8 @@ export class Holding extends HoldWorker {
       const old = this.hold;
       const hold = await this.send("POST", paths.newHold(this.event.id), body, crypto.randomUUID());
       const since = difference(before, this.wanted);
-      this.hold = null;
-      this.accept(hold);
-      this.wanted = Basket.of(hold).drop(since.drop).add(since.add);
+      this.switchTo(hold);
+      this.setWanted(this.held.drop(since.drop).add(since.add));
       if (old) await this.giveBack(old);
       await this.reconcile();
       return hold;
@@ -119,13 +122,14 @@ export class Holding extends HoldWorker {
   /** Finds the hold of an earlier visit: the stored one first, then the server's list. */
   restore() {
     return this.exclusively("restore", [], async () => {
+      if (!hadSession()) return;
       const stored = storedHold(this.event.id);
       const known = stored && (await this.fetchHold(stored.id, stored.secret));
       const hold = known ?? (await this.listedHold());
       if (!hold) return;
       if (isLive(hold)) {
         this.accept({ ...hold, secret: stored?.id === hold.id ? stored?.secret : undefined });
-        this.wanted = this.held.add(this.wanted.requests());
+        this.setWanted(this.held.add(this.wanted.requests()));
         await this.reconcile();
       } else {
         this.recallEnded(hold, stored?.confirmKey !== undefined);
@@ -156,8 +160,9 @@ export class Holding extends HoldWorker {
 
   /**
    * Runs one job of the named kind; a second press of the same button does nothing.
-   * @template T @param {Doing} doing @param {UnitRequest[]} instead  What an alternative replaces.
-   * @param {() => Promise<T>} job
+   * @template T
+   * @param {Doing} doing @param {UnitRequest[]} instead  What an alternative replaces.
+   * @param {() => Promise<T>} job @returns {Promise<T|null>}
    */
   async exclusively(doing, instead, job) {
     if (this.doing && this.doing !== "restore") return null;
@@ -169,6 +174,8 @@ export class Holding extends HoldWorker {
         try {
           return await job();
         } catch (error) {
+          // Nobody asked for the restoring; a server closed to shoppers simply has nothing.
+          if (doing === "restore" && error instanceof Refused) return null;
           return await this.settleRefusal(error, instead, null);
         }
       });

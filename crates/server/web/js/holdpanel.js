@@ -32,7 +32,11 @@ export class HoldPanel {
     this.extend = this.button("secondary", "extend", () => this.holding.extend());
     this.confirm = this.button("primary", "confirm", () => this.askConfirm());
     this.release = this.button("quiet", "release", () => this.holding.release());
-    this.empty = el("p.empty", {}, "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.");
+    this.empty = el(
+      "p.empty",
+      {},
+      "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.",
+    );
     this.full = el(
       "div.full",
       {},
@@ -125,7 +129,9 @@ export class HoldPanel {
       const category = this.plan.categories[this.plan.category[seat]];
       const pending = held.seats.has(id) !== wanted.seats.has(id);
       const zone = this.plan.zoneNameOf(seat);
-      const note = [zone, category.name].filter((part, k, all) => part && all.indexOf(part) === k).join(" · ");
+      const note = [zone, category.name]
+        .filter((part, k, all) => part && all.indexOf(part) === k)
+        .join(" · ");
       const drop = wanted.seats.has(id) ? () => this.holding.toggle(id) : null;
       return this.line(this.plan.nameOf(seat), note, category, 1, pending, drop);
     });
@@ -133,7 +139,9 @@ export class HoldPanel {
       const area = this.plan.areaOf(id);
       const category = this.plan.categories[area?.category ?? 0];
       const pending = held.quantity(id) !== quantity;
-      return this.line(area?.label ?? id, category.name, category, quantity, pending, () => this.holding.setArea(id, 0));
+      return this.line(area?.label ?? id, category.name, category, quantity, pending, () =>
+        this.holding.setArea(id, 0),
+      );
     });
     return [...seats, ...areas];
   }
@@ -152,7 +160,12 @@ export class HoldPanel {
       el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" }),
       el("span.what", {}, el("strong", {}, label), el("small", {}, pending ? "asking…" : note)),
       el("span.price", {}, money(category.price * quantity, currency)),
-      drop && el("button.icon-button", { type: "button", "aria-label": spoken, onclick: drop }, icon("close")),
+      drop &&
+        el(
+          "button.icon-button",
+          { type: "button", "aria-label": spoken, onclick: drop },
+          icon("close"),
+        ),
     );
   }
 
@@ -166,14 +179,20 @@ export class HoldPanel {
       return;
     }
     const left = clock.until(hold.expires_at);
-    const whole = Math.max(1, Date.parse(hold.expires_at) - Date.parse(hold.created_at ?? hold.server_time));
+    const whole = Math.max(
+      1,
+      Date.parse(hold.expires_at) - Date.parse(hold.created_at ?? hold.server_time),
+    );
     setText(this.time, remaining(left));
     this.ring.show(Math.min(1, left / whole));
     this.element.classList.toggle("hurry", left < HURRY_MS);
     const room = Date.parse(hold.max_expires_at) - Date.parse(hold.expires_at);
     this.extend.disabled = room <= 0 || this.holding.doing !== null;
     const limit = roughly(clock.until(hold.max_expires_at));
-    setText(this.cap, room <= 0 ? "No more time can be added." : `Can be kept up to ${limit} in all.`);
+    setText(
+      this.cap,
+      room <= 0 ? "No more time can be added." : `Can be kept up to ${limit} in all.`,
+    );
     this.speak(left);
     // Only the server ends a hold: at zero it is asked, not assumed.
     if (left === 0 && performance.now() - this.askedAt > 1500) {
@@ -194,7 +213,7 @@ export class HoldPanel {
   /** One line for the bar at the foot of a phone. */
   summary() {
     const { wanted } = this.holding;
-    return `${plural(wanted.size, "unit")} · ${money(this.wantedTotal(), this.holding.event.currency)}`;
+    return `${plural(wanted.size, this.plan.unitWord)} · ${money(this.wantedTotal(), this.holding.event.currency)}`;
   }
 }
 

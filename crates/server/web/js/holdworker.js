@@ -97,9 +97,13 @@ export class HoldWorker extends EventTarget {
     this.inventory.applyAnswer(Basket.of(hold).seats, "free", answer?.seq);
   }
 
-  /** A command that may be repeated. @param {string} method @param {string} path @param {unknown} body @param {string} [key] */
+  /**
+   * A command that may be repeated.
+   * @param {string} method @param {string} path @param {unknown} body @param {string} [key]
+   */
   send(method, path, body, key) {
-    const secret = this.hold && path.startsWith(paths.hold(this.hold.id)) ? this.hold.secret : undefined;
+    const secret =
+      this.hold && path.startsWith(paths.hold(this.hold.id)) ? this.hold.secret : undefined;
     return insist(() => asShopper(method, path, { body, key, secret }), this.watch);
   }
 
@@ -129,6 +133,18 @@ export class HoldWorker extends EventTarget {
     const now = await this.fetchHold(hold.id, hold.secret);
     if (now && isLive(now)) this.accept(now);
     else this.end(now ?? { ...hold, state: "released" });
+  }
+
+  /** @param {Basket} basket */
+  setWanted(basket) {
+    this.wanted = basket;
+    this.changed();
+  }
+
+  /** Another hold takes the place of the present one, which lives on until it is given back. */
+  switchTo(/** @type {Hold} */ hold) {
+    this.hold = null;
+    this.accept(hold);
   }
 
   /** @param {Hold} hold */
@@ -170,7 +186,11 @@ export class HoldWorker extends EventTarget {
     this.changed();
   }
 
-  /** @param {unknown} error @param {UnitRequest[]} asked @param {Basket|null} goal */
+  /**
+   * Takes a refusal for what it is; anything else is thrown on.
+   * @param {unknown} error @param {UnitRequest[]} asked @param {Basket|null} goal
+   * @returns {Promise<null>}
+   */
   async settleRefusal(error, asked, goal) {
     if (!(error instanceof Refused)) throw error;
     const { problem, code } = error;
@@ -196,7 +216,8 @@ export class HoldWorker extends EventTarget {
       if (conflict.area) this.wanted.setQuantity(conflict.area, held.quantity(conflict.area));
       if (!conflict.seat) continue;
       this.wanted.seats.delete(conflict.seat);
-      const state = conflict.state === "sold" || conflict.state === "blocked" ? conflict.state : "held";
+      const state =
+        conflict.state === "sold" || conflict.state === "blocked" ? conflict.state : "held";
       this.inventory.applyAnswer([conflict.seat], state, problem.seq);
     }
     if (conflicts.length === 0) this.wanted = held;
@@ -228,7 +249,11 @@ export class HoldWorker extends EventTarget {
     if (error instanceof Abandoned) return null;
     console.error(error);
     this.wanted = this.held;
-    this.refuse({ status: 0, code: "unexpected", detail: "Something went wrong here. Please try again." }, [], null);
+    this.refuse(
+      { status: 0, code: "unexpected", detail: "Something went wrong here. Please try again." },
+      [],
+      null,
+    );
     return null;
   }
 

@@ -7,6 +7,9 @@ import { LOOK, SpriteSheet } from "./sprites.js";
 
 const CLOCK_EVERY = 192;
 const LABEL_FROM_PX = 15;
+const DOT_PX = 6;
+// A layer is whole within a second; the ring is far larger than what changes meanwhile.
+const MISSED_MAX = 4096;
 
 /** @typedef {{x: number, y: number, width: number, height: number, scale: number}} Frame  Chart
  *  position of the top left corner, size in device pixels, device pixels per chart unit. */
@@ -30,6 +33,10 @@ export class Layer {
     this.building = false;
     this.found = 0;
     this.drawn = 0;
+    // Seats that changed while the next side is drawn: mended once it is whole, because a seat
+    // drawn twice has other edges than a seat drawn once.
+    this.missed = new Uint32Array(MISSED_MAX);
+    this.missedCount = 0;
     /** @type {import("./sprites.js").Palette|null} */ this.palette = null;
   }
 
@@ -39,7 +46,9 @@ export class Layer {
     this.palette = palette;
     Object.assign(back.frame, frame);
     back.ratio = pixelRatio;
-    back.sheet = this.sheetFor(frame.scale * plan.seatSide, palette);
+    const side = frame.scale * plan.seatSide;
+    // From far away the gaps would swallow the colours: tiny seats nearly touch.
+    back.sheet = this.sheetFor(side < DOT_PX ? side * 1.2 : side, palette);
     if (back.canvas.width !== frame.width || back.canvas.height !== frame.height) {
       back.canvas.width = frame.width;
       back.canvas.height = frame.height;
@@ -55,6 +64,7 @@ export class Layer {
       this.list,
     );
     this.drawn = 0;
+    this.missedCount = 0;
     this.building = true;
   }
 
@@ -82,13 +92,17 @@ export class Layer {
     this.front.palette = this.palette;
     this.building = false;
     this.ready = true;
+    const missed = Math.min(this.missedCount, MISSED_MAX);
+    for (let k = 0; k < missed; k += 1) this.mendSide(this.front, this.missed[k]);
     return true;
   }
 
-  /** Redraws the surroundings of one seat, on the shown side and on the one being drawn. */
-  mend(/** @type {number} */ seat) {
+  /** Redraws the surroundings of one seat. @param {number} seat */
+  mend(seat) {
     if (this.ready) this.mendSide(this.front, seat);
-    if (this.building) this.mendSide(this.back, seat);
+    if (!this.building) return;
+    this.missed[this.missedCount % MISSED_MAX] = seat;
+    this.missedCount += 1;
   }
 
   /** @param {Side} side @param {number} seat */
@@ -158,7 +172,7 @@ export class Layer {
 
   /** Row labels stand one place beyond both ends of the row. @param {Side} side */
   drawRowLabels(side) {
-    const { frame, pen, sheet } = side;
+    const { pen, sheet } = side;
     if (!sheet || !this.palette || sheet.side / side.ratio < 9) return;
     pen.font = side.font(Math.min(sheet.side * 0.5, 13 * side.ratio), this.palette.family);
     pen.fillStyle = this.palette.inkSoft;

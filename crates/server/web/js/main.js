@@ -66,14 +66,22 @@ function failure(error) {
     ? words(error.problem, (unit) => unit.seat ?? unit.area ?? "")
     : { title: "No connection", text: "The server does not answer. Trying again by itself." };
   const again = () => show();
-  const timer = refused && !error.retryAfterMs ? undefined : setTimeout(again, (refused && error.retryAfterMs) || RETRY_MS);
+  const timer =
+    refused && !error.retryAfterMs
+      ? undefined
+      : setTimeout(again, (refused && error.retryAfterMs) || RETRY_MS);
   const element = el(
     "main.failure",
     { "data-testid": "failure", "data-code": refused ? error.code : "unreachable" },
     icon("warn"),
     el("h1", { tabindex: "-1" }, title),
     el("p", {}, text),
-    el("div.actions", {}, el("button.primary", { type: "button", onclick: again }, "Try again"), el("a.button.quiet", { href: "#/" }, "All events")),
+    el(
+      "div.actions",
+      {},
+      el("button.primary", { type: "button", onclick: again }, "Try again"),
+      el("a.button.quiet", { href: "#/" }, "All events"),
+    ),
   );
   return { element, title, close: () => clearTimeout(timer) };
 }

@@ -2,7 +2,7 @@
 // Translates points and keys into seats, and what is held or wanted into looks.
 
 import { Camera } from "./camera.js";
-import { announce, el, icon } from "./dom.js";
+import { announce, el, icon, setText } from "./dom.js";
 import { money, spokenMoney } from "./format.js";
 import { Gestures } from "./gestures.js";
 import { FREE, STATE_NAMES } from "./inventory.js";
@@ -13,6 +13,10 @@ import { watchTheme } from "./theme.js";
 // A seat smaller than this is looked at, not hit: a tap there goes nearer first.
 const HIT_PX = { mouse: 7, touch: 13 };
 const NEARER_PX = 26;
+// Below this width (as in hall.css) the controls lie along the top instead of the side.
+const NARROW_PX = 900;
+const CONTROLS_PX = 62;
+const KEYS = "Arrows move · Enter holds · N next free · + − 0 zoom";
 const HELP =
   "Arrow keys move among seats, Enter holds or gives back. Page up and page down change the zone, N goes to the next free seat, plus and minus zoom, 0 shows the whole hall.";
 
@@ -35,6 +39,7 @@ export class MapView {
     this.camera = new Camera(plan.bounds);
     this.painter = new Painter(this.canvas, plan, inventory, this.camera);
     this.grid = new SeatGrid(plan, this.gridTarget());
+    this.keySeat = el("strong");
     this.tip = el("div.tip", { "aria-hidden": "true", hidden: true });
     this.element = el(
       "div.map",
@@ -42,7 +47,7 @@ export class MapView {
       this.canvas,
       this.grid.element,
       el("p.visually-hidden", { id: "seat-grid-help" }, HELP),
-      el("p.key-hint", { "aria-hidden": "true" }, "Arrows move · Enter holds · N next free · + − 0 zoom"),
+      el("div.key-hint", { "aria-hidden": "true" }, this.keySeat, el("span", {}, KEYS)),
       this.zoomButtons(),
       this.tip,
     );
@@ -62,12 +67,29 @@ export class MapView {
 
   resize() {
     const { width, height } = this.element.getBoundingClientRect();
+    const narrow = innerWidth < NARROW_PX;
+    this.camera.inset.top = narrow ? CONTROLS_PX : 0;
+    this.camera.inset.right = narrow ? 0 : CONTROLS_PX;
     if (width > 0 && height > 0) this.painter.resize(width, height);
   }
 
   zoomButtons() {
-    const button = (/** @type {"plus"|"minus"|"fit"} */ glyph, /** @type {string} */ label, /** @type {() => void} */ act) =>
-      el("button", { type: "button", "aria-label": label, title: label, "data-testid": `zoom-${glyph}`, onclick: act }, icon(glyph));
+    const button = (
+      /** @type {"plus"|"minus"|"fit"} */ glyph,
+      /** @type {string} */ label,
+      /** @type {() => void} */ act,
+    ) =>
+      el(
+        "button",
+        {
+          type: "button",
+          "aria-label": label,
+          title: label,
+          "data-testid": `zoom-${glyph}`,
+          onclick: act,
+        },
+        icon(glyph),
+      );
     return el(
       "div.zoom",
       { role: "group", "aria-label": "Zoom" },
@@ -109,15 +131,17 @@ export class MapView {
         this.painter.focused = seat;
         this.element.classList.toggle("grid-focus", seat >= 0);
         if (seat >= 0) this.bringIntoView(seat);
+        if (seat >= 0) setText(this.keySeat, this.describe(seat));
         this.painter.request();
       },
     };
   }
 
-  /** @param {number} seat */
-  bringIntoView(seat) {
+  /** @param {number} seat @param {number} [covered]  Pixels at the lower edge. */
+  bringIntoView(seat, covered = 0) {
     const readable = (NEARER_PX * 0.7) / this.plan.pitch;
-    this.camera.keepInView(this.plan.xs[seat], this.plan.ys[seat], readable, 56);
+    this.camera.keepInView(this.plan.xs[seat], this.plan.ys[seat], readable, 56, covered);
+    this.painter.request();
   }
 
   /** @param {number} x @param {number} y */
@@ -132,6 +156,7 @@ export class MapView {
     const side = this.plan.seatSide * this.camera.scale;
     if (seat >= 0 && side >= (touch ? HIT_PX.touch : HIT_PX.mouse)) {
       this.grid.show(seat);
+      this.tip.hidden = true;
       this.toggle(seat);
       return;
     }
@@ -221,7 +246,11 @@ export class MapView {
     }
     if (this.booked.has(id)) return "booked by you";
     const state = STATE_NAMES[this.inventory.state[seat]];
-    return state === "held" ? "held by somebody else" : state === "blocked" ? "not for sale" : state;
+    return state === "held"
+      ? "held by somebody else"
+      : state === "blocked"
+        ? "not for sale"
+        : state;
   }
 
   /** "Row A seat 12, Standard, 45.00 EUR, free" @param {number} seat */
@@ -230,7 +259,13 @@ export class MapView {
     const category = plan.categories[plan.category[seat]];
     const price = spokenMoney(category.price, this.holding.event.currency);
     const zone = plan.zoneNameOf(seat);
-    const parts = [plan.nameOf(seat), zone === category.name ? "" : zone, category.name, price, this.standing(seat)];
+    const parts = [
+      plan.nameOf(seat),
+      zone === category.name ? "" : zone,
+      category.name,
+      price,
+      this.standing(seat),
+    ];
     return parts.filter(Boolean).join(", ");
   }
 
@@ -248,15 +283,16 @@ export class MapView {
     for (const id of wanted.seats) if (!held.seats.has(id)) look(id, LOOK.adding);
     this.painter.backdrop.refreshAreas(held.areas);
     this.grid.refresh();
+    if (this.painter.focused >= 0) setText(this.keySeat, this.describe(this.painter.focused));
     if (this.painter.hovered >= 0 && !this.tip.hidden) this.showTip(this.painter.hovered);
     this.painter.request();
   }
 
-  /** Seats offered in the place of lost ones are ringed, and brought into view. */
-  offer(/** @type {string[]} */ ids) {
+  /** Seats offered in the place of lost ones are ringed, and shown beside the notice. */
+  offer(/** @type {string[]} */ ids, /** @type {number} */ covered) {
     const seats = ids.map((id) => this.plan.indexOf.get(id)).filter((seat) => seat !== undefined);
     this.painter.offered = new Set(seats);
-    if (seats.length > 0) this.bringIntoView(seats[0]);
+    if (seats.length > 0) this.bringIntoView(seats[0], covered);
     this.painter.request();
   }
 }

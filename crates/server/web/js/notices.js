@@ -1,17 +1,20 @@
 // The cards over the map that speak of something gone wrong, each with the way out of it: what
 // was lost and an alternative; a hold that ended and the same again; a request to wait.
 
-import { announce, el, fill, icon } from "./dom.js";
+import { announce, el, fill, icon, setText } from "./dom.js";
 import { plural } from "./format.js";
-import { alternativeLabel, endingWords, words } from "./refusal.js";
+import { FREE } from "./inventory.js";
+import { alternativeName, endingWords, words } from "./refusal.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
 /** @typedef {import("./plan.js").Plan} Plan */
 
 const ALTERNATIVES_SHOWN = 2;
+// The feed shows an expiry a little after its millisecond; until then "taken" would be a guess.
+const FREED_WITHIN_MS = 1500;
 
 export class Notices {
-  /** @param {Holding} holding @param {Plan} plan @param {(seats: string[]) => void} offer */
+  /** @param {Holding} holding @param {Plan} plan @param {(seats: string[], covered: number) => void} offer */
   constructor(holding, plan, offer) {
     this.holding = holding;
     this.plan = plan;
@@ -19,6 +22,10 @@ export class Notices {
     this.element = el("div.notices", { "data-testid": "notices" });
     this.nameOf = (/** @type {{seat?: string, area?: string}} */ unit) => plan.unitName(unit);
     /** @type {unknown} */ this.shown = null;
+    this.onKey = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === "Escape" && !event.defaultPrevented) this.dismiss();
+    };
+    document.addEventListener("keydown", this.onKey);
     /** @type {ReturnType<typeof setInterval>|undefined} */ this.ticking = undefined;
   }
 
@@ -28,14 +35,21 @@ export class Notices {
     if (subject === this.shown) return;
     this.shown = subject;
     clearInterval(this.ticking);
-    this.offer([]);
+    this.offer([], 0);
     if (trouble === "waiting") this.showWaiting();
     else if (refusal) this.showRefusal(refusal);
     else if (ended) this.showEnded(ended);
     else fill(this.element);
   }
 
+  /** The refusal first: it is what is shown of the two. */
+  dismiss() {
+    if (this.holding.refusal) this.holding.dismiss("refusal");
+    else if (this.holding.ended) this.holding.dismiss("ended");
+  }
+
   close() {
+    document.removeEventListener("keydown", this.onKey);
     clearInterval(this.ticking);
   }
 
@@ -51,39 +65,68 @@ export class Notices {
           "data-testid": k === 0 ? "refusal-alternative" : `refusal-alternative-${k}`,
           onclick: () => this.holding.take(alternative.units, asked),
         },
-        alternativeLabel(alternative, this.nameOf),
+        offerText(alternativeName(alternative, this.nameOf), k),
         alternative.units.length > 1 && alternative.together && el("small", {}, "together"),
       ),
     );
     if (again) {
       const retry = () => this.holding.want((wanted) => wanted.add(again.requests()));
-      buttons.push(el("button.primary", { type: "button", "data-testid": "refusal-retry", onclick: retry }, "Try again"));
+      buttons.push(
+        el(
+          "button.primary",
+          { type: "button", "data-testid": "refusal-retry", onclick: retry },
+          "Try again",
+        ),
+      );
     }
     const lines = lost.length > 0 && el("ul", {}, ...lost.map((line) => el("li", {}, line)));
     const attributes = { "data-testid": "refusal", "data-code": problem.code };
-    this.show("refusal", title, text, lines, buttons, attributes);
-    const seats = alternatives[0]?.units.flatMap((unit) => ("seat" in unit ? [unit.seat] : [])) ?? [];
-    this.offer(seats);
-    const offered = alternatives.length > 0 ? ` ${alternativeLabel(alternatives[0], this.nameOf)}?` : "";
+    this.show(true, title, text, lines, buttons, attributes);
+    const seats =
+      alternatives[0]?.units.flatMap((unit) => ("seat" in unit ? [unit.seat] : [])) ?? [];
+    this.offer(seats, this.element.offsetHeight + 16);
+    const offered =
+      alternatives.length > 0
+        ? ` ${offerText(alternativeName(alternatives[0], this.nameOf), 0)}?`
+        : "";
     announce(`${title}. ${text} ${lost.join(" ")}${offered}`, "urgent");
   }
 
   /** @param {import("./holdworker.js").Ended} ended */
   showEnded(ended) {
     const { title, text } = endingWords(ended.state);
+    const hold = () => this.holding.holdAgain(this.stillFree(ended));
+    const again = el("button.primary", {
+      type: "button",
+      "data-testid": "hold-again",
+      onclick: hold,
+    });
+    const about = el("p", {}, text);
+    const endedAt = performance.now();
+    const update = () => {
+      const free = this.stillFree(ended).length;
+      again.hidden = free === 0;
+      const all = free === ended.units.length;
+      const some = `Hold the ${plural(free, this.plan.unitWord)} still free`;
+      setText(again, all ? "Hold the same again" : some);
+      const taken = free === 0 && performance.now() - endedAt > FREED_WITHIN_MS;
+      setText(about, taken ? "They have been taken meanwhile." : text);
+    };
+    update();
+    this.ticking = setInterval(update, 250);
+    const attributes = { "data-testid": "ended", "data-state": ended.state };
+    this.show(true, title, "", about, [again], attributes);
+    announce(`${title}. ${text}`, "urgent");
+  }
+
+  /** Which units of an ended hold could be held again, as the map knows it. */
+  stillFree(/** @type {import("./holdworker.js").Ended} */ ended) {
     const { inventory } = this.holding;
-    const free = ended.units.filter((unit) => {
+    return ended.units.filter((unit) => {
       if (!("seat" in unit)) return (inventory.areas.get(unit.area)?.free ?? 0) >= unit.quantity;
       const seat = this.plan.indexOf.get(unit.seat);
-      return seat !== undefined && inventory.state[seat] === 0;
+      return seat !== undefined && inventory.state[seat] === FREE;
     });
-    const again = el("button.primary", { type: "button", "data-testid": "hold-again" });
-    again.append(free.length === ended.units.length ? "Hold the same again" : `Hold the ${plural(free.length, "unit")} still free`);
-    again.addEventListener("click", () => this.holding.holdAgain(free));
-    const gone = free.length === 0 ? "They have been taken meanwhile." : text;
-    const attributes = { "data-testid": "ended", "data-state": ended.state };
-    this.show("ended", title, gone, false, free.length > 0 ? [again] : [], attributes);
-    announce(`${title}. ${gone}`, "urgent");
   }
 
   showWaiting() {
@@ -96,21 +139,40 @@ export class Notices {
     this.ticking = setInterval(tick, 250);
     const line = el("p", {}, "Trying again by itself in ", left, ". Your choice is kept.");
     const title = "Very busy right now";
-    this.show(null, title, "", line, [], { "data-testid": "waiting" });
+    this.show(false, title, "", line, [], { "data-testid": "waiting" });
     announce(`${title}. Trying again by itself.`);
   }
 
   /**
-   * @param {"refusal"|"ended"|null} dismissable @param {string} title @param {string} text
+   * @param {boolean} dismissable @param {string} title @param {string} text
    * @param {Node|false} more @param {HTMLElement[]} buttons @param {Record<string, string>} attributes
    */
   show(dismissable, title, text, more, buttons, attributes) {
-    const dismiss = () => dismissable && this.holding.dismiss(dismissable);
+    const dismiss = () => this.dismiss();
     const close =
       dismissable &&
-      el("button.icon-button", { type: "button", "aria-label": "Dismiss", "data-testid": "dismiss", onclick: dismiss }, icon("close"));
+      el(
+        "button.icon-button",
+        { type: "button", "aria-label": "Dismiss", "data-testid": "dismiss", onclick: dismiss },
+        icon("close"),
+      );
     const actions = buttons.length > 0 && el("div.actions", {}, ...buttons);
-    const body = el("div.notice-body", {}, el("h3", {}, title), text && el("p", {}, text), more, actions);
-    fill(this.element, el("section.notice", { "aria-label": title, ...attributes }, icon("warn"), body, close));
+    const body = el(
+      "div.notice-body",
+      {},
+      el("h3", {}, title),
+      text && el("p", {}, text),
+      more,
+      actions,
+    );
+    fill(
+      this.element,
+      el("section.notice", { "aria-label": title, ...attributes }, icon("warn"), body, close),
+    );
   }
+}
+
+/** The first offer says what will happen; the second continues the sentence. */
+function offerText(/** @type {string} */ name, /** @type {number} */ k) {
+  return k === 0 ? `Take ${name} instead` : `or ${name}`;
 }

@@ -8,7 +8,7 @@ import { FrameTimes } from "./frames.js";
 import { Layer } from "./layer.js";
 import { LOOK, SpriteSheet, readPalette } from "./sprites.js";
 
-const SLICE_MS = 5;
+const SLICE_MS = 4;
 const SETTLE_MS = 90;
 const MARGIN = 0.3;
 const OVERVIEW_PX = 1400;
@@ -230,12 +230,12 @@ export class Painter {
 
   drawMarked() {
     const { pen, camera, ratio, plan } = this;
-    const side = plan.seatSide * camera.scale * ratio;
+    const side = Math.max(5, plan.seatSide * camera.scale * ratio);
     if (!this.sheet || Math.abs(this.sheet.side - side) > 0.01) {
       // While the scale glides, a sheet per frame would be waste: own seats are few, so the sheet
       // is only remade when the scale has moved by a pixel or come to rest.
       const close = this.sheet && Math.abs(this.sheet.side - side) < 1 && camera.gliding;
-      if (!close) this.sheet = new SpriteSheet(this.palette, Math.max(5, side));
+      if (!close) this.sheet = new SpriteSheet(this.palette, side);
     }
     if (!this.sheet) return;
     pen.setTransform(1, 0, 0, 1, 0, 0);

@@ -71,12 +71,16 @@ export function placeAreas(plan, areas) {
       height,
     };
     const { x, y, width: w, height: h } = area;
-    const rectangle = k >= 0 ? own : { x: Number(x), y: Number(y), width: Number(w), height: Number(h) };
+    const rectangle =
+      k >= 0 ? own : { x: Number(x), y: Number(y), width: Number(w), height: Number(h) };
     return {
       id: area.area,
       label: area.label ?? area.area,
       capacity: area.capacity,
-      category: Math.max(0, plan.categories.findIndex((c) => c.name === area.category)),
+      category: Math.max(
+        0,
+        plan.categories.findIndex((c) => c.name === area.category),
+      ),
       ...rectangle,
     };
   });

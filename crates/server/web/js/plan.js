@@ -6,7 +6,7 @@ import { SeatBuckets } from "./buckets.js";
 
 /** @typedef {import("./wire.js").Chart} Chart */
 /** @typedef {{label: string, zone: number, first: number, end: number}} PlanRow */
-/** @typedef {{name: string, x: number, y: number, middle: number, width: number, firstRow: number, endRow: number}} PlanZone */
+/** @typedef {{name: string, x: number, y: number, middle: number, width: number, clear: boolean, firstRow: number, endRow: number}} PlanZone */
 /** @typedef {{id: string, label: string, capacity: number, category: number, x: number, y: number, width: number, height: number}} PlanArea */
 /** @typedef {{name: string, price: number, tint: number}} PlanCategory */
 /** @typedef {"left"|"right"|"up"|"down"} Direction */
@@ -21,7 +21,10 @@ export class Plan {
     const zones = chart.zones ?? [];
     const areas = chart.areas ?? [];
     this.categories = categoriesOf(zones, areas, prices);
-    const total = zones.reduce((n, zone) => n + zone.rows.reduce((m, r) => m + r.seats.length, 0), 0);
+    const total = zones.reduce(
+      (n, zone) => n + zone.rows.reduce((m, r) => m + r.seats.length, 0),
+      0,
+    );
     this.size = total;
     /** @type {string[]} */ this.ids = new Array(total);
     /** @type {string[]} */ this.labels = new Array(total);
@@ -36,7 +39,7 @@ export class Plan {
     placeZones(this, zones);
     this.pitch = pitchOf(this);
     this.seatSide = this.pitch * 0.8;
-    this.seatBounds = boundsOf(this);
+    this.seatBounds = extent(this, 0, total);
     /** @type {PlanArea[]} */ this.areas = placeAreas(this, areas);
     this.stage = stageOf(this);
     this.bounds = wholeOf(this);
@@ -65,27 +68,37 @@ export class Plan {
       }
       const name = zone.name ?? zone.zone;
       const endRow = this.rows.length;
-      this.zones.push({ name, x: 0, y: 0, middle: 0, width: 0, firstRow, endRow });
+      this.zones.push({ name, x: 0, y: 0, middle: 0, width: 0, clear: true, firstRow, endRow });
     });
   }
 
+  /** A zone's name stands above the middle of its first row, which may be bent. */
   labelZones() {
     for (const zone of this.zones) {
       if (zone.firstRow === zone.endRow) continue;
       const first = this.rows[zone.firstRow].first;
       const end = this.rows[zone.endRow - 1].end;
-      let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
-      for (let i = first; i < end; i += 1) {
-        left = Math.min(left, this.xs[i]);
-        right = Math.max(right, this.xs[i]);
-        top = Math.min(top, this.ys[i]);
-        bottom = Math.max(bottom, this.ys[i]);
-      }
+      const { left, right, top, bottom } = extent(this, first, end);
+      zone.x = (left + right) / 2;
       zone.middle = (top + bottom) / 2;
       zone.width = right - left;
-      zone.x = (left + right) / 2;
-      zone.y = top - this.pitch * 1.35;
+      zone.y = bottom;
+      for (let i = first; i < end; i += 1) {
+        const central = Math.abs(this.xs[i] - zone.x) <= zone.width * 0.15 + this.pitch;
+        if (central) zone.y = Math.min(zone.y, this.ys[i]);
+      }
+      zone.y -= this.pitch * 1.2;
+      // In a bent hall that may be among the seats of others; then the name shows from afar only.
+      for (let step = -2; step <= 2; step += 1) {
+        const x = zone.x + step * this.pitch;
+        if (this.buckets.nearest(x, zone.y, this.pitch * 0.8) >= 0) zone.clear = false;
+      }
     }
+  }
+
+  /** What one of these is called where no better name is at hand. */
+  get unitWord() {
+    return this.areas.length > 0 ? "place" : "seat";
   }
 
   /** "Row A seat 12"; the zone is added where there are several. @param {number} seat */
@@ -135,10 +148,7 @@ export class Plan {
 }
 
 /** The label within its row: "A-12" in row "A" is seat 12. */
-function shortLabel(
-  /** @type {import("./wire.js").ChartSeat} */ seat,
-  /** @type {string} */ row,
-) {
+function shortLabel(/** @type {import("./wire.js").ChartSeat} */ seat, /** @type {string} */ row) {
   const label = seat.label ?? seat.seat;
   return row && label.startsWith(`${row}-`) ? label.slice(row.length + 1) : label;
 }
@@ -172,11 +182,11 @@ function pitchOf(/** @type {Plan} */ plan) {
   return gaps[Math.floor(gaps.length * 0.1)] || 1;
 }
 
-/** @param {Plan} plan */
-function boundsOf(plan) {
-  if (plan.size === 0) return { left: 0, top: 0, right: 12, bottom: 0 };
+/** The rectangle of the seats `first..end`. */
+function extent(/** @type {Plan} */ plan, /** @type {number} */ first, /** @type {number} */ end) {
+  if (first === end) return { left: 0, top: 0, right: 12, bottom: 0 };
   const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (let i = 0; i < plan.size; i += 1) {
+  for (let i = first; i < end; i += 1) {
     bounds.left = Math.min(bounds.left, plan.xs[i]);
     bounds.right = Math.max(bounds.right, plan.xs[i]);
     bounds.top = Math.min(bounds.top, plan.ys[i]);
@@ -214,5 +224,6 @@ function stageOf(/** @type {Plan} */ plan) {
   }
   const width = Math.max((right - left) * 0.5, plan.pitch * 6);
   const height = Math.max(plan.pitch * 1.5, width * 0.09);
-  return { x: (left + right - width) / 2, y: top - height - plan.pitch * 2, width, height };
+  const gap = plan.pitch * (plan.zones.length > 1 ? 2 : 1.3);
+  return { x: (left + right - width) / 2, y: top - height - gap, width, height };
 }

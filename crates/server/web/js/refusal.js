@@ -29,6 +29,10 @@ const SAID = {
     title: "There is no such booking",
     text: "It belongs to somebody else, or the link is incomplete.",
   },
+  unauthenticated: {
+    title: "Choosing is not open here",
+    text: "This server takes holds from its own shops only.",
+  },
   forbidden: {
     title: "This cannot be done here",
     text: "Payment is needed to confirm; your hold is kept meanwhile.",
@@ -71,16 +75,19 @@ function unavailable(problem, nameOf) {
   if (lost.length === 0) {
     const own = (problem.conflicts ?? []).map(nameOf);
     const title = own.length > 0 ? `You hold ${sentenceList(own)} already` : "Not enough are free";
-    const text = own.length > 0 ? "In another hold of yours." : "There are not that many free as asked.";
+    const text =
+      own.length > 0 ? "In another hold of yours." : "There are not that many free as asked.";
     return { title, text, lost };
   }
   const names = conflicts.map(nameOf);
   const title =
-    names.length <= 2 ? `${sentenceList(names)} ${names.length === 1 ? "is" : "are"} gone` : `${plural(names.length, "seat")} are gone`;
+    names.length <= 2
+      ? `${sentenceList(names)} ${names.length === 1 ? "is" : "are"} gone`
+      : `${plural(names.length, "seat")} are gone`;
   const full = conflicts.length === 1 && conflicts[0].state === "full";
   return {
     title: full ? `Not enough left in ${names[0]}` : title,
-    text: lost.length === 1 ? lost[0] : "",
+    text: lost.length === 1 ? lostLine(conflicts[0], () => "It") : "",
     lost: lost.length > 1 ? lost : [],
   };
 }
@@ -91,7 +98,7 @@ function lostLine(conflict, nameOf) {
   switch (conflict.state) {
     case "full":
       return conflict.free
-        ? `Only ${plural(conflict.free, "place")} left in ${name}.`
+        ? `Only ${plural(conflict.free, "place")} left there.`
         : `${name} is full.`;
     case "sold":
       return `${name} was just sold to somebody else.`;
@@ -113,24 +120,33 @@ function notOnSale(problem) {
 }
 
 /**
- * "Take Row B seat 3 and Row B seat 4 instead"
+ * "Row B seat 3 and Row B seat 4"
  * @param {import("./wire.js").Alternative} alternative
  * @param {(unit: {seat?: string, area?: string}) => string} nameOf
  */
-export function alternativeLabel(alternative, nameOf) {
+export function alternativeName(alternative, nameOf) {
   const names = alternative.units.map((unit) => {
     const name = nameOf(unit);
     return "quantity" in unit && unit.quantity > 1 ? `${unit.quantity} × ${name}` : name;
   });
   const shown = names.length > 3 ? `${names[0]} and ${names.length - 1} more` : sentenceList(names);
-  return `Take ${shown} instead`;
+  return shown;
 }
 
 /** @type {Record<string, {title: string, text: string}>} */
 const ENDINGS = {
-  expired: { title: "Your time ran out", text: "The hold has ended and its units are on sale again." },
-  revoked: { title: "Your hold was taken back", text: "The organiser ended it. Nothing was charged." },
-  released: { title: "Your hold was released", text: "It was given back, perhaps in another window." },
+  expired: {
+    title: "Your time ran out",
+    text: "The hold has ended and its units are on sale again.",
+  },
+  revoked: {
+    title: "Your hold was taken back",
+    text: "The organiser ended it. Nothing was charged.",
+  },
+  released: {
+    title: "Your hold was released",
+    text: "It was given back, perhaps in another window.",
+  },
 };
 
 /** @param {string} state */

@@ -86,7 +86,11 @@ export class SeatGrid {
       "aria-label": [zone, label && `Row ${label}`].filter(Boolean).join(", ") || null,
     });
     for (let seat = first; seat < end; seat += 1) {
-      const cell = el("span", { role: "gridcell", tabindex: "-1", "data-seat": this.plan.ids[seat] });
+      const cell = el("span", {
+        role: "gridcell",
+        tabindex: "-1",
+        "data-seat": this.plan.ids[seat],
+      });
       this.cells.set(seat, cell);
       this.describe(seat);
       row.append(cell);
