@@ -10,7 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use decide::{Decider, Decision, Named, named};
+pub use decide::{Decider, Decision, Named, NewRecord, named};
 pub use memory::MemoryLedger;
 
 use soldonce_core::{

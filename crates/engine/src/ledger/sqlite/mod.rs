@@ -1,1 +1,340 @@
-//! The SQLite ledger.
+//! The SQLite ledger: one thread owns the rules' memory and the one connection that writes. It
+//! drains a bounded queue, decides each command in memory, writes all that changed in one
+//! transaction, and answers after COMMIT returned. A failed commit ends its writing for good.
+//!
+//! Reading order: `writer` (the thread), `batch` (what one commit is made of), `tables/` (the rows),
+//! `rebuild` (start), `readers` (everything that only looks).
+
+mod checksum;
+pub(crate) mod connection;
+pub(crate) mod fault;
+pub(crate) mod folder;
+mod limits;
+mod planted;
+pub(crate) mod tables;
+
+mod batch;
+mod readers;
+mod rebuild;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use soldonce_core::{
+    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
+    Timestamp, UnitNo,
+};
+use soldonce_lease::{Clock, Entropy};
+use tokio::sync::oneshot;
+
+use self::fault::Fault;
+use self::folder::Folder;
+use self::readers::Readers;
+use self::writer::{Job, Shared, Writer};
+use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
+use crate::keys::{ApiKey, KeyId};
+
+pub use planted::PlantedLedger;
+
+/// Where the ledger is and what it may put up with.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// The data folder; made if it is not there.
+    pub folder: PathBuf,
+    /// Start even though commits that were acknowledged are missing. What is lost stays lost.
+    pub accept_loss: bool,
+    /// A bug planted on purpose.
+    #[cfg(feature = "planted")]
+    pub planted: Option<PlantedLedger>,
+}
+
+impl SqliteOptions {
+    /// A ledger in `folder` that accepts no loss.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            accept_loss: false,
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    #[cfg(feature = "planted")]
+    fn has(&self, bug: PlantedLedger) -> bool {
+        self.planted == Some(bug)
+    }
+
+    #[cfg(not(feature = "planted"))]
+    #[expect(clippy::unused_self, reason = "the same call with and without planted bugs")]
+    const fn has(&self, _bug: PlantedLedger) -> bool {
+        false
+    }
+}
+
+/// Why the ledger does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder cannot be made or used.
+    #[error("the data folder `{}` cannot be used: {error}", folder.display())]
+    Folder {
+        /// Which folder.
+        folder: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Another process has it open.
+    #[error(
+        "the data folder `{}` is in use by another process: stop that one, or choose another folder",
+        folder.display()
+    )]
+    Locked {
+        /// Which folder.
+        folder: PathBuf,
+    },
+    /// There is no ledger to read.
+    #[error("there is no ledger in `{}`", folder.display())]
+    Missing {
+        /// Which folder.
+        folder: PathBuf,
+    },
+    /// The file has another schema.
+    #[error("the ledger has schema {found}, this program knows {known}: {}", mend(*found, *known))]
+    Schema {
+        /// The schema of the file.
+        found: i64,
+        /// The newest schema of this program.
+        known: i64,
+    },
+    /// Acknowledged commits are missing.
+    #[error(
+        "the ledger in `{}` has lost commits: {what}. Put the newest copy of the folder back, or \
+         accept the loss when you start it (holds and sales since then are gone)",
+        folder.display()
+    )]
+    Behind {
+        /// Which folder.
+        folder: PathBuf,
+        /// How that is known.
+        what: String,
+    },
+    /// What is stored cannot be, or cannot be read.
+    #[error("the ledger cannot be opened: {0}")]
+    Failed(String),
+}
+
+fn mend(found: i64, known: i64) -> &'static str {
+    if found > known { "start a newer soldonce" } else { "start soldonce once to bring it up to date" }
+}
+
+impl From<Fault> for OpenError {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault.to_string())
+    }
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        Fault::from(error).into()
+    }
+}
+
+impl From<Fault> for ReadError {
+    fn from(fault: Fault) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+/// The ledger of one data folder.
+///
+/// Dropping it finishes what the writer has begun and waits for it; [`Ledger::close`] finishes
+/// everything that waits.
+pub struct SqliteLedger {
+    jobs: Option<SyncSender<Job>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    shared: Arc<Shared>,
+    readers: Arc<Readers>,
+    clock: Arc<dyn Clock>,
+    masters: Vec<MasterKey>,
+}
+
+impl SqliteLedger {
+    /// Opens the ledger in a folder, or makes one, and takes it for this process alone.
+    ///
+    /// # Errors
+    /// [`OpenError`], which says what to do.
+    pub fn open(
+        options: &SqliteOptions,
+        clock: Arc<dyn Clock>,
+        entropy: &dyn Entropy,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, OpenError> {
+        let folder = Folder::new(&options.folder);
+        let lock = folder.take()?;
+        let opened = rebuild::open(&folder, options, entropy)?;
+        folder.sync()?;
+        let masters = opened.masters.clone();
+        let shared = Arc::new(Shared::new(opened.head.clock));
+        observer.opened(&opened.decider.inventory);
+        let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
+        let outside = writer::Outside {
+            clock: Arc::clone(&clock),
+            observer,
+            shared: Arc::clone(&shared),
+            options: options.clone(),
+        };
+        let writer = Writer::new(opened, outside)?;
+        let thread = std::thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || writer::main(writer, &queue, lock))
+            .map_err(|error| OpenError::Failed(format!("no thread for the writer: {error}")))?;
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Mutex::new(Some(thread)),
+            readers: Arc::new(Readers::new(folder, Arc::clone(&shared))),
+            shared,
+            clock,
+            masters,
+        })
+    }
+
+    /// Hands a job to the writer; its answer comes when it is durable.
+    fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, Rejection>>) -> Job,
+    ) -> LedgerFuture<'_, Result<T, Rejection>> {
+        let (reply, answer) = oneshot::channel();
+        let taken = match &self.jobs {
+            Some(jobs) if self.shared.is_writable() => jobs.try_send(job(reply)),
+            Some(_) | None => Err(TrySendError::Disconnected(job(reply))),
+        };
+        Box::pin(async move {
+            match taken {
+                // The writer stopped before it answered: nobody knows, and it says so.
+                Ok(()) => answer.await.unwrap_or(Err(Rejection::ReadOnly)),
+                Err(TrySendError::Full(_)) => Err(Rejection::Overloaded),
+                Err(TrySendError::Disconnected(_)) => Err(Rejection::ReadOnly),
+            }
+        })
+    }
+}
+
+impl Ledger for SqliteLedger {
+    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+        self.ask(|reply| Job::Transact(transaction, reply))
+    }
+
+    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
+        self.readers.read(move |connection| tables::holds::find(connection, hold))
+    }
+
+    fn booking(
+        &self,
+        booking: BookingId,
+    ) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+        self.readers.read(move |connection| tables::bookings::find(connection, booking))
+    }
+
+    fn holds_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        let newest = self.shared.holds_of(&holder, limit);
+        self.readers.read(move |connection| {
+            let found = newest.into_iter().map(|id| tables::holds::find(connection, id).transpose());
+            let found = found.flatten().collect::<Result<Vec<Hold>, Fault>>()?;
+            Ok(found.into_iter().filter(|hold| !hold.state.is_terminal()).collect())
+        })
+    }
+
+    fn bookings_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        self.readers
+            .read(move |connection| tables::bookings::of_holder(connection, &holder, limit))
+    }
+
+    fn unit_history(
+        &self,
+        event: EventNo,
+        unit: UnitNo,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+        self.readers.read(move |connection| tables::audit::of_unit(connection, event, unit, limit))
+    }
+
+    fn commits_after(
+        &self,
+        event: EventNo,
+        after: Seq,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+        let limit = u64::try_from(limit.min(limits::COMMITS_READ_MAX)).unwrap_or(0);
+        let last = Seq(after.0.saturating_add(limit));
+        self.readers
+            .read(move |connection| tables::audit::commits(connection, event, (after, last)))
+    }
+
+    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
+        self.readers.read(move |connection| readers::history(connection, &event))
+    }
+
+    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
+        self.readers.read(tables::keys::all)
+    }
+
+    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+        self.ask(|reply| Job::AddKey(key, reply))
+    }
+
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        self.ask(|reply| Job::RevokeKey(key, at, reply))
+    }
+
+    fn master_keys(&self) -> Vec<MasterKey> {
+        self.masters.clone()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.shared.now(self.clock.as_ref())
+    }
+
+    fn is_writable(&self) -> bool {
+        self.shared.is_writable()
+    }
+
+    fn close(&self) -> LedgerFuture<'_, ()> {
+        self.shared.writable.store(false, Ordering::Release);
+        let (reply, closed) = oneshot::channel();
+        let jobs = self.jobs.clone();
+        Box::pin(async move {
+            let send = move || jobs.is_some_and(|jobs| jobs.send(Job::Close(reply)).is_ok());
+            // The queue may be full, so the sending waits, off the runtime's threads.
+            if tokio::task::spawn_blocking(send).await.unwrap_or(false) {
+                // An error says the same: the thread is gone.
+                closed.await.unwrap_or_default();
+            }
+        })
+    }
+}
+
+impl Drop for SqliteLedger {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the ledger's thread panicked");
+        }
+    }
+}

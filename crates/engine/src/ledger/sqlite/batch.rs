@@ -1,0 +1,234 @@
+//! What one commit is made of: everything the commands of a batch changed, each row once, in the
+//! state in which the batch leaves it.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use soldonce_core::{
+    Answer, Applied, BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo, Version,
+};
+
+use super::fault::Fault;
+use super::tables::audit::{self, Chain};
+use super::tables::bookings;
+use super::tables::head::Head;
+use super::tables::holds::HoldWriter;
+use super::tables::units::{self, ChangedUnit};
+use super::tables::{charts, events, outbox};
+use crate::ledger::NewRecord;
+
+/// Commands decided in memory and not yet durable.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// What the accepted ones did, in order.
+    pub(super) applied: Vec<Applied>,
+    /// Their idempotency records.
+    pub(super) records: Vec<NewRecord>,
+    /// Events that are new, with their charts as they were given.
+    pub(super) charts: Vec<(EventNo, Option<Arc<[u8]>>)>,
+    /// How many transitions they made.
+    pub(super) steps: usize,
+    /// Whether anything must become durable.
+    pub(super) has_effect: bool,
+}
+
+impl Batch {
+    pub(super) fn add(
+        &mut self,
+        applied: Applied,
+        record: Option<NewRecord>,
+        chart: Option<Arc<[u8]>>,
+    ) {
+        self.has_effect |= applied.has_effect();
+        self.steps += applied.commits.iter().map(|commit| commit.transitions.len()).sum::<usize>();
+        self.records.extend(record);
+        if let (Answer::EventCreated(_), Some(event)) = (&applied.answer, applied.event) {
+            self.charts.push((event, chart));
+        }
+        self.applied.push(applied);
+    }
+
+    /// Every unit that changed, once, in unit order, with its version before the batch.
+    fn changed_units(&self) -> Vec<ChangedUnit> {
+        let mut changed: Vec<ChangedUnit> = Vec::with_capacity(self.steps);
+        for commit in self.applied.iter().flat_map(|applied| &applied.commits) {
+            changed.extend(commit.transitions.iter().map(|step| ChangedUnit {
+                event: commit.event,
+                unit: step.unit,
+                before: Version(step.version.0.saturating_sub(1)),
+            }));
+        }
+        // Sorted by version last, so of each unit the first transition of the batch stays.
+        changed.sort_unstable();
+        changed.dedup_by_key(|unit| -> (EventNo, UnitNo) { (unit.event, unit.unit) });
+        changed
+    }
+
+    /// Every hold that changed, once.
+    pub(super) fn changed_holds(&self) -> Vec<HoldId> {
+        distinct(self.applied.iter().flat_map(|applied| &applied.holds).copied())
+    }
+
+    /// Every booking that changed, once.
+    pub(super) fn changed_bookings(&self) -> Vec<BookingId> {
+        distinct(self.applied.iter().flat_map(|applied| &applied.bookings).copied())
+    }
+
+    fn new_holds(&self) -> Vec<HoldId> {
+        distinct(self.applied.iter().filter_map(|applied| match &applied.answer {
+            Answer::Held(hold) => Some(hold.id),
+            _ => None,
+        }))
+    }
+
+    fn new_bookings(&self) -> Vec<BookingId> {
+        distinct(self.applied.iter().filter_map(|applied| match &applied.answer {
+            Answer::Booked(booking) => Some(booking.id),
+            _ => None,
+        }))
+    }
+
+    /// Every event whose units changed, once.
+    fn moved_events(&self) -> Vec<EventNo> {
+        let commits = self.applied.iter().flat_map(|applied| &applied.commits);
+        distinct(commits.map(|commit| commit.event))
+    }
+
+    /// Events that are not new and changed.
+    fn changed_events(&self) -> Vec<EventNo> {
+        let is_new = |event: &EventNo| self.charts.iter().any(|(new, _)| new == event);
+        let changed = self.applied.iter().filter_map(|applied| applied.event);
+        distinct(changed.filter(|event| !is_new(event)))
+    }
+}
+
+fn distinct<T: Ord>(ids: impl Iterator<Item = T>) -> Vec<T> {
+    let mut ids: Vec<T> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// What the file holds beside the inventory: moved on with each commit.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// Where the ledger stands.
+    pub(super) head: Head,
+    /// Where the audit of each event stands, by its number.
+    pub(super) chains: Vec<Chain>,
+    /// Charts that are stored, by the hash of their document.
+    pub(super) charts: Vec<(i64, [u8; 32])>,
+    /// The newest effect.
+    pub(super) effect: i64,
+    /// For the rows under the hashes, to be filled again and again.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Writes a batch, table by table, inside an open transaction.
+pub(super) fn write(
+    connection: &Connection,
+    inventory: &Inventory,
+    batch: &Batch,
+    ends: &mut Ends,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    write_events(connection, inventory, batch, ends)?;
+    units::write(connection, inventory, &batch.changed_units())?;
+    write_holds(connection, inventory, batch)?;
+    write_bookings(connection, inventory, batch)?;
+    write_audit(connection, batch, ends)?;
+    let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
+    ends.effect = outbox::write(connection, effects, now, ends.effect)?;
+    let moved = batch.moved_events();
+    let chains = moved.iter().filter_map(|event| Some((*event, ends.chains.get(event.index())?)));
+    ends.head = ends.head.then(now, chains);
+    ends.head.update(connection)
+}
+
+fn write_events(
+    connection: &Connection,
+    inventory: &Inventory,
+    batch: &Batch,
+    ends: &mut Ends,
+) -> Result<(), Fault> {
+    let event = |no: EventNo| {
+        let missing = || Fault::damaged("events", format!("event {} is not in memory", no.0));
+        inventory.event(no).ok_or_else(missing)
+    };
+    for (no, document) in &batch.charts {
+        let new = event(*no)?;
+        let written;
+        let document: &[u8] = if let Some(document) = document {
+            document
+        } else {
+            written = serde_json::to_vec(&crate::chart::write(&new.chart))
+                .map_err(|error| Fault::damaged("charts", error.to_string()))?;
+            &written
+        };
+        let sha = charts::sha256(document);
+        let known = ends.charts.iter().find(|(_, known)| *known == sha).map(|(no, _)| *no);
+        let chart_no = if let Some(chart_no) = known {
+            chart_no
+        } else {
+            let chart_no = ends.charts.last().map_or(1, |(last, _)| last.saturating_add(1));
+            charts::write(connection, chart_no, document, &new.chart)?;
+            ends.charts.push((chart_no, sha));
+            chart_no
+        };
+        events::insert(connection, new, chart_no)?;
+        if ends.chains.len() != no.index() {
+            return Err(Fault::damaged("events", format!("event {} is not the next one", no.0)));
+        }
+        ends.chains.push(Chain::start(new));
+    }
+    for no in batch.changed_events() {
+        events::update(connection, event(no)?)?;
+    }
+    Ok(())
+}
+
+fn write_holds(connection: &Connection, inventory: &Inventory, batch: &Batch) -> Result<(), Fault> {
+    let new = batch.new_holds();
+    let mut writer = HoldWriter::new(connection)?;
+    for id in batch.changed_holds() {
+        let missing = || Fault::damaged("holds", format!("{id} is not in memory"));
+        let hold = inventory.hold(id).ok_or_else(missing)?;
+        if new.binary_search(&id).is_ok() {
+            writer.insert(hold)?;
+        } else {
+            writer.update(hold)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_bookings(
+    connection: &Connection,
+    inventory: &Inventory,
+    batch: &Batch,
+) -> Result<(), Fault> {
+    let changed = batch.changed_bookings();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let missing = |id: &BookingId| Fault::damaged("bookings", format!("{id} is not in memory"));
+    let found = changed.iter().map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    let new = batch.new_bookings();
+    bookings::write(connection, &found, |id| new.binary_search(&id).is_ok())
+}
+
+fn write_audit(connection: &Connection, batch: &Batch, ends: &mut Ends) -> Result<(), Fault> {
+    let missing =
+        |event: EventNo| Fault::damaged("chains", format!("event {} has no chain", event.0));
+    for commit in batch.applied.iter().flat_map(|applied| &applied.commits) {
+        let event = commit.event;
+        let chain = ends.chains.get_mut(event.index()).ok_or_else(|| missing(event))?;
+        audit::append(connection, commit, chain, &mut ends.bytes)?;
+    }
+    for event in batch.moved_events() {
+        let chain = ends.chains.get(event.index()).ok_or_else(|| missing(event))?;
+        chain.write(connection, event)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Opening the database: what every connection is set to, and the migrations.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::OpenError;
+use super::fault::Fault;
+use super::folder::Folder;
+use super::limits::{PAGE_BYTES, READER_CACHE_KIB, STATEMENTS_MAX, WRITER_CACHE_KIB};
+
+mod migrations {
+    refinery::embed_migrations!("migrations/sqlite");
+}
+
+/// The newest schema this program knows: the number of the last migration.
+pub(super) const SCHEMA: i64 = 1;
+
+/// The one connection that writes.
+pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(folder.database(), flags)?;
+    set_up_writer(&connection)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn set_up_writer(connection: &Connection) -> Result<(), Fault> {
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // Each COMMIT returns when its bytes are durable. Nothing less is ever acknowledged.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    // The writer moves the log into the database itself, after its answers are out.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    set_up(connection)
+}
+
+fn set_up(connection: &Connection) -> Result<(), Fault> {
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(())
+}
+
+/// A connection that only reads. The database must exist and have the schema of this program.
+pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let path = folder.database();
+    if !path.exists() {
+        return Err(OpenError::Missing { folder: folder.path().to_owned() });
+    }
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    set_up(&connection)?;
+    match version(&connection)? {
+        SCHEMA => Ok(connection),
+        found => Err(OpenError::Schema { found, known: SCHEMA }),
+    }
+}
+
+fn version(connection: &Connection) -> Result<i64, Fault> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    match version(connection)? {
+        SCHEMA => return Ok(()),
+        found if found > SCHEMA => return Err(OpenError::Schema { found, known: SCHEMA }),
+        _ => {}
+    }
+    let mut runner = migrations::migrations::runner();
+    runner.set_migration_table_name("migrations");
+    runner
+        .run(connection)
+        .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
+    Ok(())
+}
+
+/// Tells how many pages are in the write-ahead log after each commit of `connection`.
+pub(super) fn watch_log(connection: &mut Connection) -> Result<Arc<AtomicU32>, Fault> {
+    let pages = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&pages);
+    connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+        seen.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+        Ok(())
+    }))?;
+    Ok(pages)
+}
+
+/// Moves the write-ahead log into the database file as far as readers allow; whether all of it.
+///
+/// # Errors
+/// A failed sync is final: it is never tried again.
+pub(super) fn checkpoint(connection: &Connection) -> Result<bool, Fault> {
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(1)?, row.get(2)?));
+    let (log, moved): (i64, i64) =
+        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], row)?;
+    Ok(log == moved)
+}
+
+/// Moves all of the log and empties it, when the ledger closes.
+pub(super) fn final_checkpoint(connection: &Connection) -> Result<(), Fault> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    Ok(())
+}

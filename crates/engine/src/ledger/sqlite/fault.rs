@@ -1,0 +1,56 @@
+//! What can go wrong between the ledger and its file. Every one of them stops the writer.
+
+/// The store failed, or does not hold what it should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// SQLite refused or failed.
+    #[error("SQLite: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A file beside the database failed.
+    #[error("{file}: {error}")]
+    File {
+        /// Which file.
+        file: String,
+        /// How.
+        error: std::io::Error,
+    },
+    /// A row has values that were never written.
+    #[error("{table} is damaged: {what}")]
+    Damaged {
+        /// Where.
+        table: &'static str,
+        /// What was found.
+        what: String,
+    },
+    /// A statement touched another number of rows than it must: memory and file differ.
+    #[error("{statement} changed {rows} rows instead of 1: memory and file differ")]
+    Rows {
+        /// The statement's name.
+        statement: &'static str,
+        /// How many it touched.
+        rows: usize,
+    },
+    /// A number does not fit into the file.
+    #[error("{0} does not fit into 63 bits")]
+    TooLarge(u64),
+}
+
+impl Fault {
+    /// `table` holds something impossible.
+    pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
+        Self::Damaged { table, what: what.into() }
+    }
+}
+
+/// A number as it is stored.
+pub(crate) fn stored(number: u64) -> Result<i64, Fault> {
+    i64::try_from(number).map_err(|_| Fault::TooLarge(number))
+}
+
+/// Passes a statement that changed exactly one row.
+pub(crate) fn one_row(statement: &'static str, rows: usize) -> Result<(), Fault> {
+    match rows {
+        1 => Ok(()),
+        rows => Err(Fault::Rows { statement, rows }),
+    }
+}

@@ -1,0 +1,175 @@
+//! The data folder: the lock that keeps a second process out, and the high-water file.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::OpenError;
+use super::checksum::Checksum;
+use super::fault::Fault;
+use super::tables::head::Head;
+
+const DATABASE: &str = "ledger.sqlite";
+const LOCK: &str = "ledger.lock";
+const HIGH_WATER: &str = "high-water";
+
+/// The folder of one ledger.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.0.join(DATABASE)
+    }
+
+    fn failed(&self, error: std::io::Error) -> OpenError {
+        OpenError::Folder { folder: self.0.clone(), error }
+    }
+
+    /// Makes the folder, for nobody else's eyes, and takes its lock.
+    pub(super) fn take(&self) -> Result<FolderLock, OpenError> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&self.0).map_err(|error| self.failed(error))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(self.0.join(LOCK)).map_err(|error| self.failed(error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(FolderLock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { folder: self.0.clone() }),
+            Err(TryLockError::Error(error)) => Err(self.failed(error)),
+        }
+    }
+
+    /// Makes the names of the files in the folder durable, and the folder's own.
+    pub(super) fn sync(&self) -> Result<(), OpenError> {
+        let sync = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
+        sync(&self.0).map_err(|error| self.failed(error))?;
+        match self.0.canonicalize().map_err(|error| self.failed(error))?.parent() {
+            Some(parent) => sync(parent).map_err(|error| self.failed(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// What the high-water file says; nothing if there is none.
+    pub(crate) fn high_water(&self) -> Result<Option<Mark>, Fault> {
+        let mut text = String::new();
+        match File::open(self.0.join(HIGH_WATER)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.fault(error)),
+            Ok(file) => {
+                let read = file.take(MARK_BYTES_MAX).read_to_string(&mut text);
+                read.map_err(|error| self.fault(error))?;
+            }
+        }
+        match Mark::parse(&text) {
+            Some(mark) => Ok(Some(mark)),
+            None => Err(Fault::damaged(HIGH_WATER, "it is not what was written")),
+        }
+    }
+
+    fn fault(&self, error: std::io::Error) -> Fault {
+        Fault::File { file: self.0.join(HIGH_WATER).display().to_string(), error }
+    }
+
+    /// Opens the high-water file and makes it say where the ledger stands, durably.
+    pub(super) fn open_high_water(&self, head: &Head) -> Result<HighWater, Fault> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(self.0.join(HIGH_WATER)).map_err(|error| self.fault(error))?;
+        let high_water = HighWater { file, folder: self.clone() };
+        high_water.write(head)?;
+        high_water.file.sync_all().map_err(|error| self.fault(error))?;
+        Ok(high_water)
+    }
+}
+
+/// Keeps every other process out until it is dropped.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    _file: File,
+}
+
+/// Longer than any mark.
+const MARK_BYTES_MAX: u64 = 256;
+
+/// A point that the ledger has reached, durably: it must never be seen before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// How many commits there were.
+    pub(crate) commits: u64,
+    /// Of all of them.
+    pub(crate) hash: [u8; 32],
+}
+
+impl Mark {
+    fn checksum(&self) -> u64 {
+        let commits = self.commits.cast_signed();
+        Checksum::of(HIGH_WATER).int(commits).bytes(&self.hash).stored().cast_unsigned()
+    }
+
+    /// One line of constant length, so that the next one covers it whole: commits, hash, checksum.
+    fn line(&self) -> String {
+        let hash: String = self.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:020} {hash} {:016x}\n", self.commits, self.checksum())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let commits = words.next()?.parse().ok()?;
+        let digits = words.next()?.as_bytes();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        let mut hash = [0; 32];
+        if pairs.len() != hash.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, pair) in hash.iter_mut().zip(pairs) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        let mark = Self { commits, hash };
+        (mark.line() == text).then_some(mark)
+    }
+}
+
+/// The file that remembers how far the ledger was. Written after each commit without a sync of its
+/// own: it may be behind the ledger, never ahead of it.
+#[derive(Debug)]
+pub(super) struct HighWater {
+    file: File,
+    folder: Folder,
+}
+
+impl HighWater {
+    pub(super) fn write(&self, head: &Head) -> Result<(), Fault> {
+        let line = Mark { commits: head.commits, hash: head.hash }.line();
+        self.file.write_all_at(line.as_bytes(), 0).map_err(|error| self.folder.fault(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_survives_and_no_flipped_bit_does() {
+        let mark = Mark { commits: 1_234_567, hash: [0xa5; 32] };
+        let line = mark.line();
+        assert_eq!(Mark::parse(&line), Some(mark));
+        for bit in 0..line.len() * 8 {
+            let mut damaged = line.clone().into_bytes();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let read = String::from_utf8(damaged).ok().and_then(|text| Mark::parse(&text));
+            assert_eq!(read, None, "bit {bit}");
+        }
+        assert_eq!(Mark::parse(&line[..line.len() - 1]), None);
+        assert_eq!(Mark::parse(""), None);
+    }
+}

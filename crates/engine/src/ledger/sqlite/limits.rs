@@ -1,0 +1,36 @@
+//! Every bound of the SQLite ledger.
+
+use soldonce_core::limits::UNITS_PER_STAFF_COMMAND_MAX;
+
+/// Commands that may wait for the writer; one more is answered `Overloaded`.
+pub(super) const QUEUE_MAX: usize = 8_192;
+/// Commands of one commit. The batch follows the queue, never a timer.
+pub(super) const BATCH_MAX: usize = 512;
+/// Transitions after which a batch takes no more commands, so that a few large ones do not make
+/// everybody else wait.
+pub(super) const BATCH_STEPS_MAX: usize = 4_096;
+/// Pages in the write-ahead log after which the writer moves them into the database file: 16 MiB.
+pub(super) const WAL_PAGES_MAX: u32 = 4_096;
+/// Bytes of a page.
+pub(super) const PAGE_BYTES: u32 = 4_096;
+/// Page cache of the writer, KiB.
+pub(super) const WRITER_CACHE_KIB: i64 = 65_536;
+/// Page cache of each reader, KiB.
+pub(super) const READER_CACHE_KIB: i64 = 4_096;
+/// Connections that read.
+pub(super) const READERS_MAX: usize = 4;
+/// Reads that may wait for a connection; one more is refused.
+pub(super) const READS_WAITING_MAX: usize = 1_024;
+/// Prepared statements kept per connection: all there are.
+pub(super) const STATEMENTS_MAX: usize = 64;
+/// How long an idempotency record is kept, milliseconds: 24 hours.
+pub(super) const IDEMPOTENCY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Idempotency records forgotten by one commit: more than one can add, so the table shrinks.
+pub(super) const FORGET_MAX: usize = 2 * BATCH_MAX;
+/// Most commits in one answer of the feed's read.
+pub(super) const COMMITS_READ_MAX: usize = 4_096;
+
+const _: () = assert!(BATCH_MAX <= QUEUE_MAX);
+const _: () = assert!(FORGET_MAX > BATCH_MAX);
+const _: () = assert!(READERS_MAX <= READS_WAITING_MAX);
+const _: () = assert!(BATCH_STEPS_MAX <= UNITS_PER_STAFF_COMMAND_MAX);

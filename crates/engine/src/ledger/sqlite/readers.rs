@@ -1,0 +1,119 @@
+//! Everything that only looks: a few connections that cannot write, used off the runtime's threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use soldonce_core::{EventId, History, HoldTerms, Seq};
+use tokio::sync::Semaphore;
+
+use super::fault::Fault;
+use super::folder::Folder;
+use super::limits::{READERS_MAX, READS_WAITING_MAX};
+use super::tables::{audit, charts, events, holds};
+use super::writer::Shared;
+use super::{LedgerFuture, connection};
+use crate::ledger::ReadError;
+
+/// Connections that read.
+pub(super) struct Readers {
+    folder: Folder,
+    free: Semaphore,
+    waiting: AtomicUsize,
+    idle: Mutex<Vec<Connection>>,
+    shared: Arc<Shared>,
+}
+
+impl Readers {
+    pub(super) fn new(folder: Folder, shared: Arc<Shared>) -> Self {
+        Self {
+            folder,
+            free: Semaphore::new(READERS_MAX),
+            waiting: AtomicUsize::new(0),
+            idle: Mutex::default(),
+            shared,
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads once. Sees everything that was answered before the call.
+    pub(super) fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> LedgerFuture<'static, Result<T, ReadError>> {
+        let readers = Arc::clone(self);
+        Box::pin(async move {
+            let waits = Waits::new(&readers.waiting)?;
+            let permit = readers.free.acquire().await;
+            let permit = permit.map_err(|_| ReadError("the ledger is closed".to_owned()))?;
+            drop(waits);
+            let own = Arc::clone(&readers);
+            let read = tokio::task::spawn_blocking(move || own.look(look)).await;
+            drop(permit);
+            read.map_err(|error| ReadError(format!("the read did not finish: {error}")))?
+        })
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, ReadError> {
+        let kept = self.idle().pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => {
+                connection::reader(&self.folder).map_err(|error| ReadError(error.to_string()))?
+            }
+        };
+        let read = look(&connection);
+        // A connection that met a fault is not used again; a damaged row may be its cache's fault.
+        if read.is_ok() && !self.shared.is_closed() {
+            self.idle().push(connection);
+        }
+        Ok(read?)
+    }
+}
+
+/// Counts one read that waits.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Result<Self, ReadError> {
+        let counted = Self(waiting);
+        if waiting.fetch_add(1, Ordering::Relaxed) >= READS_WAITING_MAX {
+            return Err(ReadError("too many reads wait already".to_owned()));
+        }
+        Ok(counted)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// All that happened in an event.
+pub(super) fn history(connection: &Connection, id: &EventId) -> Result<History, Fault> {
+    let all = events::all(connection, |number| charts::find(connection, number))?;
+    let found = all.iter().find(|event| event.id == *id);
+    let event =
+        found.ok_or_else(|| Fault::damaged("events", format!("there is no event `{id}`")))?;
+    let mut terms = Vec::new();
+    let mut first_fault = None;
+    holds::each_of(connection, event.no, |hold| match hold {
+        Ok(hold) => terms.push(HoldTerms::from(&hold)),
+        Err(fault) => first_fault = first_fault.take().or(Some(fault)),
+    })?;
+    if let Some(fault) = first_fault {
+        return Err(fault);
+    }
+    let everything = (Seq::default(), Seq(i64::MAX.cast_unsigned()));
+    Ok(History {
+        units: event.chart.units(),
+        units_per_holder_max: None,
+        payment_window: None,
+        holds: terms,
+        commits: audit::commits(connection, event.no, everything)?,
+    })
+}

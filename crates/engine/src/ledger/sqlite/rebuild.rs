@@ -1,0 +1,226 @@
+//! The start: memory is built again from the tables, one walk over each, and what does not fit
+//! together refuses the start instead of selling wrongly.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, TransactionBehavior};
+use secrecy::SecretBox;
+use soldonce_core::{
+    Chart, EventNo, HoldId, HoldState, Inventory, UnitState,
+};
+use soldonce_lease::Entropy;
+
+use super::batch::Ends;
+use super::fault::Fault;
+use super::folder::{Folder, HighWater};
+use super::tables::audit::Chain;
+use super::tables::head::Head;
+use super::tables::{bookings, charts, events, holds, idempotency, keys, outbox, units};
+use super::{OpenError, PlantedLedger, SqliteOptions, connection};
+use crate::ledger::{Decider, MasterKey};
+
+/// A ledger as it was found.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) decider: Decider,
+    pub(super) ends: Ends,
+    pub(super) high_water: HighWater,
+    pub(super) masters: Vec<MasterKey>,
+    pub(super) head: Head,
+}
+
+/// Opens the database of a locked folder and builds memory from it.
+pub(super) fn open(
+    folder: &Folder,
+    options: &SqliteOptions,
+    entropy: &dyn Entropy,
+) -> Result<Opened, OpenError> {
+    let mut connection = connection::writer(folder)?;
+    if options.has(PlantedLedger::SyncNormal) {
+        connection.pragma_update(None, "synchronous", "normal")?;
+    }
+    let found = Head::find(&connection)?;
+    if !options.accept_loss && !options.has(PlantedLedger::NoHighWater) {
+        require_whole(folder, found.as_ref())?;
+    }
+    let head = match found {
+        Some(head) => head,
+        None => start(&mut connection, entropy)?,
+    };
+    let high_water = folder.open_high_water(&head)?;
+    let (decider, ends) = rebuild(&connection, head)?;
+    let masters = keys::masters(&connection)?;
+    if masters.is_empty() {
+        return Err(Fault::damaged("master_keys", "there is none").into());
+    }
+    Ok(Opened { connection, decider, ends, high_water, masters, head })
+}
+
+/// Passes a ledger that is not behind the point it once had reached.
+fn require_whole(folder: &Folder, head: Option<&Head>) -> Result<(), OpenError> {
+    let behind = |what: String| OpenError::Behind { folder: folder.path().to_owned(), what };
+    let mark = folder.high_water().map_err(|fault| behind(fault.to_string()))?;
+    match (head, mark) {
+        (None, None) => Ok(()),
+        (None, Some(mark)) => Err(behind(format!("it is empty, {} were made", mark.commits))),
+        (Some(head), None) if head.commits == 0 => Ok(()),
+        (Some(_), None) => Err(behind("the file `high-water` is missing".to_owned())),
+        (Some(head), Some(mark)) if head.commits < mark.commits => {
+            Err(behind(format!("it ends at {}, {} were made", head.commits, mark.commits)))
+        }
+        (Some(head), Some(mark)) if head.commits == mark.commits && head.hash != mark.hash => {
+            Err(behind(format!("commit {} is not the one that was made", head.commits)))
+        }
+        (Some(_), Some(_)) => Ok(()),
+    }
+}
+
+/// The first commit: a master key, and a head that no other ledger has.
+fn start(connection: &mut Connection, entropy: &dyn Entropy) -> Result<Head, Fault> {
+    let (mut secret, mut seed) = (Box::new([0; 32]), [0; 32]);
+    entropy.fill(secret.as_mut_slice());
+    entropy.fill(&mut seed);
+    let master = MasterKey { version: 1, secret: Arc::new(SecretBox::new(secret)) };
+    let head = Head::start(seed);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    keys::insert_master(&transaction, &master)?;
+    head.insert(&transaction)?;
+    transaction.commit()?;
+    Ok(head)
+}
+
+fn rebuild(connection: &Connection, head: Head) -> Result<(Decider, Ends), Fault> {
+    let mut inventory = Inventory::new();
+    let chains = rebuild_events(connection, &mut inventory)?;
+    rebuild_units(connection, &mut inventory, &chains)?;
+    rebuild_bought(connection, &mut inventory)?;
+    inventory.restore_clock(head.clock);
+    let mut decider = Decider::new(inventory);
+    idempotency::each(connection, |number, key, at| decider.restore_record(number, key, at))?;
+    let charts = charts::numbers(connection)?;
+    let effect = outbox::last(connection)?;
+    Ok((decider, Ends { head, chains, charts, effect, bytes: Vec::new() }))
+}
+
+fn rebuild_events(
+    connection: &Connection,
+    inventory: &mut Inventory,
+) -> Result<Vec<Chain>, Fault> {
+    let mut read: BTreeMap<i64, Arc<Chart>> = BTreeMap::new();
+    let all = events::all(connection, |number| {
+        if let Some(chart) = read.get(&number) {
+            return Ok(Arc::clone(chart));
+        }
+        let chart = charts::find(connection, number)?;
+        read.insert(number, Arc::clone(&chart));
+        Ok(chart)
+    })?;
+    let mut chains = Vec::with_capacity(all.len());
+    for event in all {
+        let stored = Chain::find(connection, event.no)?;
+        let chain = stored.unwrap_or_else(|| Chain::start(&event));
+        inventory.restore_event(event, chain.seq);
+        chains.push(chain);
+    }
+    Ok(chains)
+}
+
+/// What must add up for one event.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// Of all unit versions: each transition added one.
+    versions: u64,
+    held: u64,
+}
+
+/// Units, then the holds that own some of them: each side must know the other.
+fn rebuild_units(
+    connection: &Connection,
+    inventory: &mut Inventory,
+    chains: &[Chain],
+) -> Result<(), Fault> {
+    let mut sums = vec![Sums::default(); chains.len()];
+    let mut oldest: Option<HoldId> = None;
+    units::each(connection, |row| {
+        let foreign = || Fault::damaged("units", format!("event {} has no unit {:?}", row.event.0, row.no));
+        let sum = sums.get_mut(row.event.index()).ok_or_else(foreign)?;
+        sum.versions = sum.versions.saturating_add(row.unit.version.0);
+        if let UnitState::Held { hold, .. } = row.unit.state {
+            sum.held = sum.held.saturating_add(1);
+            oldest = Some(oldest.map_or(hold, |known| known.min(hold)));
+        }
+        inventory.restore_unit(row.event, row.no, row.unit).map_err(|_| foreign())
+    })?;
+    if let Some(oldest) = oldest {
+        rebuild_holds(connection, inventory, oldest, &mut sums)?;
+    }
+    for ((sum, chain), event) in sums.iter().zip(chains).zip(0_u32..) {
+        if sum.versions != chain.steps {
+            let what = format!(
+                "event {event} has made {} transitions, its units know of {}",
+                chain.steps, sum.versions
+            );
+            return Err(Fault::damaged("units", what));
+        }
+        if sum.held != 0 {
+            let what = format!("{} held units of event {event} have no live hold", sum.held);
+            return Err(Fault::damaged("units", what));
+        }
+    }
+    Ok(())
+}
+
+fn rebuild_holds(
+    connection: &Connection,
+    inventory: &mut Inventory,
+    oldest: HoldId,
+    sums: &mut [Sums],
+) -> Result<(), Fault> {
+    holds::each_live(connection, oldest, |hold| {
+        let seating = inventory.seating(hold.event);
+        let owns = |unit: UnitState| {
+            unit == UnitState::Held { hold: hold.id, until: hold.expires_at }
+        };
+        let foreign = hold.units.iter().find(|held| {
+            let unit = seating.and_then(|seating| seating.units().get(held.unit.index()));
+            !unit.is_some_and(|unit| owns(unit.state) && unit.fence == hold.fence)
+        });
+        if let Some(held) = foreign {
+            let what = format!("{} does not have its unit {:?}", hold.id, held.unit);
+            return Err(Fault::damaged("holds", what));
+        }
+        if let Some(sum) = sums.get_mut(hold.event.index()) {
+            sum.held = sum.held.saturating_sub(u64::try_from(hold.units.len()).unwrap_or(u64::MAX));
+        }
+        if let HoldState::Pinned(id) = hold.state {
+            let missing = || Fault::damaged("bookings", format!("{id} of {} is missing", hold.id));
+            let booking = bookings::find(connection, id)?.ok_or_else(missing)?;
+            inventory.restore_booking(booking);
+        }
+        inventory.restore_hold(hold);
+        Ok(())
+    })
+}
+
+/// What each holder has bought, and whether as many units are sold.
+fn rebuild_bought(connection: &Connection, inventory: &mut Inventory) -> Result<(), Fault> {
+    let mut sold: BTreeMap<EventNo, u64> = BTreeMap::new();
+    bookings::each(connection, |row| {
+        if row.sold > 0 {
+            let count = sold.entry(row.booking.event).or_default();
+            *count = count.saturating_add(u64::from(row.sold));
+            inventory.restore_bought(row.booking.event, &row.booking.holder, row.sold);
+        }
+        Ok(())
+    })?;
+    for event in inventory.events() {
+        let units = inventory.seating(event.no).map_or(0, |seating| seating.tally().sold);
+        let lines = sold.get(&event.no).copied().unwrap_or(0);
+        if u64::from(units) != lines {
+            let what = format!("{units} units of `{}` are sold, {lines} lines say so", event.id);
+            return Err(Fault::damaged("bookings", what));
+        }
+    }
+    Ok(())
+}

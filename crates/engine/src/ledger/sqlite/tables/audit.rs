@@ -1,0 +1,310 @@
+//! The audit: a row for each transition, linked by hashes, one chain for each event.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+use soldonce_core::{
+    Actor, CallerId, Cause, Commit, Event, EventNo, Fence, HoldId, Origin, Seq, Text, Timestamp,
+    Transition, UnitNo, Version,
+};
+
+use super::codes::{StateColumns, number, require_sum, small, unsigned, value};
+use crate::ledger::sqlite::checksum::Checksum;
+use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+
+const TABLE: &str = "audit";
+const CHAINS: &str = "chains";
+
+const INSERT_AUDIT: &str = "-- insert_audit
+INSERT INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state,
+                   to_owner, to_until, fence, version, cause, hold, actor, request, reason, hash)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+
+const AUDIT_AFTER: &str = "-- audit_after
+SELECT event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state, to_owner,
+       to_until, fence, version, cause, hold, actor, request, reason, hash
+FROM audit WHERE event_no = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq, n";
+
+const AUDIT_OF_UNIT: &str = "-- audit_of_unit
+SELECT event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state, to_owner,
+       to_until, fence, version, cause, hold, actor, request, reason, hash
+FROM audit WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq, n LIMIT ?3";
+
+const UPSERT_CHAIN: &str = "-- upsert_chain
+INSERT INTO chains (event_no, seq, steps, hash, checksum) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (event_no) DO UPDATE
+SET seq = excluded.seq, steps = excluded.steps, hash = excluded.hash, checksum = excluded.checksum
+WHERE chains.seq < excluded.seq";
+
+const CHAIN: &str = "-- chain
+SELECT event_no, seq, steps, hash, checksum FROM chains WHERE event_no = ?1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] =
+    &[INSERT_AUDIT, AUDIT_AFTER, AUDIT_OF_UNIT, UPSERT_CHAIN, CHAIN];
+
+/// Where the audit of one event ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// Of the last commit.
+    pub(crate) seq: Seq,
+    /// How many rows there are.
+    pub(crate) steps: u64,
+    /// Of the last row.
+    pub(crate) hash: [u8; 32],
+}
+
+impl Chain {
+    /// The chain of an event without commits: it begins with what the event is, so that no chain
+    /// can stand for another.
+    pub(crate) fn start(event: &Event) -> Self {
+        let mut sha = Sha256::new();
+        sha.update(b"soldonce audit 1");
+        sha.update(event.no.0.to_be_bytes());
+        sha.update(event.id.as_str().as_bytes());
+        sha.update([0]);
+        sha.update(event.created_at.ms().to_be_bytes());
+        sha.update(event.fingerprint);
+        Self { seq: Seq::default(), steps: 0, hash: sha.finalize().into() }
+    }
+
+    /// The chain with one more row.
+    #[must_use]
+    pub(crate) fn then(self, row: &AuditRow<'_>, bytes: &mut Vec<u8>) -> Self {
+        bytes.clear();
+        row.canonical(bytes);
+        let mut sha = Sha256::new();
+        sha.update(self.hash);
+        sha.update(bytes);
+        let steps = self.steps.saturating_add(1);
+        Self { seq: row.seq, steps, hash: sha.finalize().into() }
+    }
+
+    fn checksum(&self, event: EventNo) -> Result<Checksum, Fault> {
+        let sum = Checksum::of(CHAINS).int(i64::from(event.0)).int(stored(self.seq.0)?);
+        Ok(sum.int(stored(self.steps)?).bytes(&self.hash))
+    }
+
+    /// Writes the end of an event's chain.
+    pub(crate) fn write(&self, connection: &Connection, event: EventNo) -> Result<(), Fault> {
+        let (seq, steps) = (stored(self.seq.0)?, stored(self.steps)?);
+        let sum = self.checksum(event)?.stored();
+        let mut statement = connection.prepare_cached(UPSERT_CHAIN)?;
+        let rows = statement.execute(params![event.0, seq, steps, self.hash, sum])?;
+        one_row("upsert_chain", rows)
+    }
+
+    /// The end of an event's chain; nothing for an event without commits.
+    pub(crate) fn find(connection: &Connection, event: EventNo) -> Result<Option<Self>, Fault> {
+        let mut statement = connection.prepare_cached(CHAIN)?;
+        let read = |row: &Row<'_>| -> Result<Self, Fault> {
+            let chain = Self {
+                seq: Seq(unsigned(row.get(1)?, CHAINS)?),
+                steps: unsigned(row.get(2)?, CHAINS)?,
+                hash: row.get(3)?,
+            };
+            let name = || format!("the chain of event {}", event.0);
+            require_sum(CHAINS, chain.checksum(event)?, row.get(4)?, name)?;
+            Ok(chain)
+        };
+        statement.query_row([event.0], |row| Ok(read(row))).optional()?.transpose()
+    }
+}
+
+/// One transition with what its commit says of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AuditRow<'a> {
+    event: EventNo,
+    seq: Seq,
+    n: i64,
+    at: Timestamp,
+    step: &'a Transition,
+    origin: &'a Origin,
+    reason: Option<&'a Text>,
+}
+
+impl<'a> AuditRow<'a> {
+    /// The rows of a commit.
+    pub(crate) fn of(commit: &'a Commit) -> impl Iterator<Item = Self> {
+        (0_i64..).zip(&commit.transitions).map(|(n, step)| Self {
+            event: commit.event,
+            seq: commit.seq,
+            n,
+            at: commit.at,
+            step,
+            origin: &commit.origin,
+            reason: commit.reason.as_ref(),
+        })
+    }
+
+    fn actor(&self) -> Option<[u8; 16]> {
+        match self.origin.actor {
+            Actor::Caller(caller) => Some(*caller.bytes()),
+            Actor::System => None,
+        }
+    }
+
+    /// The bytes under the hash: integers as eight bytes, texts and ids after their length, NULL as
+    /// a length of -1; high bytes first; columns in the order of the table.
+    fn canonical(&self, to: &mut Vec<u8>) {
+        let Transition { unit, from, to: after, fence, version, cause, hold } = self.step;
+        let int = |to: &mut Vec<u8>, value: i64| to.extend(value.to_be_bytes());
+        int(to, i64::from(self.event.0));
+        to.extend(self.seq.0.to_be_bytes());
+        int(to, self.n);
+        int(to, self.at.ms());
+        int(to, i64::from(unit.0));
+        for columns in [StateColumns::from(*from), StateColumns::from(*after)] {
+            int(to, columns.state);
+            put(to, columns.owner.as_ref().map(<[u8; 16]>::as_slice));
+            put(to, columns.until.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice));
+        }
+        to.extend(fence.0.to_be_bytes());
+        to.extend(version.0.to_be_bytes());
+        int(to, number(&Cause::ALL, cause));
+        put(to, hold.as_ref().map(|hold| hold.bytes().as_slice()));
+        put(to, self.actor().as_ref().map(<[u8; 16]>::as_slice));
+        put(to, Some(self.origin.request.as_bytes()));
+        put(to, self.reason.map(|reason| reason.as_str().as_bytes()));
+    }
+}
+
+fn put(to: &mut Vec<u8>, bytes: Option<&[u8]>) {
+    match bytes {
+        Some(bytes) => {
+            let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+            to.extend(length.to_be_bytes());
+            to.extend(bytes);
+        }
+        None => to.extend((-1_i64).to_be_bytes()),
+    }
+}
+
+/// Writes the rows of a commit behind the end of its event's chain and moves the end.
+pub(crate) fn append(
+    connection: &Connection,
+    commit: &Commit,
+    chain: &mut Chain,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    if commit.seq != chain.seq.next() {
+        let what = format!("{:?} cannot follow {:?}", commit.seq, chain.seq);
+        return Err(Fault::damaged(CHAINS, what));
+    }
+    let mut insert = connection.prepare_cached(INSERT_AUDIT)?;
+    for row in AuditRow::of(commit) {
+        *chain = chain.then(&row, bytes);
+        let Transition { unit, from, to, fence, version, cause, hold } = row.step;
+        let (from, to) = (StateColumns::from(*from), StateColumns::from(*to));
+        let rows = insert.execute(params![
+            row.event.0,
+            stored(row.seq.0)?,
+            row.n,
+            row.at.ms(),
+            unit.0,
+            from.state,
+            from.owner,
+            from.until,
+            to.state,
+            to.owner,
+            to.until,
+            stored(fence.0)?,
+            stored(version.0)?,
+            number(&Cause::ALL, cause),
+            hold.map(|hold| *hold.bytes()),
+            row.actor(),
+            &*row.origin.request,
+            row.reason.map(Text::as_str),
+            chain.hash,
+        ])?;
+        one_row("insert_audit", rows)?;
+    }
+    Ok(())
+}
+
+/// A row as it was read: a commit with this one transition, its place in the commit, its hash.
+pub(crate) struct ReadRow {
+    pub(crate) commit: Commit,
+    pub(crate) n: i64,
+    pub(crate) hash: [u8; 32],
+}
+
+fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
+    let seq = Seq(unsigned(row.get(1)?, TABLE)?);
+    let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} at {seq:?} is illegal"));
+    let actor: Option<[u8; 16]> = row.get(15)?;
+    let actor = actor.map_or(Actor::System, |id| Actor::Caller(CallerId::from_bytes(id)));
+    let request = row.get_ref(16)?.as_str().map_err(|_| illegal("request"))?.into();
+    let reason: Option<String> = row.get(17)?;
+    let reason = reason.map(|text| Text::parse(&text)).transpose().map_err(|_| illegal("reason"))?;
+    let state = |first: usize| -> Result<_, Fault> {
+        let (state, owner) = (row.get(first)?, row.get(first + 1)?);
+        StateColumns { state, owner, until: row.get(first + 2)? }.state(TABLE)
+    };
+    let step = Transition {
+        unit: UnitNo(small(row.get(4)?, TABLE)?),
+        from: state(5)?,
+        to: state(8)?,
+        fence: Fence(unsigned(row.get(11)?, TABLE)?),
+        version: Version(unsigned(row.get(12)?, TABLE)?),
+        cause: value(&Cause::ALL, row.get(13)?, TABLE)?,
+        hold: row.get::<_, Option<[u8; 16]>>(14)?.map(HoldId::from_bytes),
+    };
+    let commit = Commit {
+        event: EventNo(small(row.get(0)?, TABLE)?),
+        seq,
+        at: Timestamp::from_ms(row.get(3)?),
+        origin: Origin { actor, request },
+        reason,
+        transitions: vec![step],
+    };
+    Ok(ReadRow { commit, n: row.get(2)?, hash: row.get(18)? })
+}
+
+/// Every row of an event after commit `after`, up to commit `last`. A damaged row is given as the
+/// fault it is.
+pub(crate) fn each_after(
+    connection: &Connection,
+    event: EventNo,
+    (after, last): (Seq, Seq),
+    mut take: impl FnMut(Result<ReadRow, Fault>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(AUDIT_AFTER)?;
+    let mut rows = statement.query(params![event.0, stored(after.0)?, stored(last.0)?])?;
+    while let Some(row) = rows.next()? {
+        take(read(row))?;
+    }
+    Ok(())
+}
+
+/// The commits of an event after commit `after`, up to commit `last`, whole.
+pub(crate) fn commits(
+    connection: &Connection,
+    event: EventNo,
+    range: (Seq, Seq),
+) -> Result<Vec<Commit>, Fault> {
+    let mut commits: Vec<Commit> = Vec::new();
+    each_after(connection, event, range, |row| {
+        let mut commit = row?.commit;
+        match commits.last_mut() {
+            Some(last) if last.seq == commit.seq => {
+                last.transitions.append(&mut commit.transitions);
+            }
+            Some(_) | None => commits.push(commit),
+        }
+        Ok(())
+    })?;
+    Ok(commits)
+}
+
+/// The first transitions of a unit, each as a commit of its own.
+pub(crate) fn of_unit(
+    connection: &Connection,
+    event: EventNo,
+    unit: UnitNo,
+    limit: usize,
+) -> Result<Vec<Commit>, Fault> {
+    let mut statement = connection.prepare_cached(AUDIT_OF_UNIT)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement.query_and_then(params![event.0, unit.0, limit], read)?;
+    rows.map(|row| Ok(row?.commit)).collect()
+}

@@ -1,0 +1,289 @@
+//! Bookings and their lines. A partial unique index over sold lines is the ledger's own refusal of a
+//! second sale of a unit.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use soldonce_core::{
+    Amount, Booking, BookingId, BookingState, CallerId, EventNo, Fence, HoldId, Holder, HolderName,
+    Line, LineState, PaymentState, Text, Timestamp, UnitNo, Version,
+};
+
+use super::codes::{number, require_sum, small, unsigned, value};
+use crate::ledger::sqlite::checksum::Checksum;
+use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+
+const TABLE: &str = "bookings";
+const LINES: &str = "lines";
+
+const INSERT_BOOKING: &str = "-- insert_booking
+INSERT INTO bookings (id, event_no, caller, holder, hold, state, fence, lines, sold, reference,
+                      payment, created_at, confirmed_at, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+const UPDATE_BOOKING: &str = "-- update_booking
+UPDATE bookings SET state = ?6, fence = ?7, lines = ?8, sold = ?9, payment = ?11, confirmed_at = ?13,
+                    checksum = ?14
+WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
+  AND reference IS ?10 AND created_at = ?12";
+
+const DELETE_LINES: &str = "-- delete_lines
+DELETE FROM lines WHERE booking = ?1";
+
+const INSERT_LINE: &str = "-- insert_line
+INSERT INTO lines (booking, n, event_no, unit_no, price, version, state, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
+const BOOKING: &str = "-- booking
+SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
+       confirmed_at, checksum
+FROM bookings WHERE id = ?1";
+
+const LINES_OF: &str = "-- lines_of
+SELECT n, event_no, unit_no, price, version, state, checksum
+FROM lines WHERE booking = ?1 ORDER BY n";
+
+const ALL_BOOKINGS: &str = "-- all_bookings
+SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
+       confirmed_at, checksum
+FROM bookings ORDER BY id";
+
+const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
+SELECT id FROM bookings WHERE caller = ?1 AND holder = ?2 ORDER BY id DESC LIMIT ?3";
+
+const BOOKINGS_OF_EVENT: &str = "-- bookings_of_event
+SELECT id FROM bookings WHERE event_no = ?1 ORDER BY id";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_BOOKING,
+    UPDATE_BOOKING,
+    DELETE_LINES,
+    INSERT_LINE,
+    BOOKING,
+    LINES_OF,
+    ALL_BOOKINGS,
+    BOOKINGS_OF_HOLDER,
+    BOOKINGS_OF_EVENT,
+];
+
+/// A booking without its lines: what is read of all of them at start.
+#[derive(Clone, Debug)]
+pub(crate) struct BookingRow {
+    /// The booking, its lines missing.
+    pub(crate) booking: Booking,
+    /// How many lines it has.
+    pub(crate) lines: u32,
+    /// How many of them are sold.
+    pub(crate) sold: u32,
+}
+
+fn count(lines: usize) -> u32 {
+    u32::try_from(lines).unwrap_or(u32::MAX)
+}
+
+impl BookingRow {
+    fn of(booking: &Booking) -> (u32, u32) {
+        let sold = booking.lines.iter().filter(|line| line.state == LineState::Sold).count();
+        (count(booking.lines.len()), count(sold))
+    }
+
+    fn checksum(booking: &Booking, lines: u32, sold: u32) -> Result<Checksum, Fault> {
+        Ok(Checksum::of(TABLE)
+            .bytes(booking.id.bytes())
+            .int(i64::from(booking.event.0))
+            .bytes(booking.holder.caller.bytes())
+            .text(booking.holder.name.as_str())
+            .opt_bytes(booking.hold.as_ref().map(|hold| hold.bytes().as_slice()))
+            .int(number(&BookingState::ALL, &booking.state))
+            .int(stored(booking.fence.0)?)
+            .int(i64::from(lines))
+            .int(i64::from(sold))
+            .opt_text(booking.reference.as_ref().map(Text::as_str))
+            .opt_int(booking.payment.map(|payment| number(&PaymentState::ALL, &payment)))
+            .int(booking.created_at.ms())
+            .opt_int(booking.confirmed_at.map(Timestamp::ms)))
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, Fault> {
+        let id = BookingId::from_bytes(row.get(0)?);
+        let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} of {id} is illegal"));
+        let name = HolderName::parse(row.get_ref(3)?.as_str().map_err(|_| illegal("holder"))?);
+        let reference: Option<String> = row.get(9)?;
+        let reference = reference.map(|text| Text::parse(&text)).transpose();
+        let payment: Option<i64> = row.get(10)?;
+        let confirmed_at: Option<i64> = row.get(12)?;
+        let booking = Booking {
+            id,
+            event: EventNo(small(row.get(1)?, TABLE)?),
+            holder: Holder {
+                caller: CallerId::from_bytes(row.get(2)?),
+                name: name.map_err(|_| illegal("holder"))?,
+            },
+            hold: row.get::<_, Option<[u8; 16]>>(4)?.map(HoldId::from_bytes),
+            state: value(&BookingState::ALL, row.get(5)?, TABLE)?,
+            fence: Fence(unsigned(row.get(6)?, TABLE)?),
+            lines: Vec::new(),
+            reference: reference.map_err(|_| illegal("reference"))?,
+            payment: payment.map(|of| value(&PaymentState::ALL, of, TABLE)).transpose()?,
+            created_at: Timestamp::from_ms(row.get(11)?),
+            confirmed_at: confirmed_at.map(Timestamp::from_ms),
+        };
+        let (lines, sold) = (small(row.get(7)?, TABLE)?, small(row.get(8)?, TABLE)?);
+        let sum = Self::checksum(&booking, lines, sold)?;
+        require_sum(TABLE, sum, row.get(13)?, || id.to_string())?;
+        Ok(Self { booking, lines, sold })
+    }
+}
+
+/// Writes the state in which the batch leaves each booking; `is_new` tells those that are not in
+/// the file. Lines given up go first, so that what was cancelled and sold again meets no old line.
+pub(crate) fn write(
+    connection: &Connection,
+    bookings: &[&Booking],
+    is_new: impl Fn(BookingId) -> bool,
+) -> Result<(), Fault> {
+    let mut delete = connection.prepare_cached(DELETE_LINES)?;
+    for booking in bookings.iter().filter(|booking| !is_new(booking.id)) {
+        // Every one of them had lines, and gets lines again.
+        if delete.execute([booking.id.bytes()])? == 0 {
+            return Err(Fault::Rows { statement: "delete_lines", rows: 0 });
+        }
+    }
+    let mut insert = connection.prepare_cached(INSERT_BOOKING)?;
+    let mut update = connection.prepare_cached(UPDATE_BOOKING)?;
+    for booking in bookings {
+        let is_new = is_new(booking.id);
+        let statement = if is_new { &mut insert } else { &mut update };
+        let (lines, sold) = BookingRow::of(booking);
+        let rows = statement.execute(params![
+            booking.id.bytes(),
+            booking.event.0,
+            booking.holder.caller.bytes(),
+            booking.holder.name.as_str(),
+            booking.hold.map(|hold| *hold.bytes()),
+            number(&BookingState::ALL, &booking.state),
+            stored(booking.fence.0)?,
+            lines,
+            sold,
+            booking.reference.as_ref().map(Text::as_str),
+            booking.payment.map(|payment| number(&PaymentState::ALL, &payment)),
+            booking.created_at.ms(),
+            booking.confirmed_at.map(Timestamp::ms),
+            BookingRow::checksum(booking, lines, sold)?.stored(),
+        ])?;
+        one_row(if is_new { "insert_booking" } else { "update_booking" }, rows)?;
+    }
+    write_lines(connection, bookings)
+}
+
+fn write_lines(connection: &Connection, bookings: &[&Booking]) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached(INSERT_LINE)?;
+    for booking in bookings {
+        for (n, line) in (0_i64..).zip(&booking.lines) {
+            let rows = insert.execute(params![
+                booking.id.bytes(),
+                n,
+                booking.event.0,
+                line.unit.0,
+                line.price.minor(),
+                stored(line.version.0)?,
+                number(&LineState::ALL, &line.state),
+                line_checksum(booking, n, line)?.stored(),
+            ])?;
+            one_row("insert_line", rows)?;
+        }
+    }
+    Ok(())
+}
+
+fn line_checksum(booking: &Booking, n: i64, line: &Line) -> Result<Checksum, Fault> {
+    Ok(Checksum::of(LINES)
+        .bytes(booking.id.bytes())
+        .int(n)
+        .int(i64::from(booking.event.0))
+        .int(i64::from(line.unit.0))
+        .int(line.price.minor())
+        .int(stored(line.version.0)?)
+        .int(number(&LineState::ALL, &line.state)))
+}
+
+/// A booking with its lines.
+pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Booking>, Fault> {
+    let mut statement = connection.prepare_cached(BOOKING)?;
+    let row = statement.query_row([id.bytes()], |row| Ok(BookingRow::read(row))).optional()?;
+    match row.transpose()? {
+        Some(row) => with_lines(connection, row).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn with_lines(connection: &Connection, row: BookingRow) -> Result<Booking, Fault> {
+    let BookingRow { mut booking, lines, sold } = row;
+    let mut statement = connection.prepare_cached(LINES_OF)?;
+    let mut rows = statement.query([booking.id.bytes()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read_line(&booking, row)?);
+    }
+    booking.lines = found;
+    if BookingRow::of(&booking) != (lines, sold) {
+        let what = format!("{} has not {lines} lines with {sold} sold", booking.id);
+        return Err(Fault::damaged(LINES, what));
+    }
+    Ok(booking)
+}
+
+fn read_line(booking: &Booking, row: &Row<'_>) -> Result<Line, Fault> {
+    let n: i64 = row.get(0)?;
+    let line = Line {
+        unit: UnitNo(small(row.get(2)?, LINES)?),
+        price: Amount::from_minor(row.get(3)?),
+        version: Version(unsigned(row.get(4)?, LINES)?),
+        state: value(&LineState::ALL, row.get(5)?, LINES)?,
+    };
+    let name = || format!("line {n} of {}", booking.id);
+    require_sum(LINES, line_checksum(booking, n, &line)?, row.get(6)?, name)?;
+    Ok(line)
+}
+
+/// Every booking without its lines.
+pub(crate) fn each(
+    connection: &Connection,
+    mut take: impl FnMut(BookingRow) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare(ALL_BOOKINGS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        take(BookingRow::read(row)?)?;
+    }
+    Ok(())
+}
+
+/// Every booking of an event with its lines. A damaged one is given as the fault it is.
+pub(crate) fn each_of(
+    connection: &Connection,
+    event: EventNo,
+    mut take: impl FnMut(Result<Booking, Fault>),
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare(BOOKINGS_OF_EVENT)?;
+    let mut rows = statement.query([event.0])?;
+    while let Some(row) = rows.next()? {
+        let found = find(connection, BookingId::from_bytes(row.get(0)?)).transpose();
+        take(found.unwrap_or_else(|| Err(Fault::damaged(TABLE, "a booking vanished"))));
+    }
+    Ok(())
+}
+
+/// The newest bookings of a holder.
+pub(crate) fn of_holder(
+    connection: &Connection,
+    holder: &Holder,
+    limit: usize,
+) -> Result<Vec<Booking>, Fault> {
+    let mut statement = connection.prepare_cached(BOOKINGS_OF_HOLDER)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = params![holder.caller.bytes(), holder.name.as_str(), limit];
+    let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
+    let ids = ids.collect::<Result<Vec<BookingId>, _>>()?;
+    let found = ids.into_iter().map(|id| find(connection, id).transpose());
+    found.flatten().collect()
+}

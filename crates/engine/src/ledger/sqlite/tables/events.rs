@@ -1,0 +1,150 @@
+//! Events: what is sold, at which prices, by which rules.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row, params};
+use soldonce_core::{Chart, Currency, Event, EventId, EventNo, EventState, Text, Timestamp};
+
+use super::codes::{require_sum, small};
+use super::policy::{policy_from_json, policy_to_json, prices_from_json, prices_to_json};
+use crate::ledger::sqlite::checksum::Checksum;
+use crate::ledger::sqlite::fault::{Fault, one_row};
+
+const TABLE: &str = "events";
+
+const INSERT_EVENT: &str = "-- insert_event
+INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled,
+                    created_at, fingerprint, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+const UPDATE_EVENT: &str = "-- update_event
+UPDATE events SET policy = ?8, cancelled = ?9, checksum = ?12
+WHERE event_no = ?1 AND id = ?2 AND name = ?3 AND starts_at IS ?4 AND currency = ?5
+  AND chart_no = ?6 AND prices = ?7 AND created_at = ?10 AND fingerprint = ?11";
+
+const EVENTS: &str = "-- events
+SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
+       fingerprint, checksum
+FROM events ORDER BY event_no";
+
+const CHART_OF_EVENT: &str = "-- chart_of_event
+SELECT chart_no FROM events WHERE event_no = ?1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[INSERT_EVENT, UPDATE_EVENT, EVENTS, CHART_OF_EVENT];
+
+/// The columns of an event that are not in the event itself.
+struct Columns<'a> {
+    chart_no: i64,
+    prices: &'a str,
+    policy: &'a str,
+}
+
+fn checksum(event: &Event, columns: &Columns<'_>) -> Checksum {
+    Checksum::of(TABLE)
+        .int(i64::from(event.no.0))
+        .text(event.id.as_str())
+        .text(event.name.as_str())
+        .opt_int(event.starts_at.map(Timestamp::ms))
+        .text(event.currency.as_str())
+        .int(columns.chart_no)
+        .text(columns.prices)
+        .text(columns.policy)
+        .opt_text(cancelled(event).map(Text::as_str))
+        .int(event.created_at.ms())
+        .bytes(&event.fingerprint)
+}
+
+fn cancelled(event: &Event) -> Option<&Text> {
+    match &event.state {
+        EventState::Open => None,
+        EventState::Cancelled(reason) => Some(reason),
+    }
+}
+
+/// Writes an event that is not in the file.
+pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> Result<(), Fault> {
+    one_row("insert_event", execute(connection, INSERT_EVENT, event, chart_no)?)
+}
+
+/// Writes the policy and the state of an event that is in the file.
+pub(crate) fn update(connection: &Connection, event: &Event) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(CHART_OF_EVENT)?;
+    let chart_no = statement.query_row([event.no.0], |row| row.get(0))?;
+    one_row("update_event", execute(connection, UPDATE_EVENT, event, chart_no)?)
+}
+
+fn execute(
+    connection: &Connection,
+    sql: &'static str,
+    event: &Event,
+    chart_no: i64,
+) -> Result<usize, Fault> {
+    let (prices, policy) = (prices_to_json(&event.prices)?, policy_to_json(&event.policy)?);
+    let columns = Columns { chart_no, prices: &prices, policy: &policy };
+    let rows = connection.prepare_cached(sql)?.execute(params![
+        event.no.0,
+        event.id.as_str(),
+        event.name.as_str(),
+        event.starts_at.map(Timestamp::ms),
+        event.currency.as_str(),
+        chart_no,
+        prices,
+        policy,
+        cancelled(event).map(Text::as_str),
+        event.created_at.ms(),
+        event.fingerprint,
+        checksum(event, &columns).stored(),
+    ])?;
+    Ok(rows)
+}
+
+/// Every event, in the order of their numbers. `chart` gives the chart of a number.
+pub(crate) fn all(
+    connection: &Connection,
+    mut chart: impl FnMut(i64) -> Result<Arc<Chart>, Fault>,
+) -> Result<Vec<Event>, Fault> {
+    let mut statement = connection.prepare_cached(EVENTS)?;
+    let mut rows = statement.query([])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let event = read(row, chart(row.get(5)?)?)?;
+        if event.no.index() != events.len() {
+            return Err(Fault::damaged(TABLE, format!("event {} is missing", events.len())));
+        }
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn read(row: &Row<'_>, chart: Arc<Chart>) -> Result<Event, Fault> {
+    let id: String = row.get(1)?;
+    let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} of `{id}` is illegal"));
+    let text = |text: String, what: &str| Text::parse(&text).map_err(|_| illegal(what));
+    let (prices, policy): (String, String) = (row.get(6)?, row.get(7)?);
+    let cancelled: Option<String> = row.get(8)?;
+    let starts_at: Option<i64> = row.get(3)?;
+    let currency: String = row.get(4)?;
+    let event = Event {
+        no: EventNo(small(row.get(0)?, TABLE)?),
+        id: EventId::parse(&id).map_err(|_| illegal("id"))?,
+        name: text(row.get(2)?, "name")?,
+        starts_at: starts_at.map(Timestamp::from_ms),
+        currency: Currency::parse(&currency).ok_or_else(|| illegal("currency"))?,
+        chart,
+        prices: prices_from_json(&prices)?,
+        policy: policy_from_json(&policy)?,
+        state: match cancelled {
+            None => EventState::Open,
+            Some(reason) => EventState::Cancelled(text(reason, "reason")?),
+        },
+        created_at: Timestamp::from_ms(row.get(9)?),
+        fingerprint: row.get(10)?,
+    };
+    let columns = Columns { chart_no: row.get(5)?, prices: &prices, policy: &policy };
+    require_sum(TABLE, checksum(&event, &columns), row.get(11)?, || format!("event `{id}`"))?;
+    if event.prices.len() != event.chart.categories().len() {
+        return Err(illegal("number of prices"));
+    }
+    Ok(event)
+}

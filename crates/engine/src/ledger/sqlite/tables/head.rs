@@ -1,0 +1,102 @@
+//! Where the ledger stands: how many commits, their running hash, the latest time.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+use soldonce_core::{EventNo, Timestamp};
+
+use super::audit::Chain;
+use super::codes::{require_sum, unsigned};
+use crate::ledger::sqlite::checksum::Checksum;
+use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+
+const TABLE: &str = "head";
+
+const INSERT_HEAD: &str = "-- insert_head
+INSERT INTO head (one, commits, hash, clock, checksum) VALUES (1, ?1, ?2, ?3, ?4)";
+
+const UPDATE_HEAD: &str = "-- update_head
+UPDATE head SET commits = ?1, hash = ?2, clock = ?3, checksum = ?4
+WHERE one = 1 AND commits = ?1 - 1 AND clock <= ?3";
+
+const HEAD: &str = "-- head
+SELECT commits, hash, clock, checksum FROM head WHERE one = 1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[INSERT_HEAD, UPDATE_HEAD, HEAD];
+
+/// Where the ledger stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// How many commits there were.
+    pub(crate) commits: u64,
+    /// Of all of them.
+    pub(crate) hash: [u8; 32],
+    /// The latest time one was made at.
+    pub(crate) clock: Timestamp,
+}
+
+impl Head {
+    /// A ledger without commits; `seed` tells it from every other.
+    pub(crate) fn start(seed: [u8; 32]) -> Self {
+        Self { commits: 0, hash: seed, clock: Timestamp::ZERO }
+    }
+
+    /// After one more commit, which moved these chains.
+    #[must_use]
+    pub(crate) fn then<'a>(
+        self,
+        clock: Timestamp,
+        moved: impl Iterator<Item = (EventNo, &'a Chain)>,
+    ) -> Self {
+        let commits = self.commits.saturating_add(1);
+        let mut sha = Sha256::new();
+        sha.update(self.hash);
+        sha.update(commits.to_be_bytes());
+        sha.update(clock.ms().to_be_bytes());
+        for (event, chain) in moved {
+            sha.update(event.0.to_be_bytes());
+            sha.update(chain.hash);
+        }
+        Self { commits, hash: sha.finalize().into(), clock: self.clock.max(clock) }
+    }
+
+    fn checksum(&self) -> Result<Checksum, Fault> {
+        let sum = Checksum::of(TABLE).int(stored(self.commits)?);
+        Ok(sum.bytes(&self.hash).int(self.clock.ms()))
+    }
+
+    /// Writes the first row.
+    pub(crate) fn insert(&self, connection: &Connection) -> Result<(), Fault> {
+        one_row("insert_head", self.execute(connection, INSERT_HEAD)?)
+    }
+
+    /// Writes the row; it must have been one commit behind.
+    pub(crate) fn update(&self, connection: &Connection) -> Result<(), Fault> {
+        one_row("update_head", self.execute(connection, UPDATE_HEAD)?)
+    }
+
+    fn execute(&self, connection: &Connection, sql: &'static str) -> Result<usize, Fault> {
+        let values = params![
+            stored(self.commits)?,
+            self.hash,
+            self.clock.ms(),
+            self.checksum()?.stored()
+        ];
+        Ok(connection.prepare_cached(sql)?.execute(values)?)
+    }
+
+    /// The row; nothing in a new file.
+    pub(crate) fn find(connection: &Connection) -> Result<Option<Self>, Fault> {
+        let mut statement = connection.prepare_cached(HEAD)?;
+        let read = |row: &Row<'_>| -> Result<Self, Fault> {
+            let head = Self {
+                commits: unsigned(row.get(0)?, TABLE)?,
+                hash: row.get(1)?,
+                clock: Timestamp::from_ms(row.get(2)?),
+            };
+            require_sum(TABLE, head.checksum()?, row.get(3)?, || "the head".to_owned())?;
+            Ok(head)
+        };
+        statement.query_row([], |row| Ok(read(row))).optional()?.transpose()
+    }
+}

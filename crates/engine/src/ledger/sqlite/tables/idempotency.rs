@@ -1,0 +1,122 @@
+//! Idempotency records: keys, read at start, and replies, read when the same request comes again.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use soldonce_core::Timestamp;
+
+use super::codes::{require_sum, unsigned};
+use crate::ledger::sqlite::checksum::Checksum;
+use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+use crate::ledger::{Fingerprint, NewRecord, RequestKey, ScopedKey};
+use crate::reply::{ReplyKind, StoredReply};
+
+const TABLE: &str = "idempotency";
+const REPLIES: &str = "replies";
+
+const INSERT_KEY: &str = "-- insert_key
+INSERT INTO idempotency (n, key, fingerprint, at, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+const INSERT_REPLY: &str = "-- insert_reply
+INSERT INTO replies (n, kind, subject, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+const REPLY: &str = "-- reply
+SELECT kind, subject, body, checksum FROM replies WHERE n = ?1";
+
+const KEYS: &str = "-- keys
+SELECT n, key, fingerprint, at, checksum FROM idempotency ORDER BY n";
+
+const FORGET_KEYS: &str = "-- forget_keys
+DELETE FROM idempotency WHERE n < ?1";
+
+const FORGET_REPLIES: &str = "-- forget_replies
+DELETE FROM replies WHERE n < ?1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] =
+    &[INSERT_KEY, INSERT_REPLY, REPLY, KEYS, FORGET_KEYS, FORGET_REPLIES];
+
+fn key_checksum(number: i64, key: RequestKey, at: Timestamp) -> Checksum {
+    let sum = Checksum::of(TABLE).int(number).bytes(&key.scoped.0);
+    sum.bytes(&key.fingerprint.0).int(at.ms())
+}
+
+fn reply_checksum(number: i64, reply: &StoredReply) -> Checksum {
+    let sum = Checksum::of(REPLIES).int(number).int(reply.kind.number());
+    sum.bytes(&reply.subject).bytes(&reply.body)
+}
+
+/// Writes the records of a batch, all made at `at`.
+pub(crate) fn write(
+    connection: &Connection,
+    records: &[NewRecord],
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached(INSERT_KEY)?;
+    for NewRecord { number, key, .. } in records {
+        let number = stored(*number)?;
+        let sum = key_checksum(number, *key, at).stored();
+        let values = params![number, key.scoped.0, key.fingerprint.0, at.ms(), sum];
+        one_row("insert_key", insert.execute(values)?)?;
+    }
+    let mut insert = connection.prepare_cached(INSERT_REPLY)?;
+    for NewRecord { number, reply, .. } in records {
+        let number = stored(*number)?;
+        let sum = reply_checksum(number, reply).stored();
+        let values = params![number, reply.kind.number(), reply.subject, &*reply.body, sum];
+        one_row("insert_reply", insert.execute(values)?)?;
+    }
+    Ok(())
+}
+
+/// Forgets the records below this number.
+pub(crate) fn forget(connection: &Connection, first: u64) -> Result<(), Fault> {
+    let first = stored(first)?;
+    let keys = connection.prepare_cached(FORGET_KEYS)?.execute([first])?;
+    let replies = connection.prepare_cached(FORGET_REPLIES)?.execute([first])?;
+    if keys == replies {
+        return Ok(());
+    }
+    Err(Fault::damaged(TABLE, format!("{keys} keys had {replies} replies")))
+}
+
+/// The reply of a record.
+pub(crate) fn reply(connection: &Connection, number: u64) -> Result<StoredReply, Fault> {
+    let number = stored(number)?;
+    let missing = || Fault::damaged(REPLIES, format!("reply {number} is missing"));
+    let mut statement = connection.prepare_cached(REPLY)?;
+    let row = statement.query_row([number], |row| Ok(read_reply(number, row)));
+    row.optional()?.ok_or_else(missing)?
+}
+
+fn read_reply(number: i64, row: &Row<'_>) -> Result<StoredReply, Fault> {
+    let illegal = || Fault::damaged(REPLIES, format!("reply {number} is illegal"));
+    let body: Vec<u8> = row.get(2)?;
+    let reply = StoredReply {
+        kind: ReplyKind::from_number(row.get(0)?).ok_or_else(illegal)?,
+        subject: row.get(1)?,
+        body: body.into(),
+    };
+    let sum = reply_checksum(number, &reply);
+    require_sum(REPLIES, sum, row.get(3)?, || format!("reply {number}"))?;
+    Ok(reply)
+}
+
+/// Every key, by age.
+pub(crate) fn each(
+    connection: &Connection,
+    mut take: impl FnMut(u64, RequestKey, Timestamp),
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare(KEYS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let number: i64 = row.get(0)?;
+        let key = RequestKey {
+            scoped: ScopedKey(row.get(1)?),
+            fingerprint: Fingerprint(row.get(2)?),
+        };
+        let at = Timestamp::from_ms(row.get(3)?);
+        let sum = key_checksum(number, key, at);
+        require_sum(TABLE, sum, row.get(4)?, || format!("key {number}"))?;
+        take(unsigned(number, TABLE)?, key, at);
+    }
+    Ok(())
+}

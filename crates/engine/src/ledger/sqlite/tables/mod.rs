@@ -1,0 +1,34 @@
+//! The tables, a file each: the statements, what a row says, and the test of its checksum. Decides
+//! nothing.
+
+pub(crate) mod audit;
+pub(crate) mod bookings;
+pub(crate) mod charts;
+mod codes;
+pub(crate) mod events;
+pub(crate) mod head;
+pub(crate) mod holds;
+pub(crate) mod idempotency;
+pub(crate) mod keys;
+pub(crate) mod outbox;
+mod packed;
+mod policy;
+pub(crate) mod units;
+
+/// Every statement that works on the tables, for the test that prepares them all.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<&'static str> {
+    [
+        audit::STATEMENTS,
+        bookings::STATEMENTS,
+        charts::STATEMENTS,
+        events::STATEMENTS,
+        head::STATEMENTS,
+        holds::STATEMENTS,
+        idempotency::STATEMENTS,
+        keys::STATEMENTS,
+        outbox::STATEMENTS,
+        units::STATEMENTS,
+    ]
+    .concat()
+}

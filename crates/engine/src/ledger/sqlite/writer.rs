@@ -1,0 +1,448 @@
+//! The one thread that writes. Takes a batch from the queue, reads the clock once, decides each
+//! command in memory, commits, tells the observer, answers: in this order.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, TransactionBehavior};
+use soldonce_core::{
+    Answer, BookingId, BookingState, Command, HoldId, Holder, Inventory, Rejection, Seq, Timestamp,
+};
+use soldonce_lease::Clock;
+use tokio::sync::oneshot;
+
+use super::batch::{self, Batch, Ends};
+use super::fault::Fault;
+use super::folder::{FolderLock, HighWater};
+use super::limits::{
+    BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS, WAL_PAGES_MAX,
+};
+use super::rebuild::Opened;
+use super::tables::{bookings, holds, idempotency, keys};
+use super::{PlantedLedger, SqliteOptions, connection};
+use crate::keys::{ApiKey, KeyId};
+use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
+
+type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
+
+/// Something for the writer to do.
+pub(super) enum Job {
+    Transact(Transaction, Reply<Done>),
+    AddKey(ApiKey, Reply<()>),
+    RevokeKey(KeyId, Timestamp, Reply<bool>),
+    Close(oneshot::Sender<()>),
+}
+
+/// What the writer shares with the ledger's other threads.
+pub(super) struct Shared {
+    /// Whether commands are taken.
+    pub(super) writable: AtomicBool,
+    closed: AtomicBool,
+    /// The latest time of a decision, milliseconds.
+    last: AtomicI64,
+    /// Holds that are not over, by holder, oldest first.
+    holds: Mutex<BTreeMap<Holder, Vec<HoldId>>>,
+}
+
+impl Shared {
+    pub(super) fn new(clock: Timestamp) -> Self {
+        Self {
+            writable: AtomicBool::new(true),
+            closed: AtomicBool::new(false),
+            last: AtomicI64::new(clock.ms()),
+            holds: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_writable(&self) -> bool {
+        self.writable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// T1: never goes back.
+    pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
+        Timestamp::from_ms(clock.wall_ms().max(self.last.load(Ordering::Acquire)))
+    }
+
+    fn holds(&self) -> MutexGuard<'_, BTreeMap<Holder, Vec<HoldId>>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest holds of a holder that are not over.
+    pub(super) fn holds_of(&self, holder: &Holder, limit: usize) -> Vec<HoldId> {
+        let holds = self.holds();
+        holds.get(holder).into_iter().flatten().rev().take(limit).copied().collect()
+    }
+
+    /// Takes notice of holds that changed.
+    fn note_holds(&self, inventory: &Inventory, changed: impl Iterator<Item = HoldId>) {
+        let mut holds = self.holds();
+        for hold in changed.filter_map(|id| inventory.hold(id)) {
+            if hold.state.is_terminal() {
+                if let Some(own) = holds.get_mut(&hold.holder) {
+                    own.retain(|id| *id != hold.id);
+                    if own.is_empty() {
+                        holds.remove(&hold.holder);
+                    }
+                }
+            } else {
+                let own = holds.entry(hold.holder.clone()).or_default();
+                if let Err(at) = own.binary_search(&hold.id) {
+                    own.insert(at, hold.id);
+                }
+            }
+        }
+    }
+}
+
+/// What the writer is given from outside.
+pub(super) struct Outside {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) options: SqliteOptions,
+}
+
+/// One who waits for the batch.
+struct Waiter {
+    reply: Reply<Done>,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    /// It is this one of the batch's applied commands.
+    Applied(usize),
+    Known(Result<Done, Rejection>),
+}
+
+/// The writer's whole state. Whoever waits stands in it, so that nobody hears anything before the
+/// ledger is known to be read-only.
+pub(super) struct Writer {
+    connection: Connection,
+    decider: Decider,
+    ends: Ends,
+    high_water: HighWater,
+    outside: Outside,
+    asked: Vec<(Transaction, Reply<Done>)>,
+    waiters: Vec<Waiter>,
+    /// Holds and bookings that were read back for this batch.
+    paged: (Vec<HoldId>, Vec<BookingId>),
+    /// Idempotency records below it are forgotten in memory and not yet in the file.
+    forget_below: Option<u64>,
+    log_pages: Arc<AtomicU32>,
+    checkpoint_at: u32,
+}
+
+/// The life of the writer's thread.
+pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
+    let ended = catch_unwind(AssertUnwindSafe(|| writer.run(jobs)));
+    let shared = Arc::clone(&writer.outside.shared);
+    shared.writable.store(false, Ordering::Release);
+    let (closing, why) = match ended {
+        Ok(Ok(closing)) => (closing, None),
+        Ok(Err(fault)) => (None, Some(fault.to_string())),
+        Err(panic) => (None, Some(format!("the writer panicked: {}", panic_text(&*panic)))),
+    };
+    if let Some(why) = why {
+        tracing::error!(%why, "the ledger takes no more commands");
+        writer.outside.observer.failed(&why);
+    }
+    shared.closed.store(true, Ordering::Release);
+    // From here on those who waited, and those still in the queue, hear `ReadOnly`.
+    drop(writer);
+    drop(lock);
+    if let Some(closing) = closing
+        && closing.send(()).is_err()
+    {
+        tracing::debug!("nobody waits for the ledger to close");
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+impl Writer {
+    pub(super) fn new(opened: Opened, outside: Outside) -> Result<Self, Fault> {
+        let Opened { mut connection, decider, ends, high_water, .. } = opened;
+        let log_pages = connection::watch_log(&mut connection)?;
+        let live = decider.inventory.holds().map(|hold| hold.id);
+        outside.shared.note_holds(&decider.inventory, live);
+        Ok(Self {
+            connection,
+            decider,
+            ends,
+            high_water,
+            outside,
+            asked: Vec::with_capacity(BATCH_MAX),
+            waiters: Vec::with_capacity(BATCH_MAX),
+            paged: (Vec::new(), Vec::new()),
+            forget_below: None,
+            log_pages,
+            checkpoint_at: WAL_PAGES_MAX,
+        })
+    }
+
+    fn has(&self, bug: PlantedLedger) -> bool {
+        self.outside.options.has(bug)
+    }
+
+    /// Works until the ledger is closed or dropped; gives whoever waits for the closing.
+    fn run(&mut self, jobs: &Receiver<Job>) -> Result<Option<oneshot::Sender<()>>, Fault> {
+        while let Ok(job) = jobs.recv() {
+            let mut next = Some(job);
+            while let Some(job) = next.take() {
+                match job {
+                    Job::Transact(transaction, reply) => {
+                        self.asked.push((transaction, reply));
+                        next = self.drain(jobs);
+                        self.work()?;
+                    }
+                    Job::AddKey(key, reply) => self.add_key(&key, reply)?,
+                    Job::RevokeKey(key, at, reply) => self.revoke_key(key, at, reply)?,
+                    Job::Close(reply) => {
+                        connection::final_checkpoint(&self.connection)?;
+                        return Ok(Some(reply));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes whatever commands wait, as many as fit into a batch; gives the job that is none.
+    fn drain(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        while self.asked.len() < BATCH_MAX {
+            match jobs.try_recv().ok()? {
+                Job::Transact(transaction, reply) => self.asked.push((transaction, reply)),
+                other => return Some(other),
+            }
+        }
+        None
+    }
+
+    /// Carries out everything that was asked, in as many commits as its size takes.
+    fn work(&mut self) -> Result<(), Fault> {
+        let mut asked = std::mem::take(&mut self.asked).into_iter();
+        while asked.len() > 0 {
+            let now = self.outside.shared.now(self.outside.clock.as_ref());
+            self.outside.shared.last.store(now.ms(), Ordering::Release);
+            let mut batch = Batch::default();
+            while batch.steps < BATCH_STEPS_MAX {
+                let Some((transaction, reply)) = asked.next() else { break };
+                // In place before the decision: a fault must not answer before it is known.
+                let unknown = Outcome::Known(Err(Rejection::ReadOnly));
+                self.waiters.push(Waiter { reply, outcome: unknown });
+                let outcome = self.decide(now, transaction, &mut batch)?;
+                if let Some(waiter) = self.waiters.last_mut() {
+                    waiter.outcome = outcome;
+                }
+            }
+            self.finish(batch, now)?;
+        }
+        Ok(())
+    }
+
+    fn decide(
+        &mut self,
+        now: Timestamp,
+        mut transaction: Transaction,
+        batch: &mut Batch,
+    ) -> Result<Outcome, Fault> {
+        if self.has(PlantedLedger::KeyNoFingerprint)
+            && let Some(key) = &mut transaction.key
+        {
+            key.fingerprint = Fingerprint([0; 16]);
+        }
+        self.page_in(&transaction.command)?;
+        let chart = transaction.chart.take();
+        match self.decider.decide(now, transaction) {
+            Decision::Refused(rejection) => Ok(Outcome::Known(Err(rejection))),
+            Decision::Replay(reply) => Ok(Outcome::Known(Ok(Done::Replayed(reply)))),
+            Decision::ReplayStored(number) => {
+                let reply = idempotency::reply(&self.connection, number)?;
+                Ok(Outcome::Known(Ok(Done::Replayed(reply))))
+            }
+            Decision::Applied(applied, record) => {
+                batch.add(*applied, record, chart);
+                Ok(Outcome::Applied(batch.applied.len() - 1))
+            }
+        }
+    }
+
+    /// Reads back what a command names and memory has let go of.
+    fn page_in(&mut self, command: &Command) -> Result<(), Fault> {
+        let named = named(command);
+        if let Some(id) = named.hold
+            && self.decider.inventory.hold(id).is_none()
+        {
+            self.page_in_hold(id)?;
+        }
+        if let Some(id) = named.booking
+            && self.decider.inventory.booking(id).is_none()
+            && let Some(booking) = bookings::find(&self.connection, id)?
+        {
+            self.paged.1.push(id);
+            let hold = booking.hold;
+            self.decider.inventory.restore_booking(booking);
+            if let Some(hold) = hold
+                && self.decider.inventory.hold(hold).is_none()
+            {
+                self.page_in_hold(hold)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn page_in_hold(&mut self, id: HoldId) -> Result<(), Fault> {
+        let Some(hold) = holds::find(&self.connection, id)? else { return Ok(()) };
+        if !hold.state.is_terminal() {
+            return Err(Fault::damaged("holds", format!("{id} is live in the file alone")));
+        }
+        self.paged.0.push(id);
+        self.decider.inventory.restore_hold(hold);
+        Ok(())
+    }
+
+    /// Makes a batch durable and answers everybody who waits for it.
+    fn finish(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), Fault> {
+        if self.has(PlantedLedger::AckBeforeCommit) {
+            let answers = batch.applied.clone();
+            self.answer(answers);
+        }
+        if batch.has_effect {
+            let begun = self.outside.clock.boot();
+            match self.commit(&batch, now) {
+                Err(_) if self.has(PlantedLedger::MemoryAhead) => {}
+                committed => committed?,
+            }
+            let took = self.outside.clock.boot().since(begun);
+            self.decider.unload_replies(&batch.records);
+            let inventory = &self.decider.inventory;
+            self.outside.shared.note_holds(inventory, batch.changed_holds().into_iter());
+            self.outside.observer.batch(self.waiters.len(), took);
+            self.outside.observer.committed(inventory, &batch.applied);
+        }
+        let (holds, bookings) = (batch.changed_holds(), batch.changed_bookings());
+        self.answer(std::mem::take(&mut batch.applied));
+        self.let_go(&holds, &bookings);
+        self.tidy_log()
+    }
+
+    /// One transaction. Whatever goes wrong in it goes wrong for good.
+    fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), Fault> {
+        let oldest = Timestamp::from_ms(now.ms().saturating_sub_unsigned(IDEMPOTENCY_MS));
+        if let Some(below) = self.decider.forget_records(oldest, FORGET_MAX) {
+            self.forget_below = Some(below);
+        }
+        let behavior = TransactionBehavior::Immediate;
+        let outside_commit = self.has(PlantedLedger::KeyOutsideCommit);
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        batch::write(&transaction, &self.decider.inventory, batch, &mut self.ends, now)?;
+        if !outside_commit {
+            idempotency::write(&transaction, &batch.records, now)?;
+        }
+        if let Some(below) = self.forget_below.take() {
+            idempotency::forget(&transaction, below)?;
+        }
+        transaction.commit()?;
+        if outside_commit {
+            idempotency::write(&self.connection, &batch.records, now)?;
+        }
+        self.high_water.write(&self.ends.head)
+    }
+
+    fn answer(&mut self, applied: Vec<soldonce_core::Applied>) {
+        let answer = |applied: soldonce_core::Applied| -> (Answer, Option<Seq>) {
+            let seq = applied.commits.first().map(|commit| commit.seq);
+            (applied.answer, seq)
+        };
+        let mut answers: Vec<_> = applied.into_iter().map(answer).map(Some).collect();
+        for Waiter { reply, outcome } in self.waiters.drain(..) {
+            let done = match outcome {
+                Outcome::Known(known) => known,
+                Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
+                    Some((answer, seq)) => Ok(Done::Fresh { answer, seq }),
+                    None => Err(Rejection::ReadOnly),
+                },
+            };
+            // Whoever does not wait any more is not told: the command is carried out all the same.
+            if reply.send(done).is_err() {
+                tracing::trace!("nobody waits for the answer");
+            }
+        }
+    }
+
+    /// Forgets holds that are over and bookings that wait for no money: they are in the file.
+    fn let_go(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
+        let inventory = &mut self.decider.inventory;
+        for hold in holds.iter().copied().chain(self.paged.0.drain(..)) {
+            inventory.forget_hold(hold);
+        }
+        for booking in bookings.iter().copied().chain(self.paged.1.drain(..)) {
+            let known = inventory.booking(booking);
+            if known.is_some_and(|known| known.state != BookingState::PendingPayment) {
+                inventory.forget_booking(booking);
+            }
+        }
+    }
+
+    /// Moves a long log into the database file, when everybody has his answer.
+    fn tidy_log(&mut self) -> Result<(), Fault> {
+        let pages = self.log_pages.load(Ordering::Relaxed);
+        if pages < self.checkpoint_at {
+            return Ok(());
+        }
+        let whole = connection::checkpoint(&self.connection)?;
+        // A reader in the middle keeps the rest: try again when as much has come on top.
+        let from = if whole { 0 } else { pages };
+        self.checkpoint_at = from.saturating_add(WAL_PAGES_MAX);
+        if whole {
+            self.log_pages.store(0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn add_key(&mut self, key: &ApiKey, reply: Reply<()>) -> Result<(), Fault> {
+        self.key_commit(|connection| keys::insert(connection, key))?;
+        tell(reply, ());
+        Ok(())
+    }
+
+    fn revoke_key(&mut self, key: KeyId, at: Timestamp, reply: Reply<bool>) -> Result<(), Fault> {
+        let revoked = self.key_commit(|connection| keys::revoke(connection, key, at))?;
+        tell(reply, revoked);
+        Ok(())
+    }
+
+    /// A commit that touches keys alone.
+    fn key_commit<T>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let now = self.outside.shared.now(self.outside.clock.as_ref());
+        self.outside.shared.last.store(now.ms(), Ordering::Release);
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let written = write(&transaction)?;
+        self.ends.head = self.ends.head.then(now, std::iter::empty());
+        self.ends.head.update(&transaction)?;
+        transaction.commit()?;
+        self.high_water.write(&self.ends.head)?;
+        Ok(written)
+    }
+}
+
+fn tell<T>(reply: Reply<T>, value: T) {
+    if reply.send(Ok(value)).is_err() {
+        tracing::trace!("nobody waits for the answer");
+    }
+}

@@ -1,0 +1,1 @@
+//! Every ledger answers the same.

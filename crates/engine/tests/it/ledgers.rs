@@ -1,0 +1,316 @@
+//! A ledger to test: the real one, on a clock that the test moves. Dropping it judges everything
+//! that happened with the auditor.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use soldonce_core::{
+    Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
+    Commit, Currency, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms, Holder,
+    HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Selection, Text,
+    Timestamp, Wish,
+};
+use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
+use soldonce_engine::ledger::{
+    Done, Fingerprint, Ledger, MemoryLedger, Observer, RequestKey, ScopedKey, Transaction,
+};
+use soldonce_lease::{ManualClock, SeededEntropy};
+
+/// When every test begins.
+pub(crate) const START_MS: i64 = 1_790_000_000_000;
+
+/// A folder that goes away with the test.
+pub(crate) struct TempFolder(PathBuf);
+
+impl TempFolder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("soldonce-engine-{}-{n}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        // It may never have been made.
+        std::fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+/// Writes down all commits of one process, for the auditor.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    commits: Mutex<BTreeMap<EventNo, Vec<Commit>>>,
+    terms: Mutex<BTreeMap<HoldId, (EventNo, HoldTerms)>>,
+    units: Mutex<BTreeMap<EventNo, u32>>,
+    pub(crate) failures: Mutex<Vec<String>>,
+}
+
+impl Observer for Recorder {
+    fn opened(&self, inventory: &Inventory) {
+        self.note_events(inventory);
+    }
+
+    fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
+        self.note_events(inventory);
+        for done in applied {
+            for id in &done.holds {
+                let hold = inventory.hold(*id).unwrap();
+                let terms = (hold.event, HoldTerms::from(hold));
+                self.terms.lock().unwrap().insert(*id, terms);
+            }
+            for commit in &done.commits {
+                let mut commits = self.commits.lock().unwrap();
+                commits.entry(commit.event).or_default().push(commit.clone());
+            }
+        }
+    }
+
+    fn batch(&self, _commands: usize, _commit: Duration) {}
+
+    fn failed(&self, why: &str) {
+        self.failures.lock().unwrap().push(why.to_owned());
+    }
+}
+
+impl Recorder {
+    fn note_events(&self, inventory: &Inventory) {
+        let units = inventory.events().map(|event| (event.no, event.chart.units()));
+        self.units.lock().unwrap().extend(units);
+    }
+
+    /// Everything that broke a promise.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let terms = self.terms.lock().unwrap();
+        let mut found = Vec::new();
+        for (event, commits) in &*self.commits.lock().unwrap() {
+            let of_event = terms.values().filter(|(of, _)| of == event);
+            let history = History {
+                units: self.units.lock().unwrap()[event],
+                units_per_holder_max: None,
+                payment_window: None,
+                holds: of_event.map(|(_, terms)| terms.clone()).collect(),
+                commits: commits.clone(),
+            };
+            found.extend(Auditor::check(&history).iter().map(ToString::to_string));
+        }
+        found
+    }
+}
+
+/// A ledger under test.
+pub(crate) struct TestLedger {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) clock: ManualClock,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) folder: Option<TempFolder>,
+    next: AtomicU64,
+}
+
+impl Drop for TestLedger {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let violations = self.recorder.violations();
+        assert!(violations.is_empty(), "the ledger's history is wrong: {violations:#?}");
+    }
+}
+
+pub(crate) fn open_in(
+    options: &SqliteOptions,
+    clock: &ManualClock,
+    recorder: &Arc<Recorder>,
+) -> Result<SqliteLedger, OpenError> {
+    let observer = Arc::clone(recorder) as Arc<dyn Observer>;
+    SqliteLedger::open(options, Arc::new(clock.clone()), &SeededEntropy::new(7), observer)
+}
+
+impl TestLedger {
+    pub(crate) fn memory() -> Self {
+        let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
+        let observer = Arc::clone(&recorder) as Arc<dyn Observer>;
+        let ledger =
+            MemoryLedger::new(Arc::new(clock.clone()), &SeededEntropy::new(7), observer);
+        Self { ledger: Arc::new(ledger), clock, recorder, folder: None, next: AtomicU64::new(1) }
+    }
+
+    pub(crate) fn sqlite() -> Self {
+        Self::sqlite_with(|_| {})
+    }
+
+    pub(crate) fn sqlite_with(change: impl Fn(&mut SqliteOptions)) -> Self {
+        let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
+        let folder = TempFolder::new();
+        let mut options = SqliteOptions::new(folder.path());
+        change(&mut options);
+        let ledger = open_in(&options, &clock, &recorder).unwrap();
+        let folder = Some(folder);
+        Self { ledger: Arc::new(ledger), clock, recorder, folder, next: AtomicU64::new(1) }
+    }
+
+    /// Closes the ledger and opens it again; one that lives in memory alone just goes on.
+    pub(crate) async fn restart(&mut self) {
+        let Some(folder) = &self.folder else { return };
+        self.ledger.close().await;
+        let options = SqliteOptions::new(folder.path());
+        self.ledger = Arc::new(open_in(&options, &self.clock, &self.recorder).unwrap());
+    }
+
+    /// Drops the ledger without closing it, as a crash does, and opens it again.
+    pub(crate) fn crash(&mut self) {
+        let Some(folder) = &self.folder else { return };
+        let options = SqliteOptions::new(folder.path());
+        let dead: Arc<dyn Ledger> = TestLedger::memory().ledger.clone();
+        drop(std::mem::replace(&mut self.ledger, dead));
+        self.ledger = Arc::new(open_in(&options, &self.clock, &self.recorder).unwrap());
+    }
+
+    pub(crate) fn advance_ms(&self, ms: u64) {
+        self.clock.advance(Duration::from_millis(ms));
+    }
+
+    /// A fresh id, later than all before.
+    fn bits(&self) -> u128 {
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        let at = u128::try_from(self.ledger.now().ms()).unwrap();
+        (at << 80) | u128::from(n)
+    }
+
+    pub(crate) fn hold_id(&self) -> HoldId {
+        HoldId::from_bits(self.bits())
+    }
+
+    pub(crate) fn booking_id(&self) -> BookingId {
+        BookingId::from_bits(self.bits())
+    }
+
+    pub(crate) async fn ask(&self, command: Command) -> Result<Done, Rejection> {
+        self.ledger.transact(transaction(command, None)).await
+    }
+
+    pub(crate) async fn ask_as(&self, command: Command, key: RequestKey) -> Result<Done, Rejection> {
+        self.ledger.transact(transaction(command, Some(key))).await
+    }
+
+    /// An event on a chart of this JSON, with the default policy changed by `change`.
+    pub(crate) async fn event_on(&self, json: &str, change: impl Fn(&mut Policy)) -> Arc<Event> {
+        let new = new_event("hamlet-1", json, change);
+        let asked = transaction(Command::CreateEvent(Box::new(new)), None);
+        let asked = Transaction { chart: Some(json.as_bytes().into()), ..asked };
+        match self.ledger.transact(asked).await.unwrap() {
+            Done::Fresh { answer: Answer::EventCreated(event), .. } => event,
+            other => panic!("no event: {other:?}"),
+        }
+    }
+
+    /// An event of 3 rows of 10 seats and a floor of 5 places.
+    pub(crate) async fn event(&self) -> Arc<Event> {
+        self.event_on(HALL, |_| {}).await
+    }
+
+    pub(crate) async fn hold(&self, event: &Event, who: &str, seats: &[&str]) -> Result<Hold, Rejection> {
+        let command = self.hold_command(event, who, seats);
+        held(self.ask(command).await)
+    }
+
+    pub(crate) fn hold_command(&self, event: &Event, who: &str, seats: &[&str]) -> Command {
+        self.wish_command(event, who, Wish::Named(select(event, seats, &[])))
+    }
+
+    pub(crate) fn wish_command(&self, event: &Event, who: &str, wish: Wish) -> Command {
+        Command::Hold(NewHold {
+            event: event.no,
+            hold: self.hold_id(),
+            holder: holder(who),
+            wish,
+            ttl: None,
+            ttl_max: None,
+        })
+    }
+
+    pub(crate) async fn confirm(&self, hold: &Hold) -> Result<Booking, Rejection> {
+        booked(self.ask(self.confirm_command(hold)).await)
+    }
+
+    pub(crate) fn confirm_command(&self, hold: &Hold) -> Command {
+        Command::Confirm { on: on(hold), booking: self.booking_id(), reference: None }
+    }
+}
+
+pub(crate) const HALL: &str = r#"{"format":"seats",
+    "seats":[{"seat":"A-1","category":"Standard"},{"seat":"A-2","category":"Standard"},{"seat":"A-3","category":"Standard"},{"seat":"A-4","category":"Standard"},{"seat":"A-5","category":"Standard"},
+             {"seat":"B-1","category":"Standard"},{"seat":"B-2","category":"Standard"},{"seat":"B-3","category":"Standard"},{"seat":"B-4","category":"Standard"},{"seat":"B-5","category":"Standard"}],
+    "areas":[{"area":"floor","capacity":5,"category":"Standing"}]}"#;
+
+pub(crate) fn new_event(id: &str, json: &str, change: impl Fn(&mut Policy)) -> NewEvent {
+    let chart = soldonce_engine::chart::read(json.as_bytes()).unwrap().chart;
+    let mut policy = Policy::default();
+    change(&mut policy);
+    let prices = chart.categories().iter().map(|name| (name.clone(), Amount::from_minor(4_500)));
+    NewEvent {
+        id: EventId::parse(id).unwrap(),
+        name: Text::parse("Hamlet").unwrap(),
+        starts_at: Some(Timestamp::from_ms(START_MS + 86_400_000)),
+        currency: Currency::parse("EUR").unwrap(),
+        prices: prices.collect(),
+        chart: Arc::new(chart),
+        policy,
+        fingerprint: [9; 32],
+    }
+}
+
+pub(crate) fn caller() -> CallerId {
+    CallerId::from_bits(77)
+}
+
+pub(crate) fn holder(name: &str) -> Holder {
+    Holder { caller: caller(), name: HolderName::parse(name).unwrap() }
+}
+
+pub(crate) fn transaction(command: Command, key: Option<RequestKey>) -> Transaction {
+    let origin = Origin { actor: Actor::Caller(caller()), request: "req-1".into() };
+    Transaction { origin, command, key, chart: None }
+}
+
+pub(crate) fn key(name: u8, body: u8) -> RequestKey {
+    RequestKey { scoped: ScopedKey([name; 16]), fingerprint: Fingerprint([body; 16]) }
+}
+
+pub(crate) fn select(event: &Event, seats: &[&str], areas: &[(&str, u32)]) -> Selection {
+    event.chart.select(seats.iter().copied(), areas.iter().copied()).unwrap()
+}
+
+pub(crate) fn on(hold: &Hold) -> OnHold {
+    OnHold { hold: hold.id, by: Authority::Secret, fence: Some(hold.fence) }
+}
+
+pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
+    OnHold { fence: Some(fence), ..on(hold) }
+}
+
+/// The hold of an answer.
+pub(crate) fn held(done: Result<Done, Rejection>) -> Result<Hold, Rejection> {
+    match done? {
+        Done::Fresh { answer: Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold), .. } => {
+            Ok(hold)
+        }
+        other => panic!("no hold: {other:?}"),
+    }
+}
+
+/// The booking of an answer.
+pub(crate) fn booked(done: Result<Done, Rejection>) -> Result<Booking, Rejection> {
+    match done? {
+        Done::Fresh { answer: Answer::Booked(booking) | Answer::Booking(booking), .. } => Ok(booking),
+        other => panic!("no booking: {other:?}"),
+    }
+}
