@@ -45,7 +45,7 @@ export class Backdrop {
     const y = camera.toScreenY(stage.y);
     const width = stage.width * camera.scale;
     const height = stage.height * camera.scale;
-    if (y + height * 1.4 < 0) return;
+    if (height === 0 || y + height * 1.4 < 0) return;
     pen.fillStyle = palette.stage;
     pen.beginPath();
     pen.moveTo(x + width * 0.06, y);

@@ -4,12 +4,18 @@
 import { reducedMotion } from "./dom.js";
 
 const GLIDE_MS = 260;
-const SCALE_MAX = 72;
+// Pixels from seat to seat: the nearest look, and the nearest at which a whole hall is shown.
+const PITCH_MAX_PX = 72;
+const PITCH_FIT_PX = 44;
 
 export class Camera {
-  /** @param {{left: number, top: number, right: number, bottom: number}} bounds */
-  constructor(bounds) {
+  /**
+   * @param {{left: number, top: number, right: number, bottom: number}} bounds
+   * @param {number} pitch  Chart units from seat to seat.
+   */
+  constructor(bounds, pitch) {
     this.bounds = bounds;
+    this.pitch = pitch;
     this.width = 1;
     this.height = 1;
     // Kept free of the hall when it is shown whole: controls lie there.
@@ -32,7 +38,11 @@ export class Camera {
     const { left, top, right, bottom } = this.bounds;
     const roomX = Math.max(60, this.width - this.inset.right);
     const roomY = Math.max(60, this.height - this.inset.top);
-    this.fitScale = Math.min(roomX / (right - left), roomY / (bottom - top), 44);
+    this.fitScale = Math.min(
+      roomX / (right - left),
+      roomY / (bottom - top),
+      PITCH_FIT_PX / this.pitch,
+    );
     if (fitted) this.jumpTo((left + right) / 2, (top + bottom) / 2, this.fitScale);
     else this.clamp();
   }
@@ -136,7 +146,7 @@ export class Camera {
 
   /** @param {number} scale */
   bounded(scale) {
-    return Math.min(SCALE_MAX, Math.max(this.fitScale * 0.8, scale));
+    return Math.min(PITCH_MAX_PX / this.pitch, Math.max(this.fitScale * 0.8, scale));
   }
 
   /** The hall cannot be pushed out of sight; a hall smaller than the view stays centred. */

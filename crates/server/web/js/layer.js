@@ -7,6 +7,7 @@ import { LOOK, SpriteSheet } from "./sprites.js";
 
 const CLOCK_EVERY = 192;
 const LABEL_FROM_PX = 15;
+const TEXT_FROM_PX = 6;
 const DOT_PX = 6;
 // A layer is whole within a second; the ring is far larger than what changes meanwhile.
 const MISSED_MAX = 4096;
@@ -144,11 +145,14 @@ export class Layer {
     sheet.draw(pen, look, x, y);
     const px = sheet.side / side.ratio;
     if (!this.labelled || px < LABEL_FROM_PX || look >= LOOK.faded || !this.palette) return;
-    pen.font = side.font(sheet.side * 0.42, this.palette.family);
+    const text = this.plan.labels[seat];
+    const size = sheet.side * Math.min(0.42, 1.4 / text.length);
+    if (size / side.ratio < TEXT_FROM_PX) return;
+    pen.font = side.font(size, this.palette.family);
     pen.fillStyle = this.palette.seatInk;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillText(this.plan.labels[seat], Math.round(x), Math.round(y) + sheet.side * 0.03);
+    pen.fillText(text, Math.round(x), Math.round(y) + sheet.side * 0.03);
   }
 
   /** @param {number} seat */
@@ -170,31 +174,20 @@ export class Layer {
     }
   }
 
-  /** Row labels stand one place beyond both ends of the row. @param {Side} side */
+  /** @param {Side} side */
   drawRowLabels(side) {
-    const { pen, sheet } = side;
+    const { frame, pen, sheet } = side;
     if (!sheet || !this.palette || sheet.side / side.ratio < 9) return;
     pen.font = side.font(Math.min(sheet.side * 0.5, 13 * side.ratio), this.palette.family);
     pen.fillStyle = this.palette.inkSoft;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    for (const row of this.plan.rows) {
-      if (!row.label || row.end - row.first < 2) continue;
-      this.rowLabel(side, row.label, row.first, row.first + 1);
-      this.rowLabel(side, row.label, row.end - 1, row.end - 2);
+    for (const label of this.plan.rowLabels) {
+      const x = (label.x - frame.x) * frame.scale;
+      const y = (label.y - frame.y) * frame.scale;
+      if (x < -20 || y < -20 || x > frame.width + 20 || y > frame.height + 20) continue;
+      pen.fillText(label.text, x, y);
     }
-  }
-
-  /** @param {Side} side @param {string} label @param {number} last @param {number} before */
-  rowLabel({ frame, pen }, label, last, before) {
-    const { xs, ys, pitch } = this.plan;
-    const dx = xs[last] - xs[before];
-    const dy = ys[last] - ys[before];
-    const step = pitch / (Math.hypot(dx, dy) || 1);
-    const x = (xs[last] + dx * step - frame.x) * frame.scale;
-    const y = (ys[last] + dy * step - frame.y) * frame.scale;
-    if (x < -20 || y < -20 || x > frame.width + 20 || y > frame.height + 20) return;
-    pen.fillText(label, x, y);
   }
 
   /** Whether the shown side covers a rectangle of the chart. */

@@ -36,7 +36,7 @@ export class MapView {
     this.canvas = /** @type {HTMLCanvasElement} */ (
       el("canvas.seat-map", { "data-testid": "seat-map", "aria-hidden": "true" })
     );
-    this.camera = new Camera(plan.bounds);
+    this.camera = new Camera(plan.bounds, plan.pitch);
     this.painter = new Painter(this.canvas, plan, inventory, this.camera);
     this.grid = new SeatGrid(plan, this.gridTarget());
     this.keySeat = el("strong");

@@ -127,7 +127,7 @@ export class Painter {
     if (this.overviewStale) {
       const { left, top, right, bottom } = plan.bounds;
       const scale = OVERVIEW_PX / Math.max(right - left, bottom - top);
-      const goal = this.goalFrame(left, top, right, bottom, Math.min(scale, 12));
+      const goal = this.goalFrame(left, top, right, bottom, Math.min(scale, 12 / plan.pitch));
       overview.begin(goal, this.palette, 1);
       this.overviewStale = false;
     }

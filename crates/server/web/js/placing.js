@@ -40,8 +40,7 @@ function stackZone(/** @type {Plan} */ plan, /** @type {number} */ z, /** @type 
   let y = top;
   for (let r = zone.firstRow; r < zone.endRow; r += 1) {
     const { first, end } = plan.rows[r];
-    // A long row is folded, or a list of a thousand seats would be one thin line.
-    const fold = Math.min(end - first, 60);
+    const fold = foldOf(end - first, zone.endRow - zone.firstRow);
     for (let i = first; i < end; i += 1) {
       const k = i - first;
       plan.xs[i] = (k % fold) - (fold - 1) / 2;
@@ -50,6 +49,12 @@ function stackZone(/** @type {Plan} */ plan, /** @type {number} */ z, /** @type 
     y += Math.max(1, Math.ceil((end - first) / Math.max(1, fold))) * 1.1;
   }
   return y;
+}
+
+/** A long row is folded, and a single row (a list of things) is made a block. */
+function foldOf(/** @type {number} */ seats, /** @type {number} */ rows) {
+  if (rows === 1 && seats > 12) return Math.ceil(Math.sqrt(seats * 2.5));
+  return Math.min(seats, 60);
 }
 
 /** @param {Plan} plan @param {ChartArea[]} areas */

@@ -1,8 +1,9 @@
 // Turns a chart into flat arrays that can be drawn and searched quickly. A seat is an index from
 // here on; its id, position, row and category are looked up by it. Knows nothing of availability.
 
-import { placeAreas, placeZones } from "./placing.js";
 import { SeatBuckets } from "./buckets.js";
+import { extent, nameZones, rowLabelsOf } from "./labels.js";
+import { placeAreas, placeZones } from "./placing.js";
 
 /** @typedef {import("./wire.js").Chart} Chart */
 /** @typedef {{label: string, zone: number, first: number, end: number}} PlanRow */
@@ -44,17 +45,20 @@ export class Plan {
     this.stage = stageOf(this);
     this.bounds = wholeOf(this);
     this.buckets = new SeatBuckets(this.xs, this.ys, this.pitch * 8);
-    this.labelZones();
+    nameZones(this);
+    /** @type {import("./labels.js").RowLabel[]} */ this.rowLabels = rowLabelsOf(this);
   }
 
   /** @param {import("./wire.js").ChartZone[]} zones */
   addZones(zones) {
     const tintOf = new Map(this.categories.map((category, c) => [category.name, c]));
+    // A single row is no row to a reader, but a list of things.
+    const list = zones.length === 1 && zones[0].rows.length === 1;
     let next = 0;
     zones.forEach((zone, z) => {
       const firstRow = this.rows.length;
       for (const row of zone.rows) {
-        const label = row.label ?? row.row;
+        const label = list ? "" : (row.label ?? row.row);
         const first = next;
         for (const seat of row.seats) {
           this.ids[next] = seat.seat;
@@ -70,30 +74,6 @@ export class Plan {
       const endRow = this.rows.length;
       this.zones.push({ name, x: 0, y: 0, middle: 0, width: 0, clear: true, firstRow, endRow });
     });
-  }
-
-  /** A zone's name stands above the middle of its first row, which may be bent. */
-  labelZones() {
-    for (const zone of this.zones) {
-      if (zone.firstRow === zone.endRow) continue;
-      const first = this.rows[zone.firstRow].first;
-      const end = this.rows[zone.endRow - 1].end;
-      const { left, right, top, bottom } = extent(this, first, end);
-      zone.x = (left + right) / 2;
-      zone.middle = (top + bottom) / 2;
-      zone.width = right - left;
-      zone.y = bottom;
-      for (let i = first; i < end; i += 1) {
-        const central = Math.abs(this.xs[i] - zone.x) <= zone.width * 0.15 + this.pitch;
-        if (central) zone.y = Math.min(zone.y, this.ys[i]);
-      }
-      zone.y -= this.pitch * 1.2;
-      // In a bent hall that may be among the seats of others; then the name shows from afar only.
-      for (let step = -2; step <= 2; step += 1) {
-        const x = zone.x + step * this.pitch;
-        if (this.buckets.nearest(x, zone.y, this.pitch * 0.8) >= 0) zone.clear = false;
-      }
-    }
   }
 
   /** What one of these is called where no better name is at hand. */
@@ -182,19 +162,6 @@ function pitchOf(/** @type {Plan} */ plan) {
   return gaps[Math.floor(gaps.length * 0.1)] || 1;
 }
 
-/** The rectangle of the seats `first..end`. */
-function extent(/** @type {Plan} */ plan, /** @type {number} */ first, /** @type {number} */ end) {
-  if (first === end) return { left: 0, top: 0, right: 12, bottom: 0 };
-  const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (let i = first; i < end; i += 1) {
-    bounds.left = Math.min(bounds.left, plan.xs[i]);
-    bounds.right = Math.max(bounds.right, plan.xs[i]);
-    bounds.top = Math.min(bounds.top, plan.ys[i]);
-    bounds.bottom = Math.max(bounds.bottom, plan.ys[i]);
-  }
-  return bounds;
-}
-
 /** @param {Plan} plan */
 function wholeOf(plan) {
   const { left, top, right, bottom } = plan.seatBounds;
@@ -214,7 +181,7 @@ function wholeOf(plan) {
   };
 }
 
-/** The stage stands above everything, half as wide as the hall. */
+/** The stage stands above everything, half as wide as the hall. A list of things has none. */
 function stageOf(/** @type {Plan} */ plan) {
   let { left, top, right } = plan.seatBounds;
   for (const area of plan.areas) {
@@ -222,8 +189,9 @@ function stageOf(/** @type {Plan} */ plan) {
     right = Math.max(right, area.x + area.width);
     top = Math.min(top, area.y);
   }
+  const shown = plan.rows.length !== 1;
   const width = Math.max((right - left) * 0.5, plan.pitch * 6);
-  const height = Math.max(plan.pitch * 1.5, width * 0.09);
+  const height = shown ? Math.max(plan.pitch * 1.5, width * 0.09) : 0;
   const gap = plan.pitch * (plan.zones.length > 1 ? 2 : 1.3);
   return { x: (left + right - width) / 2, y: top - height - gap, width, height };
 }
