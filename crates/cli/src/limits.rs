@@ -27,3 +27,11 @@ pub(crate) const LATENCY_DIGITS: u8 = 3;
 
 const _: () = assert!(ANSWER_HEAD_BYTES_MAX <= ANSWER_BUFFER_BYTES);
 const _: () = assert!(ANSWER_BUFFER_BYTES < ANSWER_BYTES_MAX);
+/// Most bots of a demo.
+pub(crate) const DEMO_BOTS_MAX: usize = 1_000;
+/// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.
+pub(crate) const DEMO_BOT_BOOKINGS_MAX: usize = 3;
+/// Longest wait for a server's answer to a command, milliseconds.
+pub(crate) const CLIENT_WAIT_MS: u64 = 10_000;
+/// Largest answer to a command, bytes.
+pub(crate) const CLIENT_ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;

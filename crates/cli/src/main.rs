@@ -6,9 +6,15 @@
 )]
 #![expect(clippy::print_stderr, reason = "and its errors")]
 
+mod chart;
+mod client;
+mod demo;
+mod doctor;
 mod exit;
+mod keys;
 mod lab;
 mod limits;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -26,12 +32,27 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// A hall on an embedded ledger and an open seat map; try it in two windows
+    Demo(demo::DemoArgs),
+    /// The server
+    Serve(Box<serve::ServeArgs>),
+    /// API keys: make, list, revoke
+    Keys(keys::KeysArgs),
+    /// Looks at the machine and the data folder and says what would hurt
+    Doctor(doctor::DoctorArgs),
+    /// Seat plans
+    Chart(chart::ChartArgs),
     /// Measures and proves: benchmarks, races, storms, simulation
     Lab(lab::LabArgs),
 }
 
 fn main() -> ExitCode {
     let done: anyhow::Result<Exit> = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Chart(args) => chart::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::Lab(args) => lab::run(args),
     };
     match done {

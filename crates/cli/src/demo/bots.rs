@@ -1,0 +1,171 @@
+//! Bots: shoppers who look, hold, hesitate, buy or leave. Each goes through the same engine calls as
+//! a person's requests; a sold-out hall stays alive because some of them cancel later.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use soldonce_core::{BookingId, EventId, HoldId, StateKind, Together};
+use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
+use soldonce_engine::reply::ReplyKind;
+use soldonce_engine::{Call, Caller, Engine, EventSummary, HoldAsk, NamedUnits, Reply, WishAsk};
+use soldonce_lease::Entropy;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::DEMO_BOT_BOOKINGS_MAX;
+
+/// Runs one bot until `stop`.
+///
+/// # Cancel safety
+/// Dropped, its hold ends by its time.
+pub(super) async fn run(engine: Engine, number: usize, stop: CancellationToken) {
+    let (session, _) = engine.open_session();
+    let caller = Caller::Shopper(session);
+    let mut bot = Bot {
+        engine,
+        caller,
+        number,
+        bookings: VecDeque::new(),
+    };
+    stop.run_until_cancelled(bot.live()).await;
+}
+
+struct Bot {
+    engine: Engine,
+    caller: Caller,
+    number: usize,
+    bookings: VecDeque<BookingId>,
+}
+
+impl Bot {
+    async fn live(&mut self) {
+        loop {
+            self.wait_ms(800, 4_000).await;
+            let (events, _) = self.engine.events(None, 10);
+            if let Some(summary) = self.one_of(&events) {
+                self.visit(summary).await;
+            }
+            if self.bookings.len() > DEMO_BOT_BOOKINGS_MAX {
+                self.cancel_oldest().await;
+            }
+        }
+    }
+
+    /// Holds something, thinks about it, then buys it or lets it go.
+    async fn visit(&mut self, summary: &EventSummary) {
+        let Some(held) = self.hold(summary).await else {
+            return;
+        };
+        self.wait_ms(1_500, 9_000).await;
+        let hold = HoldId::from_bytes(held.stored.subject);
+        if self.chance(60) {
+            let call = self.call(true);
+            // A refusal is part of a shopper's life: the hold was late, or the event called off.
+            if let Ok(booked) = self.engine.confirm(&call, hold, None, None).await
+                && booked.stored.kind == ReplyKind::Booked
+            {
+                self.bookings
+                    .push_back(BookingId::from_bytes(booked.stored.subject));
+            }
+        } else if self.chance(75) {
+            self.release(hold).await;
+        }
+    }
+
+    async fn hold(&self, summary: &EventSummary) -> Option<Reply> {
+        let quantity = 1 + self.draw(3);
+        let seats = self.free_neighbours(summary, quantity);
+        let wish = if seats.is_empty() || self.chance(30) {
+            let together = Together::Preferred;
+            WishAsk::Best {
+                quantity: u32::try_from(quantity).ok()?,
+                category: None,
+                together,
+            }
+        } else {
+            WishAsk::Named(NamedUnits {
+                seats,
+                ..NamedUnits::default()
+            })
+        };
+        let ask = HoldAsk {
+            holder: None,
+            wish,
+            ttl: None,
+        };
+        self.engine
+            .hold(&self.call(false), &summary.event.id, ask)
+            .await
+            .ok()
+    }
+
+    /// Some free seats beside a random one, as a person who looks at the map would choose.
+    fn free_neighbours<'a>(&self, summary: &'a EventSummary, most: usize) -> Vec<Cow<'a, str>> {
+        let chart = &summary.event.chart;
+        let rows = chart.rows();
+        let Some(row) = rows.get(self.draw(rows.len().max(1))) else {
+            return Vec::new();
+        };
+        let skip = self.draw(usize::try_from(row.seats).unwrap_or(1).max(1));
+        row.units()
+            .skip(skip)
+            .take_while(|unit| summary.picture.seat(*unit) == Some(StateKind::Free))
+            .take(most)
+            .map(|unit| Cow::Owned(chart.unit_name(unit).to_string()))
+            .collect()
+    }
+
+    async fn release(&self, hold: HoldId) {
+        if let Err(error) = self.engine.release(&self.call(false), hold, None).await {
+            tracing::debug!(bot = self.number, %error, "a bot's release was refused");
+        }
+    }
+
+    async fn cancel_oldest(&mut self) {
+        let Some(booking) = self.bookings.pop_front() else {
+            return;
+        };
+        let all = NamedUnits::default();
+        if let Err(error) = self.engine.cancel(&self.call(true), booking, &all).await {
+            tracing::debug!(bot = self.number, %error, "a bot's cancel was refused");
+        }
+    }
+
+    fn call(&self, with_key: bool) -> Call {
+        let bits = self.engine.ids().bits().to_be_bytes();
+        let key = RequestKey {
+            scoped: ScopedKey(bits),
+            fingerprint: Fingerprint(bits),
+        };
+        Call {
+            caller: self.caller.clone(),
+            request: format!("bot-{}", self.number).into(),
+            key: with_key.then_some(key),
+            secret: None,
+        }
+    }
+
+    async fn wait_ms(&self, least: u64, most: u64) {
+        let clock = &self.engine.world().clock;
+        let extra = self.draw(usize::try_from(most - least).unwrap_or(1));
+        let span = Duration::from_millis(least + u64::try_from(extra).unwrap_or(0));
+        clock.sleep_until(clock.boot().plus(span)).await;
+    }
+
+    fn chance(&self, percent: usize) -> bool {
+        self.draw(100) < percent
+    }
+
+    /// A random number below `end`, which is not 0.
+    fn draw(&self, end: usize) -> usize {
+        let mut bytes = [0; 8];
+        let entropy: &dyn Entropy = &*self.engine.world().entropy;
+        entropy.fill(&mut bytes);
+        let end = u64::try_from(end.max(1)).unwrap_or(1);
+        usize::try_from(u64::from_le_bytes(bytes) % end).unwrap_or(0)
+    }
+
+    fn one_of<'a>(&self, events: &'a [EventSummary]) -> Option<&'a EventSummary> {
+        events.get(self.draw(events.len().max(1)))
+    }
+}

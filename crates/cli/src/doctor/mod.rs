@@ -1,0 +1,121 @@
+//! `soldonce doctor`: looks at the machine and the data folder, and says what would hurt. Changes
+//! nothing but a small file that it writes, syncs and removes to time the disk.
+
+mod disk;
+mod machine;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::exit::Exit;
+
+/// Arguments of `soldonce doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce doctor
+  soldonce doctor --data /var/lib/soldonce --json
+
+Exit code 1 when something is wrong, 0 when there are only remarks.")]
+pub(crate) struct DoctorArgs {
+    /// The folder of the embedded ledger
+    #[arg(
+        long,
+        env = "SOLDONCE_DATA",
+        value_name = "FOLDER",
+        default_value = "./data"
+    )]
+    data: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Grade {
+    /// As it should be.
+    Good,
+    /// Works, but will hurt one day.
+    Remark,
+    /// Does not work, or loses data.
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) what: &'static str,
+    pub(crate) grade: Grade,
+    pub(crate) found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mend: Option<&'static str>,
+}
+
+impl Finding {
+    pub(crate) fn good(what: &'static str, found: String) -> Self {
+        Self {
+            what,
+            grade: Grade::Good,
+            found,
+            mend: None,
+        }
+    }
+
+    pub(crate) fn remark(what: &'static str, found: String, mend: &'static str) -> Self {
+        Self {
+            what,
+            grade: Grade::Remark,
+            found,
+            mend: Some(mend),
+        }
+    }
+
+    pub(crate) fn wrong(what: &'static str, found: String, mend: &'static str) -> Self {
+        Self {
+            what,
+            grade: Grade::Wrong,
+            found,
+            mend: Some(mend),
+        }
+    }
+}
+
+/// Runs `soldonce doctor`.
+pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    let mut findings = machine::look();
+    findings.extend(disk::look(&args.data));
+    let worst = findings
+        .iter()
+        .map(|finding| finding.grade)
+        .max()
+        .unwrap_or(Grade::Good);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&findings)?);
+    } else {
+        print!("{}", describe(&findings));
+    }
+    Ok(if worst == Grade::Wrong {
+        Exit::Refused
+    } else {
+        Exit::Done
+    })
+}
+
+fn describe(findings: &[Finding]) -> String {
+    let line = |finding: &Finding| {
+        let mark = match finding.grade {
+            Grade::Good => "ok    ",
+            Grade::Remark => "remark",
+            Grade::Wrong => "WRONG ",
+        };
+        let mend = finding
+            .mend
+            .map(|mend| format!("\n         {mend}"))
+            .unwrap_or_default();
+        format!("{mark}  {}: {}{mend}\n", finding.what, finding.found)
+    };
+    findings.iter().map(line).collect()
+}

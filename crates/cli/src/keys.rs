@@ -1,0 +1,198 @@
+//! `soldonce keys`: make, list and revoke API keys, through a running server or on the data of a
+//! stopped one.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use hyper::Method;
+use serde_json::{Value, json};
+use soldonce_core::{CallerId, Text};
+use soldonce_engine::Engine;
+use soldonce_engine::keys::{ApiKey, Scope};
+use soldonce_engine::reply::Rfc3339;
+
+use crate::client::Client;
+use crate::exit::Exit;
+use crate::serve::open_engine;
+
+/// Arguments of `soldonce keys`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce keys create --scope sell --name shop --url http://127.0.0.1:8080 --admin-key KEY
+  soldonce keys create --scope admin --data ./data
+  soldonce keys list --data ./data --json
+  soldonce keys revoke cal_01j.. --data ./data
+
+`--data` needs the ledger to itself: stop the server, or use `--url`.")]
+pub(crate) struct KeysArgs {
+    #[command(subcommand)]
+    command: KeysCommand,
+    /// The folder of a ledger whose server is stopped [default: ./data]
+    #[arg(long, global = true, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// A running server, as http://HOST:PORT
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        requires = "admin_key",
+        conflicts_with = "data"
+    )]
+    url: Option<String>,
+    /// The admin key for `--url`
+    #[arg(
+        long,
+        global = true,
+        env = "SOLDONCE_ADMIN_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    admin_key: Option<String>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    /// Makes a key and prints it; it cannot be shown again
+    Create {
+        /// What it may do: admin, sell, read; may be given several times
+        #[arg(long = "scope", required = true, value_parser = parse_scope)]
+        scopes: Vec<Scope>,
+        /// Its name for people
+        #[arg(long, default_value = "key")]
+        name: String,
+    },
+    /// Lists keys, without their texts
+    List,
+    /// Refuses a key from now on
+    Revoke {
+        /// The key's id, from `list`
+        id: String,
+    },
+}
+
+fn parse_scope(word: &str) -> Result<Scope, String> {
+    Scope::parse(word).ok_or_else(|| "one of admin, sell, read".to_owned())
+}
+
+/// Runs `soldonce keys`.
+pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let answer = match (&args.url, &args.admin_key) {
+            (Some(url), Some(key)) => {
+                through_server(&Client::new(url, key)?, &args.command).await?
+            }
+            _ => on_data(args).await?,
+        };
+        print_answer(&args.command, &answer, args.json)
+    })
+}
+
+async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Result<Value> {
+    let response = match command {
+        KeysCommand::Create { scopes, name } => {
+            let body = json!({ "name": name, "scopes": scopes });
+            client.send(Method::POST, "/v1/keys", Some(&body)).await?
+        }
+        KeysCommand::List => client.send(Method::GET, "/v1/keys", None).await?,
+        KeysCommand::Revoke { id } => {
+            client
+                .send(Method::DELETE, &format!("/v1/keys/{id}"), None)
+                .await?
+        }
+    };
+    response.into_success()
+}
+
+async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
+    let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
+    let engine = open_engine(&data, false).await?;
+    let answer = on_engine(&engine, &args.command).await;
+    engine.close().await;
+    answer
+}
+
+async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Value> {
+    match command {
+        KeysCommand::Create { scopes, name } => {
+            let name = Text::parse(name).context("--name")?;
+            let (key, text) = engine.create_key(name, scopes.clone()).await?;
+            Ok(json!({ "id": key.id.to_string(), "key": text }))
+        }
+        KeysCommand::List => {
+            let keys: Vec<Value> = engine.keys().iter().map(describe).collect();
+            Ok(json!({ "keys": keys }))
+        }
+        KeysCommand::Revoke { id } => {
+            let id: CallerId = id
+                .parse()
+                .with_context(|| format!("`{id}` is no key's id"))?;
+            anyhow::ensure!(
+                engine.revoke_key(id).await?,
+                "no key {id} that could be revoked"
+            );
+            Ok(Value::Null)
+        }
+    }
+}
+
+fn describe(key: &ApiKey) -> Value {
+    json!({
+        "id": key.id.to_string(),
+        "name": key.name.as_str(),
+        "scopes": key.scopes,
+        "created_at": Rfc3339(key.created_at),
+        "revoked_at": key.revoked_at.map(Rfc3339),
+    })
+}
+
+/// `create` prints the key alone, so that a script can take it.
+fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow::Result<Exit> {
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(answer)?);
+        return Ok(Exit::Done);
+    }
+    let text = |value: &Value, name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or("-")
+            .to_owned()
+    };
+    match command {
+        KeysCommand::Create { .. } => println!("{}", text(answer, "key")),
+        KeysCommand::Revoke { id } => println!("{id} is refused from now on"),
+        KeysCommand::List => {
+            let mut table = comfy_table::Table::new();
+            table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+            table.set_header(["id", "name", "scopes", "created", "revoked"]);
+            for key in answer
+                .get("keys")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                let scopes = key
+                    .get("scopes")
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                let (id, name) = (text(key, "id"), text(key, "name"));
+                table.add_row([
+                    id,
+                    name,
+                    scopes,
+                    text(key, "created_at"),
+                    text(key, "revoked_at"),
+                ]);
+            }
+            println!("{table}");
+        }
+    }
+    Ok(Exit::Done)
+}

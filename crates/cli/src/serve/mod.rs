@@ -1,0 +1,99 @@
+//! `soldonce serve`: the server on an embedded ledger.
+
+mod logging;
+mod settings;
+mod start;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub(crate) use logging::start_logging;
+pub(crate) use settings::{LogFormat, Settings, Shoppers};
+pub(crate) use start::{open_engine, start, until_stopped};
+
+use crate::exit::Exit;
+
+/// Arguments of `soldonce serve`. Each can also stand in the settings file or the environment.
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = "Examples:
+  soldonce serve
+  soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open
+  SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
+
+A flag wins over the environment, the environment over the file, the file over the default.")]
+pub(crate) struct ServeArgs {
+    /// Settings file in TOML; its keys are the long names below, with `_` for `-`
+    #[arg(long, env = "SOLDONCE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen [default: 127.0.0.1:8080]
+    #[arg(long, env = "SOLDONCE_LISTEN", value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where metrics and admin routes listen, if not with the rest
+    #[arg(long, env = "SOLDONCE_ADMIN_LISTEN", value_name = "ADDRESS")]
+    admin_listen: Option<String>,
+    /// The folder of the embedded ledger [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// An admin key to accept; else one is made at the first start, printed once
+    #[arg(
+        long,
+        env = "SOLDONCE_ADMIN_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    admin_key: Option<String>,
+    /// Whether shoppers may come without a key: they get sessions [default: closed]
+    #[arg(long, env = "SOLDONCE_SHOPPERS", value_enum)]
+    shoppers: Option<Shoppers>,
+    /// Web origins besides the server's own that may read the feed; may be given several times
+    #[arg(
+        long,
+        env = "SOLDONCE_ORIGINS",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
+    origins: Vec<String>,
+    /// How log lines are written [default: text]
+    #[arg(long, env = "SOLDONCE_LOG_FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
+    /// Start although the ledger is behind its high-water mark: the commits between are lost
+    #[arg(long, env = "SOLDONCE_ACCEPT_LOSS")]
+    accept_loss: bool,
+    /// Print every setting with its value and where it came from, and stop
+    #[arg(long)]
+    print_settings: bool,
+}
+
+/// Runs `soldonce serve`.
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
+    let settings = Settings::gather(args)?;
+    if args.print_settings {
+        print!("{}", settings.describe());
+        return Ok(Exit::Done);
+    }
+    start_logging(settings.log_format.value)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let started = start(&settings).await?;
+        if let Some(key) = &started.new_admin_key {
+            println!("admin key (shown once): {key}");
+        }
+        println!("soldonce serves on http://{}", started.address);
+        until_stopped(started).await
+    })
+}
+
+impl ServeArgs {
+    /// The arguments of a demo: its own folder, open to shoppers.
+    pub(crate) fn demo(listen: &str, data: &std::path::Path) -> Self {
+        Self {
+            listen: Some(listen.to_owned()),
+            data: Some(data.to_owned()),
+            shoppers: Some(Shoppers::Open),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Opens the ledger, starts the server on it, and ends both in order.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use soldonce_core::Text;
+use soldonce_engine::keys::Scope;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::{Engine, World};
+use soldonce_lease::{SystemClock, SystemEntropy};
+use soldonce_server::{Access, Listeners, ServerSettings};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::settings::{AdminKey, Settings, Shoppers};
+use crate::exit::Exit;
+
+/// A running server.
+pub(crate) struct Started {
+    pub(crate) engine: Engine,
+    /// Where it listens.
+    pub(crate) address: String,
+    /// The admin key that was made at this start, if one was.
+    pub(crate) new_admin_key: Option<String>,
+    /// Ends everything when cancelled.
+    pub(crate) shutdown: CancellationToken,
+    /// The server and whoever else must end before the ledger closes.
+    pub(crate) tasks: JoinSet<()>,
+}
+
+/// Opens the ledger and starts serving.
+///
+/// # Errors
+/// When the address is taken, the folder belongs to another process, or the ledger is damaged.
+pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
+    let listener = listen("listen", &settings.listen.value).await?;
+    let admin_listener = match &settings.admin_listen.value {
+        Some(address) => Some(listen("admin_listen", address).await?),
+        None => None,
+    };
+    let engine = open_engine(&settings.data.value, settings.accept_loss).await?;
+    let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
+    let address = listener.local_addr()?.to_string();
+    let shutdown = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    let server = ServerSettings {
+        shoppers: match settings.shoppers.value {
+            Shoppers::Open => Access::Open,
+            Shoppers::Closed => Access::Closed,
+        },
+        allowed_origins: settings.origins.value.clone(),
+        ..ServerSettings::default()
+    };
+    let listeners = Listeners {
+        public: listener,
+        admin: admin_listener,
+    };
+    let (stop, served) = (shutdown.clone(), engine.clone());
+    tasks.spawn(async move {
+        let drained = soldonce_server::run(listeners, served, server, stop).await;
+        tracing::info!(
+            finished = drained.finished,
+            cut = drained.cut,
+            "the server has ended"
+        );
+    });
+    Ok(Started {
+        engine,
+        address,
+        new_admin_key,
+        shutdown,
+        tasks,
+    })
+}
+
+/// Waits for SIGINT or SIGTERM, then ends everything in order: no new requests, those in flight
+/// answered, the ledger closed.
+///
+/// # Errors
+/// When signals cannot be waited for.
+pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+        // Nothing to serve without it: one of the tasks has ended by itself.
+        _ = started.tasks.join_next() => {}
+    }
+    tracing::info!("ending: no new requests, those in flight are answered");
+    started.shutdown.cancel();
+    while started.tasks.join_next().await.is_some() {}
+    started.engine.close().await;
+    Ok(Exit::Done)
+}
+
+async fn listen(name: &str, address: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("{name}: {address} cannot be listened on; choose another with --{name}")
+    })
+}
+
+/// Opens the ledger of a folder, which must not be another process's.
+///
+/// # Errors
+/// When the folder belongs to another process, or the ledger is damaged.
+pub(crate) async fn open_engine(data: &Path, accept_loss: bool) -> anyhow::Result<Engine> {
+    let world = World {
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+    };
+    let metrics = Arc::new(Metrics::default());
+    let live = Arc::new(Live::new(Arc::clone(&metrics)));
+    let options = SqliteOptions {
+        accept_loss,
+        ..SqliteOptions::new(data.to_owned())
+    };
+    let clock = Arc::clone(&world.clock);
+    let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, live.clone())?;
+    Ok(Engine::new(Arc::new(ledger), live, metrics, world).await?)
+}
+
+/// Takes the operator's admin key, or makes one if the ledger has none; tells the new one.
+async fn admin_key(engine: &Engine, given: Option<&AdminKey>) -> anyhow::Result<Option<String>> {
+    let name = Text::parse("admin")?;
+    if let Some(AdminKey(text)) = given {
+        engine.adopt_key(name, vec![Scope::Admin], text).await?;
+        return Ok(None);
+    }
+    let is_admin = |key: &soldonce_engine::keys::ApiKey| {
+        key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin)
+    };
+    if engine.keys().iter().any(is_admin) {
+        return Ok(None);
+    }
+    let (_, text) = engine.create_key(name, vec![Scope::Admin]).await?;
+    Ok(Some(text))
+}
