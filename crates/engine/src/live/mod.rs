@@ -7,12 +7,15 @@ mod picture;
 mod recorder;
 mod shield;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-pub use feed::{FeedEntry, FeedSource, Subscription};
+pub use feed::{FeedChange, FeedEntry, FeedSource, Subscription};
 pub use picture::Picture;
 pub use recorder::Recorder;
 pub use shield::{LocalShield, Verdict};
