@@ -126,17 +126,15 @@ impl Seating {
             .unwrap_or_default()
     }
 
-    /// Whether an area has so many open places.
-    pub(crate) fn has_open_places(&self, area: AreaNo, quantity: u32) -> bool {
-        self.areas
-            .get(area.index())
-            .is_some_and(|count| count.open >= quantity)
+    /// How many places of an area are open.
+    pub(crate) fn open_count(&self, area: AreaNo) -> u32 {
+        self.areas.get(area.index()).map_or(0, |count| count.open)
     }
 
     /// The first `quantity` open places of an area, fewer if there are not so many.
     pub(crate) fn open_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
-        let open = self.areas.get(area.index()).map_or(0, |count| count.open);
-        self.places_in(&self.open, area, quantity.min(open))
+        let quantity = quantity.min(self.open_count(area));
+        self.places_in(&self.open, area, quantity)
     }
 
     /// The first `quantity` blocked places of an area, fewer if there are not so many.

@@ -6,7 +6,8 @@ use super::sell::require_staff_count;
 use super::work::Work;
 use crate::unit::Step;
 use crate::{
-    Answer, Cause, Conflict, ConflictState, EventNo, Rejection, Selection, Text, UnitNo, UnitState,
+    Answer, Cause, Conflict, ConflictState, EventNo, Rejection, Selection, Text, Timestamp, UnitNo,
+    UnitState,
 };
 
 impl Inventory {
@@ -43,12 +44,12 @@ impl Inventory {
             .partition(|unit| state(**unit) == UnitState::Blocked);
         let mut conflicts: Vec<Conflict> = others
             .into_iter()
-            .map(|unit| not_blocked(state(unit), unit))
+            .map(|unit| not_blocked(state(unit), work.now, unit))
             .collect();
         for (area, quantity) in selection.areas() {
             let found = book.seating.blocked_places(*area, *quantity);
             if found.len() < UnitNo(*quantity).index() {
-                let free = book.seating.area_tally(*area).free;
+                let free = book.seating.open_count(*area);
                 conflicts.push(Conflict::Area { area: *area, free });
             }
             units.extend(found);
@@ -80,8 +81,9 @@ impl Inventory {
 }
 
 /// Why a unit that is not blocked cannot be unblocked.
-fn not_blocked(state: UnitState, unit: UnitNo) -> Conflict {
+fn not_blocked(state: UnitState, now: Timestamp, unit: UnitNo) -> Conflict {
     let state = match state {
+        over if over.is_available(now) => ConflictState::Free,
         UnitState::Held { .. } => ConflictState::Held,
         UnitState::Sold(_) => ConflictState::Sold,
         UnitState::Free | UnitState::Blocked => ConflictState::Free,

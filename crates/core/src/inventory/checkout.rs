@@ -4,8 +4,8 @@ use super::Inventory;
 use super::confirm::new_booking;
 use super::work::{Turn, Work};
 use crate::{
-    Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, OnHold, OnPaymentFailure,
-    PaymentState, Rejection, Text,
+    Answer, BookingId, BookingState, Cause, Effect, EventNo, HoldId, HoldState, OnHold,
+    OnPaymentFailure, PaymentState, Rejection, Text, Timestamp,
 };
 
 impl Inventory {
@@ -43,23 +43,27 @@ impl Inventory {
         Ok(self.answer_hold(on.hold))
     }
 
+    /// The hold is meant for no booking any more; tells its event and its cap.
+    pub(super) fn let_go_of_booking(&mut self, id: HoldId) -> (EventNo, Timestamp) {
+        let hold = self
+            .holds
+            .get_mut(&id)
+            .expect("the command looked it up before");
+        hold.state = HoldState::Active;
+        (hold.event, hold.max_expires_at)
+    }
+
     /// The buyer keeps the units for the retry window, or they are free at once.
     pub(super) fn fail_payment(&mut self, work: &mut Work<'_>, id: HoldId, booking: BookingId) {
-        let mut hold = self.take_hold(id);
-        let policy = &self.book_mut(hold.event).event.policy;
-        let until = work
-            .now
-            .plus(policy.retry_window)
-            .min(hold.max_expires_at.plus(policy.payment_window));
-        let keeps = policy.on_payment_failure;
-        // The intent is settled: the hold lets go of its booking whatever becomes of it.
-        hold.state = HoldState::Active;
-        self.holds.insert(id, hold);
-        match keeps {
+        // The intent is settled, so the end of the hold must not cancel it.
+        let (event, max_expires_at) = self.let_go_of_booking(id);
+        let policy = &self.book_mut(event).event.policy;
+        match policy.on_payment_failure {
             OnPaymentFailure::Keep => {
+                let last = max_expires_at.plus(policy.payment_window);
                 let unpin = Turn {
                     state: HoldState::Active,
-                    until,
+                    until: work.now.plus(policy.retry_window).min(last),
                     cause: Cause::Unpinned,
                 };
                 self.turn(work, id, unpin);

@@ -157,7 +157,7 @@ fn best_places(
         .map(AreaNo)
         .zip(book.event.chart.areas())
         .filter(|(_, area)| category.is_none_or(|category| category == area.category))
-        .filter(|(number, _)| book.seating.has_open_places(*number, quantity))
+        .filter(|(number, _)| book.seating.open_count(*number) >= quantity)
         .map(|(number, _)| book.seating.open_places(number, quantity))
         .find(|places| places.len() == wanted)
 }

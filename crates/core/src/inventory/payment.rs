@@ -68,7 +68,10 @@ impl Inventory {
     /// Money came while the booking waited for it.
     fn paid(&mut self, work: &mut Work<'_>, report: PaymentReport, hold: HoldId) {
         if !self.is_live(hold, work) {
+            // Its money is here: the intent must not be cancelled before that is dealt with.
+            self.let_go_of_booking(hold);
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+            self.booking_mut(report.booking).state = BookingState::Expired;
             self.paid_late(work, report);
             return;
         }

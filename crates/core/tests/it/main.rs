@@ -1,0 +1,10 @@
+//! The rules of Soldonce from outside: one binary, a file for each thing that is promised.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that finds nothing where something must be has failed"
+)]
+
+mod world;
+
+mod exhaustive;
