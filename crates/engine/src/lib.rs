@@ -14,6 +14,7 @@ pub mod reply;
 
 mod caller;
 mod engine;
+mod idempotency;
 mod ids;
 pub mod keys;
 pub mod metrics;
@@ -24,5 +25,7 @@ pub use engine::{
     ChangeAsk, Engine, EngineError, EventSummary, ExtendAsk, HoldAsk, NamedUnits, Reply, SellAsk,
     WishAsk, World, run_sweeper,
 };
+pub use idempotency::fingerprint;
 pub use ids::Ids;
+pub use ledger::RequestKey;
 pub use secret::{Secrets, Session};

@@ -1,7 +1,38 @@
 //! `soldonce-server`: the engine over HTTP. It carries requests to the engine and answers back; it
 //! decides nothing about units.
+//!
+//! Whoever owns a runtime, an open [`Engine`](soldonce_engine::Engine) and bound sockets serves it
+//! like this; [`run`] sweeps, serves, drains and closes the engine:
+//!
+//! ```no_run
+//! use soldonce_engine::Engine;
+//! use soldonce_server::{Access, Drained, Listeners, ServerSettings, run};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! async fn serve(engine: Engine, shutdown: CancellationToken) -> std::io::Result<Drained> {
+//!     let public = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//!     let settings = ServerSettings {
+//!         shoppers: Access::Open, // what `demo` does; `serve` keeps the default, `Closed`
+//!         ..ServerSettings::default()
+//!     };
+//!     // `admin: Some(..)` moves `/metrics` from the public listener to that one.
+//!     let listeners = Listeners { public, admin: None };
+//!     // Returns after `shutdown.cancel()`, when the last answer is sent and the ledger is closed.
+//!     Ok(run(listeners, engine, settings, shutdown).await)
+//! }
+//! ```
+//!
+//! [`routers`] gives the routers alone, for tests and benchmarks that bring their own socket or
+//! none. Reading order: the route table (`http/mod.rs`), what happens around every handler
+//! (`http/endpoint.rs`), how refusals are told (`http/problem.rs`), then one file per resource.
 
 mod accept;
+mod http;
 pub mod limits;
+mod run;
+mod settings;
 
 pub use accept::{AcceptLimits, Drained, Peer, serve};
+pub use http::{RouteInfo, Routers, openapi, route_table, routers};
+pub use run::{Listeners, run};
+pub use settings::{Access, CookieSecurity, Payments, ServerSettings, StreamLimits};

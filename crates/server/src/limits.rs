@@ -30,6 +30,35 @@ pub const HTTP2_PING_MS: u64 = 20_000;
 /// Longest wait for the answer to an HTTP/2 ping.
 pub const HTTP2_PING_ANSWER_MS_MAX: u64 = 10_000;
 
+/// Largest body of a request, in bytes (api.md 2).
+pub const BODY_BYTES_MAX: usize = 64 * 1_024;
+/// Largest body that carries a chart, in bytes (api.md 2).
+pub const CHART_BODY_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+/// Longest wait for a request's whole body; a body with a chart may take [`CHART_BODY_READ_MS_MAX`].
+pub const BODY_READ_MS_MAX: u64 = 10_000;
+/// Longest wait for a whole body that may carry a chart.
+pub const CHART_BODY_READ_MS_MAX: u64 = 60_000;
+/// Bodies above this size are parsed away from the threads that serve connections.
+pub const INLINE_PARSE_BYTES_MAX: usize = BODY_BYTES_MAX;
+/// Longest request id that is taken over from the caller.
+pub const REQUEST_ID_BYTES_MAX: usize = 64;
+/// Longest idempotency key (api.md 3).
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+/// Most feed streams at once.
+pub const STREAMS_MAX: usize = CONNECTIONS_MAX;
+/// Most feed streams at once of one address.
+pub const STREAMS_PER_ADDRESS_MAX: usize = 256;
+/// Period of the comments that keep a quiet feed stream open.
+pub const STREAM_KEEP_ALIVE_MS: u64 = 15_000;
+/// Entries in one page of a list.
+pub const PAGE_MAX: u64 = 100;
+/// Bytes of rendered snapshots and charts that are kept for the next reader, each.
+pub const RENDERED_BYTES_MAX: usize = 256 * 1_024 * 1_024;
+/// Seats above which a snapshot is rendered away from the threads that serve connections.
+pub const INLINE_RENDER_SEATS_MAX: u32 = 10_000;
+/// How long a browser may keep a chart, seconds. A chart never changes under its event.
+pub const CHART_MAX_AGE_S: u64 = 3_600;
+
 /// First pause after `accept` failed (out of file descriptors, mostly); doubled at each failure.
 pub const ACCEPT_BACKOFF_MS_MIN: u64 = 10;
 /// Longest pause after `accept` failed.
@@ -47,6 +76,10 @@ const HYPER_HEADER_FIELDS_MAX: usize = 100;
 /// Smallest HTTP/1 buffer that hyper accepts, in bytes.
 const HYPER_BUFFER_BYTES_MIN: usize = 8_192;
 
+const _: () = assert!(BODY_BYTES_MAX <= CHART_BODY_BYTES_MAX);
+const _: () = assert!(BODY_READ_MS_MAX <= CHART_BODY_READ_MS_MAX);
+const _: () = assert!(STREAMS_PER_ADDRESS_MAX <= STREAMS_MAX);
+const _: () = assert!(STREAM_KEEP_ALIVE_MS < CONNECTION_IDLE_MS_MAX);
 const _: () = assert!(HEADER_FIELDS_MAX <= HYPER_HEADER_FIELDS_MAX);
 const _: () = assert!(HEADER_BYTES_MAX as usize >= HYPER_BUFFER_BYTES_MIN);
 const _: () = assert!(HEADER_READ_MS_MAX < CONNECTION_IDLE_MS_MAX);

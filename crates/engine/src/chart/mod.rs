@@ -22,6 +22,8 @@ use serde::Deserialize;
 use soldonce_core::{Chart, Invalid};
 
 pub use demo::demo;
+pub use place::explain;
+pub use strict::Object;
 pub use summary::{AreaSummary, CategorySummary, ChartSummary, summary};
 pub use write::{ChartDocument, write};
 

@@ -14,19 +14,21 @@ pub(super) fn parse<'de, T: Deserialize<'de>>(
     root: &'static str,
     json: &'de [u8],
 ) -> Result<T, Invalid> {
-    serde_json::from_slice(json).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        // Of broken JSON the column names the byte that was not understood, of JSON that is no chart
-        // the end of the value that was.
-        let last = usize::from(error.is_syntax());
-        let offset = offset_of(json, line, column).saturating_sub(last);
-        let place = place_at(root, json, offset);
-        let message = error.to_string();
-        let suffix = format!(" at line {line} column {column}");
-        let message = cut(message.strip_suffix(&suffix).unwrap_or(&message));
-        let reason = format!("at {place} (line {line}, column {column}): {message}");
-        Invalid::new("chart", reason)
-    })
+    serde_json::from_slice(json).map_err(|error| Invalid::new("chart", explain(root, json, &error)))
+}
+
+/// Why `json` was not understood, with the place in it, which begins with `root`.
+pub fn explain(root: &str, json: &[u8], error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    // Of broken JSON the column names the byte that was not understood, of JSON that means nothing
+    // here the end of the value that was.
+    let last = usize::from(error.is_syntax());
+    let offset = offset_of(json, line, column).saturating_sub(last);
+    let place = place_at(root, json, offset);
+    let message = error.to_string();
+    let suffix = format!(" at line {line} column {column}");
+    let message = cut(message.strip_suffix(&suffix).unwrap_or(&message));
+    format!("at {place} (line {line}, column {column}): {message}")
 }
 
 /// The same refusal with the place of its cause.

@@ -11,7 +11,7 @@ use soldonce_core::limits::UNITS_PER_CHART_MAX;
 
 /// A `T` written as a JSON object. Serde alone would also take an array of the fields' values.
 #[derive(Debug)]
-pub(super) struct Object<T>(pub(super) T);
+pub struct Object<T>(pub T);
 
 struct Fields<T>(PhantomData<T>);
 

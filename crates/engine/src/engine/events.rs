@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use soldonce_core::{
-    Answer, Command, Commit, Event, EventId, NewEvent, Origin, Policy, Rejection, Seq, Text,
+    Answer, BookingId, Command, Commit, Event, EventId, HoldId, NewEvent, Origin, Policy,
+    Rejection, Seq, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
@@ -134,6 +135,26 @@ impl Engine {
         Ok(EventSummary::of(&*self.live(event)?))
     }
 
+    /// One event without its counts: what most callers need, and cheaper.
+    ///
+    /// # Errors
+    /// `EventNotFound`.
+    pub fn find_event(&self, event: &EventId) -> Result<Arc<Event>, Rejection> {
+        Ok(self.live(event)?.event())
+    }
+
+    /// The event of a hold that exists: for names of units in a refusal.
+    pub async fn event_of_hold(&self, hold: HoldId) -> Option<Arc<Event>> {
+        let hold = self.parts.ledger.hold(hold).await.ok()??;
+        self.event_of(hold.event).ok()
+    }
+
+    /// The event of a booking that exists: for names of units in a refusal.
+    pub async fn event_of_booking(&self, booking: BookingId) -> Option<Arc<Event>> {
+        let booking = self.parts.ledger.booking(booking).await.ok()??;
+        self.event_of(booking.event).ok()
+    }
+
     /// Events by id, those after `after`, at most `limit`; and whether there are more.
     pub fn events(&self, after: Option<&EventId>, limit: usize) -> (Vec<EventSummary>, bool) {
         let limit = limit.clamp(1, LIST_MAX);
@@ -175,7 +196,9 @@ impl Engine {
             selection,
             reason,
         };
-        self.reply(self.submit(call, command).await?)
+        Ok(self
+            .reply(self.submit(call, command).await?)?
+            .naming("blocked"))
     }
 
     /// Puts blocked units back on sale.
@@ -199,7 +222,9 @@ impl Engine {
             selection,
             reason,
         };
-        self.reply(self.submit(call, command).await?)
+        Ok(self
+            .reply(self.submit(call, command).await?)?
+            .naming("unblocked"))
     }
 
     /// Every transition of a unit, oldest first.

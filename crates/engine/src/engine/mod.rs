@@ -76,6 +76,15 @@ pub struct Reply {
     pub replayed: bool,
 }
 
+impl Reply {
+    fn naming(self, name: &str) -> Self {
+        Self {
+            stored: self.stored.naming(name),
+            ..self
+        }
+    }
+}
+
 impl Engine {
     /// The engine over an open ledger whose observer is `live`.
     ///

@@ -59,13 +59,12 @@ impl LiveEvent {
         *self.event.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(event);
     }
 
-    /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused.
+    /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused. The
+    /// picture is not to be seen before its entry is: its reader goes on from there.
     fn take_over(&self, inventory: &Inventory, commit: &Commit) {
         self.shield.note(inventory, commit);
-        let entry = {
-            let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
-            Arc::make_mut(&mut picture).advance(commit)
-        };
+        let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
+        let entry = Arc::make_mut(&mut picture).advance(commit);
         self.feed.publish(entry);
     }
 }

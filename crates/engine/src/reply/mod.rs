@@ -70,6 +70,22 @@ pub struct StoredReply {
     pub body: Arc<[u8]>,
 }
 
+impl StoredReply {
+    /// The same answer to a staff command with its units under another name.
+    pub(crate) fn naming(self, name: &str) -> Self {
+        match self.body.strip_prefix(b"{\"units\":") {
+            Some(rest) if self.kind == ReplyKind::Units => {
+                let body = [b"{\"", name.as_bytes(), b"\":", rest].concat();
+                Self {
+                    body: body.into(),
+                    ..self
+                }
+            }
+            Some(_) | None => self,
+        }
+    }
+}
+
 /// The answer of an applied command, for the idempotency record. Nothing for answers that are never
 /// asked for with a key.
 pub fn stored(inventory: &Inventory, applied: &Applied) -> Option<StoredReply> {

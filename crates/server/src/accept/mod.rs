@@ -46,6 +46,15 @@ pub struct Drained {
     pub panicked: u64,
 }
 
+impl Drained {
+    /// Counts the connections of another listener too.
+    pub fn add(&mut self, other: Self) {
+        self.finished = self.finished.saturating_add(other.finished);
+        self.cut = self.cut.saturating_add(other.cut);
+        self.panicked = self.panicked.saturating_add(other.panicked);
+    }
+}
+
 /// Serves `router` on `listener` until `shutdown` is cancelled, then drains: accepts nothing more,
 /// closes idle connections, lets requests in flight finish (HTTP/2: after GOAWAY) for at most
 /// `limits.drain_ms`, and cuts what is left. Returns when every task it started has ended.

@@ -1,0 +1,91 @@
+//! Answers: one buffer each, written by the engine but for what changes from one answer to the next.
+
+use std::io::Write;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use soldonce_engine::Reply;
+use soldonce_engine::reply::{ReplyKind, StoredReply, open_object};
+
+use super::app::App;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const TRUE: HeaderValue = HeaderValue::from_static("true");
+/// Room for the server's time and the secret behind a stored body.
+const TAIL_BYTES: usize = 96;
+
+/// A JSON answer.
+pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// A JSON answer of an object that is written here, with the server's time.
+pub(super) fn object(app: &App, status: StatusCode, object: &impl Serialize) -> Response {
+    let mut body = open_object(object);
+    close(app, &mut body);
+    json(status, body)
+}
+
+/// An answer of the engine.
+pub(super) fn reply(app: &App, reply: &Reply) -> Response {
+    let mut body = Vec::with_capacity(reply.stored.body.len() + TAIL_BYTES);
+    body.extend_from_slice(&reply.stored.body);
+    if let Some(secret) = &reply.secret {
+        body.extend_from_slice(b",\"secret\":\"");
+        body.extend_from_slice(secret.as_bytes());
+        body.push(b'"');
+    }
+    close(app, &mut body);
+    let mut response = json(status_of(reply.stored.kind), body);
+    if reply.replayed {
+        response.headers_mut().insert(IDEMPOTENCY_REPLAYED, TRUE);
+    }
+    response
+}
+
+/// What the engine knows of a hold or booking now.
+pub(super) fn stored(app: &App, stored: &StoredReply) -> Response {
+    let mut body = Vec::with_capacity(stored.body.len() + TAIL_BYTES);
+    body.extend_from_slice(&stored.body);
+    close(app, &mut body);
+    json(StatusCode::OK, body)
+}
+
+/// One page of holds or bookings, which is also the last one.
+pub(super) fn list(app: &App, name: &str, replies: &[StoredReply]) -> Response {
+    let mut body = format!("{{\"{name}\":[").into_bytes();
+    for (at, reply) in replies.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(&reply.body);
+        close(app, &mut body);
+    }
+    body.extend_from_slice(b"],\"next\":null");
+    close(app, &mut body);
+    json(StatusCode::OK, body)
+}
+
+/// Ends an open object with the server's time.
+pub(super) fn close(app: &App, body: &mut Vec<u8>) {
+    body.extend_from_slice(b",\"server_time\":\"");
+    // Writing to memory does not fail.
+    let written = write!(body, "{}\"}}", app.server_time());
+    debug_assert!(written.is_ok());
+}
+
+/// The status of each kind of answer; a replay has that of the first one.
+fn status_of(kind: ReplyKind) -> StatusCode {
+    match kind {
+        ReplyKind::Held | ReplyKind::Booked => StatusCode::CREATED,
+        ReplyKind::OwnHold | ReplyKind::Hold | ReplyKind::Booking | ReplyKind::Units => {
+            StatusCode::OK
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What every handler shares.
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use soldonce_engine::Engine;
+use soldonce_engine::reply::Rfc3339;
+use soldonce_lease::Clock;
+use tokio_util::sync::CancellationToken;
+
+use super::metrics::HttpMetrics;
+use super::pages::Pages;
+use super::rendered::Rendered;
+use super::request_id::RequestIds;
+use super::route::Route;
+use super::streams::Streams;
+use crate::settings::{Access, ServerSettings};
+
+/// The server's parts. One per server, shared by all requests.
+pub(super) struct App {
+    pub(super) engine: Engine,
+    pub(super) settings: ServerSettings,
+    pub(super) shutdown: CancellationToken,
+    pub(super) request_ids: RequestIds,
+    pub(super) metrics: Arc<HttpMetrics>,
+    pub(super) registry: Registry,
+    pub(super) snapshots: Rendered,
+    pub(super) charts: Rendered,
+    pub(super) streams: Arc<Streams>,
+    pub(super) pages: Pages,
+    /// Two changes of a policy must not each begin from what the other is about to replace.
+    pub(super) policy_changes: tokio::sync::Mutex<()>,
+}
+
+impl App {
+    pub(super) fn new(
+        engine: Engine,
+        settings: ServerSettings,
+        shutdown: CancellationToken,
+        routes: &[Route],
+    ) -> Self {
+        let metrics = Arc::new(HttpMetrics::new(routes));
+        let mut registry = Registry::default();
+        engine.metrics().register(&mut registry);
+        registry.register_collector(Box::new(Arc::clone(&metrics)));
+        Self {
+            request_ids: RequestIds::new(engine.ids()),
+            metrics,
+            registry,
+            snapshots: Rendered::default(),
+            charts: Rendered::default(),
+            streams: Arc::new(Streams::new(settings.streams)),
+            pages: Pages::load(),
+            policy_changes: tokio::sync::Mutex::default(),
+            engine,
+            settings,
+            shutdown,
+        }
+    }
+
+    /// Whether shoppers are let in.
+    pub(super) fn is_open(&self) -> bool {
+        self.settings.shoppers == Access::Open
+    }
+
+    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.engine.world().clock
+    }
+
+    /// The ledger's time as the API writes it.
+    pub(super) fn server_time(&self) -> Rfc3339 {
+        Rfc3339(self.engine.now())
+    }
+}

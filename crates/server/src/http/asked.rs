@@ -1,0 +1,207 @@
+//! A request that was let in, and what handlers read from it: ids in the path, query, headers, body.
+
+use std::borrow::Cow;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, header};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use soldonce_core::{BookingId, EventId, HoldId, Rejection};
+use soldonce_engine::{Call, Caller, HoldSecret, RequestKey};
+
+use super::app::App;
+use super::kinds;
+use super::problem::Problem;
+use super::query::{Query, decode};
+use super::route::{BodySize, Route};
+use crate::limits::{BODY_READ_MS_MAX, CHART_BODY_READ_MS_MAX, IDEMPOTENCY_KEY_BYTES_MAX};
+
+const HOLD_SECRET: HeaderName = HeaderName::from_static("hold-secret");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A request that was let in.
+pub(super) struct Asked {
+    pub(super) app: Arc<App>,
+    pub(super) route: Route,
+    /// Who asks; nobody where anybody may.
+    pub(super) caller: Option<Caller>,
+    pub(super) request_id: Arc<str>,
+    pub(super) parts: Parts,
+    pub(super) body: Body,
+}
+
+impl Asked {
+    /// The path's segment at this place, from 0; percent signs decoded.
+    pub(super) fn segment(&self, at: usize) -> Cow<'_, str> {
+        let path = self.parts.uri.path();
+        let segment = path.split('/').nth(at.saturating_add(1));
+        decode(segment.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The event that a path `/v1/events/{event}..` names. What is no id names no event.
+    pub(super) fn event_id(&self) -> Result<EventId, Problem> {
+        EventId::parse(&self.segment(2)).map_err(|_| Rejection::EventNotFound.into())
+    }
+
+    /// The hold that a path `/v1/holds/{hold}..` names.
+    pub(super) fn hold_id(&self) -> Result<HoldId, Problem> {
+        let parsed = self.segment(2).parse();
+        parsed.map_err(|_| Rejection::HoldNotFound.into())
+    }
+
+    /// The booking that a path `/v1/bookings/{booking}..` names.
+    pub(super) fn booking_id(&self) -> Result<BookingId, Problem> {
+        let parsed = self.segment(2).parse();
+        parsed.map_err(|_| Rejection::BookingNotFound.into())
+    }
+
+    /// The query, of which the route knows these names.
+    pub(super) fn query(&self, known: &[&str]) -> Result<Query<'_>, Problem> {
+        Query::parse(self.parts.uri.query().unwrap_or_default(), known)
+    }
+
+    /// The request on its way through the engine, without an idempotency key.
+    pub(super) fn call(&self) -> Result<Call, Problem> {
+        let caller = self.caller.clone();
+        Ok(Call {
+            caller: caller.ok_or_else(|| Problem::new(&kinds::UNAUTHENTICATED))?,
+            request: Arc::clone(&self.request_id),
+            key: None,
+            secret: self.hold_secret(),
+        })
+    }
+
+    /// The request on its way through the engine, with its idempotency key if it has one. `path` are
+    /// the ids of its path, `body` is what it asks.
+    pub(super) fn keyed_call(&self, path: &[&str], body: &[u8]) -> Result<Call, Problem> {
+        let mut call = self.call()?;
+        if let Some(key) = self.idempotency_key()? {
+            let route = self.route.label();
+            call.key = Some(RequestKey::new(call.caller.id(), &route, key, path, body));
+        }
+        Ok(call)
+    }
+
+    /// A secret that cannot be read opens nothing.
+    fn hold_secret(&self) -> Option<HoldSecret> {
+        let value = self.parts.headers.get(HOLD_SECRET)?;
+        Some(HoldSecret(value.to_str().unwrap_or_default().into()))
+    }
+
+    fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
+        let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let Some(value) = values.next() else {
+            return Ok(None);
+        };
+        let key = value.to_str().unwrap_or_default();
+        let is_legal = (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len())
+            && key.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_legal && values.next().is_none() {
+            Ok(Some(key))
+        } else {
+            let rule = "one value of 1 to 255 visible ASCII characters";
+            Err(Problem::invalid("Idempotency-Key", rule))
+        }
+    }
+
+    /// The body, which must be JSON.
+    pub(super) async fn json(&mut self) -> Result<Bytes, Problem> {
+        let bytes = self.read().await?;
+        self.require_json()?;
+        Ok(bytes)
+    }
+
+    /// The body, which must be JSON; nothing sent asks for nothing.
+    pub(super) async fn json_or_nothing(&mut self) -> Result<Bytes, Problem> {
+        let bytes = self.read().await?;
+        if bytes.is_empty() {
+            return Ok(Bytes::from_static(b"{}"));
+        }
+        self.require_json()?;
+        Ok(bytes)
+    }
+
+    fn require_json(&self) -> Result<(), Problem> {
+        let headers = &self.parts.headers;
+        let plain = !headers.contains_key(header::CONTENT_ENCODING);
+        let media = headers.get(header::CONTENT_TYPE);
+        let is_json = media.is_some_and(|value| is_json(value.as_bytes()));
+        if plain && is_json {
+            Ok(())
+        } else {
+            Err(Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE))
+        }
+    }
+
+    /// Reads the body within its bounds. A body that is there already, which is nearly every one,
+    /// costs neither a timer nor a copy.
+    async fn read(&mut self) -> Result<Bytes, Problem> {
+        let most = self.route.body.bytes_max();
+        let announced = self.parts.headers.get(header::CONTENT_LENGTH);
+        let announced = announced.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        if announced.is_some_and(|bytes| bytes > most) {
+            return Err(too_large(most));
+        }
+        let mut collected = pin!(collect(&mut self.body, most));
+        if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(collected.as_mut().poll(cx))).await {
+            return read;
+        }
+        let wait = match self.route.body {
+            BodySize::Usual => BODY_READ_MS_MAX,
+            BodySize::Chart => CHART_BODY_READ_MS_MAX,
+        };
+        let clock = self.app.clock();
+        let end = clock.boot().plus(Duration::from_millis(wait));
+        tokio::select! {
+            read = collected => read,
+            () = clock.sleep_until(end) => Err(Problem::new(&kinds::REQUEST_TIMEOUT)),
+        }
+    }
+}
+
+fn is_json(media: &[u8]) -> bool {
+    let essence = media.split(|byte| *byte == b';').next().unwrap_or_default();
+    essence
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"application/json")
+}
+
+fn too_large(most: usize) -> Problem {
+    Problem::new(&kinds::BODY_TOO_LARGE).with("limit", &most)
+}
+
+async fn collect(body: &mut Body, most: usize) -> Result<Bytes, Problem> {
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else {
+            return Err(Problem::invalid("body", "it broke off"));
+        };
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let have = first.len().max(all.len());
+        if have.saturating_add(data.len()) > most {
+            return Err(too_large(most));
+        }
+        if have == 0 {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&data);
+    }
+    if all.is_empty() {
+        Ok(first)
+    } else {
+        Ok(all.freeze())
+    }
+}

@@ -1,0 +1,107 @@
+//! Who may come in: API keys and shoppers' sessions, and what the route table asks of them.
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use soldonce_engine::Caller;
+use soldonce_engine::keys::Scope;
+
+use super::app::App;
+use super::kinds;
+use super::origin;
+use super::problem::Problem;
+use super::route::{Admission, Route, Verb};
+
+/// The cookie that carries a shopper's session.
+pub(super) const SESSION_COOKIE: &str = "soldonce_session";
+
+/// Whence a token came. A browser sends cookies by itself, also when another page asked it to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carrier {
+    Header,
+    Cookie,
+}
+
+impl App {
+    /// Who comes in by this route; nobody where anybody may.
+    pub(super) fn admit(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
+        if route.admission == Admission::Anyone {
+            return Ok(None);
+        }
+        let caller = self.identify(route, parts)?;
+        let may_pass = match (route.admission, &caller) {
+            (Admission::Anyone, _) => true,
+            (Admission::NewShopper, _) => self.is_open(),
+            (Admission::Look, None) => self.is_open(),
+            (Admission::Look, Some(_)) => true,
+            (Admission::Buy, Some(Caller::Shopper(_))) => true,
+            (Admission::Buy | Admission::Sell, Some(caller)) => caller.has(Scope::Sell),
+            (Admission::Admin, Some(caller)) => caller.is_admin(),
+            (Admission::Buy | Admission::Sell | Admission::Admin, None) => false,
+        };
+        match (may_pass, &caller) {
+            (true, _) => Ok(caller),
+            (false, None) => Err(Problem::new(&kinds::UNAUTHENTICATED)),
+            (false, Some(_)) => Err(forbidden(route.admission)),
+        }
+    }
+
+    /// Who the request's credentials stand for. Wrong ones are refused, except where a browser sends
+    /// the cookie of a session that is over to a route that asks for none.
+    fn identify(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
+        let Some((token, carrier)) = token(&parts.headers)? else {
+            return Ok(None);
+        };
+        let known = self.engine.authenticate(token);
+        let caller = match known {
+            // Keys do not come by cookie, and sessions only while shoppers are let in.
+            Some(Caller::Key { .. }) if carrier == Carrier::Cookie => None,
+            Some(Caller::Shopper(_)) if !self.is_open() => None,
+            known => known,
+        };
+        let is_optional = matches!(route.admission, Admission::Look | Admission::NewShopper);
+        match (caller, carrier) {
+            (Some(caller), Carrier::Cookie) if route.verb != Verb::Get => {
+                origin::require_own(&self.settings, parts)?;
+                Ok(Some(caller))
+            }
+            (Some(caller), _) => Ok(Some(caller)),
+            (None, Carrier::Cookie) if is_optional => Ok(None),
+            (None, _) => Err(Problem::new(&kinds::UNAUTHENTICATED)),
+        }
+    }
+}
+
+fn forbidden(admission: Admission) -> Problem {
+    let needs = match admission {
+        Admission::Admin => "this route needs a key with the scope `admin`",
+        Admission::Sell => "this route needs a key with the scope `sell`",
+        Admission::NewShopper => "shoppers are not let in here",
+        Admission::Buy | Admission::Look | Admission::Anyone => {
+            "this route needs a session or a key with the scope `sell`"
+        }
+    };
+    Problem::detailed(&kinds::FORBIDDEN, needs)
+}
+
+/// The token that was sent, from the `Authorization` header first.
+fn token(headers: &HeaderMap) -> Result<Option<(&str, Carrier)>, Problem> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let bearer = value.to_str().ok().and_then(bearer);
+        let token = bearer.ok_or_else(|| Problem::new(&kinds::UNAUTHENTICATED))?;
+        return Ok(Some((token, Carrier::Header)));
+    }
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let mut pairs = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    let session = pairs.find(|(name, _)| *name == SESSION_COOKIE);
+    Ok(session.map(|(_, token)| (token, Carrier::Cookie)))
+}
+
+/// The token of `Bearer <token>`.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}

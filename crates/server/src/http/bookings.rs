@@ -1,0 +1,128 @@
+//! Bookings: confirm, box-office sale, cancel, look.
+
+use serde::Deserialize;
+use soldonce_core::{BookingId, Rejection};
+use soldonce_engine::{Engine, EngineError, SellAsk};
+
+use super::answer;
+use super::asked::Asked;
+use super::json::{self, Str};
+use super::problem::{Handled, Problem};
+use super::units::{self, OwnUnitRequest, UnitRequest};
+use crate::settings::Payments;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfirmRequest<'a> {
+    #[serde(borrow)]
+    reference: Option<Str<'a>>,
+    fence: Option<u64>,
+}
+
+/// `POST /v1/holds/{hold}/confirm`
+pub(super) async fn confirm(mut asked: Asked) -> Handled {
+    let hold = asked.hold_id()?;
+    let body = asked.json_or_nothing().await?;
+    let request: ConfirmRequest<'_> = json::parse(&body)?;
+    let reference = json::text("reference", request.reference.as_ref())?;
+    let fence = json::fence(request.fence);
+    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
+    match asked.app.settings.payments {
+        // With nobody who takes money here, a session may confirm what costs something too.
+        Payments::None => {}
+    }
+    let reply = asked
+        .app
+        .engine
+        .confirm(&call, hold, fence, reference)
+        .await?;
+    Ok(answer::reply(&asked.app, &reply))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SaleRequest<'a> {
+    #[serde(borrow)]
+    units: Vec<UnitRequest<'a>>,
+    #[serde(borrow)]
+    holder: Option<Str<'a>>,
+    #[serde(borrow)]
+    reference: Option<Str<'a>>,
+}
+
+/// `POST /v1/events/{event}/sales`
+pub(super) async fn sell(mut asked: Asked) -> Handled {
+    let event = asked.event_id()?;
+    let body = asked.json().await?;
+    let request: SaleRequest<'_> = json::parse(&body)?;
+    let ask = SellAsk {
+        units: units::wanted("units", request.units)?,
+        holder: json::holder(request.holder.as_ref())?,
+        reference: json::text("reference", request.reference.as_ref())?,
+    };
+    let call = asked.keyed_call(&[event.as_str()], &body)?;
+    let engine = &asked.app.engine;
+    match engine.sell(&call, &event, ask).await {
+        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Err(error) => {
+            let event = engine.find_event(&event).ok();
+            Err(Problem::of(
+                &error,
+                event.as_ref().map(|event| &*event.chart),
+            ))
+        }
+    }
+}
+
+/// `GET /v1/bookings/{booking}`
+pub(super) async fn read(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let booking = asked.booking_id()?;
+    let found = asked.app.engine.booking(&asked.call()?, booking).await?;
+    Ok(answer::stored(&asked.app, &found))
+}
+
+/// `GET /v1/bookings`
+pub(super) async fn list(asked: Asked) -> Handled {
+    let holder = asked.query(&["holder"])?.holder()?;
+    let found = asked.app.engine.bookings_of(&asked.call()?, holder).await?;
+    Ok(answer::list(&asked.app, "bookings", &found))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CancelRequest<'a> {
+    #[serde(borrow)]
+    units: Option<Vec<OwnUnitRequest<'a>>>,
+}
+
+/// `POST /v1/bookings/{booking}/cancel`
+pub(super) async fn cancel(mut asked: Asked) -> Handled {
+    let booking = asked.booking_id()?;
+    let body = asked.json_or_nothing().await?;
+    let request: CancelRequest<'_> = json::parse(&body)?;
+    // All lines are meant when none are asked for, never when an empty list is.
+    if request.units.as_ref().is_some_and(Vec::is_empty) {
+        return Err(Problem::invalid(
+            "units",
+            "name at least one, or leave it out for all",
+        ));
+    }
+    let units = units::owned("units", request.units.unwrap_or_default())?;
+    let call = asked.keyed_call(&[&booking.to_string()], &body)?;
+    match asked.app.engine.cancel(&call, booking, &units).await {
+        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Err(error) => Err(refused(&asked.app.engine, booking, error).await),
+    }
+}
+
+/// A refusal with its units named by the booking's event.
+async fn refused(engine: &Engine, booking: BookingId, error: EngineError) -> Problem {
+    let names_units = matches!(error, EngineError::Rejected(Rejection::AlreadyCancelled(_)));
+    let event = if names_units {
+        engine.event_of_booking(booking).await
+    } else {
+        None
+    };
+    Problem::of(&error, event.as_ref().map(|event| &*event.chart))
+}

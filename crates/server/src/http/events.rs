@@ -1,0 +1,209 @@
+//! Events: create, look, change the policy, call off.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use soldonce_core::{Amount, Currency, EventId, NewEvent, Policy, Text};
+use soldonce_engine::chart::{self, ReadChart};
+use soldonce_engine::{EventSummary, Ids, fingerprint};
+use tokio::task::spawn_blocking;
+
+use super::answer;
+use super::asked::Asked;
+use super::event_body::EventBody;
+use super::json::{self, Str, Time};
+use super::policy::PolicyRequest;
+use super::problem::{Handled, Problem};
+use crate::limits::{INLINE_PARSE_BYTES_MAX, PAGE_MAX};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EventRequest<'a> {
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    name: Str<'a>,
+    starts_at: Option<Time>,
+    #[serde(borrow)]
+    currency: Str<'a>,
+    #[serde(borrow)]
+    chart: &'a RawValue,
+    #[serde(default)]
+    prices: BTreeMap<String, i64>,
+    #[serde(default)]
+    policy: PolicyRequest,
+}
+
+/// A body that was read: what the engine takes, and what the reader of the chart has to say.
+struct Wanted {
+    event: NewEvent,
+    chart: Arc<[u8]>,
+    notes: Vec<String>,
+}
+
+/// `POST /v1/events`
+pub(super) async fn create(mut asked: Asked) -> Handled {
+    let body = asked.json().await?;
+    let ids = asked.app.engine.ids().clone();
+    let wanted = if body.len() <= INLINE_PARSE_BYTES_MAX {
+        read(&body, &ids)?
+    } else {
+        let read = spawn_blocking(move || read(&body, &ids)).await;
+        read.map_err(|error| Problem::internal(&error))??
+    };
+    let call = asked.call()?;
+    let app = &asked.app;
+    let created = app
+        .engine
+        .create_event(&call, wanted.event, wanted.chart)
+        .await?;
+    let (summary, is_new) = created;
+    let status = if is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let body = EventBody::new(&summary, app.engine.now(), &wanted.notes);
+    let mut response = answer::object(app, status, &body);
+    let place = format!("/v1/events/{}", summary.event.id);
+    if let Ok(place) = HeaderValue::try_from(place) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+fn read(body: &Bytes, ids: &Ids) -> Result<Wanted, Problem> {
+    let request: EventRequest<'_> = json::parse(body)?;
+    let id = match &request.id {
+        Some(id) => Cow::Borrowed(&*id.0),
+        None => Cow::Owned(format!("evt_{}", soldonce_core::encode_128(ids.bits()))),
+    };
+    let mut policy = Policy::default();
+    request.policy.apply(&mut policy);
+    let invalid = |error: soldonce_core::Invalid| Problem::invalid(error.field, error.reason);
+    let chart = request.chart.get().as_bytes();
+    let ReadChart { chart: read, notes } = chart::read(chart).map_err(invalid)?;
+    let event = NewEvent {
+        id: EventId::parse(&id).map_err(|error| Problem::invalid("id", error))?,
+        name: Text::parse(&request.name.0).map_err(|error| Problem::invalid("name", error))?,
+        starts_at: request.starts_at.map(|time| time.0),
+        currency: currency(&request.currency)?,
+        chart: Arc::new(read),
+        prices: prices(request.prices)?,
+        policy,
+        fingerprint: fingerprint(body),
+    };
+    Ok(Wanted {
+        event,
+        chart: chart.into(),
+        notes,
+    })
+}
+
+fn currency(code: &Str<'_>) -> Result<Currency, Problem> {
+    let rule = "an ISO 4217 code of three letters, such as EUR";
+    Currency::parse(&code.0).ok_or_else(|| Problem::invalid("currency", rule))
+}
+
+fn prices(given: BTreeMap<String, i64>) -> Result<BTreeMap<String, Amount>, Problem> {
+    let price = |(category, minor): (String, i64)| match Amount::price(minor) {
+        Some(amount) => Ok((category, amount)),
+        None => {
+            let most = soldonce_core::limits::PRICE_MAX;
+            let reason = format!("{minor} is outside 0 ..= {most} minor units");
+            Err(Problem::invalid("prices", reason))
+        }
+    };
+    given.into_iter().map(price).collect()
+}
+
+#[derive(Serialize)]
+struct EventList<'a> {
+    events: Vec<EventBody<'a>>,
+    next: Option<&'a str>,
+}
+
+/// `GET /v1/events`
+pub(super) async fn list(asked: Asked) -> Handled {
+    let query = asked.query(&["after", "limit"])?;
+    let after = query.get("after").map(EventId::parse).transpose();
+    let after = after.map_err(|error| Problem::invalid("after", error))?;
+    let limit = match query.number("limit")? {
+        None => PAGE_MAX,
+        Some(limit @ 1..=PAGE_MAX) => limit,
+        Some(limit) => {
+            let reason = format!("{limit} is outside 1 ..= {PAGE_MAX}");
+            return Err(Problem::invalid("limit", reason));
+        }
+    };
+    let app = &asked.app;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (found, more) = app.engine.events(after.as_ref(), limit);
+    let now = app.engine.now();
+    let last = found.last().filter(|_| more);
+    let list = EventList {
+        next: last.map(|last| last.event.id.as_str()),
+        events: found
+            .iter()
+            .map(|found| EventBody::new(found, now, &[]))
+            .collect(),
+    };
+    Ok(answer::object(app, StatusCode::OK, &list))
+}
+
+/// `GET /v1/events/{event}`
+pub(super) async fn read_one(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let found = asked.app.engine.event(&asked.event_id()?)?;
+    Ok(described(&asked, &found))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdateRequest {
+    policy: PolicyRequest,
+}
+
+/// `PATCH /v1/events/{event}`
+pub(super) async fn update(mut asked: Asked) -> Handled {
+    let event = asked.event_id()?;
+    let body = asked.json().await?;
+    let request: UpdateRequest = json::parse(&body)?;
+    let call = asked.call()?;
+    let app = &asked.app;
+    let changing = app.policy_changes.lock().await;
+    let mut policy = app.engine.find_event(&event)?.policy.clone();
+    request.policy.apply(&mut policy);
+    let found = app.engine.update_policy(&call, &event, policy).await?;
+    drop(changing);
+    Ok(described(&asked, &found))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallOffRequest<'a> {
+    #[serde(borrow)]
+    reason: Option<Str<'a>>,
+}
+
+/// `POST /v1/events/{event}/cancel`
+pub(super) async fn call_off(mut asked: Asked) -> Handled {
+    let event = asked.event_id()?;
+    let body = asked.json_or_nothing().await?;
+    let request: CallOffRequest<'_> = json::parse(&body)?;
+    let reason = json::reason(request.reason.as_ref())?;
+    let call = asked.call()?;
+    let found = asked.app.engine.cancel_event(&call, &event, reason).await?;
+    Ok(described(&asked, &found))
+}
+
+fn described(asked: &Asked, found: &EventSummary) -> axum::response::Response {
+    let app = &asked.app;
+    let body = EventBody::new(found, app.engine.now(), &[]);
+    answer::object(app, StatusCode::OK, &body)
+}

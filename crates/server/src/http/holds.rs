@@ -1,0 +1,182 @@
+//! Holds: hold, look, change, extend, release, revoke.
+
+use serde::Deserialize;
+use soldonce_core::{HoldId, Rejection, Together};
+use soldonce_engine::{ChangeAsk, Engine, EngineError, ExtendAsk, HoldAsk, WishAsk};
+
+use super::answer;
+use super::asked::Asked;
+use super::json::{self, Str};
+use super::problem::{Handled, Problem};
+use super::units::{self, OwnUnitRequest, UnitRequest};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HoldRequest<'a> {
+    #[serde(borrow)]
+    holder: Option<Str<'a>>,
+    #[serde(borrow)]
+    units: Option<Vec<UnitRequest<'a>>>,
+    #[serde(borrow)]
+    best: Option<BestRequest<'a>>,
+    ttl_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BestRequest<'a> {
+    quantity: u32,
+    #[serde(borrow)]
+    category: Option<Str<'a>>,
+    #[serde(default)]
+    together: TogetherWord,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TogetherWord {
+    #[default]
+    Preferred,
+    Required,
+}
+
+/// `POST /v1/events/{event}/holds`
+pub(super) async fn create(mut asked: Asked) -> Handled {
+    let event = asked.event_id()?;
+    let body = asked.json().await?;
+    let request: HoldRequest<'_> = json::parse(&body)?;
+    let ask = HoldAsk {
+        holder: json::holder(request.holder.as_ref())?,
+        wish: match (request.units, &request.best) {
+            (Some(units), None) => WishAsk::Named(units::wanted("units", units)?),
+            (None, Some(best)) => WishAsk::Best {
+                quantity: best.quantity,
+                category: best.category.as_ref().map(|category| &*category.0),
+                together: match best.together {
+                    TogetherWord::Preferred => Together::Preferred,
+                    TogetherWord::Required => Together::Required,
+                },
+            },
+            (None, None) | (Some(_), Some(_)) => {
+                return Err(Problem::invalid("body", "send either `units` or `best`"));
+            }
+        },
+        ttl: json::ttl(request.ttl_ms),
+    };
+    let call = asked.keyed_call(&[event.as_str()], &body)?;
+    let engine = &asked.app.engine;
+    match engine.hold(&call, &event, ask).await {
+        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Err(error) => {
+            let event = engine.find_event(&event).ok();
+            Err(Problem::of(
+                &error,
+                event.as_ref().map(|event| &*event.chart),
+            ))
+        }
+    }
+}
+
+/// `GET /v1/holds/{hold}`
+pub(super) async fn read(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let hold = asked.hold_id()?;
+    let found = asked.app.engine.hold_now(&asked.call()?, hold).await?;
+    Ok(answer::stored(&asked.app, &found))
+}
+
+/// `GET /v1/holds`
+pub(super) async fn list(asked: Asked) -> Handled {
+    let holder = asked.query(&["holder"])?.holder()?;
+    let found = asked.app.engine.holds_of(&asked.call()?, holder).await?;
+    Ok(answer::list(&asked.app, "holds", &found))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangeRequest<'a> {
+    #[serde(borrow, default)]
+    add: Vec<UnitRequest<'a>>,
+    #[serde(borrow, default)]
+    drop: Vec<OwnUnitRequest<'a>>,
+    fence: Option<u64>,
+}
+
+/// `PATCH /v1/holds/{hold}`
+pub(super) async fn change(mut asked: Asked) -> Handled {
+    let hold = asked.hold_id()?;
+    let body = asked.json().await?;
+    let request: ChangeRequest<'_> = json::parse(&body)?;
+    let ask = ChangeAsk {
+        add: units::wanted("add", request.add)?,
+        drop: units::owned("drop", request.drop)?,
+        fence: json::fence(request.fence),
+    };
+    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
+    match asked.app.engine.change(&call, hold, ask).await {
+        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Err(error) => Err(refused(&asked.app.engine, hold, error).await),
+    }
+}
+
+/// A refusal with its units named by the hold's event.
+async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
+    let names_units = matches!(
+        error,
+        EngineError::Rejected(Rejection::UnitUnavailable(_) | Rejection::AdjacencyRefused(_))
+    );
+    let event = if names_units {
+        engine.event_of_hold(hold).await
+    } else {
+        None
+    };
+    Problem::of(&error, event.as_ref().map(|event| &*event.chart))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExtendRequest {
+    ttl_ms: Option<u64>,
+    fence: Option<u64>,
+}
+
+/// `POST /v1/holds/{hold}/extend`
+pub(super) async fn extend(mut asked: Asked) -> Handled {
+    let hold = asked.hold_id()?;
+    let body = asked.json_or_nothing().await?;
+    let request: ExtendRequest = json::parse(&body)?;
+    let ask = ExtendAsk {
+        ttl: json::ttl(request.ttl_ms),
+        fence: json::fence(request.fence),
+    };
+    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
+    let reply = asked.app.engine.extend(&call, hold, ask).await?;
+    Ok(answer::reply(&asked.app, &reply))
+}
+
+/// `DELETE /v1/holds/{hold}`
+pub(super) async fn release(asked: Asked) -> Handled {
+    let fence = asked.query(&["fence"])?.fence()?;
+    let hold = asked.hold_id()?;
+    let call = asked.call()?;
+    let reply = asked.app.engine.release(&call, hold, fence).await?;
+    Ok(answer::reply(&asked.app, &reply))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RevokeRequest<'a> {
+    #[serde(borrow)]
+    reason: Option<Str<'a>>,
+}
+
+/// `POST /v1/holds/{hold}/revoke`
+pub(super) async fn revoke(mut asked: Asked) -> Handled {
+    let hold = asked.hold_id()?;
+    let body = asked.json_or_nothing().await?;
+    let request: RevokeRequest<'_> = json::parse(&body)?;
+    let reason = json::reason(request.reason.as_ref())?;
+    let call = asked.call()?;
+    let reply = asked.app.engine.revoke(&call, hold, reason).await?;
+    Ok(answer::reply(&asked.app, &reply))
+}

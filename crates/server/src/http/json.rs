@@ -1,0 +1,141 @@
+//! Request bodies: parsed once, borrowed from the bytes that came. A refusal names the place in the
+//! JSON; that costs a second look, which only a wrong body pays.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use soldonce_core::{Fence, HolderName, Span, Text, Timestamp};
+use soldonce_engine::chart::{Object, explain};
+
+use super::problem::Problem;
+
+/// Reads a body.
+pub(super) fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    match serde_json::from_slice::<Object<T>>(body) {
+        Ok(read) => Ok(read.0),
+        Err(error) => Err(refusal(&explain("body", body, &error))),
+    }
+}
+
+fn refusal(reason: &str) -> Problem {
+    Problem::detailed(&super::kinds::INVALID_REQUEST, reason.to_owned())
+}
+
+/// A JSON string, borrowed where it has no escapes. (`Option<Cow<str>>` alone always copies.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Str<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(StrVisitor).map(Str)
+    }
+}
+
+struct StrVisitor;
+
+impl<'de> Visitor<'de> for StrVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// A field that may be left out, and is something else when it is `null`.
+pub(super) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// A point of time as the API writes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Time(pub(super) Timestamp);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Str::deserialize(from)?;
+        let rule = "RFC 3339, such as 2026-12-01T19:30:00.000Z";
+        let time: Result<jiff::Timestamp, _> = text.0.parse();
+        let time = time.map_err(|_| Error::custom(format_args!("it must be a time of {rule}")))?;
+        Ok(Self(Timestamp::from_ms(time.as_millisecond())))
+    }
+}
+
+/// `holder` of a body.
+pub(super) fn holder(named: Option<&Str<'_>>) -> Result<Option<HolderName>, Problem> {
+    let parsed = named.map(|name| HolderName::parse(&name.0)).transpose();
+    parsed.map_err(|error| Problem::invalid("holder", error))
+}
+
+/// A free text of a body.
+pub(super) fn text(field: &'static str, given: Option<&Str<'_>>) -> Result<Option<Text>, Problem> {
+    let parsed = given.map(|text| Text::parse(&text.0)).transpose();
+    parsed.map_err(|error| Problem::invalid(field, error))
+}
+
+/// Staff's reason; without one it is empty.
+pub(super) fn reason(given: Option<&Str<'_>>) -> Result<Text, Problem> {
+    let nothing = Str(Cow::Borrowed(""));
+    let text = text("reason", Some(given.unwrap_or(&nothing)))?;
+    text.ok_or_else(|| Problem::invalid("reason", "it is missing"))
+}
+
+/// `fence` of a body.
+pub(super) fn fence(given: Option<u64>) -> Option<Fence> {
+    given.map(Fence)
+}
+
+/// `ttl_ms` of a body.
+pub(super) fn ttl(given: Option<u64>) -> Option<Span> {
+    given.map(Span::from_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_borrowed_when_they_can_be() {
+        let read: Vec<Option<Str<'_>>> =
+            serde_json::from_slice(br#"["A-1","A\u002d1",null]"#).unwrap();
+        assert!(matches!(
+            read.as_slice(),
+            [
+                Some(Str(Cow::Borrowed("A-1"))),
+                Some(Str(Cow::Owned(_))),
+                None
+            ]
+        ));
+    }
+
+    #[test]
+    fn times_have_a_zone() {
+        let ms = |json: &str| {
+            serde_json::from_str::<Time>(json)
+                .ok()
+                .map(|time| time.0.ms())
+        };
+        assert_eq!(ms(r#""1970-01-01T00:00:01.5Z""#), Some(1_500));
+        assert_eq!(ms(r#""1970-01-01T01:00:00+01:00""#), Some(0));
+        for json in [
+            "\"1970-01-01T00:00:00\"",
+            "\"1970-01-01\"",
+            "\"now\"",
+            "5",
+            "\"\"",
+        ] {
+            assert_eq!(ms(json), None, "{json}");
+        }
+    }
+}

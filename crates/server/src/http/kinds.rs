@@ -1,0 +1,214 @@
+//! Every kind of problem the API knows: its code, its status, and what a person should know of it.
+//! The one table behind `problem+json` answers and the pages under `/problems/`.
+
+use axum::http::StatusCode;
+
+/// A kind of problem.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// The code of api.md 2.
+    pub(super) code: &'static str,
+    /// Where its page is; also its `type`.
+    pub(super) page: &'static str,
+    pub(super) status: StatusCode,
+    /// A short name for people.
+    pub(super) title: &'static str,
+    /// What happened.
+    pub(super) happened: &'static str,
+    /// What to do about it.
+    pub(super) mend: &'static str,
+}
+
+/// Declares the kinds as constants and lists them all.
+macro_rules! kinds {
+    ($($name:ident $code:literal $page:literal $status:ident $title:literal, $happened:literal, $mend:literal;)*) => {
+        $(
+            pub(super) const $name: Kind = Kind {
+                code: $code,
+                page: concat!("/problems/", $page),
+                status: StatusCode::$status,
+                title: $title,
+                happened: $happened,
+                mend: $mend,
+            };
+        )*
+
+        /// Every kind, by status.
+        pub(super) const ALL: &[&Kind] = &[$(&$name),*];
+    };
+}
+
+kinds! {
+    INVALID_REQUEST "invalid_request" "invalid-request" BAD_REQUEST
+        "The request is not understood",
+        "A field, a header or a query value is missing, unknown or out of its bounds; `detail` names the place.",
+        "Change what `detail` names and send the request again.";
+    IDEMPOTENCY_KEY_MISSING "idempotency_key_missing" "idempotency-key-missing" BAD_REQUEST
+        "An Idempotency-Key is needed",
+        "This route sells or gives back, so it must be safe to repeat, and no `Idempotency-Key` header came with it.",
+        "Send a fresh random key with each new request, and the same key when you repeat one.";
+    TOO_MANY_UNITS "too_many_units" "too-many-units" BAD_REQUEST
+        "Too many units at once",
+        "One hold may not have that many units; `limit` is the most.",
+        "Ask for fewer units, or make several holds if the budget of the holder allows it.";
+    UNAUTHENTICATED "unauthenticated" "unauthenticated" UNAUTHORIZED
+        "Who are you?",
+        "No API key or session came with the request, or it is unknown, revoked or over.",
+        "Send `Authorization: Bearer <api key>`, or open a session with `POST /v1/sessions` where shoppers are let in.";
+    FORBIDDEN "forbidden" "forbidden" FORBIDDEN
+        "This caller may not do that",
+        "The key's scopes, or the session, do not allow this route; or the request came from a page of another origin.",
+        "Use a key with the scope that `detail` names.";
+    NOT_FOUND "not_found" "not-found" NOT_FOUND
+        "There is nothing here",
+        "The server has no such route or thing.",
+        "Compare the path with the API description at /docs.";
+    EVENT_NOT_FOUND "event_not_found" "event-not-found" NOT_FOUND
+        "No such event",
+        "There is no event of this id.",
+        "List the events with `GET /v1/events`.";
+    HOLD_NOT_FOUND "hold_not_found" "hold-not-found" NOT_FOUND
+        "No such hold",
+        "There is no hold of this id that this caller may see, or the `Hold-Secret` that was sent is not its secret.",
+        "Use the id and the secret from the answer that created the hold.";
+    BOOKING_NOT_FOUND "booking_not_found" "booking-not-found" NOT_FOUND
+        "No such booking",
+        "There is no booking of this id that this caller may see.",
+        "Use the id from the answer that confirmed the hold.";
+    UNKNOWN_UNIT "unknown_unit" "unknown-unit" NOT_FOUND
+        "The chart has no such unit",
+        "The chart of the event has no seat or area of the ids in `units`.",
+        "Take ids from `GET /v1/events/{event}/chart`.";
+    METHOD_NOT_ALLOWED "method_not_allowed" "method-not-allowed" METHOD_NOT_ALLOWED
+        "Not with this method",
+        "The path exists, but not for this method.",
+        "Use one of the methods in the `Allow` header.";
+    REQUEST_TIMEOUT "request_timeout" "request-timeout" REQUEST_TIMEOUT
+        "The request took too long to arrive",
+        "The body did not arrive in time. Nothing was done.",
+        "Send the request again.";
+    UNIT_UNAVAILABLE "unit_unavailable" "unit-unavailable" CONFLICT
+        "Somebody else was faster",
+        "At least one wanted unit is held, sold or not for sale. `conflicts` names every one, why, and when it may be free; nothing was taken.",
+        "Take one of `alternatives`, choose again, or try later where `retry_after_ms` is given.";
+    HOLD_EXPIRED "hold_expired" "hold-expired" CONFLICT
+        "The hold is over",
+        "Its time had run out when the request was decided.",
+        "Hold the units again if they are still free.";
+    HOLD_RELEASED "hold_released" "hold-released" CONFLICT
+        "The hold was given up",
+        "Its holder released it before.",
+        "Hold the units again if they are still free.";
+    HOLD_CONSUMED "hold_consumed" "hold-consumed" CONFLICT
+        "The hold is a booking by now",
+        "It was confirmed before; `booking` is the booking.",
+        "Read the booking.";
+    HOLD_REVOKED "hold_revoked" "hold-revoked" CONFLICT
+        "The hold was taken back",
+        "Staff ended it, or the event was called off; `reason` says why.",
+        "Hold other units, if the event still sells.";
+    CAP_REACHED "cap_reached" "cap-reached" CONFLICT
+        "The hold cannot be extended any further",
+        "It is at `max_expires_at` already.",
+        "Confirm it before its end.";
+    STALE_FENCE "stale_fence" "stale-fence" CONFLICT
+        "The hold has moved on",
+        "The fence in the request is not the hold's present one, which is `fence`.",
+        "Read the hold, and decide again.";
+    NOT_ON_SALE "not_on_sale" "not-on-sale" CONFLICT
+        "Not on sale now",
+        "The sale has not opened yet, has closed, or the event was called off. `sale_opens_at` is given when it is still to open.",
+        "Come back when the sale is open.";
+    ADJACENCY_REFUSED "adjacency_refused" "adjacency-refused" CONFLICT
+        "That would leave a single seat alone",
+        "The event does not sell choices that leave the seats in `orphans` free between others.",
+        "Choose seats side by side, or include the named seat.";
+    BUDGET_EXCEEDED "budget_exceeded" "budget-exceeded" CONFLICT
+        "The holder has too many units",
+        "With this request the holder would have more than `limit` units of the event; `used` count already.",
+        "Release or confirm something first.";
+    ALREADY_CANCELLED "already_cancelled" "already-cancelled" CONFLICT
+        "Already cancelled",
+        "The lines in `units` were given back before.",
+        "Read the booking.";
+    IDEMPOTENCY_IN_FLIGHT "idempotency_in_flight" "idempotency-in-flight" CONFLICT
+        "The same request is still running",
+        "A request with this `Idempotency-Key` has not been answered yet.",
+        "Repeat it with the same key after `Retry-After` seconds.";
+    EVENT_EXISTS "event_exists" "event-exists" CONFLICT
+        "Another event has this id",
+        "An event of this id was created by a request with another body.",
+        "Choose another id, or change the event's policy with PATCH.";
+    PAYMENT_IN_PROGRESS "payment_in_progress" "payment-in-progress" CONFLICT
+        "A payment is in progress",
+        "The hold is pinned by the payment of `booking`, which forbids this.",
+        "Finish or abandon the payment first.";
+    PAYMENT_REQUIRED "payment_required" "payment-required" CONFLICT
+        "The difference must be paid first",
+        "The new units cost more than was paid.",
+        "Take the hold of the new units through checkout.";
+    BOOKING_NOT_CONFIRMED "booking_not_confirmed" "booking-not-confirmed" CONFLICT
+        "The booking has nothing to give back",
+        "It is not confirmed, so it has no units that could be given back.",
+        "Read the booking.";
+    CANCEL_CLOSED "cancel_closed" "cancel-closed" CONFLICT
+        "It is too late to cancel",
+        "The owner of a booking could cancel until `cancel_until`.",
+        "Ask the organiser.";
+    BODY_TOO_LARGE "body_too_large" "body-too-large" PAYLOAD_TOO_LARGE
+        "The body is too large",
+        "A body may have `limit` bytes on this route.",
+        "Send less at once.";
+    UNSUPPORTED_MEDIA_TYPE "unsupported_media_type" "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
+        "The body must be JSON",
+        "The `Content-Type` of the request is not `application/json`, or the body is encoded.",
+        "Send plain JSON with `Content-Type: application/json`.";
+    IDEMPOTENCY_KEY_REUSED "idempotency_key_reused" "idempotency-key-reused" UNPROCESSABLE_ENTITY
+        "The key belongs to another request",
+        "This `Idempotency-Key` was used on this route for another path or body. Nothing was done.",
+        "Use a fresh key for each new request.";
+    RATE_LIMITED "rate_limited" "rate-limited" TOO_MANY_REQUESTS
+        "A little too fast",
+        "This address or session asks for more at once than it may.",
+        "Wait `Retry-After` seconds.";
+    INTERNAL_ERROR "internal_error" "internal-error" INTERNAL_SERVER_ERROR
+        "The server failed",
+        "The server could not finish the request. It is not known whether it took effect.",
+        "Read the state, or repeat with the same `Idempotency-Key`. If it stays, give the operator the `Request-Id`.";
+    OVERLOADED "overloaded" "overloaded" SERVICE_UNAVAILABLE
+        "Very busy right now",
+        "Too much waits already; nothing was done.",
+        "Repeat after `Retry-After` seconds.";
+    READ_ONLY "read_only" "read-only" SERVICE_UNAVAILABLE
+        "No changes are taken at present",
+        "The ledger takes no commands: it is being shut down, or it could not store. A command that was just under way may have taken effect.",
+        "Repeat with the same `Idempotency-Key` after `Retry-After` seconds.";
+}
+
+/// The kind whose page has this name.
+pub(super) fn by_page(name: &str) -> Option<&'static Kind> {
+    let is_named = |kind: &&&'static Kind| kind.page.strip_prefix("/problems/") == Some(name);
+    ALL.iter().find(is_named).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_the_code_with_dashes() {
+        for kind in ALL {
+            assert_eq!(
+                kind.page,
+                format!("/problems/{}", kind.code.replace('_', "-"))
+            );
+            assert_eq!(by_page(&kind.code.replace('_', "-")), Some(*kind));
+        }
+    }
+
+    #[test]
+    fn codes_are_distinct() {
+        let codes: std::collections::BTreeSet<_> = ALL.iter().map(|kind| kind.code).collect();
+        assert_eq!(codes.len(), ALL.len());
+    }
+}

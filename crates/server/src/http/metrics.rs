@@ -1,0 +1,150 @@
+//! What is counted and timed of HTTP (api.md 5): by route template and status, never by anything
+//! that a caller can choose. A request costs a few additions to atomics and no lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+
+use super::route::Route;
+
+/// The statuses that have a counter of their own; all others share the last one.
+const STATUSES: [u16; 21] = [
+    200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 501, 502,
+    503, 504,
+];
+/// Upper bounds of the buckets of times, microseconds.
+const BUCKETS_US: [u64; 16] = [
+    50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 102_400, 204_800, 409_600,
+    1_638_400, 6_553_600,
+];
+
+/// The counters of every route.
+#[derive(Debug)]
+pub(super) struct HttpMetrics {
+    routes: Vec<RouteMetrics>,
+}
+
+/// The counters of one route.
+#[derive(Debug)]
+pub(super) struct RouteMetrics {
+    label: String,
+    /// By place in [`STATUSES`], then the rest.
+    answers: [AtomicU64; STATUSES.len() + 1],
+    /// By place in [`BUCKETS_US`], then the rest.
+    times: [AtomicU64; BUCKETS_US.len() + 1],
+    micros: AtomicU64,
+}
+
+impl RouteMetrics {
+    fn new(route: Route) -> Self {
+        Self {
+            label: route.label(),
+            answers: std::array::from_fn(|_| AtomicU64::new(0)),
+            times: std::array::from_fn(|_| AtomicU64::new(0)),
+            micros: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts one answer.
+    pub(super) fn answered(&self, status: StatusCode, took: Duration) {
+        let status = status.as_u16();
+        let at = STATUSES.iter().position(|known| *known == status);
+        add(&self.answers, at, 1);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let at = BUCKETS_US.iter().position(|bound| micros <= *bound);
+        add(&self.times, at, 1);
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+}
+
+/// Adds to the counter at `at`, else to the last one.
+fn add(counters: &[AtomicU64], at: Option<usize>, amount: u64) {
+    let last = counters.len().saturating_sub(1);
+    if let Some(counter) = counters.get(at.unwrap_or(last)) {
+        counter.fetch_add(amount, Ordering::Relaxed);
+    }
+}
+
+impl HttpMetrics {
+    pub(super) fn new(routes: &[Route]) -> Self {
+        let routes = routes.iter().copied().map(RouteMetrics::new).collect();
+        Self { routes }
+    }
+
+    /// The counters of the route at this place of the table.
+    pub(super) fn route(&self, at: usize) -> Option<&RouteMetrics> {
+        self.routes.get(at)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AnswerLabel {
+    route: String,
+    status: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabel {
+    route: String,
+}
+
+impl Collector for HttpMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
+        let mut answers = encoder.encode_descriptor(
+            "soldonce_http_requests",
+            "Answers by route and status",
+            None,
+            MetricType::Counter,
+        )?;
+        for route in &self.routes {
+            for (at, counter) in route.answers.iter().enumerate() {
+                let count = counter.load(Ordering::Relaxed);
+                if count == 0 {
+                    continue;
+                }
+                let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
+                let route = route.label.clone();
+                let label = AnswerLabel { route, status };
+                ConstCounter::new(count).encode(answers.encode_family(&label)?)?;
+            }
+        }
+        let mut times = encoder.encode_descriptor(
+            "soldonce_http_request_seconds",
+            "Time of requests until their answer's head",
+            None,
+            MetricType::Histogram,
+        )?;
+        for route in &self.routes {
+            let counts = route
+                .times
+                .iter()
+                .map(|count| count.load(Ordering::Relaxed));
+            let counts: Vec<u64> = counts.collect();
+            let total: u64 = counts.iter().sum();
+            if total == 0 {
+                continue;
+            }
+            let bounds = BUCKETS_US.iter().map(|micros| seconds(*micros));
+            let buckets: Vec<(f64, u64)> = bounds
+                .chain(std::iter::once(f64::MAX))
+                .zip(counts)
+                .collect();
+            let sum = seconds(route.micros.load(Ordering::Relaxed));
+            let label = RouteLabel {
+                route: route.label.clone(),
+            };
+            let mut family = times.encode_family(&label)?;
+            family.encode_histogram::<RouteLabel>(sum, total, &buckets, None)?;
+        }
+        Ok(())
+    }
+}
+
+fn seconds(micros: u64) -> f64 {
+    Duration::from_micros(micros).as_secs_f64()
+}

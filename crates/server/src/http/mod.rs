@@ -1,0 +1,318 @@
+//! Every HTTP route (api.md 3 and 7) in one table. Handlers read > ask the engine > answer; whether
+//! a caller may touch a thing, and everything about units, is decided below this crate.
+
+mod route;
+
+mod app;
+mod asked;
+mod endpoint;
+
+mod auth;
+mod origin;
+mod request_id;
+
+mod conflicts;
+mod kinds;
+mod problem;
+mod problems_page;
+
+mod answer;
+mod json;
+mod query;
+mod units;
+
+mod event_body;
+mod events;
+mod policy;
+
+mod rendered;
+mod seats;
+
+mod feed;
+mod streams;
+
+mod bookings;
+mod holds;
+
+mod keys;
+mod sessions;
+mod staff;
+
+mod metrics;
+mod openapi;
+mod pages;
+mod system;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use soldonce_engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+use self::app::App;
+use self::asked::Asked;
+use self::endpoint::{endpoint, serve};
+use self::problem::{Handled, Problem};
+use self::route::{Admission, BodySize, Route, Verb};
+use crate::settings::ServerSettings;
+
+pub use self::openapi::document as openapi;
+
+/// The routers of a server.
+#[derive(Debug)]
+pub struct Routers {
+    /// The API, the feed and the pages; metrics too when there is no admin router.
+    pub public: Router,
+    /// Metrics and health, if they were asked for apart.
+    pub admin: Option<Router>,
+}
+
+/// A line of the route table, for tests and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteInfo {
+    /// `GET`, `POST`, `PATCH` or `DELETE`.
+    pub method: &'static str,
+    /// The path template, such as `/v1/events/{event}`.
+    pub path: &'static str,
+    /// Who is let in: `anyone`, `new_shopper`, `look`, `buy`, `sell`, `admin`.
+    pub admission: &'static str,
+}
+
+/// The routers of a server over `engine`; with an admin router if `with_admin`. Feeds end at
+/// `shutdown`. The sweeper is not started: see [`run`](crate::run).
+#[expect(
+    clippy::fn_params_excessive_bools,
+    reason = "one listener is there or not; the caller has it as an Option"
+)]
+pub fn routers(
+    engine: Engine,
+    settings: ServerSettings,
+    with_admin: bool,
+    shutdown: CancellationToken,
+) -> Routers {
+    let mut public = Table::starting_at(0);
+    events_and_seats(&mut public);
+    holds_and_bookings(&mut public);
+    staff_and_keys(&mut public);
+    pages_and_health(&mut public);
+    let mut admin = Table::starting_at(if with_admin {
+        public.routes.len() + FALLBACKS.len()
+    } else {
+        0
+    });
+    if with_admin {
+        health(&mut admin);
+        metrics_of(&mut admin);
+    } else {
+        metrics_of(&mut public);
+    }
+    let mut routes = public.routes.clone();
+    routes.extend(FALLBACKS);
+    routes.extend(&admin.routes);
+    let app = Arc::new(App::new(engine, settings, shutdown, &routes));
+    let fallbacks = public.routes.len();
+    Routers {
+        public: public.finish(&app, fallbacks),
+        admin: with_admin.then(|| admin.finish(&app, fallbacks)),
+    }
+}
+
+/// Every route of a server without an admin listener.
+pub fn route_table() -> Vec<RouteInfo> {
+    let mut table = Table::starting_at(0);
+    events_and_seats(&mut table);
+    holds_and_bookings(&mut table);
+    staff_and_keys(&mut table);
+    pages_and_health(&mut table);
+    metrics_of(&mut table);
+    let info = |route: &Route| RouteInfo {
+        method: route.verb.as_str(),
+        path: route.path,
+        admission: route.admission.as_str(),
+    };
+    table.routes.iter().map(info).collect()
+}
+
+fn events_and_seats(table: &mut Table) {
+    use Admission::{Admin, Look};
+    table.add(Verb::Get, "/v1/events", Look, events::list);
+    table.add_with_chart("/v1/events", Admin, events::create);
+    table.add(Verb::Get, "/v1/events/{event}", Look, events::read_one);
+    table.add(Verb::Patch, "/v1/events/{event}", Admin, events::update);
+    table.add(
+        Verb::Post,
+        "/v1/events/{event}/cancel",
+        Admin,
+        events::call_off,
+    );
+    table.add(Verb::Get, "/v1/events/{event}/chart", Look, seats::chart_of);
+    table.add(Verb::Get, "/v1/events/{event}/seats", Look, seats::snapshot);
+    table.add(Verb::Get, "/v1/events/{event}/feed", Look, feed::feed);
+}
+
+fn holds_and_bookings(table: &mut Table) {
+    use Admission::{Admin, Buy, Sell};
+    table.add(Verb::Post, "/v1/events/{event}/holds", Buy, holds::create);
+    table.add(Verb::Get, "/v1/holds", Buy, holds::list);
+    table.add(Verb::Get, "/v1/holds/{hold}", Buy, holds::read);
+    table.add(Verb::Patch, "/v1/holds/{hold}", Buy, holds::change);
+    table.add(Verb::Delete, "/v1/holds/{hold}", Buy, holds::release);
+    table.add(Verb::Post, "/v1/holds/{hold}/extend", Buy, holds::extend);
+    table.add(
+        Verb::Post,
+        "/v1/holds/{hold}/confirm",
+        Buy,
+        bookings::confirm,
+    );
+    table.add(Verb::Post, "/v1/holds/{hold}/revoke", Admin, holds::revoke);
+    table.add(Verb::Post, "/v1/events/{event}/sales", Sell, bookings::sell);
+    table.add(Verb::Get, "/v1/bookings", Buy, bookings::list);
+    table.add(Verb::Get, "/v1/bookings/{booking}", Buy, bookings::read);
+    table.add(
+        Verb::Post,
+        "/v1/bookings/{booking}/cancel",
+        Buy,
+        bookings::cancel,
+    );
+}
+
+fn staff_and_keys(table: &mut Table) {
+    use Admission::{Admin, NewShopper};
+    table.add(Verb::Post, "/v1/events/{event}/block", Admin, staff::block);
+    table.add(
+        Verb::Post,
+        "/v1/events/{event}/unblock",
+        Admin,
+        staff::unblock,
+    );
+    let history = "/v1/events/{event}/units/{unit}/history";
+    table.add(Verb::Get, history, Admin, staff::history);
+    table.add(Verb::Post, "/v1/sessions", NewShopper, sessions::open);
+    table.add(Verb::Post, "/v1/keys", Admin, keys::create);
+    table.add(Verb::Get, "/v1/keys", Admin, keys::list);
+    table.add(Verb::Delete, "/v1/keys/{key}", Admin, keys::revoke);
+}
+
+fn pages_and_health(table: &mut Table) {
+    use Admission::Anyone;
+    table.add(Verb::Get, "/", Anyone, pages::index);
+    table.add(Verb::Get, "/assets/{*path}", Anyone, pages::asset);
+    table.add(Verb::Get, "/problems/{code}", Anyone, problems_page::page);
+    health(table);
+}
+
+fn health(table: &mut Table) {
+    table.add(Verb::Get, "/healthz", Admission::Anyone, system::healthz);
+    table.add(Verb::Get, "/readyz", Admission::Anyone, system::readyz);
+}
+
+fn metrics_of(table: &mut Table) {
+    table.add(Verb::Get, "/metrics", Admission::Anyone, system::metrics);
+}
+
+/// What no route takes: no such path, and no such method.
+const FALLBACKS: [Route; 2] = [
+    fallback_route("no such path"),
+    fallback_route("no such method"),
+];
+
+const fn fallback_route(path: &'static str) -> Route {
+    Route {
+        verb: Verb::Any,
+        path,
+        admission: Admission::Anyone,
+        body: BodySize::Usual,
+    }
+}
+
+async fn no_such_path(_: Asked) -> Handled {
+    Err(Problem::new(&kinds::NOT_FOUND))
+}
+
+async fn no_such_method(asked: Asked) -> Handled {
+    if let Some(response) = origin::preflight(&asked.app.settings, &asked.parts) {
+        return Ok(response);
+    }
+    Err(Problem::new(&kinds::METHOD_NOT_ALLOWED))
+}
+
+/// Routes and the router made of them.
+struct Table {
+    router: Router<Arc<App>>,
+    routes: Vec<Route>,
+    /// Place of the first route among the counters.
+    first: usize,
+}
+
+impl Table {
+    fn starting_at(first: usize) -> Self {
+        let (router, routes) = (Router::new(), Vec::new());
+        Self {
+            router,
+            routes,
+            first,
+        }
+    }
+
+    fn add<F, Fut>(&mut self, verb: Verb, path: &'static str, admission: Admission, handler: F)
+    where
+        F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled> + Send + 'static,
+    {
+        let route = Route {
+            verb,
+            path,
+            admission,
+            body: BodySize::Usual,
+        };
+        self.push(route, handler);
+    }
+
+    /// A POST whose body may carry a chart.
+    fn add_with_chart<F, Fut>(&mut self, path: &'static str, admission: Admission, handler: F)
+    where
+        F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled> + Send + 'static,
+    {
+        let route = Route {
+            verb: Verb::Post,
+            path,
+            admission,
+            body: BodySize::Chart,
+        };
+        self.push(route, handler);
+    }
+
+    fn push<F, Fut>(&mut self, route: Route, handler: F)
+    where
+        F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled> + Send + 'static,
+    {
+        let at = self.first.saturating_add(self.routes.len());
+        let method = endpoint(route, at, handler);
+        self.router = std::mem::take(&mut self.router).route(route.path, method);
+        self.routes.push(route);
+    }
+
+    /// The router; `fallbacks` is the place of the fallback routes among the counters.
+    fn finish(self, app: &Arc<App>, fallbacks: usize) -> Router {
+        let [path_route, method_route] = FALLBACKS;
+        let no_path = move |State(app): State<Arc<App>>, request: Request| {
+            serve(app, path_route, fallbacks, no_such_path, request)
+        };
+        let no_method = move |State(app): State<Arc<App>>, request: Request| {
+            serve(
+                app,
+                method_route,
+                fallbacks.saturating_add(1),
+                no_such_method,
+                request,
+            )
+        };
+        self.router
+            .fallback(no_path)
+            .method_not_allowed_fallback(no_method)
+            .with_state(Arc::clone(app))
+    }
+}

@@ -1,0 +1,6 @@
+//! The API description.
+
+/// The OpenAPI document.
+pub fn document() -> String {
+    String::new()
+}

@@ -1,0 +1,93 @@
+//! Pages of other origins: who may read answers (CORS), and whose requests count as the shopper's
+//! own. Browsers tell the origin; other clients need not.
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+
+use super::kinds;
+use super::problem::Problem;
+use crate::settings::ServerSettings;
+
+/// The origin to be named in the answer: that of a page which the operator allowed.
+pub(super) fn to_answer(settings: &ServerSettings, headers: &HeaderMap) -> Option<HeaderValue> {
+    if settings.allowed_origins.is_empty() {
+        return None;
+    }
+    let origin = headers.get(header::ORIGIN)?;
+    is_allowed(settings, origin).then(|| origin.clone())
+}
+
+/// Lets the page of this origin read the answer.
+pub(super) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
+        HeaderValue::from_static("true"),
+    );
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+}
+
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Request-Id, Retry-After, ETag, Idempotency-Replayed, Date");
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE");
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Authorization, Content-Type, Hold-Secret, Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id",
+);
+
+/// The answer to a browser that asks whether a page of an allowed origin may send a request.
+pub(super) fn preflight(settings: &ServerSettings, parts: &Parts) -> Option<Response> {
+    let asks = parts.method == Method::OPTIONS
+        && parts
+            .headers
+            .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    if !asks || to_answer(settings, &parts.headers).is_none() {
+        return None;
+    }
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+    headers.insert(
+        header::ACCESS_CONTROL_MAX_AGE,
+        HeaderValue::from_static("600"),
+    );
+    Some(response)
+}
+
+/// Passes a request that the server's own page, an allowed one, or no page at all has made.
+pub(super) fn require_own(settings: &ServerSettings, parts: &Parts) -> Result<(), Problem> {
+    let Some(origin) = parts.headers.get(header::ORIGIN) else {
+        return Ok(());
+    };
+    if is_own(origin, parts) || is_allowed(settings, origin) {
+        return Ok(());
+    }
+    let text = "the request came from a page of another origin";
+    Err(Problem::detailed(&kinds::FORBIDDEN, text))
+}
+
+fn is_allowed(settings: &ServerSettings, origin: &HeaderValue) -> bool {
+    let allowed = settings.allowed_origins.iter();
+    allowed
+        .into_iter()
+        .any(|allowed| origin == allowed.as_str())
+}
+
+/// Whether the origin's host is the one that was asked. A proxy may have ended TLS, so the scheme
+/// does not count.
+fn is_own(origin: &HeaderValue, parts: &Parts) -> bool {
+    let host = parts
+        .headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
+    let theirs = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.split_once("://"));
+    matches!((host, theirs), (Some(host), Some((_, theirs))) if host.eq_ignore_ascii_case(theirs))
+}

@@ -1,0 +1,99 @@
+//! `/problems/<code-with-dashes>`: what a problem means, for people.
+
+use axum::body::Body;
+use serde::Serialize;
+
+use super::asked::Asked;
+use super::kinds::{self, Kind};
+use super::pages;
+use super::problem::{Handled, Problem};
+
+/// `GET /problems/{code}`
+pub(super) async fn page(asked: Asked) -> Handled {
+    let kind = kinds::by_page(&asked.segment(1));
+    let kind = kind.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
+    Ok(pages::html(Body::from(write(kind))))
+}
+
+fn write(kind: &Kind) -> String {
+    let Kind {
+        code,
+        status,
+        title,
+        happened,
+        mend,
+        ..
+    } = kind;
+    let (happened, mend) = (marked_up(happened), marked_up(mend));
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>{title} - Soldonce</title>
+    <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+    <link rel="stylesheet" href="/assets/css/theme.css">
+    <link rel="stylesheet" href="/assets/css/base.css">
+    <link rel="stylesheet" href="/assets/css/pages.css">
+  </head>
+  <body>
+    <header class="top"><a class="brand" href="/"><span class="mark" aria-hidden="true"></span><span>Soldonce</span></a></header>
+    <main class="failure">
+      <h1>{title}</h1>
+      <p><code>{code}</code>, status {status}</p>
+      <h2>What happened</h2>
+      <p>{happened}</p>
+      <h2>What to do</h2>
+      <p>{mend}</p>
+      <p><a href="/docs">All routes and problems</a></p>
+    </main>
+  </body>
+</html>
+"#,
+        status = status.as_u16(),
+    )
+}
+
+/// The table's `code` marks as elements. The table is ours, so nothing in it needs escaping but what
+/// stands between angle brackets.
+fn marked_up(text: &str) -> String {
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let mut marked = String::with_capacity(escaped.len() + 32);
+    for (at, part) in escaped.split('`').enumerate() {
+        if at % 2 == 1 {
+            marked.push_str("<code>");
+            marked.push_str(part);
+            marked.push_str("</code>");
+        } else {
+            marked.push_str(part);
+        }
+    }
+    marked
+}
+
+/// The table for the API description.
+#[derive(Serialize)]
+pub(super) struct KindRow {
+    code: &'static str,
+    status: u16,
+    title: &'static str,
+    happened: &'static str,
+    mend: &'static str,
+}
+
+/// Every kind of problem.
+pub(super) fn rows() -> Vec<KindRow> {
+    let row = |kind: &&'static Kind| KindRow {
+        code: kind.code,
+        status: kind.status.as_u16(),
+        title: kind.title,
+        happened: kind.happened,
+        mend: kind.mend,
+    };
+    kinds::ALL.iter().map(row).collect()
+}

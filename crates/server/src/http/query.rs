@@ -1,0 +1,146 @@
+//! Query strings: known names, each at most once. Never logged.
+
+use std::borrow::Cow;
+
+use soldonce_core::{Fence, HolderName};
+
+use super::problem::Problem;
+
+/// A parsed query.
+#[derive(Debug, Default)]
+pub(super) struct Query<'a> {
+    values: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Query<'a> {
+    /// Reads a query string.
+    pub(super) fn parse(text: &'a str, known: &[&str]) -> Result<Self, Problem> {
+        let mut query = Self::default();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let bad = || Problem::invalid("query", "a percent sign needs two hexadecimal digits");
+            let (name, value) = (plus(name), plus(value));
+            let (name, value) = (
+                decode_owned(name).ok_or_else(bad)?,
+                decode_owned(value).ok_or_else(bad)?,
+            );
+            if !known.contains(&&*name) {
+                let known = known.join("`, `");
+                let name: String = name.chars().take(64).collect();
+                let reason = if known.is_empty() {
+                    format!(
+                        "unknown name `{}`; this route takes none",
+                        name.escape_debug()
+                    )
+                } else {
+                    format!(
+                        "unknown name `{}`; there are `{known}`",
+                        name.escape_debug()
+                    )
+                };
+                return Err(Problem::invalid("query", reason));
+            }
+            if query.get(&name).is_some() {
+                return Err(Problem::invalid(
+                    "query",
+                    format!("`{name}` is given twice"),
+                ));
+            }
+            query.values.push((name, value));
+        }
+        Ok(query)
+    }
+
+    /// The value of a name.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.values.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| &**value)
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| digits);
+        number
+            .map(Some)
+            .ok_or_else(|| Problem::invalid(name, "it must be a whole number"))
+    }
+
+    /// `fence`, if it is given.
+    pub(super) fn fence(&self) -> Result<Option<Fence>, Problem> {
+        Ok(self.number("fence")?.map(Fence))
+    }
+
+    /// `holder`, if it is given.
+    pub(super) fn holder(&self) -> Result<Option<HolderName>, Problem> {
+        let named = self.get("holder").map(HolderName::parse).transpose();
+        named.map_err(|error| Problem::invalid("holder", error))
+    }
+}
+
+fn plus(text: &str) -> Cow<'_, str> {
+    if text.contains('+') {
+        Cow::Owned(text.replace('+', " "))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn decode_owned(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    match text {
+        Cow::Borrowed(text) => decode(text),
+        Cow::Owned(text) => decode(&text).map(|decoded| Cow::Owned(decoded.into_owned())),
+    }
+}
+
+/// Text with its percent signs decoded; nothing when that is no text.
+pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let high = char::from(bytes.next()?).to_digit(16)?;
+        let low = char::from(bytes.next()?).to_digit(16)?;
+        decoded.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(decoded).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_signs_are_decoded_or_refused() {
+        assert_eq!(decode("A-1").as_deref(), Some("A-1"));
+        assert_eq!(decode("A%2d1%2F").as_deref(), Some("A-1/"));
+        for text in ["%", "%2", "%g0", "%ff", "%2 "] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_known_and_distinct() {
+        let query = Query::parse("after=a%20b&limit=5&", &["after", "limit"]).unwrap();
+        assert_eq!(query.get("after"), Some("a b"));
+        assert_eq!(query.number("limit").unwrap(), Some(5));
+        assert_eq!(query.get("fence"), None);
+        for text in ["page=1", "after=1&after=2", "after=%"] {
+            assert!(Query::parse(text, &["after"]).is_err(), "{text}");
+        }
+        for number in ["", "-1", "+1", "1e3", "99999999999999999999"] {
+            let text = format!("limit={}", number.replace('+', "%2B"));
+            let query = Query::parse(&text, &["limit"]).unwrap();
+            assert!(query.number("limit").is_err(), "{number}");
+        }
+    }
+}

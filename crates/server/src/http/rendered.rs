@@ -1,0 +1,168 @@
+//! Large answers that many readers ask for at once: written once per commit number, shared, and
+//! forgotten when they are too many.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use soldonce_core::{EventId, Seq};
+use tokio::task::spawn_blocking;
+
+use super::problem::Problem;
+use crate::limits::{INLINE_RENDER_SEATS_MAX, RENDERED_BYTES_MAX};
+
+/// An answer, and the commit number it shows.
+#[derive(Clone, Debug)]
+pub(super) struct Rendering {
+    pub(super) seq: Seq,
+    pub(super) bytes: Bytes,
+}
+
+/// The newest answer of each event. One reader writes it, those who come meanwhile wait for it.
+#[derive(Debug, Default)]
+pub(super) struct Rendered {
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_event: BTreeMap<EventId, Entry>,
+    bytes: usize,
+    uses: u64,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    slot: Arc<Slot>,
+    bytes: usize,
+    used: u64,
+}
+
+type Slot = tokio::sync::Mutex<Option<Rendering>>;
+
+impl Rendered {
+    /// The answer of an event at `at_least` this commit number; `write` writes it, of so many
+    /// `units`, unless somebody else just did.
+    pub(super) async fn get(
+        &self,
+        event: &EventId,
+        at_least: Seq,
+        units: u32,
+        write: impl FnOnce() -> Rendering + Send + 'static,
+    ) -> Result<Rendering, Problem> {
+        let slot = self.slot(event);
+        let mut latest = slot.lock().await;
+        if let Some(known) = latest.as_ref().filter(|known| known.seq >= at_least) {
+            return Ok(known.clone());
+        }
+        let written = if units <= INLINE_RENDER_SEATS_MAX {
+            write()
+        } else {
+            let written = spawn_blocking(write).await;
+            written.map_err(|error| Problem::internal(&error))?
+        };
+        *latest = Some(written.clone());
+        drop(latest);
+        self.entries().note(event, written.bytes.len());
+        Ok(written)
+    }
+
+    fn slot(&self, event: &EventId) -> Arc<Slot> {
+        let mut entries = self.entries();
+        entries.uses = entries.uses.saturating_add(1);
+        let uses = entries.uses;
+        if let Some(entry) = entries.by_event.get_mut(event) {
+            entry.used = uses;
+            return Arc::clone(&entry.slot);
+        }
+        let entry = Entry {
+            used: uses,
+            ..Entry::default()
+        };
+        let slot = Arc::clone(&entry.slot);
+        entries.by_event.insert(event.clone(), entry);
+        slot
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    /// An event's answer now has so many bytes; forgets others, least recently used first.
+    fn note(&mut self, event: &EventId, bytes: usize) {
+        if let Some(entry) = self.by_event.get_mut(event) {
+            self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
+            entry.bytes = bytes;
+        }
+        while self.bytes > RENDERED_BYTES_MAX {
+            let oldest = self.by_event.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(event, _)| event.clone()) else {
+                return;
+            };
+            if let Some(gone) = self.by_event.remove(&oldest) {
+                self.bytes = self.bytes.saturating_sub(gone.bytes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str) -> EventId {
+        EventId::parse(name).unwrap()
+    }
+
+    fn rendering(seq: u64, bytes: usize) -> Rendering {
+        Rendering {
+            seq: Seq(seq),
+            bytes: vec![b'x'; bytes].into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_written_once_per_number() {
+        let rendered = Rendered::default();
+        let a = event("a");
+        let first = rendered
+            .get(&a, Seq(3), 1, || rendering(3, 1))
+            .await
+            .unwrap();
+        let again = rendered
+            .get(&a, Seq(3), 1, || unreachable!("it is known"))
+            .await
+            .unwrap();
+        assert_eq!((first.seq, again.seq), (Seq(3), Seq(3)));
+        let older = rendered
+            .get(&a, Seq(1), 1, || unreachable!("newer is known"))
+            .await
+            .unwrap();
+        assert_eq!(older.seq, Seq(3));
+        let newer = rendered
+            .get(&a, Seq(4), 100_000, || rendering(4, 1))
+            .await
+            .unwrap();
+        assert_eq!(newer.seq, Seq(4));
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_has_a_bound() {
+        let rendered = Rendered::default();
+        let half = RENDERED_BYTES_MAX / 2 + 1;
+        for name in ["a", "b"] {
+            rendered
+                .get(&event(name), Seq(1), 1, move || rendering(1, half))
+                .await
+                .unwrap();
+        }
+        let kept = rendered.entries();
+        assert!(kept.bytes <= RENDERED_BYTES_MAX);
+        assert_eq!(
+            kept.by_event.keys().cloned().collect::<Vec<_>>(),
+            [event("b")]
+        );
+    }
+}

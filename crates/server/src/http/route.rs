@@ -1,0 +1,101 @@
+//! What the route table says of one route: the way in, who may use it, and how much may be sent.
+
+use axum::routing::MethodFilter;
+
+use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX};
+
+/// A method that a route may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Get,
+    Post,
+    Patch,
+    Delete,
+    /// Whatever no route takes.
+    Any,
+}
+
+impl Verb {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Any => "ANY",
+        }
+    }
+
+    pub(super) const fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get | Self::Any => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Patch => MethodFilter::PATCH,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+/// Who may use a route. Whether a caller may touch the thing it names is the engine's to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// Anybody; credentials are not even looked at.
+    Anyone,
+    /// Whoever may become a shopper: anybody while shoppers are let in, else nobody.
+    NewShopper,
+    /// Whoever may look: every key; anybody while shoppers are let in.
+    Look,
+    /// Whoever buys: keys that sell, and sessions while shoppers are let in.
+    Buy,
+    /// Keys that sell.
+    Sell,
+    /// Staff.
+    Admin,
+}
+
+impl Admission {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anyone => "anyone",
+            Self::NewShopper => "new_shopper",
+            Self::Look => "look",
+            Self::Buy => "buy",
+            Self::Sell => "sell",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A line of the route table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    pub(super) verb: Verb,
+    pub(super) path: &'static str,
+    pub(super) admission: Admission,
+    pub(super) body: BodySize,
+}
+
+/// How much a body may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodySize {
+    /// [`BODY_BYTES_MAX`].
+    Usual,
+    /// [`CHART_BODY_BYTES_MAX`].
+    Chart,
+}
+
+impl BodySize {
+    pub(super) const fn bytes_max(self) -> usize {
+        match self {
+            Self::Usual => BODY_BYTES_MAX,
+            Self::Chart => CHART_BODY_BYTES_MAX,
+        }
+    }
+}
+
+impl Route {
+    /// Method and path template, for metrics and the log.
+    pub(super) fn label(self) -> String {
+        format!("{} {}", self.verb.as_str(), self.path)
+    }
+}

@@ -1,0 +1,227 @@
+//! The seats of an event as they are, and its chart: what a seat map is drawn from.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use serde::Serialize;
+use soldonce_core::{Chart, Event, Seq, StateKind, Tally};
+use soldonce_engine::chart;
+use soldonce_engine::live::Picture;
+
+use super::answer;
+use super::asked::Asked;
+use super::problem::{Handled, Problem};
+use super::rendered::Rendering;
+use crate::limits::CHART_MAX_AGE_S;
+
+/// `GET /v1/events/{event}/seats`
+pub(super) async fn snapshot(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let app = &*asked.app;
+    let found = app.engine.event(&asked.event_id()?)?;
+    let seq = found.picture.seq;
+    if is_known(&asked, &etag(&found.event, seq)?) {
+        return unchanged(etag(&found.event, seq)?, revalidated());
+    }
+    let (event, picture) = (Arc::clone(&found.event), Arc::clone(&found.picture));
+    let write = move || write_snapshot(&event, &picture);
+    let units = found.event.chart.units();
+    let rendering = app
+        .snapshots
+        .get(&found.event.id, seq, units, write)
+        .await?;
+    let mut tail = Vec::with_capacity(48);
+    answer::close(app, &mut tail);
+    let body = Body::new(Halves {
+        first: rendering.bytes,
+        second: tail.into(),
+    });
+    let mut response = answer::json(StatusCode::OK, body);
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, etag(&found.event, rendering.seq)?);
+    headers.insert(header::CACHE_CONTROL, revalidated());
+    Ok(response)
+}
+
+/// `GET /v1/events/{event}/chart`
+pub(super) async fn chart_of(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let app = &*asked.app;
+    let event = app.engine.find_event(&asked.event_id()?)?;
+    let tag = etag(&event, Seq(0))?;
+    // A shared cache may keep what anybody may see, and nothing else.
+    let scope = if app.is_open() { "public" } else { "private" };
+    let cache = format!("{scope}, max-age={CHART_MAX_AGE_S}, immutable");
+    let cache = HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))?;
+    if is_known(&asked, &tag) {
+        return unchanged(tag, cache);
+    }
+    let chart = Arc::clone(&event.chart);
+    let write = move || write_chart(&chart);
+    let units = event.chart.units();
+    let rendering = app.charts.get(&event.id, Seq(0), units, write).await?;
+    let mut response = answer::json(StatusCode::OK, rendering.bytes);
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, tag);
+    headers.insert(header::CACHE_CONTROL, cache);
+    Ok(response)
+}
+
+fn revalidated() -> HeaderValue {
+    HeaderValue::from_static("private, no-cache")
+}
+
+/// The version of an event's answer. Weak, because the server's time differs; and told apart from
+/// an event that had this id in another ledger.
+fn etag(event: &Event, seq: Seq) -> Result<HeaderValue, Problem> {
+    let tag = format!("W/\"{}.{}.{}\"", event.id, event.created_at.ms(), seq.0);
+    HeaderValue::try_from(tag).map_err(|error| Problem::internal(&error))
+}
+
+fn is_known(asked: &Asked, tag: &HeaderValue) -> bool {
+    let sent = asked.parts.headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut known = sent
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    known.any(|known| known.trim() == "*" || known.trim().as_bytes() == tag.as_bytes())
+}
+
+fn unchanged(tag: HeaderValue, cache: HeaderValue) -> Handled {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response.headers_mut().insert(header::ETAG, tag);
+    response.headers_mut().insert(header::CACHE_CONTROL, cache);
+    Ok(response)
+}
+
+fn write_chart(chart: &Chart) -> Rendering {
+    let bytes = serde_json::to_vec(&chart::write(chart)).unwrap_or_default();
+    Rendering {
+        seq: Seq(0),
+        bytes: bytes.into(),
+    }
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    event: &'a str,
+    seq: u64,
+    total: u32,
+    free: u32,
+}
+
+#[derive(Serialize)]
+struct AreaCounts<'a> {
+    area: &'a str,
+    capacity: u32,
+    free: u32,
+    held: u32,
+    sold: u32,
+    blocked: u32,
+}
+
+/// An open object: the server's time is added to each answer.
+fn write_snapshot(event: &Event, picture: &Picture) -> Rendering {
+    let head = Head {
+        event: event.id.as_str(),
+        seq: picture.seq.0,
+        total: picture.total.total(),
+        free: picture.total.free,
+    };
+    let mut body = soldonce_engine::reply::open_object(&head);
+    let mut lists = [
+        (StateKind::Held, Vec::new()),
+        (StateKind::Sold, Vec::new()),
+        (StateKind::Blocked, Vec::new()),
+    ];
+    for (unit, kind) in picture.seats() {
+        if let Some((_, list)) = lists.iter_mut().find(|(listed, _)| *listed == kind) {
+            push_id(list, &event.chart, unit);
+        }
+    }
+    for (kind, list) in &lists {
+        body.extend_from_slice(b",\"");
+        body.extend_from_slice(kind.as_str().as_bytes());
+        body.extend_from_slice(b"\":[");
+        body.extend_from_slice(list);
+        body.push(b']');
+    }
+    body.extend_from_slice(b",\"areas\":");
+    let areas = event.chart.areas().iter().zip(&picture.areas);
+    let areas: Vec<AreaCounts<'_>> = areas
+        .map(|(area, tally)| counts(area.id.as_str(), area.capacity, *tally))
+        .collect();
+    body.extend(serde_json::to_vec(&areas).unwrap_or_default());
+    Rendering {
+        seq: picture.seq,
+        bytes: body.into(),
+    }
+}
+
+/// Ids have no character that JSON escapes.
+fn push_id(list: &mut Vec<u8>, chart: &Chart, unit: soldonce_core::UnitNo) {
+    if !list.is_empty() {
+        list.push(b',');
+    }
+    list.push(b'"');
+    if let soldonce_core::UnitName::Seat(id) = chart.unit_name(unit) {
+        list.extend_from_slice(id.as_bytes());
+    }
+    list.push(b'"');
+}
+
+fn counts(area: &str, capacity: u32, tally: Tally) -> AreaCounts<'_> {
+    let Tally {
+        free,
+        held,
+        sold,
+        blocked,
+    } = tally;
+    AreaCounts {
+        area,
+        capacity,
+        free,
+        held,
+        sold,
+        blocked,
+    }
+}
+
+/// A body of two parts: a shared one and one's own.
+struct Halves {
+    first: Bytes,
+    second: Bytes,
+}
+
+impl HttpBody for Halves {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = if self.first.is_empty() {
+            std::mem::take(&mut self.second)
+        } else {
+            std::mem::take(&mut self.first)
+        };
+        Poll::Ready((!next.is_empty()).then(|| Ok(Frame::data(next))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_empty() && self.second.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let bytes = self.first.len().saturating_add(self.second.len());
+        SizeHint::with_exact(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}

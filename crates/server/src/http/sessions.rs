@@ -1,0 +1,49 @@
+//! Shoppers' sessions: let in without a key, each for itself alone.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use soldonce_engine::reply::Rfc3339;
+
+use super::answer;
+use super::asked::Asked;
+use super::auth::SESSION_COOKIE;
+use super::json;
+use super::problem::{Handled, Problem};
+use crate::settings::CookieSecurity;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionRequest {}
+
+#[derive(Serialize)]
+struct SessionBody<'a> {
+    session: &'a str,
+    holder: &'a str,
+    expires_at: Rfc3339,
+}
+
+/// `POST /v1/sessions`
+pub(super) async fn open(mut asked: Asked) -> Handled {
+    let body = asked.json_or_nothing().await?;
+    let SessionRequest {} = json::parse(&body)?;
+    let app = &asked.app;
+    let (session, token) = app.engine.open_session();
+    let answer = SessionBody {
+        session: &token,
+        holder: session.holder.as_str(),
+        expires_at: Rfc3339(session.expires_at),
+    };
+    let mut response = answer::object(app, StatusCode::CREATED, &answer);
+    let seconds = app.engine.now().until(session.expires_at).ms() / 1_000;
+    let secure = match app.settings.cookie {
+        CookieSecurity::Plain => "",
+        CookieSecurity::Secure => "; Secure",
+    };
+    let cookie = format!(
+        "{SESSION_COOKIE}={token}; HttpOnly; SameSite=Lax; Path=/; Max-Age={seconds}{secure}"
+    );
+    let mut cookie = HeaderValue::try_from(cookie).map_err(|error| Problem::internal(&error))?;
+    cookie.set_sensitive(true);
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}

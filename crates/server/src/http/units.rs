@@ -1,0 +1,99 @@
+//! Units as requests name them. A client's idea of a price or a state never counts.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use soldonce_engine::NamedUnits;
+
+use super::json::Str;
+use super::problem::Problem;
+
+/// A seat, or so many places of an area.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UnitRequest<'a> {
+    #[serde(borrow)]
+    seat: Option<Str<'a>>,
+    #[serde(borrow)]
+    area: Option<Str<'a>>,
+    quantity: Option<u32>,
+}
+
+/// A unit that one has: a seat, so many places of an area, or an entry of a hold or a booking as it
+/// was answered.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OwnUnitRequest<'a> {
+    #[serde(borrow)]
+    seat: Option<Str<'a>>,
+    #[serde(borrow)]
+    area: Option<Str<'a>>,
+    quantity: Option<u32>,
+    #[serde(borrow)]
+    place: Option<Str<'a>>,
+    #[serde(rename = "price")]
+    _price: Option<IgnoredAny>,
+    #[serde(rename = "version")]
+    _version: Option<IgnoredAny>,
+    #[serde(rename = "state")]
+    _state: Option<IgnoredAny>,
+}
+
+/// Units that are wanted; `field` names their list in refusals.
+pub(super) fn wanted<'a>(
+    field: &str,
+    requests: Vec<UnitRequest<'a>>,
+) -> Result<NamedUnits<'a>, Problem> {
+    let mut named = NamedUnits::default();
+    for (at, request) in requests.into_iter().enumerate() {
+        match (request.seat, request.area, request.quantity) {
+            (Some(Str(seat)), None, None) => named.seats.push(seat),
+            (None, Some(Str(area)), Some(quantity @ 1..)) => named.areas.push((area, quantity)),
+            _ => return Err(unclear(field, at)),
+        }
+    }
+    Ok(named)
+}
+
+/// Units that one has; `field` names their list in refusals.
+pub(super) fn owned<'a>(
+    field: &str,
+    requests: Vec<OwnUnitRequest<'a>>,
+) -> Result<NamedUnits<'a>, Problem> {
+    let mut named = NamedUnits::default();
+    for (at, request) in requests.into_iter().enumerate() {
+        let OwnUnitRequest {
+            seat,
+            area,
+            quantity,
+            place,
+            ..
+        } = request;
+        match (seat, area, quantity, place) {
+            (Some(Str(seat)), None, None, None) => named.seats.push(seat),
+            (None, Some(Str(area)), Some(quantity @ 1..), None) => {
+                named.areas.push((area, quantity));
+            }
+            (None, area, None, Some(Str(place))) if is_of(area.as_ref(), &place) => {
+                named.places.push(place);
+            }
+            _ => return Err(unclear(field, at)),
+        }
+    }
+    Ok(named)
+}
+
+/// Whether a place may be one of the area named beside it.
+fn is_of(area: Option<&Str<'_>>, place: &Cow<'_, str>) -> bool {
+    let Some(Str(area)) = area else { return true };
+    let number = place
+        .strip_prefix(&**area)
+        .and_then(|rest| rest.strip_prefix('.'));
+    number.is_some()
+}
+
+fn unclear(field: &str, at: usize) -> Problem {
+    let rule = "name either a `seat`, or an `area` and a `quantity` of at least 1";
+    Problem::invalid(&format!("{field}[{at}]"), rule)
+}

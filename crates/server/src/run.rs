@@ -1,0 +1,65 @@
+//! Runs a server from its first connection to its last answer.
+
+use soldonce_engine::{Engine, run_sweeper};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::accept::{Drained, serve};
+use crate::http::routers;
+use crate::settings::ServerSettings;
+
+/// Bound sockets to serve on.
+#[derive(Debug)]
+pub struct Listeners {
+    /// The API, the feed and the pages.
+    pub public: TcpListener,
+    /// Metrics and health; without it they are on the public one.
+    pub admin: Option<TcpListener>,
+}
+
+/// Serves `engine` until `shutdown` is cancelled: feeds end, requests in flight are answered, the
+/// sweeper stops, the engine is closed. Then returns how the connections of all listeners ended.
+///
+/// # Cancel safety
+/// Dropping the future cuts every connection and leaves the engine open.
+pub async fn run(
+    listeners: Listeners,
+    engine: Engine,
+    settings: ServerSettings,
+    shutdown: CancellationToken,
+) -> Drained {
+    let limits = settings.accept;
+    let with_admin = listeners.admin.is_some();
+    let mut sweeper = JoinSet::new();
+    let sweeping = CancellationToken::new();
+    sweeper.spawn(run_sweeper(engine.clone(), sweeping.clone()));
+    let routers = routers(engine.clone(), settings, with_admin, shutdown.clone());
+    let mut loops = JoinSet::new();
+    loops.spawn(serve(
+        listeners.public,
+        routers.public,
+        limits,
+        shutdown.clone(),
+    ));
+    if let (Some(listener), Some(router)) = (listeners.admin, routers.admin) {
+        loops.spawn(serve(listener, router, limits, shutdown.clone()));
+    }
+    let mut ended = Drained::default();
+    while let Some(drained) = loops.join_next().await {
+        match drained {
+            Ok(drained) => ended.add(drained),
+            Err(error) => tracing::error!(%error, "an accept loop ended by a panic"),
+        }
+        // One loop alone never ends before the shutdown, except by a panic: then all end.
+        shutdown.cancel();
+    }
+    sweeping.cancel();
+    while let Some(swept) = sweeper.join_next().await {
+        if let Err(error) = swept {
+            tracing::error!(%error, "the sweeper ended by a panic");
+        }
+    }
+    engine.close().await;
+    ended
+}

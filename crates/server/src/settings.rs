@@ -1,0 +1,70 @@
+//! What an operator may set of the server. Parsed by the binary, plain values here.
+
+use crate::accept::AcceptLimits;
+use crate::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
+
+/// Whether shoppers may come without an API key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Only API keys are served.
+    #[default]
+    Closed,
+    /// Anybody may look, open a session and hold.
+    Open,
+}
+
+/// Who takes the money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Payments {
+    /// Nobody: what costs something is paid elsewhere, and a session may confirm it all the same.
+    #[default]
+    None,
+}
+
+/// Settings of the server.
+#[derive(Clone, Debug, Default)]
+pub struct ServerSettings {
+    /// Whether shoppers may come without an API key (`access.shoppers`); default closed.
+    pub shoppers: Access,
+    /// Whether the session cookie is for HTTPS alone; default no, because the default listener
+    /// speaks plain HTTP on the own machine.
+    pub cookie: CookieSecurity,
+    /// Origins of other pages that may call with credentials, such as `https://shop.example`;
+    /// default none. The server's own page needs no entry.
+    pub allowed_origins: Vec<String>,
+    /// Who takes the money; default nobody.
+    pub payments: Payments,
+    /// Bounds on feed streams.
+    pub streams: StreamLimits,
+    /// Bounds of the accept loop.
+    pub accept: AcceptLimits,
+}
+
+/// Over what the session cookie may travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum CookieSecurity {
+    /// Over HTTP too.
+    #[default]
+    Plain,
+    /// Over HTTPS alone.
+    Secure,
+}
+
+/// Bounds on feed streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// Most streams at once; default [`STREAMS_MAX`].
+    pub total: usize,
+    /// Most streams at once of one address (IPv6: of one /64 network); default
+    /// [`STREAMS_PER_ADDRESS_MAX`]. Behind a proxy all readers have the proxy's address.
+    pub per_address: usize,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self {
+            total: STREAMS_MAX,
+            per_address: STREAMS_PER_ADDRESS_MAX,
+        }
+    }
+}
