@@ -5,6 +5,7 @@
 //! Reading order: `writer` (the thread), `batch` (what one commit is made of), `tables/` (the rows),
 //! `rebuild` (start), `readers` (everything that only looks).
 
+mod bare;
 mod checksum;
 pub(crate) mod connection;
 pub(crate) mod fault;
@@ -41,6 +42,7 @@ use self::writer::{Job, Shared, Writer};
 use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 
+pub use bare::BareLog;
 pub use planted::PlantedLedger;
 
 /// Where the ledger is and what it may put up with.
@@ -72,10 +74,18 @@ impl SqliteOptions {
     }
 
     #[cfg(not(feature = "planted"))]
-    #[expect(clippy::unused_self, reason = "the same call with and without planted bugs")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the same call with and without planted bugs"
+    )]
     const fn has(&self, _bug: PlantedLedger) -> bool {
         false
     }
+}
+
+/// The version of the SQLite that is built in.
+pub fn library_version() -> &'static str {
+    rusqlite::version()
 }
 
 /// Why the ledger does not start.
@@ -130,7 +140,11 @@ pub enum OpenError {
 }
 
 fn mend(found: i64, known: i64) -> &'static str {
-    if found > known { "start a newer soldonce" } else { "start soldonce once to bring it up to date" }
+    if found > known {
+        "start a newer soldonce"
+    } else {
+        "start soldonce once to bring it up to date"
+    }
 }
 
 impl From<Fault> for OpenError {
@@ -231,14 +245,13 @@ impl Ledger for SqliteLedger {
     }
 
     fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
-        self.readers.read(move |connection| tables::holds::find(connection, hold))
+        self.readers
+            .read(move |connection| tables::holds::find(connection, hold))
     }
 
-    fn booking(
-        &self,
-        booking: BookingId,
-    ) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
-        self.readers.read(move |connection| tables::bookings::find(connection, booking))
+    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+        self.readers
+            .read(move |connection| tables::bookings::find(connection, booking))
     }
 
     fn holds_of(
@@ -248,9 +261,14 @@ impl Ledger for SqliteLedger {
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
         let newest = self.shared.holds_of(&holder, limit);
         self.readers.read(move |connection| {
-            let found = newest.into_iter().map(|id| tables::holds::find(connection, id).transpose());
+            let found = newest
+                .into_iter()
+                .map(|id| tables::holds::find(connection, id).transpose());
             let found = found.flatten().collect::<Result<Vec<Hold>, Fault>>()?;
-            Ok(found.into_iter().filter(|hold| !hold.state.is_terminal()).collect())
+            Ok(found
+                .into_iter()
+                .filter(|hold| !hold.state.is_terminal())
+                .collect())
         })
     }
 
@@ -269,7 +287,8 @@ impl Ledger for SqliteLedger {
         unit: UnitNo,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
-        self.readers.read(move |connection| tables::audit::of_unit(connection, event, unit, limit))
+        self.readers
+            .read(move |connection| tables::audit::of_unit(connection, event, unit, limit))
     }
 
     fn commits_after(
@@ -285,7 +304,8 @@ impl Ledger for SqliteLedger {
     }
 
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
-        self.readers.read(move |connection| readers::history(connection, &event))
+        self.readers
+            .read(move |connection| readers::history(connection, &event))
     }
 
     fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
@@ -330,7 +350,11 @@ impl Ledger for SqliteLedger {
 impl Drop for SqliteLedger {
     fn drop(&mut self) {
         drop(self.jobs.take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(thread) = thread
             && thread.join().is_err()
         {
