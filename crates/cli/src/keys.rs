@@ -170,7 +170,6 @@ fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow:
         KeysCommand::Revoke { id } => println!("{id} is refused from now on"),
         KeysCommand::List => {
             let mut table = comfy_table::Table::new();
-            table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
             table.set_header(["id", "name", "scopes", "created", "revoked"]);
             for key in answer
                 .get("keys")

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use soldonce_core::{BookingId, EventId, HoldId, StateKind, Together};
+use soldonce_core::{BookingId, HoldId, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::reply::ReplyKind;
 use soldonce_engine::{Call, Caller, Engine, EventSummary, HoldAsk, NamedUnits, Reply, WishAsk};
