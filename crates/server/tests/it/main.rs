@@ -1,6 +1,12 @@
-//! Tests of the server through its sockets.
+//! Tests of the server through its sockets, and of its routes without any.
 
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
 
+mod harness;
+mod log;
+
 mod accept;
 mod accept_http2;
+
+mod events;
+mod holds;

@@ -1,0 +1,366 @@
+//! Events: create, look, change, call off.
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use crate::harness::{Store, TestApp, hall, hall_with_floor};
+
+#[tokio::test]
+async fn an_event_is_created_and_shown() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let created = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&hall("hall", 2))
+            .send()
+            .await;
+        let created = created.expect(StatusCode::CREATED);
+        assert_eq!(created.header("location"), "/v1/events/hall");
+        let expected = json!({
+            "id": "hall", "name": "Hall", "starts_at": null, "currency": "EUR",
+            "prices": {"Standard": 4500},
+            "policy": {
+                "hold_ttl_ms": 600_000, "hold_max_ms": 1_800_000, "units_per_hold_max": 10,
+                "units_per_holder_max": 20, "units_bought_per_holder_max": null,
+                "payment_window_ms": 600_000, "retry_window_ms": 120_000,
+                "late_payment": "if_still_free", "on_payment_failure": "keep",
+                "adjacency": "none", "sale_opens_at": null, "sale_closes_at": null,
+                "cancel_until": null,
+            },
+            "state": "open", "created_at": "2026-12-01T12:00:00.000Z", "total": 20, "free": 20,
+            "on_sale": true, "seq": 0, "server_time": "2026-12-01T12:00:00.000Z",
+        });
+        assert_eq!(created.json(), expected);
+        let shown = app
+            .get("/v1/events/hall")
+            .send()
+            .await
+            .expect(StatusCode::OK);
+        assert_eq!(shown.json(), expected);
+    }
+}
+
+#[tokio::test]
+async fn the_same_event_again_is_the_same_and_another_is_refused() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(2).await;
+        let again = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&hall("hall", 2))
+            .send()
+            .await;
+        again.expect(StatusCode::OK);
+        let other = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&hall("hall", 3))
+            .send()
+            .await;
+        other.refused(409, "event_exists");
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_an_id_gets_one() {
+    let app = TestApp::open().await;
+    let mut body = hall("x", 1);
+    body.as_object_mut().unwrap().remove("id");
+    let created = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&body)
+        .send()
+        .await;
+    let id = created.expect(StatusCode::CREATED).json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    app.get(&format!("/v1/events/{id}"))
+        .send()
+        .await
+        .expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_named() {
+    let app = TestApp::open().await;
+    let refused = [
+        ("id", json!("a b"), "id: "),
+        ("name", json!(5), "at body.name (line 1"),
+        ("currency", json!("eur"), "currency: "),
+        ("starts_at", json!("tomorrow"), "at body.starts_at"),
+        ("prices", json!({"Standard": -1}), "prices: -1 is outside"),
+        ("prices", json!({"Standard": i64::MIN}), "prices: "),
+        (
+            "prices",
+            json!({"Standard": 9_007_199_254_740_993_i64}),
+            "prices: ",
+        ),
+        (
+            "prices",
+            json!({"Standard": 1e9}),
+            "at body.prices.Standard",
+        ),
+        (
+            "prices",
+            json!({"Standard": 4500, "Balcony": 1}),
+            "prices: the chart has no category",
+        ),
+        (
+            "prices",
+            json!({}),
+            "prices: category `Standard` has no price",
+        ),
+        (
+            "policy",
+            json!({"hold_ttl_ms": 1}),
+            "policy.hold_ttl_ms: 1 is outside 1000 ..=",
+        ),
+        (
+            "policy",
+            json!({"adjacency": "some"}),
+            "at body.policy.adjacency",
+        ),
+        ("policy", json!({"ttl": 1}), "at body.policy.ttl (line 1"),
+        (
+            "chart",
+            json!({"format": "grid", "rows": 0}),
+            "chart: at chart",
+        ),
+        ("chart", json!({}), "chart.format: it is missing"),
+        ("secret", json!("x"), "unknown field `secret`"),
+    ];
+    for (field, value, detail) in refused {
+        let mut body = hall("hall", 1);
+        body[field] = value;
+        let answer = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&body)
+            .send()
+            .await;
+        let problem = answer.refused(400, "invalid_request");
+        let told = problem["detail"].as_str().unwrap();
+        assert!(told.contains(detail), "{field}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_price_may_be_nothing_and_no_more_than_the_bound() {
+    let app = TestApp::open().await;
+    for (name, price) in [("free", 0), ("dear", soldonce_core::limits::PRICE_MAX)] {
+        let mut body = hall(name, 1);
+        body["prices"] = json!({ "Standard": price });
+        let created = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&body)
+            .send()
+            .await;
+        created.expect(StatusCode::CREATED);
+    }
+}
+
+#[tokio::test]
+async fn events_are_listed_page_by_page() {
+    let app = TestApp::open().await;
+    for name in ["c", "a", "b"] {
+        let created = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&hall(name, 1))
+            .send()
+            .await;
+        created.expect(StatusCode::CREATED);
+    }
+    let first = app
+        .get("/v1/events?limit=2")
+        .send()
+        .await
+        .expect(StatusCode::OK)
+        .json();
+    assert_eq!(
+        (&first["events"][0]["id"], &first["events"][1]["id"]),
+        (&json!("a"), &json!("b"))
+    );
+    assert_eq!(first["next"], "b");
+    let rest = app
+        .get("/v1/events?after=b")
+        .send()
+        .await
+        .expect(StatusCode::OK)
+        .json();
+    assert_eq!(
+        (&rest["events"][0]["id"], &rest["next"]),
+        (&json!("c"), &json!(null))
+    );
+    for query in ["limit=0", "limit=101", "limit=x", "after=a%20b", "page=2"] {
+        let answer = app.get(&format!("/v1/events?{query}")).send().await;
+        answer.refused(400, "invalid_request");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_is_changed_in_part() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let path = "/v1/events/hall";
+        let part =
+            json!({"policy": {"hold_ttl_ms": 60_000, "sale_opens_at": "2026-12-01T13:00:00Z"}});
+        let changed = app.patch(path).by(&app.admin).json(&part).send().await;
+        let changed = changed.expect(StatusCode::OK).json();
+        assert_eq!(changed["policy"]["hold_ttl_ms"], 60_000);
+        assert_eq!(changed["policy"]["hold_max_ms"], 1_800_000);
+        assert_eq!(
+            (&changed["on_sale"], &changed["state"]),
+            (&json!(false), &json!("open"))
+        );
+        let hold = json!({"holder": "a", "units": [{"seat": "A-1"}]});
+        let early = app
+            .post("/v1/events/hall/holds")
+            .by(&app.sell)
+            .json(&hold)
+            .send()
+            .await;
+        let problem = early.refused(409, "not_on_sale");
+        assert_eq!(problem["sale_opens_at"], "2026-12-01T13:00:00.000Z");
+        assert_eq!(problem["advice"], "retry_after");
+        let at_once = json!({"policy": {"sale_opens_at": null}});
+        let changed = app.patch(path).by(&app.admin).json(&at_once).send().await;
+        assert_eq!(changed.expect(StatusCode::OK).json()["on_sale"], true);
+        let wrong = json!({"policy": {"hold_max_ms": 1}});
+        let answer = app.patch(path).by(&app.admin).json(&wrong).send().await;
+        answer.refused(400, "invalid_request");
+        let missing = app
+            .patch("/v1/events/none")
+            .by(&app.admin)
+            .json(&at_once)
+            .send()
+            .await;
+        missing.refused(404, "event_not_found");
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_is_called_off_revokes_its_holds() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let held = app.held("a", &["A-1"]).await;
+        let body = json!({"reason": "the prince is ill"});
+        let cancelled = app
+            .post("/v1/events/hall/cancel")
+            .by(&app.admin)
+            .json(&body)
+            .send()
+            .await;
+        let cancelled = cancelled.expect(StatusCode::OK).json();
+        assert_eq!(
+            (&cancelled["state"], &cancelled["on_sale"]),
+            (&json!("cancelled"), &json!(false))
+        );
+        assert_eq!(cancelled["reason"], "the prince is ill");
+        let hold = app
+            .get(&held.path())
+            .by(&app.sell)
+            .send()
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        assert_eq!(
+            (&hold["state"], &hold["reason"]),
+            (&json!("revoked"), &json!("the prince is ill"))
+        );
+        let extend = app
+            .post(&format!("{}/extend", held.path()))
+            .by(&app.sell)
+            .send()
+            .await;
+        let problem = extend.refused(409, "hold_revoked");
+        assert_eq!(problem["reason"], "the prince is ill");
+    }
+}
+
+#[tokio::test]
+async fn the_chart_is_cacheable_and_the_seats_are_versioned() {
+    let app = TestApp::open().await;
+    let created = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&hall_with_floor())
+        .send()
+        .await;
+    created.expect(StatusCode::CREATED);
+    let chart = app
+        .get("/v1/events/hall/chart")
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    assert_eq!(chart.json()["format"], "soldonce");
+    assert_eq!(
+        chart.header("cache-control"),
+        "public, max-age=3600, immutable"
+    );
+    let tag = chart.header("etag").to_owned();
+    let same = app
+        .get("/v1/events/hall/chart")
+        .header("if-none-match", &tag)
+        .send()
+        .await;
+    assert!(same.expect(StatusCode::NOT_MODIFIED).body.is_empty());
+
+    let seats = app
+        .get("/v1/events/hall/seats")
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    let expected = json!({
+        "event": "hall", "seq": 0, "server_time": "2026-12-01T12:00:00.000Z", "total": 22,
+        "free": 22, "held": [], "sold": [], "blocked": [],
+        "areas": [{"area": "floor", "capacity": 20, "free": 20, "held": 0, "sold": 0, "blocked": 0}],
+    });
+    assert_eq!(seats.json(), expected);
+    let tag = seats.header("etag").to_owned();
+    let ask = || {
+        app.get("/v1/events/hall/seats")
+            .header("if-none-match", &tag)
+    };
+    ask().send().await.expect(StatusCode::NOT_MODIFIED);
+    let body = json!({"holder": "a", "units": [{"seat": "A-2"}, {"area": "floor", "quantity": 3}]});
+    let held = app
+        .post("/v1/events/hall/holds")
+        .by(&app.sell)
+        .json(&body)
+        .send()
+        .await;
+    held.expect(StatusCode::CREATED);
+    let seats = ask().send().await.expect(StatusCode::OK).json();
+    assert_eq!(
+        (&seats["seq"], &seats["free"], &seats["held"]),
+        (&json!(1), &json!(18), &json!(["A-2"]))
+    );
+    assert_eq!(seats["areas"][0]["held"], 3);
+}
+
+#[tokio::test]
+async fn what_is_no_event_is_not_found() {
+    let app = TestApp::open().await.with_hall(1).await;
+    for id in [
+        "none",
+        "a%20b",
+        "%ff",
+        "hall%00",
+        "h%61ll%2F",
+        &"x".repeat(65),
+    ] {
+        for rest in ["", "/chart", "/seats", "/feed"] {
+            let answer = app.get(&format!("/v1/events/{id}{rest}")).send().await;
+            answer.refused(404, "event_not_found");
+        }
+    }
+    app.get("/v1/events/h%61ll")
+        .send()
+        .await
+        .expect(StatusCode::OK);
+}

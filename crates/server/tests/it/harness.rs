@@ -1,0 +1,389 @@
+//! The server without a socket: requests enter the real router. Dropping it judges: no unit may have
+//! been sold twice, and no secret may stand in the log.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use soldonce_core::Text;
+use soldonce_engine::keys::Scope;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::ledger::{Ledger, MemoryLedger};
+use soldonce_engine::live::{Live, Recorder};
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::{Engine, World};
+use soldonce_lease::{Entropy, ManualClock, SeededEntropy};
+use soldonce_server::{Access, ServerSettings, routers};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::log;
+
+/// When every test begins: 2026-12-01T12:00:00Z.
+pub(crate) const NOON: i64 = 1_796_126_400_000;
+
+/// Where the truth is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Memory,
+    Sqlite,
+}
+
+impl Store {
+    pub(crate) const BOTH: [Self; 2] = [Self::Memory, Self::Sqlite];
+}
+
+/// A server for one test.
+pub(crate) struct TestApp {
+    pub(crate) router: Router,
+    pub(crate) admin_router: Option<Router>,
+    pub(crate) engine: Engine,
+    pub(crate) clock: ManualClock,
+    pub(crate) shutdown: CancellationToken,
+    /// Keys with one scope each.
+    pub(crate) admin: String,
+    pub(crate) sell: String,
+    pub(crate) read: String,
+    recorder: Arc<Recorder>,
+    secrets: Mutex<Vec<String>>,
+    _folder: Option<Folder>,
+}
+
+/// A folder that goes with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn fresh() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("soldonce-server-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // The test is over; a folder that cannot be removed is the machine's to tidy.
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl TestApp {
+    /// Open to shoppers, in memory.
+    pub(crate) async fn open() -> Self {
+        Self::open_on(Store::Memory).await
+    }
+
+    /// Open to shoppers.
+    pub(crate) async fn open_on(store: Store) -> Self {
+        let settings = ServerSettings {
+            shoppers: Access::Open,
+            ..ServerSettings::default()
+        };
+        Self::start(store, settings, false).await
+    }
+
+    pub(crate) async fn start(store: Store, settings: ServerSettings, with_admin: bool) -> Self {
+        static SEED: AtomicU64 = AtomicU64::new(1);
+        log::capture();
+        let clock = ManualClock::at(NOON);
+        let seed = SEED.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id());
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed));
+        let metrics = Arc::new(Metrics::default());
+        let recorder = Arc::new(Recorder::default());
+        let live = Arc::new(Live::recorded(Arc::clone(&metrics), Arc::clone(&recorder)));
+        let (observer, time) = (Arc::clone(&live), Arc::new(clock.clone()));
+        let mut folder = None;
+        let ledger: Arc<dyn Ledger> = match store {
+            Store::Memory => Arc::new(MemoryLedger::new(time, &*entropy, observer)),
+            Store::Sqlite => {
+                let options = SqliteOptions::new(folder.insert(Folder::fresh()).0.clone());
+                Arc::new(SqliteLedger::open(&options, time, &*entropy, observer).unwrap())
+            }
+        };
+        let world = World {
+            clock: Arc::new(clock.clone()),
+            entropy,
+        };
+        let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
+        let key = async |scope: Scope| {
+            let name = Text::parse(scope.as_str()).unwrap();
+            engine.create_key(name, vec![scope]).await.unwrap().1
+        };
+        let (admin, sell, read) = (
+            key(Scope::Admin).await,
+            key(Scope::Sell).await,
+            key(Scope::Read).await,
+        );
+        let shutdown = CancellationToken::new();
+        let made = routers(engine.clone(), settings, with_admin, shutdown.clone());
+        Self {
+            router: made.public,
+            admin_router: made.admin,
+            secrets: Mutex::new(vec![admin.clone(), sell.clone(), read.clone()]),
+            engine,
+            clock,
+            shutdown,
+            admin,
+            sell,
+            read,
+            recorder,
+            _folder: folder,
+        }
+    }
+
+    /// With an event `hall` of rows of ten seats.
+    pub(crate) async fn with_hall(self, rows: u32) -> Self {
+        let body = hall("hall", rows);
+        let created = self
+            .post("/v1/events")
+            .by(&self.admin)
+            .json(&body)
+            .send()
+            .await;
+        created.expect(StatusCode::CREATED);
+        self
+    }
+
+    /// A fresh shopper's session token.
+    pub(crate) async fn shopper(&self) -> String {
+        let opened = self
+            .post("/v1/sessions")
+            .send()
+            .await
+            .expect(StatusCode::CREATED);
+        opened.json()["session"].as_str().unwrap().to_owned()
+    }
+
+    /// A hold of seats of `hall` by the selling key.
+    pub(crate) async fn held(&self, holder: &str, seats: &[&str]) -> Held {
+        let body = json!({"holder": holder, "units": units(seats)});
+        let held = self
+            .post("/v1/events/hall/holds")
+            .by(&self.sell)
+            .json(&body)
+            .send()
+            .await;
+        Held::of(&held.expect(StatusCode::CREATED))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::GET, path)
+    }
+
+    pub(crate) fn post(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::POST, path)
+    }
+
+    pub(crate) fn patch(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::PATCH, path)
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::DELETE, path)
+    }
+
+    pub(crate) fn ask(&self, method: Method, path: &str) -> Ask<'_> {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().unwrap();
+        Ask { app: self, request }
+    }
+
+    /// From now on this must not stand in the log.
+    pub(crate) fn keep_secret(&self, text: &str) {
+        self.secrets.lock().unwrap().push(text.to_owned());
+    }
+
+    fn learn(&self, body: &[u8]) {
+        let Ok(Value::Object(body)) = serde_json::from_slice(body) else {
+            return;
+        };
+        for name in ["secret", "session", "key"] {
+            if let Some(Value::String(text)) = body.get(name) {
+                self.keep_secret(text);
+            }
+        }
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return; // show the first failure, not the second
+        }
+        let violations = self.recorder.violations();
+        assert!(
+            violations.is_empty(),
+            "the history is wrong: {violations:#?}"
+        );
+        let secrets = self.secrets.lock().unwrap();
+        for line in log::lines() {
+            let told = secrets.iter().find(|secret| line.contains(&***secret));
+            assert!(told.is_none(), "a secret stands in the log: {line}");
+        }
+    }
+}
+
+/// A request that is being put together.
+pub(crate) struct Ask<'a> {
+    app: &'a TestApp,
+    pub(crate) request: Request<Body>,
+}
+
+impl Ask<'_> {
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.request
+            .headers_mut()
+            .append(name, value.parse().unwrap());
+        self
+    }
+
+    /// With an API key or a session.
+    pub(crate) fn by(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn key(self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+
+    pub(crate) fn secret(self, secret: &str) -> Self {
+        self.header("hold-secret", secret)
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+
+    pub(crate) fn body(mut self, media: &str, body: impl Into<Body>) -> Self {
+        *self.request.body_mut() = body.into();
+        self.header("content-type", media)
+    }
+
+    pub(crate) fn with<T: Clone + Send + Sync + 'static>(mut self, extension: T) -> Self {
+        self.request.extensions_mut().insert(extension);
+        self
+    }
+
+    /// The answer before its body is read.
+    pub(crate) async fn start(self) -> Response<Body> {
+        self.app.router.clone().oneshot(self.request).await.unwrap()
+    }
+
+    pub(crate) async fn send(self) -> Answer {
+        let app = self.app;
+        let (parts, body) = self.start().await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        app.learn(&body);
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn expect(self, status: StatusCode) -> Self {
+        assert_eq!(self.status, status, "{}", self.text());
+        self
+    }
+
+    /// Passes a problem with this code.
+    #[track_caller]
+    pub(crate) fn refused(self, status: u16, code: &str) -> Value {
+        let problem = self.json();
+        assert_eq!(
+            (self.status.as_u16(), &problem["code"]),
+            (status, &json!(code)),
+            "{problem:#}"
+        );
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(problem["status"], status);
+        problem
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let parsed = serde_json::from_slice(&self.body);
+        parsed.unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// A hold as its maker knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+    pub(crate) body: Value,
+}
+
+impl Held {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        let body = answer.json();
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        Self {
+            id: text("id"),
+            secret: text("secret"),
+            body,
+        }
+    }
+
+    pub(crate) fn path(&self) -> String {
+        format!("/v1/holds/{}", self.id)
+    }
+}
+
+/// Seats as a request names them.
+pub(crate) fn units(seats: &[&str]) -> Value {
+    seats.iter().map(|seat| json!({"seat": seat})).collect()
+}
+
+/// An event with rows of ten seats.
+pub(crate) fn hall(id: &str, rows: u32) -> Value {
+    json!({
+        "id": id, "name": "Hall", "currency": "EUR",
+        "chart": {"format": "grid", "rows": rows, "seats_per_row": 10, "category": "Standard"},
+        "prices": {"Standard": 4500},
+    })
+}
+
+/// An event `hall` with two seats and an area `floor` of 20 places.
+pub(crate) fn hall_with_floor() -> Value {
+    json!({
+        "id": "hall", "name": "Hall", "currency": "EUR",
+        "chart": {
+            "format": "seats",
+            "seats": [{"seat": "A-1", "category": "Seated"}, {"seat": "A-2", "category": "Seated"}],
+            "areas": [{"area": "floor", "capacity": 20, "category": "Standing"}],
+        },
+        "prices": {"Seated": 4500, "Standing": 3000},
+    })
+}
