@@ -3,3 +3,4 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
 
 mod bench;
+mod crash;

@@ -1,0 +1,145 @@
+//! `soldonce serve` in a process of its own, ended through its own handle and nothing else.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use super::client::Client;
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_soldonce");
+/// The admin key of every server of the rig.
+pub(crate) const ADMIN_KEY: &str = "crash-rig-admin-key";
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    pub(crate) address: SocketAddr,
+}
+
+/// A server that did not start.
+#[derive(Debug)]
+pub(crate) struct NotStarted {
+    pub(crate) status: ExitStatus,
+    /// What it said.
+    pub(crate) log: String,
+}
+
+/// The command that serves `data`, for those who put another one around it.
+pub(crate) fn arguments(data: &Path) -> Vec<String> {
+    let data = data.to_str().unwrap();
+    ["serve", "--listen", "127.0.0.1:0", "--data", data]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// The log of the server of a folder.
+fn log_of(data: &Path) -> PathBuf {
+    data.with_extension("log")
+}
+
+impl Server {
+    /// Serves a folder.
+    pub(crate) fn start(data: &Path) -> Result<Self, NotStarted> {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments(data));
+        Self::run(command, data)
+    }
+
+    /// Runs a command that ends up as the server of `data`, and waits until it listens or ends.
+    pub(crate) fn run(mut command: Command, data: &Path) -> Result<Self, NotStarted> {
+        let log = log_of(data);
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .unwrap();
+        command
+            .env("SOLDONCE_ADMIN_KEY", ADMIN_KEY)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(file);
+        let mut child = command.spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while output.read_line(&mut line).unwrap() > 0 {
+            if let Some(address) = line.trim().strip_prefix("soldonce serves on http://") {
+                let address = address.parse().unwrap();
+                return Ok(Self {
+                    child,
+                    output,
+                    address,
+                });
+            }
+            line.clear();
+        }
+        let status = child.wait().unwrap();
+        let log = std::fs::read_to_string(log).unwrap();
+        Err(NotStarted { status, log })
+    }
+
+    /// A client, whose requests are told apart by `name`.
+    pub(crate) fn client(&self, name: &str) -> Client {
+        Client::new(self.address, ADMIN_KEY, name)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL, and waits until it is gone.
+    pub(crate) fn kill(mut self) -> ExitStatus {
+        self.child.kill().unwrap();
+        self.end()
+    }
+
+    /// SIGTERM, and waits until it has ended in order.
+    pub(crate) fn stop(mut self) -> ExitStatus {
+        self.terminate();
+        self.end()
+    }
+
+    fn terminate(&self) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Waits for its end, and for that of whatever traces it.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        let status = self.child.wait().unwrap();
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        status
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Only what a failing test left running; a server that has ended is not signalled.
+        if matches!(self.child.try_wait(), Ok(None)) && self.child.kill().is_ok() {
+            self.end();
+        }
+    }
+}
+
+/// What `soldonce verify` says of a folder that nobody serves.
+pub(crate) fn verify(data: &Path) -> Result<(), String> {
+    let output = Command::new(PROGRAM)
+        .arg("verify")
+        .arg("--data")
+        .arg(data)
+        .output()
+        .unwrap();
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stdout, output.stderr].concat();
+    Err(format!(
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&text).trim()
+    ))
+}
