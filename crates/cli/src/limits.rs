@@ -10,6 +10,13 @@ pub(crate) const LOAD_RATE_MAX: u64 = 10_000_000;
 pub(crate) const BENCH_RUNS_MAX: usize = 101;
 /// Load before the measured one, so that memory, caches and connections are warm.
 pub(crate) const BENCH_WARMUP_MS: u64 = 300;
+/// Requests of each scenario of a quick benchmark.
+pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
+/// More requests per second than any scenario here will answer: so many seats are made ready.
+pub(crate) const BENCH_RATE_EXPECTED_MAX: u64 = 80_000;
+/// Holds of each run when halls are compared, and of a quick one.
+pub(crate) const HALLS_HOLDS: u64 = 20_000;
+pub(crate) const HALLS_HOLDS_QUICK: u64 = 300;
 /// Longest time after a load's end for what is still unanswered or late.
 pub(crate) const LOAD_OVERTIME_MS_MAX: u64 = 10_000;
 /// Failed connects in a row after which a connection of the load gives up.

@@ -6,7 +6,7 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
 use super::super::load::{Fixed, Makers, RequestMaker, post_json};
-use super::scenario::{Prepared, Scenario, Setting};
+use super::scenario::{Ground, Prepared, Scenario, Setting};
 
 /// The scenario `echo`.
 pub(crate) struct Echo;
@@ -79,8 +79,12 @@ impl Scenario for Echo {
         &[200]
     }
 
-    fn router(&self) -> Prepared<'_, Router> {
-        Box::pin(async { Ok(Router::new().route("/v1/events/{event}/holds", post(echo))) })
+    fn ground(&self) -> Ground {
+        Ground::Router
+    }
+
+    fn router(&self) -> anyhow::Result<Router> {
+        Ok(Router::new().route("/v1/events/{event}/holds", post(echo)))
     }
 
     fn set_up<'a>(&'a self, setting: &'a Setting) -> Prepared<'a, Makers> {

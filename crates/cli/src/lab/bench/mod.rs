@@ -2,35 +2,51 @@
 //! what counts is the ratio. The machine's own speed drifts, so that rates of different days do not
 //! compare.
 
+mod confirm;
 mod echo;
+mod fill;
+mod folder;
+mod goals;
+mod group_commit;
+mod hall;
+mod halls;
+mod holds;
 mod process;
+mod product;
+mod refusals;
 mod report;
+mod rounds;
 mod scenario;
 mod server;
+mod snapshot;
 
-use std::time::Duration;
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use self::server::BenchServerArgs;
 
-use self::process::{CpuTime, pin_to_core};
-use self::report::{BenchReport, Measured};
-use self::scenario::{Scenario, Setting, find, names};
-use self::server::{ServerProcess, serve_scenario};
-use super::load::{self, LoadPlan, LoadReport, Pace, Until};
+use self::goals::Outcome;
+use self::process::pin_to_core;
+use self::report::BenchReport;
+use self::rounds::measure_all;
+use self::scenario::{Scenario, all, ceiling, find, names};
+use super::load::Pace;
 use crate::exit::Exit;
 use crate::limits::{
-    BENCH_RUNS_MAX, BENCH_WARMUP_MS, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
+    BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
 };
+
+/// The scenario whose open loop is compared with the ceiling's.
+const OPEN: &str = "holds";
 
 /// Arguments of `soldonce lab bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// What to measure, separated by commas: echo
-    #[arg(long, value_delimiter = ',', default_value = "echo")]
+    /// What to measure, separated by commas [default: all but halls]; `halls` alone compares halls
+    /// of a million seats with small ones and takes minutes
+    #[arg(long, value_delimiter = ',')]
     scenarios: Vec<String>,
     /// Connections, each with one request in flight
     #[arg(long, default_value_t = 64)]
@@ -56,9 +72,22 @@ pub(crate) struct BenchArgs {
     /// Where the server runs. In one process the CPU times cannot be told apart
     #[arg(long, value_enum, default_value_t = ServerPlace::Child)]
     server: ServerPlace,
+    /// Where the ledgers under test are made and removed [default: the system's temporary folder]
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// A few hundred requests of each, to see that all is well; the figures say little
+    #[arg(long, conflicts_with_all = ["seconds", "requests"])]
+    quick: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl BenchArgs {
+    /// So many requests, in place of seconds.
+    fn requests(&self) -> Option<u64> {
+        self.requests.or(self.quick.then_some(BENCH_QUICK_REQUESTS))
+    }
 }
 
 /// Where the server under test runs.
@@ -78,116 +107,70 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if !(1..=BENCH_RUNS_MAX).contains(&args.runs) {
         bail!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
     }
-    let scenarios = args
-        .scenarios
-        .iter()
-        .map(|name| find(name))
-        .collect::<Option<Vec<_>>>();
-    let scenarios = scenarios.with_context(|| {
-        format!(
-            "--scenarios {}: known are {}",
-            args.scenarios.join(","),
-            names().join(", ")
-        )
-    })?;
     if let Some(core) = args.pin {
         pin_to_core(core)?;
     }
-    let mut report = BenchReport::new(args.connections, args.seconds, args.rate);
-    for _ in 0..args.runs {
-        for scenario in &scenarios {
-            let measured = measure(*scenario, args)
-                .with_context(|| format!("scenario {} could not be measured", scenario.name()))?;
-            report.add(*scenario, measured);
-        }
+    if args.scenarios == [halls::NAME] {
+        return halls::run(args);
     }
+    let scenarios = chosen(&args.scenarios)?;
+    let pace = args.rate.map_or(Pace::Closed, Pace::Open);
+    let report = measure_all(args, &scenarios, pace)?;
+    let open = match pace {
+        Pace::Closed => measure_open(args, &scenarios, &report)?,
+        Pace::Open(_) => None,
+    };
+    let outcome = Outcome::new(&report, open.as_ref());
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report.summary())?);
+        println!("{}", serde_json::to_string_pretty(&outcome)?);
     } else {
-        println!("{}", report.table());
+        println!("{}", outcome.text());
     }
-    Ok(if report.is_as_expected() {
+    let as_expected =
+        report.is_as_expected() && open.as_ref().is_none_or(BenchReport::is_as_expected);
+    Ok(if as_expected {
         Exit::Done
     } else {
         Exit::Refused
     })
 }
 
-/// Arguments of the server under test, given by the benchmark itself.
+fn chosen(asked: &[String]) -> anyhow::Result<Vec<&'static dyn Scenario>> {
+    if asked.is_empty() {
+        return Ok(all());
+    }
+    let found = asked.iter().map(|name| find(name)).collect::<Option<Vec<_>>>();
+    found.with_context(|| {
+        let (asked, known) = (asked.join(","), names().join(", "));
+        format!("--scenarios {asked}: known are {known}; {} alone", halls::NAME)
+    })
+}
+
+/// The open loop of holds and of the echo, at half the peak of holds; nothing unless both were
+/// measured.
+fn measure_open(
+    args: &BenchArgs,
+    scenarios: &[&'static dyn Scenario],
+    closed: &BenchReport,
+) -> anyhow::Result<Option<BenchReport>> {
+    let both: Vec<_> = scenarios
+        .iter()
+        .copied()
+        .filter(|scenario| [ceiling(), OPEN].contains(&scenario.name()))
+        .collect();
+    match (both.len(), closed.rate_of(OPEN)) {
+        (2, Some(peak)) => {
+            let pace = Pace::Open((peak / 2).clamp(1, LOAD_RATE_MAX));
+            Ok(Some(measure_all(args, &both, pace)?))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Serves what the benchmark itself asks for.
 ///
 /// # Errors
 /// When it cannot listen.
 pub(crate) fn run_server(args: &BenchServerArgs) -> anyhow::Result<Exit> {
     server::run(args)
-}
-
-/// One run of one scenario, on a server of its own.
-fn measure(scenario: &'static dyn Scenario, args: &BenchArgs) -> anyhow::Result<Measured> {
-    let runtime = generator_runtime()?;
-    runtime.block_on(async {
-        if args.server == ServerPlace::Here {
-            let server = serve_scenario(scenario).await?;
-            let setting = Setting {
-                address: server.address,
-                connections: args.connections,
-            };
-            let report = put_load(scenario, &setting, args, None).await?.0;
-            server.stop().await?;
-            return Ok(Measured {
-                load: report,
-                server_cpu: None,
-                generator_cpu: None,
-            });
-        }
-        let server = ServerProcess::start(scenario, args.pin.map(|core| core + 1)).await?;
-        let setting = Setting {
-            address: server.address,
-            connections: args.connections,
-        };
-        let (load, cpu) = put_load(scenario, &setting, args, Some(server.id)).await?;
-        server.stop().await?;
-        let (server_cpu, generator_cpu) = cpu.unzip();
-        Ok(Measured {
-            load,
-            server_cpu,
-            generator_cpu,
-        })
-    })
-}
-
-/// Warms the server up, measures, and gives the CPU time of server and generator meanwhile.
-async fn put_load(
-    scenario: &dyn Scenario,
-    setting: &Setting,
-    args: &BenchArgs,
-    server: Option<u32>,
-) -> anyhow::Result<(LoadReport, Option<(Duration, Duration)>)> {
-    let makers = scenario.set_up(setting).await?;
-    let pace = args.rate.map_or(Pace::Closed, Pace::Open);
-    let plan = |pace, until| LoadPlan {
-        address: setting.address,
-        connections: setting.connections,
-        pace,
-        until,
-    };
-    let warmup = Until::Elapsed(Duration::from_millis(BENCH_WARMUP_MS));
-    let timed = Until::Elapsed(Duration::from_secs(args.seconds));
-    let until = args.requests.map_or(timed, Until::Requests);
-    load::run(plan(Pace::Closed, warmup), &makers).await?;
-    let cpu = |server| CpuTime::of(server).and_then(|used| Ok((used, CpuTime::own()?)));
-    let before = server.map(cpu).transpose()?;
-    let report = load::run(plan(pace, until), &makers).await?;
-    let after = server.map(cpu).transpose()?;
-    let used = after
-        .zip(before)
-        .map(|(after, before)| (after.0.since(before.0), after.1.since(before.1)));
-    Ok((report, used))
-}
-
-/// One thread: on few cores a second one would only take from the server.
-fn generator_runtime() -> anyhow::Result<Runtime> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the load generator")
 }

@@ -1,9 +1,9 @@
-//! CPU time of processes, and the cores they run on.
+//! CPU time and memory of processes, and the cores they run on.
 
 use std::time::Duration;
 
 use anyhow::Context;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// CPU time that a process has used so far, user and system, all its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,44 @@ fn ticks_of(stat: &str) -> Option<u64> {
     let mut times = fields.split_ascii_whitespace().skip(11);
     let (user, system): (u64, u64) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
     Some(user + system)
+}
+
+/// Which core each side keeps to: the generator this one, the server the next; or the kernel
+/// decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cores(pub(crate) Option<usize>);
+
+/// Starts a process on the server's core: it inherits the calling thread's.
+///
+/// # Errors
+/// When there is no such core for us.
+pub(crate) fn inherit<T>(cores: Cores, start: impl FnOnce() -> T) -> anyhow::Result<T> {
+    let Some(core) = cores.0 else {
+        return Ok(start());
+    };
+    let own = sched_getaffinity(None).context("our cores are not known")?;
+    pin_to_core(core + 1)?;
+    let started = start();
+    sched_setaffinity(None, &own).context("our own core is not ours any more")?;
+    Ok(started)
+}
+
+/// Memory of a process that is in RAM now, bytes.
+///
+/// # Errors
+/// When there is no such process.
+pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
+    let path = format!("/proc/{id}/statm");
+    let statm = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let pages = statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let page = u64::try_from(rustix::param::page_size())?;
+    Ok(pages.with_context(|| format!("cannot understand {path}"))? * page)
+}
+
+/// How busy the machine was in the last minute, as the kernel says it; nothing where it does not.
+pub(crate) fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_ascii_whitespace().next().unwrap_or_default().to_owned()
 }
 
 /// Keeps the calling thread, and every thread that it starts, on one core.

@@ -7,8 +7,10 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use super::super::load::{LatencyUs, LoadError, LoadReport};
+use super::BenchArgs;
+use super::process::load_average;
 use super::scenario::{Scenario, ceiling};
+use crate::lab::load::{LatencyUs, LoadError, LoadReport, Pace};
 
 /// One run of one scenario.
 #[derive(Debug)]
@@ -25,17 +27,21 @@ pub(crate) struct BenchReport {
     scenarios: Vec<(&'static dyn Scenario, Vec<Measured>)>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct BenchSetting {
     connections: u32,
     seconds: u64,
+    /// In place of seconds.
+    requests: Option<u64>,
     /// Of the open loop; absent: closed.
     rate_per_s: Option<u64>,
     cores: usize,
+    /// Of the machine in the minute before the first run.
+    load_average: String,
     version: &'static str,
 }
 
-/// What `--json` prints.
+/// Medians and ratios of all runs at one pace.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     setting: BenchSetting,
@@ -65,20 +71,52 @@ struct ScenarioSummary {
 }
 
 impl BenchReport {
-    pub(crate) fn new(connections: u32, seconds: u64, rate_per_s: Option<u64>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let version = env!("CARGO_PKG_VERSION");
+    pub(crate) fn new(args: &BenchArgs, pace: Pace) -> Self {
+        let rate_per_s = match pace {
+            Pace::Closed => None,
+            Pace::Open(rate) => Some(rate),
+        };
         let setting = BenchSetting {
-            connections,
-            seconds,
+            connections: args.connections,
+            seconds: args.seconds,
+            requests: args.requests(),
             rate_per_s,
-            cores,
-            version,
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            load_average: load_average(),
+            version: env!("CARGO_PKG_VERSION"),
         };
         Self {
             setting,
             scenarios: Vec::new(),
         }
+    }
+
+    fn runs_of(&self, name: &str) -> Option<&[Measured]> {
+        let mut all = self.scenarios.iter();
+        all.find(|(scenario, _)| scenario.name() == name)
+            .map(|(_, runs)| runs.as_slice())
+    }
+
+    /// Every scenario that was measured.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &'static dyn Scenario> {
+        self.scenarios.iter().map(|(scenario, _)| *scenario)
+    }
+
+    /// The median rate of a scenario, if it was measured.
+    pub(crate) fn rate_of(&self, name: &str) -> Option<u64> {
+        median(rates(self.runs_of(name)?))
+    }
+
+    /// What `figure` of a scenario is beside that of the ceiling in the same round, in thousandths,
+    /// median.
+    pub(crate) fn ratio_of(&self, name: &str, figure: fn(&LoadReport) -> u64) -> Option<u64> {
+        let (own, ceiling) = (self.runs_of(name)?, self.runs_of(ceiling())?);
+        let pairs = own.iter().zip(ceiling);
+        median(
+            pairs
+                .map(|(own, ceiling)| figure(&own.load) * 1_000 / figure(&ceiling.load).max(1))
+                .collect(),
+        )
     }
 
     pub(crate) fn add(&mut self, scenario: &'static dyn Scenario, measured: Measured) {
@@ -100,17 +138,13 @@ impl BenchReport {
     }
 
     pub(crate) fn summary(&self) -> Summary {
-        let ceiling = self
-            .scenarios
-            .iter()
-            .find(|(scenario, _)| scenario.name() == ceiling());
-        let ceiling: Option<Vec<u64>> = ceiling.map(|(_, runs)| rates(runs));
-        let summarise = |(scenario, runs): &(&'static dyn Scenario, Vec<Measured>)| {
-            summarise(*scenario, runs, ceiling.as_deref())
-        };
+        let each = self.scenarios.iter().map(|(scenario, runs)| {
+            let ratio_permille = self.ratio_of(scenario.name(), |load| load.rate_per_s);
+            summarise(*scenario, runs, ratio_permille)
+        });
         Summary {
-            setting: self.setting,
-            scenarios: self.scenarios.iter().map(summarise).collect(),
+            setting: self.setting.clone(),
+            scenarios: each.collect(),
         }
     }
 
@@ -138,7 +172,7 @@ impl BenchReport {
         for column in table.column_iter_mut().skip(1).take(10) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        let setting = self.setting;
+        let setting = &self.setting;
         let pace = setting.rate_per_s.map_or("closed loop".to_owned(), |rate| {
             format!("open loop at {rate}/s, latency from the planned time")
         });
@@ -147,11 +181,12 @@ impl BenchReport {
             .map(|one| format!("{}: {}", one.name, one.about))
             .collect();
         format!(
-            "{table}\n{} connections, {} s, {pace}, {} cores shared by server and generator. \
-             Latencies in us; CPU in us per request.\n{}",
+            "{table}\n{} connections, {} s, {pace}, {} cores shared by server and generator, load \
+             average {} before. Latencies in us; CPU in us per request.\n{}",
             setting.connections,
             setting.seconds,
             setting.cores,
+            setting.load_average,
             abouts.join("\n"),
         )
     }
@@ -160,18 +195,10 @@ impl BenchReport {
 fn summarise(
     scenario: &dyn Scenario,
     runs: &[Measured],
-    ceiling: Option<&[u64]>,
+    ratio_permille: Option<u64>,
 ) -> ScenarioSummary {
     let each = rates(runs);
     let middle = median(each.clone()).unwrap_or_default();
-    let ratio_permille = ceiling.and_then(|ceiling| {
-        let pairs = each.iter().zip(ceiling);
-        median(
-            pairs
-                .map(|(rate, ceiling)| rate * 1_000 / (*ceiling).max(1))
-                .collect(),
-        )
-    });
     let typical = runs.iter().find(|run| run.load.rate_per_s == middle);
     let zero = LatencyUs {
         p50: 0,
@@ -226,7 +253,7 @@ fn per_request(runs: &[Measured], cpu: impl Fn(&Measured) -> Option<Duration>) -
 }
 
 /// The middle one; of an even number the lower of the two. None of none.
-fn median(mut values: Vec<u64>) -> Option<u64> {
+pub(super) fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len().saturating_sub(1) / 2).copied()
 }
@@ -284,7 +311,7 @@ fn row(scenario: &ScenarioSummary) -> Vec<String> {
 }
 
 /// 1,234 thousandths as `1.234`.
-fn thousandths(value: u64) -> String {
+pub(super) fn thousandths(value: u64) -> String {
     format!("{}.{:03}", value / 1_000, value % 1_000)
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct RunningServer {
 /// # Errors
 /// When its data cannot be made or no port is free.
 pub(crate) async fn serve_scenario(scenario: &dyn Scenario) -> anyhow::Result<RunningServer> {
-    let router = scenario.router().await?;
+    let router = scenario.router()?;
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
         .context("no port on 127.0.0.1")?;

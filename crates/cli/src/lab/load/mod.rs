@@ -21,13 +21,12 @@ use soldonce_lease::{BootTime, Clock, SystemClock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::arrivals::Arrivals;
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
-pub(crate) use self::report::{LatencyUs, LoadError, LoadReport};
-pub(crate) use self::request::{Fixed, Makers, RequestMaker, post_json};
+pub(crate) use self::report::{LatencyUs, LoadError, LoadReport, Tally};
+pub(crate) use self::request::{Fixed, Makers, RequestMaker, Turn, post_json};
 
-use self::arrivals::Arrivals;
 use self::connection::Connection;
-use self::report::Tally;
 use self::worker::Worker;
 use crate::limits::LOAD_OVERTIME_MS_MAX;
 

@@ -10,14 +10,10 @@ pub(crate) trait RequestMaker: Send {
 }
 
 /// Gives each connection (0, 1, ..) its maker.
-pub(crate) type Makers = Box<dyn Fn(usize) -> Box<dyn RequestMaker>>;
+pub(crate) type Makers = Box<dyn Fn(usize) -> Box<dyn RequestMaker> + Send>;
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "read by the flows that follow the echo")
-)]
 pub(crate) struct Turn<'a> {
     /// How many requests this connection sent before.
     pub(crate) request: u64,
@@ -27,10 +23,6 @@ pub(crate) struct Turn<'a> {
 
 /// An answer as a maker sees it.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "read by the flows that follow the echo")
-)]
 pub(crate) struct Answer<'a> {
     /// The status code.
     pub(crate) status: u16,

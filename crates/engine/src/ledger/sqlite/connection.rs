@@ -19,12 +19,18 @@ pub(super) const SCHEMA: i64 = 1;
 
 /// The one connection that writes.
 pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
+    let mut connection = bare_writer(folder)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection set up to write, to whatever is in the file.
+pub(super) fn bare_writer(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(folder.database(), flags)?;
+    let connection = Connection::open_with_flags(folder.database(), flags)?;
     set_up_writer(&connection)?;
-    migrate(&mut connection)?;
     Ok(connection)
 }
 

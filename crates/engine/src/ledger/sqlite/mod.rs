@@ -6,6 +6,7 @@
 //! `rebuild` (start), `readers` (everything that only looks).
 
 mod bare;
+mod bare;
 mod checksum;
 pub(crate) mod connection;
 pub(crate) mod fault;
@@ -42,6 +43,7 @@ use self::writer::{Job, Shared, Writer};
 use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 
+pub use bare::BareLog;
 pub use bare::BareLog;
 pub use planted::PlantedLedger;
 
