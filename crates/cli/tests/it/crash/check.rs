@@ -48,6 +48,29 @@ impl Look<'_> {
         card.doubt = None;
     }
 
+    /// One card against a server that takes no more commands: nothing but what was acknowledged.
+    pub(crate) fn as_acknowledged(&mut self, card: &Card) {
+        let Some(known) = &card.hold else {
+            let found = self.holds_of(&card.holder);
+            if !found.is_empty() {
+                self.violated(
+                    "I27",
+                    format!("shown-unstored holder={} {found:?}", card.holder),
+                );
+            }
+            return;
+        };
+        let Some(heard) = self.ask(&Ask::get(card.path(""))) else {
+            return;
+        };
+        if !agrees(known, &lasting(heard.json())) {
+            self.violated(
+                "I27",
+                format!("shown-unstored known={known} found={}", heard.shown()),
+            );
+        }
+    }
+
     /// A hold whose creation was not answered: there is one of this holder, or none.
     fn creation(&mut self, card: &mut Card) {
         let found = if card.create.ask.key.is_some() {

@@ -18,6 +18,22 @@ const HOLDS_MAX: usize = 4;
 /// Bookings that a worker keeps before it cancels one.
 const BOOKINGS_MAX: usize = 2;
 
+/// One hold of eight ends while the rig runs.
+const LIVES: [Life; 8] = {
+    let mut lives = [Life::Long; 8];
+    lives[0] = Life::Short;
+    lives
+};
+
+/// Why a worker ended early.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    /// No answer.
+    Silence,
+    /// The server said that it cannot.
+    Error(Heard),
+}
+
 /// Acknowledgements until something is to happen.
 pub(crate) struct Target {
     left: AtomicU64,
@@ -40,10 +56,12 @@ impl Target {
 }
 
 /// One client over all lives of the server.
+#[derive(Clone)]
 pub(crate) struct Worker {
     name: String,
     draw: Draw,
     made: usize,
+    lives: &'static [Life],
     /// Cards that something can still happen to, and those touched since they were last checked.
     pub(crate) open: Vec<Card>,
     /// Cards that are over.
@@ -59,6 +77,7 @@ impl Worker {
             name: format!("w{number}"),
             draw: draw.part(u64::try_from(number).unwrap()),
             made: 0,
+            lives: &LIVES,
             open: Vec::new(),
             over: Vec::new(),
             outcomes: Vec::new(),
@@ -67,23 +86,46 @@ impl Worker {
         }
     }
 
-    /// Works until a request stays without an answer.
+    /// A worker all of whose holds outlast the rig, so that nothing depends on the time.
+    pub(crate) fn timeless(number: usize, draw: &Draw) -> Self {
+        Self {
+            lives: &[Life::Long],
+            ..Self::new(number, draw)
+        }
+    }
+
+    /// Works until a request stays without an answer; no answer may be a server's error.
     pub(crate) fn work(&mut self, mut client: Client, target: &Target) {
-        for _ in 0..REQUESTS_MAX {
-            let Some(heard) = self.once(&mut client) else {
-                break;
-            };
-            if heard.status >= 500 {
-                let what = format!("server-error {}", heard.shown());
-                self.violations.push(Violation::new("S22", what));
-                break;
+        if let Some(Ended::Error(heard)) = self.requests(&mut client, REQUESTS_MAX, target) {
+            let what = format!("server-error {}", heard.shown());
+            self.violations.push(Violation::new("S22", what));
+        }
+    }
+
+    /// So many requests, or fewer if it ends before.
+    pub(crate) fn requests(
+        &mut self,
+        client: &mut Client,
+        count: usize,
+        target: &Target,
+    ) -> Option<Ended> {
+        let mut ended = None;
+        for _ in 0..count {
+            match self.once(client) {
+                None => ended = Some(Ended::Silence),
+                Some(heard) if heard.status >= 500 => ended = Some(Ended::Error(heard)),
+                Some(heard) if heard.is_success() => {
+                    self.acknowledged += 1;
+                    target.count();
+                }
+                Some(_) => {}
             }
-            if heard.is_success() {
-                self.acknowledged += 1;
-                target.count();
+            if ended.is_some() {
+                break;
             }
         }
         self.outcomes.append(&mut client.outcomes);
+        ended
     }
 
     /// One request; nothing if it stays without an answer.
@@ -129,11 +171,7 @@ impl Worker {
             }
         };
         let mut card = Card::new(Wanted {
-            life: if self.draw.one_in(8) {
-                Life::Short
-            } else {
-                Life::Long
-            },
+            life: self.lives[self.draw.below(self.lives.len())],
             wish,
             key: self.draw.one_in(2).then(|| format!("hold-{holder}")),
             holder,
@@ -145,9 +183,9 @@ impl Worker {
                 card.create.first = Some(heard.clone());
                 self.open.push(card);
             }
-            Some(_) => {}
+            Some(heard) if heard.status < 500 => {}
             // Whether there is a hold is asked after the restart.
-            None => self.open.push(card),
+            Some(_) | None => self.open.push(card),
         }
         heard
     }
@@ -224,8 +262,8 @@ fn settle(card: &mut Card, step: Step, heard: Option<&Heard>, take: fn(&mut Card
                 hold["state"] = "expired".into();
             }
         }
-        Some(_) => {}
-        None => card.doubt = Some(step),
+        Some(heard) if heard.status < 500 => {}
+        Some(_) | None => card.doubt = Some(step),
     }
 }
 
@@ -238,7 +276,7 @@ fn keep_first(keyed: &mut Option<super::cards::Keyed>, heard: Option<&Heard>) {
             }
         }
         // Refused before it had an effect: the key stands for nothing.
-        Some(_) => *keyed = None,
-        None => {}
+        Some(heard) if heard.status < 500 => *keyed = None,
+        Some(_) | None => {}
     }
 }

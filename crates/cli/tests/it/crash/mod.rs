@@ -28,6 +28,7 @@ mod scratch;
 mod server;
 mod units;
 
+mod injected;
 mod kills;
 
 use std::fmt::Write;
