@@ -2,7 +2,7 @@
 //! the middle is best. Of the places in a row it takes one that leaves no single seat if there is
 //! one, so its own choice passes `no_orphan`.
 
-use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::seating::{RowCount, Seating};
@@ -220,33 +220,34 @@ fn rows(
 
 /// Seats of several pieces, the longest first: as few torn groups as can be.
 fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
-    let wanted = UnitNo(want.quantity).index();
-    let mut longest: Vec<Piece> = Vec::new();
-    let worth = |piece: &Piece| (Reverse(piece.seats()), piece.fits.start);
+    let hall = seating.open();
+    let mut by_size: BTreeMap<u32, VecDeque<Piece>> = BTreeMap::new();
     for (_, row, category) in rows(seating, want, |count| count.open > 0) {
-        let hall = seating.open();
         for piece in pieces(seating.chart(), &hall, row.range(), category) {
-            // No more pieces than seats are needed, so a long hall needs no long list.
-            let full = longest.len() == wanted;
-            if full
-                && longest
-                    .last()
-                    .is_some_and(|last| worth(last) <= worth(&piece))
-            {
-                continue;
+            let size = piece.seats();
+            let known = by_size.entry(size).or_default();
+            // No more pieces than can be used: a torn hall of a million seats needs no long list.
+            if known.len() <= UnitNo(want.quantity / size).index() {
+                known.push_back(piece);
             }
-            let at = longest.partition_point(|known| worth(known) <= worth(&piece));
-            longest.truncate(wanted - 1);
-            longest.insert(at.min(longest.len()), piece);
         }
     }
     let mut units: Vec<UnitNo> = Vec::new();
-    for piece in longest {
-        let missing = u32::try_from(wanted - units.len()).unwrap_or(u32::MAX);
+    let mut missing = want.quantity;
+    while missing > 0 {
+        // One of just the missing size rather than a part of a longer one.
+        let exact = by_size.contains_key(&missing).then_some(missing);
+        let size = exact.or_else(|| by_size.keys().next_back().copied())?;
+        let mut of_size = by_size.remove(&size)?;
+        let piece = of_size.pop_front()?;
+        if !of_size.is_empty() {
+            by_size.insert(size, of_size);
+        }
         units.extend(piece.end_part(missing));
+        missing = missing.saturating_sub(size);
     }
     units.sort_unstable();
-    (units.len() == wanted).then_some(units)
+    Some(units)
 }
 
 impl Piece {

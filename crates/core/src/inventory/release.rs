@@ -36,9 +36,12 @@ impl Inventory {
                 self.step(work, hold.event, held.unit, step);
             }
         }
-        self.untrack(&hold);
-        hold.state = HoldState::Released;
-        self.holds.insert(hold.id, hold.clone());
+        if !hold.state.is_terminal() {
+            self.untrack(&hold);
+            hold.state = HoldState::Released;
+            work.changed_hold(hold.id);
+            self.holds.insert(hold.id, hold.clone());
+        }
         Answer::Hold(hold)
     }
 

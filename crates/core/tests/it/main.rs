@@ -5,6 +5,17 @@
     reason = "a test that finds nothing where something must be has failed"
 )]
 
+mod brute;
+mod fixed;
+mod hall;
 mod world;
 
+mod adjacency;
+mod auditor;
+mod charts;
 mod exhaustive;
+mod guards;
+mod pick;
+mod random;
+mod rejections;
+mod sizes;

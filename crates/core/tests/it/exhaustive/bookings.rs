@@ -1,7 +1,7 @@
 //! Booking states x commands and provider's reports; late policies x the moment the money comes.
 
 use soldonce_core::{
-    Applied, Authority, BookingId, CallerId, Command, EventState, LatePayment, LineChoice,
+    Applied, Authority, BookingId, CallerId, Command, EventState, LatePayment, LineChoice, OnHold,
     OnPaymentFailure, PaymentReport, PaymentState, Policy, Rejection,
 };
 
@@ -64,11 +64,11 @@ fn given(state: State, policy: Policy) -> (World, BookingId) {
         State::Confirmed => pay(&mut world, PaymentState::Authorised),
         State::PartlyCancelled => {
             pay(&mut world, PaymentState::Captured);
-            cancel(&mut world, booking, "A-1").unwrap();
+            cancel(&mut world, booking, Authority::Secret, "A-1").unwrap();
         }
         State::Cancelled => {
             pay(&mut world, PaymentState::Captured);
-            cancel(&mut world, booking, "").unwrap();
+            cancel(&mut world, booking, Authority::Secret, "").unwrap();
         }
         State::Failed => drop(world.apply(Command::Release { on: on(hold) }).unwrap()),
         State::Expired => expire(&mut world),
@@ -84,7 +84,12 @@ fn given(state: State, policy: Policy) -> (World, BookingId) {
     (world, booking)
 }
 
-fn cancel(world: &mut World, booking: BookingId, units: &str) -> Result<Applied, Rejection> {
+fn cancel(
+    world: &mut World,
+    booking: BookingId,
+    by: Authority,
+    units: &str,
+) -> Result<Applied, Rejection> {
     let lines = match units {
         "" => LineChoice::All,
         units => LineChoice::Some {
@@ -92,11 +97,7 @@ fn cancel(world: &mut World, booking: BookingId, units: &str) -> Result<Applied,
             places: soldonce_core::Selection::default(),
         },
     };
-    world.apply(Command::Cancel {
-        booking,
-        by: Authority::Secret,
-        lines,
-    })
+    world.apply(Command::Cancel { booking, by, lines })
 }
 
 #[derive(Clone, Copy)]
@@ -110,25 +111,28 @@ enum Act {
 fn act(
     world: &mut World,
     booking: BookingId,
-    foreign: bool,
+    by: Authority,
     act: Act,
 ) -> Result<Applied, Rejection> {
     match act {
-        Act::Cancel(units) if !foreign => cancel(world, booking, units),
-        Act::Cancel(_) => world.apply(Command::Cancel {
-            booking,
-            by: Authority::Caller(CallerId::from_bits(8)),
-            lines: LineChoice::All,
-        }),
+        Act::Cancel(units) => cancel(world, booking, by, units),
         Act::Exchange => {
-            let mut on = on(world.hold("ann", "A-5"));
-            if foreign {
-                on.by = Authority::Caller(CallerId::from_bits(8));
-            }
+            let on = OnHold {
+                by,
+                ..on(world.hold("ann", "A-5"))
+            };
             let give = vec![world.unit("A-1")];
             world.apply(Command::Exchange { booking, give, on })
         }
         Act::Pay(state) => world.apply(Command::Payment(PaymentReport { booking, state })),
+    }
+}
+
+fn by(state: State) -> Authority {
+    if matches!(state, State::Foreign) {
+        Authority::Caller(CallerId::from_bits(8))
+    } else {
+        Authority::Secret
     }
 }
 
@@ -162,8 +166,7 @@ fn booking_states_and_commands() {
     ];
     let answer = |state: State, command: Act| {
         let (mut world, booking) = given(state, policy());
-        let foreign = matches!(state, State::Foreign);
-        let result = act(&mut world, booking, foreign, command);
+        let result = act(&mut world, booking, by(state), command);
         cell(&world, booking, &result)
     };
     expect_table(&table(&STATES, &commands, answer), EXPECTED);
@@ -190,7 +193,7 @@ fn booking_states_and_reports_of_the_provider() {
     let reports = PaymentState::ALL.map(|state| (state.as_str(), Act::Pay(state)));
     let answer = |state: State, command: Act| {
         let (mut world, booking) = given(state, policy());
-        let result = act(&mut world, booking, false, command);
+        let result = act(&mut world, booking, by(state), command);
         cell(&world, booking, &result)
     };
     let states: Vec<(&str, State)> = STATES
@@ -267,13 +270,11 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
         Since::OneTaken | Since::OneTakenAndExpired | Since::OneSold => {
             world.wait(60_000);
             let other = world.hold("bob", "A-2 A-3");
-            match since {
-                Since::OneSold => drop(world.confirm(other).unwrap()),
-                Since::OneTakenAndExpired => {
-                    world.wait(60_000);
-                    open_again(&mut world);
-                }
-                _ => {}
+            if matches!(since, Since::OneSold) {
+                world.confirm(other).unwrap();
+            } else if matches!(since, Since::OneTakenAndExpired) {
+                world.wait(60_000);
+                open_again(&mut world);
             }
         }
         Since::SaleClosed => world.wait(90_000),

@@ -1,12 +1,12 @@
 //! Hold states x commands on holds.
 
 use soldonce_core::{
-    Answer, Applied, Authority, CallerId, Change, Command, Fence, HoldId, LineChoice, OnHold,
-    PaymentReport, PaymentState, Rejection, Selection,
+    Answer, Applied, Authority, CallerId, Change, Command, Conflict, Fence, HoldId, LineChoice,
+    OnHold, PaymentReport, PaymentState, Rejection, Selection,
 };
 
 use super::{expect_table, outcome, table};
-use crate::world::{World, booked, on, policy, rows_and_floor, text};
+use crate::world::{World, booked, held, on, policy, rows_and_floor, text};
 
 /// What a hold of ann on is, and who acts on it how.
 #[derive(Clone, Copy)]
@@ -254,29 +254,22 @@ fn hold_states_and_repeated_holds() {
     ];
     let answer = |state: State, (holder, units): (&str, &str)| {
         let (mut world, on) = given(state);
-        let result = world.try_hold(holder, units);
-        match result {
-            Ok(applied) => match &applied.answer {
-                Answer::OwnHold(own) => {
-                    assert_eq!(own.id, on.hold);
-                    assert!(!applied.has_effect());
-                    "own hold".to_owned()
-                }
-                _ => format!("held {:?}", crate::world::held(&applied).fence),
-            },
+        match world.try_hold(holder, units) {
+            Ok(applied) if applied.has_effect() => format!("held {:?}", held(&applied).fence),
+            Ok(applied) => {
+                assert_eq!(held(&applied).id, on.hold);
+                assert!(matches!(applied.answer, Answer::OwnHold(_)));
+                "own hold".to_owned()
+            }
             Err(Rejection::UnitUnavailable(refusal)) => {
-                let state = |conflict: &soldonce_core::Conflict| match conflict {
-                    soldonce_core::Conflict::Seat { unit, state, .. } => {
+                let state = |conflict: &Conflict| match conflict {
+                    Conflict::Seat { unit, state, .. } => {
                         format!("{} {}", world.names([*unit]), state.as_str())
                     }
-                    soldonce_core::Conflict::Area { free, .. } => format!("{free} free"),
+                    Conflict::Area { free, .. } => format!("{free} free"),
                 };
-                refusal
-                    .conflicts
-                    .iter()
-                    .map(state)
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                let states: Vec<String> = refusal.conflicts.iter().map(state).collect();
+                states.join(", ")
             }
             Err(other) => other.code().to_owned(),
         }

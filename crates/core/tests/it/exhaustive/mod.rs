@@ -38,12 +38,13 @@ fn expect_table(found: &str, expected: &str) {
     if found == expected {
         return;
     }
-    let mut differing = String::new();
-    for (found, expected) in found.lines().zip(expected.lines()) {
-        if found != expected {
-            differing += &format!("expected  {expected}\nfound     {found}\n");
-        }
-    }
+    let differing: Vec<String> = found
+        .lines()
+        .zip(expected.lines())
+        .filter(|(found, expected)| found != expected)
+        .map(|(found, expected)| format!("expected  {expected}\nfound     {found}"))
+        .collect();
+    let differing = differing.join("\n");
     panic!("{differing}\nthe whole table is now:\n{found}\n");
 }
 

@@ -54,14 +54,9 @@ fn given(state: State) -> (World, HoldId) {
     match state {
         State::Free => {}
         State::Held => drop(world.hold("ann", "A-1 floor*1")),
-        State::HeldLastMs | State::HeldAtEnd | State::HeldAfterEnd => {
-            world.hold("ann", "A-1 floor*1");
-            world.wait(match state {
-                State::HeldLastMs => TTL - 1,
-                State::HeldAtEnd => TTL,
-                _ => TTL + 1,
-            });
-        }
+        State::HeldLastMs => held_for(&mut world, TTL - 1),
+        State::HeldAtEnd => held_for(&mut world, TTL),
+        State::HeldAfterEnd => held_for(&mut world, TTL + 1),
         State::HeldByBob => drop(world.hold("bob", "A-1 floor*1")),
         State::HeldByBobAtEnd => {
             world.hold("bob", "A-1 floor*1");
@@ -95,6 +90,12 @@ fn given(state: State) -> (World, HoldId) {
     }
     let other = world.hold("bob", "B-1");
     (world, other)
+}
+
+/// Ann held the units so long ago.
+fn held_for(world: &mut World, ms: u64) {
+    world.hold("ann", "A-1 floor*1");
+    world.wait(ms);
 }
 
 fn block(world: &mut World) -> Result<Applied, Rejection> {
