@@ -4,6 +4,8 @@ use serde::Deserialize;
 use soldonce_core::{BookingId, Rejection};
 use soldonce_engine::{Engine, EngineError, SellAsk};
 
+use utoipa::ToSchema;
+
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
@@ -11,10 +13,11 @@ use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest, UnitRequest};
 use crate::settings::Payments;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ConfirmRequest<'a> {
+pub(super) struct ConfirmRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
     fence: Option<u64>,
 }
@@ -39,14 +42,16 @@ pub(super) async fn confirm(mut asked: Asked) -> Handled {
     Ok(answer::reply(&asked.app, &reply))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct SaleRequest<'a> {
+pub(super) struct SaleRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     holder: Option<Str<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
 }
 
@@ -89,9 +94,9 @@ pub(super) async fn list(asked: Asked) -> Handled {
     Ok(answer::list(&asked.app, "bookings", &found))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct CancelRequest<'a> {
+pub(super) struct CancelRequest<'a> {
     #[serde(borrow)]
     units: Option<Vec<OwnUnitRequest<'a>>>,
 }

@@ -13,6 +13,8 @@ use soldonce_engine::chart::{self, ReadChart};
 use soldonce_engine::{EventSummary, Ids, fingerprint};
 use tokio::task::spawn_blocking;
 
+use utoipa::ToSchema;
+
 use super::answer;
 use super::asked::Asked;
 use super::event_body::EventBody;
@@ -21,17 +23,22 @@ use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
 use crate::limits::{INLINE_PARSE_BYTES_MAX, PAGE_MAX};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct EventRequest<'a> {
+pub(super) struct EventRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     id: Option<Str<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = String)]
     name: Str<'a>,
+    #[schema(value_type = Option<String>, format = DateTime)]
     starts_at: Option<Time>,
     #[serde(borrow)]
+    #[schema(value_type = String)]
     currency: Str<'a>,
     #[serde(borrow)]
+    #[schema(value_type = Object)]
     chart: &'a RawValue,
     #[serde(default)]
     prices: BTreeMap<String, i64>,
@@ -163,9 +170,9 @@ pub(super) async fn read_one(asked: Asked) -> Handled {
     Ok(described(&asked, &found))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UpdateRequest {
+pub(super) struct UpdateRequest {
     policy: PolicyRequest,
 }
 
@@ -184,10 +191,11 @@ pub(super) async fn update(mut asked: Asked) -> Handled {
     Ok(described(&asked, &found))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct CallOffRequest<'a> {
+pub(super) struct CallOffRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     reason: Option<Str<'a>>,
 }
 

@@ -4,16 +4,19 @@ use serde::Deserialize;
 use soldonce_core::{HoldId, Rejection, Together};
 use soldonce_engine::{ChangeAsk, Engine, EngineError, ExtendAsk, HoldAsk, WishAsk};
 
+use utoipa::ToSchema;
+
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest, UnitRequest};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct HoldRequest<'a> {
+pub(super) struct HoldRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     holder: Option<Str<'a>>,
     #[serde(borrow)]
     units: Option<Vec<UnitRequest<'a>>>,
@@ -22,19 +25,20 @@ struct HoldRequest<'a> {
     ttl_ms: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct BestRequest<'a> {
+pub(super) struct BestRequest<'a> {
     quantity: u32,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     category: Option<Str<'a>>,
     #[serde(default)]
     together: TogetherWord,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum TogetherWord {
+pub(super) enum TogetherWord {
     #[default]
     Preferred,
     Required,
@@ -92,9 +96,9 @@ pub(super) async fn list(asked: Asked) -> Handled {
     Ok(answer::list(&asked.app, "holds", &found))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ChangeRequest<'a> {
+pub(super) struct ChangeRequest<'a> {
     #[serde(borrow, default)]
     add: Vec<UnitRequest<'a>>,
     #[serde(borrow, default)]
@@ -133,9 +137,9 @@ async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
     Problem::of(&error, event.as_ref().map(|event| &*event.chart))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ExtendRequest {
+pub(super) struct ExtendRequest {
     ttl_ms: Option<u64>,
     fence: Option<u64>,
 }
@@ -163,10 +167,11 @@ pub(super) async fn release(asked: Asked) -> Handled {
     Ok(answer::reply(&asked.app, &reply))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct RevokeRequest<'a> {
+pub(super) struct RevokeRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     reason: Option<Str<'a>>,
 }
 

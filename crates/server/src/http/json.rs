@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use soldonce_core::{Fence, HolderName, Span, Text, Timestamp};
 use soldonce_engine::chart::{Object, explain};
@@ -64,11 +64,24 @@ pub(super) struct Time(pub(super) Timestamp);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = Str::deserialize(from)?;
-        let rule = "RFC 3339, such as 2026-12-01T19:30:00.000Z";
-        let time: Result<jiff::Timestamp, _> = text.0.parse();
-        let time = time.map_err(|_| Error::custom(format_args!("it must be a time of {rule}")))?;
-        Ok(Self(Timestamp::from_ms(time.as_millisecond())))
+        from.deserialize_str(TimeVisitor).map(Time)
+    }
+}
+
+/// Refuses while the reader still stands at the text, so that the refusal names its place.
+struct TimeVisitor;
+
+impl Visitor<'_> for TimeVisitor {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time of RFC 3339, such as 2026-12-01T19:30:00.000Z")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
+        let time: Result<jiff::Timestamp, _> = text.parse();
+        let refusal = |_| E::invalid_value(Unexpected::Str(text), &self);
+        Ok(Timestamp::from_ms(time.map_err(refusal)?.as_millisecond()))
     }
 }
 

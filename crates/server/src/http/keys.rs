@@ -5,17 +5,21 @@ use serde::{Deserialize, Serialize};
 use soldonce_engine::keys::{ApiKey, KeyId, Scope};
 use soldonce_engine::reply::Rfc3339;
 
+use utoipa::ToSchema;
+
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
 use super::kinds;
 use super::problem::{Handled, Problem};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct KeyRequest<'a> {
+pub(super) struct KeyRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = String)]
     name: Str<'a>,
+    #[schema(value_type = Vec<String>)]
     scopes: Vec<Scope>,
 }
 

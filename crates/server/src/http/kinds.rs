@@ -77,7 +77,7 @@ kinds! {
         "Use the id from the answer that confirmed the hold.";
     UNKNOWN_UNIT "unknown_unit" "unknown-unit" NOT_FOUND
         "The chart has no such unit",
-        "The chart of the event has no seat or area of the ids in `units`.",
+        "The chart of the event has no seat or area of the ids in `unknown`.",
         "Take ids from `GET /v1/events/{event}/chart`.";
     METHOD_NOT_ALLOWED "method_not_allowed" "method-not-allowed" METHOD_NOT_ALLOWED
         "Not with this method",

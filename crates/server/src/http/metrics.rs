@@ -17,10 +17,24 @@ const STATUSES: [u16; 21] = [
     200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 501, 502,
     503, 504,
 ];
-/// Upper bounds of the buckets of times, microseconds.
-const BUCKETS_US: [u64; 16] = [
-    50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 102_400, 204_800, 409_600,
-    1_638_400, 6_553_600,
+/// Upper bounds of the buckets of times: microseconds, and the same in seconds.
+const BUCKETS: [(u64, f64); 16] = [
+    (50, 0.000_05),
+    (100, 0.000_1),
+    (200, 0.000_2),
+    (400, 0.000_4),
+    (800, 0.000_8),
+    (1_600, 0.001_6),
+    (3_200, 0.003_2),
+    (6_400, 0.006_4),
+    (12_800, 0.012_8),
+    (25_600, 0.025_6),
+    (51_200, 0.051_2),
+    (102_400, 0.102_4),
+    (204_800, 0.204_8),
+    (409_600, 0.409_6),
+    (1_638_400, 1.638_4),
+    (6_553_600, 6.553_6),
 ];
 
 /// The counters of every route.
@@ -35,8 +49,8 @@ pub(super) struct RouteMetrics {
     label: String,
     /// By place in [`STATUSES`], then the rest.
     answers: [AtomicU64; STATUSES.len() + 1],
-    /// By place in [`BUCKETS_US`], then the rest.
-    times: [AtomicU64; BUCKETS_US.len() + 1],
+    /// By place in [`BUCKETS`], then the rest.
+    times: [AtomicU64; BUCKETS.len() + 1],
     micros: AtomicU64,
 }
 
@@ -56,7 +70,7 @@ impl RouteMetrics {
         let at = STATUSES.iter().position(|known| *known == status);
         add(&self.answers, at, 1);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let at = BUCKETS_US.iter().position(|bound| micros <= *bound);
+        let at = BUCKETS.iter().position(|(bound, _)| micros <= *bound);
         add(&self.times, at, 1);
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
@@ -129,9 +143,9 @@ impl Collector for HttpMetrics {
             if total == 0 {
                 continue;
             }
-            let bounds = BUCKETS_US.iter().map(|micros| seconds(*micros));
+            let bounds = BUCKETS.iter().map(|(_, seconds)| *seconds);
             let buckets: Vec<(f64, u64)> = bounds
-                .chain(std::iter::once(f64::MAX))
+                .chain(std::iter::once(f64::INFINITY))
                 .zip(counts)
                 .collect();
             let sum = seconds(route.micros.load(Ordering::Relaxed));

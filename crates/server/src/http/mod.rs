@@ -199,6 +199,9 @@ fn pages_and_health(table: &mut Table) {
     table.add(Verb::Get, "/", Anyone, pages::index);
     table.add(Verb::Get, "/assets/{*path}", Anyone, pages::asset);
     table.add(Verb::Get, "/problems/{code}", Anyone, problems_page::page);
+    table.add(Verb::Get, "/docs", Anyone, pages::docs);
+    table.add(Verb::Get, "/docs/{*path}", Anyone, pages::docs_part);
+    table.add(Verb::Get, "/openapi.json", Anyone, openapi::serve);
     health(table);
 }
 

@@ -1,4 +1,4 @@
-//! The seat map page and its parts, from inside the binary.
+//! The seat map page and the page of the API description, from inside the binary.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,10 @@ use super::problem::{Handled, Problem};
 #[folder = "web/"]
 struct Web;
 
+#[derive(Embed)]
+#[folder = "web-docs/"]
+struct WebDocs;
+
 /// The page may run and show what this server sends, and nothing else.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -25,9 +29,14 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// Every file by its path below `web/`.
+/// Every file by its path below its folder.
 #[derive(Debug)]
-pub(super) struct Pages(BTreeMap<String, Page>);
+pub(super) struct Pages {
+    map: Folder,
+    docs: Folder,
+}
+
+type Folder = BTreeMap<String, Page>;
 
 #[derive(Debug)]
 struct Page {
@@ -38,23 +47,28 @@ struct Page {
 
 impl Pages {
     pub(super) fn load() -> Self {
-        let files = Web::iter().filter_map(|path| {
-            let file = Web::get(&path)?;
-            let hash = file.metadata.sha256_hash();
-            let bits = hash
-                .iter()
-                .take(16)
-                .fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
-            let etag = format!("\"{}\"", soldonce_core::encode_128(bits));
-            let page = Page {
-                bytes: Bytes::from(file.data.into_owned()),
-                media: media_of(&path)?,
-                etag: HeaderValue::try_from(etag).ok()?,
-            };
-            Some((path.into_owned(), page))
-        });
-        Self(files.collect())
+        Self {
+            map: folder::<Web>(),
+            docs: folder::<WebDocs>(),
+        }
     }
+}
+
+fn folder<E: Embed>() -> Folder {
+    let files = E::iter().filter_map(|path| {
+        let file = E::get(&path)?;
+        let hash = file.metadata.sha256_hash();
+        let half = hash.iter().take(16);
+        let bits = half.fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
+        let etag = format!("\"{}\"", soldonce_core::encode_128(bits));
+        let page = Page {
+            bytes: Bytes::from(file.data.into_owned()),
+            media: media_of(&path)?,
+            etag: HeaderValue::try_from(etag).ok()?,
+        };
+        Some((path.into_owned(), page))
+    });
+    files.collect()
 }
 
 /// The media types of files that are served; others are not.
@@ -75,17 +89,27 @@ fn media_of(path: &str) -> Option<HeaderValue> {
 
 /// `GET /`
 pub(super) async fn index(asked: Asked) -> Handled {
-    serve(&asked, "index.html")
+    serve(&asked, asked.app.pages.map.get("index.html"))
 }
 
 /// `GET /assets/{*path}`
 pub(super) async fn asset(asked: Asked) -> Handled {
-    let path = asked.parts.uri.path();
-    serve(&asked, path.strip_prefix("/assets/").unwrap_or_default())
+    let path = asked.parts.uri.path().strip_prefix("/assets/");
+    serve(&asked, asked.app.pages.map.get(path.unwrap_or_default()))
 }
 
-fn serve(asked: &Asked, path: &str) -> Handled {
-    let page = asked.app.pages.0.get(path);
+/// `GET /docs`
+pub(super) async fn docs(asked: Asked) -> Handled {
+    serve(&asked, asked.app.pages.docs.get("docs.html"))
+}
+
+/// `GET /docs/{*path}`
+pub(super) async fn docs_part(asked: Asked) -> Handled {
+    let path = asked.parts.uri.path().strip_prefix("/docs/");
+    serve(&asked, asked.app.pages.docs.get(path.unwrap_or_default()))
+}
+
+fn serve(asked: &Asked, page: Option<&Page>) -> Handled {
     let page = page.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     let known = asked.parts.headers.get(header::IF_NONE_MATCH);
     let unchanged = known == Some(&page.etag);

@@ -3,50 +3,55 @@
 use serde::{Deserialize, Serialize};
 use soldonce_core::{Adjacency, LatePayment, OnPaymentFailure, Policy, Span};
 use soldonce_engine::reply::Rfc3339;
+use utoipa::ToSchema;
 
 use super::json::{Time, nullable};
 
 /// A part of a policy. `null` takes a limit or a time away.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct PolicyRequest {
     hold_ttl_ms: Option<u64>,
     hold_max_ms: Option<u64>,
     units_per_hold_max: Option<u32>,
     units_per_holder_max: Option<u32>,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "nullable")]
+    #[schema(value_type = Option<u32>)]
     units_bought_per_holder_max: Option<Option<u32>>,
     payment_window_ms: Option<u64>,
     retry_window_ms: Option<u64>,
     late_payment: Option<LateWord>,
     on_payment_failure: Option<FailureWord>,
     adjacency: Option<AdjacencyWord>,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "nullable")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     sale_opens_at: Option<Option<Time>>,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "nullable")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     sale_closes_at: Option<Option<Time>>,
-    #[serde(deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "nullable")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     cancel_until: Option<Option<Time>>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum LateWord {
+pub(super) enum LateWord {
     Refuse,
     IfStillFree,
     Refund,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum FailureWord {
+pub(super) enum FailureWord {
     Keep,
     Release,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum AdjacencyWord {
+pub(super) enum AdjacencyWord {
     None,
     NoOrphan,
 }

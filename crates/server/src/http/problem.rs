@@ -92,7 +92,7 @@ impl Problem {
                 Some(chart) => problem.with_all(&Unavailability::new(chart, refusal)),
                 None => problem.with("seq", &refusal.seq.0),
             },
-            Rejection::UnknownUnit(names) => problem.with("units", names),
+            Rejection::UnknownUnit(names) => problem.with("unknown", names),
             Rejection::NotOnSale {
                 opens_at: Some(opens_at),
             } => problem.with("sale_opens_at", &Rfc3339(*opens_at)),

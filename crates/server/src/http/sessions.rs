@@ -4,6 +4,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use soldonce_engine::reply::Rfc3339;
 
+use utoipa::ToSchema;
+
 use super::answer;
 use super::asked::Asked;
 use super::auth::SESSION_COOKIE;
@@ -11,9 +13,9 @@ use super::json;
 use super::problem::{Handled, Problem};
 use crate::settings::CookieSecurity;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct SessionRequest {}
+pub(super) struct SessionRequest {}
 
 #[derive(Serialize)]
 struct SessionBody<'a> {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use soldonce_core::{Actor, Commit, Transition, UnitState};
 use soldonce_engine::reply::Rfc3339;
 
+use utoipa::ToSchema;
+
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
@@ -11,12 +13,13 @@ use super::problem::{Handled, Problem};
 use super::units::{self, UnitRequest};
 use axum::http::StatusCode;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct BlockRequest<'a> {
+pub(super) struct BlockRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     reason: Option<Str<'a>>,
 }
 

@@ -6,37 +6,47 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use soldonce_engine::NamedUnits;
 
+use utoipa::ToSchema;
+
 use super::json::Str;
 use super::problem::Problem;
 
 /// A seat, or so many places of an area.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UnitRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     seat: Option<Str<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     area: Option<Str<'a>>,
     quantity: Option<u32>,
 }
 
 /// A unit that one has: a seat, so many places of an area, or an entry of a hold or a booking as it
 /// was answered.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnUnitRequest<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     seat: Option<Str<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     area: Option<Str<'a>>,
     quantity: Option<u32>,
     #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
     place: Option<Str<'a>>,
     #[serde(rename = "price")]
+    #[schema(value_type = Option<Object>)]
     _price: Option<IgnoredAny>,
     #[serde(rename = "version")]
+    #[schema(value_type = Option<Object>)]
     _version: Option<IgnoredAny>,
     #[serde(rename = "state")]
+    #[schema(value_type = Option<Object>)]
     _state: Option<IgnoredAny>,
 }
 

@@ -22,7 +22,7 @@ use soldonce_server::{Access, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::log;
+use crate::{log, openapi};
 
 /// When every test begins: 2026-12-01T12:00:00Z.
 pub(crate) const NOON: i64 = 1_796_126_400_000;
@@ -280,9 +280,21 @@ impl Ask<'_> {
 
     pub(crate) async fn send(self) -> Answer {
         let app = self.app;
+        let (method, path) = (
+            self.request.method().clone(),
+            self.request.uri().path().to_owned(),
+        );
         let (parts, body) = self.start().await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         app.learn(&body);
+        if let Ok(json) = serde_json::from_slice(&body) {
+            let wrong = openapi::judge(method.as_str(), &path, parts.status, &json);
+            assert!(
+                wrong.is_none(),
+                "{method} {path} is not as described: {wrong:?}\n{json:#}"
+            );
+        }
+        assert!(parts.headers.contains_key("request-id"));
         Answer {
             status: parts.status,
             headers: parts.headers,

@@ -10,3 +10,4 @@ mod accept_http2;
 
 mod events;
 mod holds;
+mod openapi;

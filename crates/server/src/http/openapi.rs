@@ -1,6 +1,0 @@
-//! The API description.
-
-/// The OpenAPI document.
-pub fn document() -> String {
-    String::new()
-}

@@ -1,0 +1,174 @@
+//! The API description, OpenAPI 3.1: the operations of the route table, and schemas from the types
+//! that requests are read into. Committed as `openapi.json`; a test compares it with the routes.
+
+mod operations;
+mod schemas;
+
+use std::sync::OnceLock;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use self::operations::{Content, KEYED, Keyed, OPERATIONS, Operation};
+use super::answer;
+use super::asked::Asked;
+use super::problem::Handled;
+use super::problems_page;
+use super::route::Admission;
+
+/// The OpenAPI document, as JSON for people to read too.
+pub fn document() -> String {
+    let mut text = serde_json::to_string_pretty(&build()).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// `GET /openapi.json`
+pub(super) async fn serve(_: Asked) -> Handled {
+    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
+    let bytes = DOCUMENT.get_or_init(|| document().into()).clone();
+    let mut response = answer::json(StatusCode::OK, bytes);
+    let cache = HeaderValue::from_static("no-cache");
+    response.headers_mut().insert(header::CACHE_CONTROL, cache);
+    Ok(response)
+}
+
+fn build() -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Soldonce",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Hold scarce things for a moment; sell each of them once.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "tags": operations::TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect::<Value>(),
+        "paths": paths(),
+        "components": {
+            "schemas": schemas::all(),
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "An API key, or a session's token"},
+                "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SESSION_COOKIE},
+            },
+        },
+        "x-problems": problems_page::rows(),
+    })
+}
+
+fn paths() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in OPERATIONS {
+        // OpenAPI has no word for "the rest of the path".
+        let path = operation.path.replace("{*", "{");
+        let methods = paths.entry(path).or_insert_with(|| json!({}));
+        if let Some(methods) = methods.as_object_mut() {
+            methods.insert(
+                operation.verb.as_str().to_ascii_lowercase(),
+                describe(operation),
+            );
+        }
+    }
+    Value::Object(paths)
+}
+
+fn describe(operation: &Operation) -> Value {
+    let mut described = json!({
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "responses": responses(operation),
+    });
+    let parameters = parameters(operation);
+    if let Some(described) = described.as_object_mut() {
+        if !parameters.is_empty() {
+            described.insert("parameters".to_owned(), parameters.into());
+        }
+        if let Some(schema) = operation.request {
+            let body = json!({"required": true, "content": {"application/json": {"schema": reference(schema)}}});
+            described.insert("requestBody".to_owned(), body);
+        }
+        let security = match operation.admission {
+            Admission::Anyone | Admission::NewShopper => json!([]),
+            Admission::Look => json!([{}, {"key": []}, {"session": []}]),
+            Admission::Buy => json!([{"key": []}, {"session": []}]),
+            Admission::Sell | Admission::Admin => json!([{"key": []}]),
+        };
+        described.insert("security".to_owned(), security);
+        described.insert(
+            "x-admission".to_owned(),
+            operation.admission.as_str().into(),
+        );
+    }
+    described
+}
+
+fn reference(schema: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+fn parameters(operation: &Operation) -> Vec<Value> {
+    let text = json!({"type": "string"});
+    let parameter = |name: &str, place: &str, about: &str, schema: &Value| {
+        json!({
+            "name": name, "in": place, "required": place == "path", "description": about,
+            "schema": schema,
+        })
+    };
+    let mut parameters = Vec::new();
+    for name in operation
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{'))
+    {
+        let name = name.trim_start_matches('*').trim_end_matches('}');
+        parameters.push(parameter(
+            name,
+            "path",
+            operations::about_segment(name),
+            &text,
+        ));
+    }
+    for (name, about, kind) in operation.query {
+        parameters.push(parameter(name, "query", about, &json!({"type": kind})));
+    }
+    if operation.keyed != Keyed::No {
+        let schema = json!({"type": "string", "minLength": 1, "maxLength": 255});
+        let mut key = parameter("Idempotency-Key", "header", KEYED, &schema);
+        if operation.keyed == Keyed::Required
+            && let Some(key) = key.as_object_mut()
+        {
+            key.insert("required".to_owned(), true.into());
+        }
+        parameters.push(key);
+    }
+    for (name, about) in operation.headers {
+        parameters.push(parameter(name, "header", about, &text));
+    }
+    parameters
+}
+
+fn responses(operation: &Operation) -> Value {
+    let mut responses = Map::new();
+    for (status, about, content) in operation.answers {
+        let mut response = json!({ "description": about });
+        if let (Some(response), Some(content)) = (response.as_object_mut(), described(*content)) {
+            response.insert("content".to_owned(), content);
+        }
+        responses.insert(status.to_string(), response);
+    }
+    let problem = json!({
+        "description": "A problem, see `x-problems`",
+        "content": {"application/problem+json": {"schema": reference("Problem")}},
+    });
+    responses.insert("default".to_owned(), problem);
+    Value::Object(responses)
+}
+
+fn described(content: Content) -> Option<Value> {
+    match content {
+        Content::Json(schema) => Some(json!({"application/json": {"schema": reference(schema)}})),
+        Content::Media(media) => Some(json!({ media: {"schema": {"type": "string"}} })),
+        Content::Nothing => None,
+    }
+}

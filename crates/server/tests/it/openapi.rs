@@ -1,0 +1,182 @@
+//! The API description: compared with the committed one, with the routes, and with every answer that
+//! any test gets.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use axum::http::StatusCode;
+use serde_json::Value;
+use soldonce_server::{openapi, route_table};
+
+use crate::harness::TestApp;
+
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+
+/// The document.
+pub(crate) fn document() -> &'static Value {
+    static DOCUMENT: OnceLock<Value> = OnceLock::new();
+    DOCUMENT.get_or_init(|| serde_json::from_str(&openapi()).unwrap())
+}
+
+/// What is wrong with an answer by the description of its route.
+pub(crate) fn judge(method: &str, path: &str, status: StatusCode, body: &Value) -> Option<String> {
+    let template = template_of(path)?;
+    let operation = &document()["paths"][&template][method.to_ascii_lowercase()];
+    let responses = &operation["responses"];
+    let code = status.as_u16().to_string();
+    let response = match responses.get(&code) {
+        Some(response) => response,
+        None if status.is_client_error() || status.is_server_error() => &responses["default"],
+        None => return Some(format!("{method} {template} says nothing of {code}")),
+    };
+    let content = response["content"].as_object()?.values().next()?;
+    mismatch(&content["schema"], body, "answer")
+}
+
+fn template_of(path: &str) -> Option<String> {
+    let fits = |template: &&String| {
+        let (mut wanted, mut given) = (template.split('/'), path.split('/'));
+        loop {
+            match (wanted.next(), given.next()) {
+                (None, None) => return true,
+                (Some(part), Some(_)) if part.starts_with('{') => {}
+                (Some(part), Some(other)) if part == other => {}
+                _ => return false,
+            }
+        }
+    };
+    let paths = document()["paths"].as_object().unwrap();
+    paths.keys().find(fits).cloned()
+}
+
+/// Where a value is not of a schema: enough of JSON Schema for the document's own.
+fn mismatch(schema: &Value, value: &Value, place: &str) -> Option<String> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap();
+        let found = &document()["components"]["schemas"][name];
+        return if found.is_null() {
+            Some(format!("{place}: there is no schema {name}"))
+        } else {
+            mismatch(found, value, place)
+        };
+    }
+    if let Some(choices) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
+        let wrong: Vec<_> = choices
+            .iter()
+            .map(|choice| mismatch(choice, value, place))
+            .collect();
+        return wrong
+            .iter()
+            .all(Option::is_some)
+            .then(|| wrong[0].clone().unwrap());
+    }
+    if !is_of_type(&schema["type"], value) {
+        return Some(format!("{place}: {value} is no {}", schema["type"]));
+    }
+    match value {
+        Value::Object(members) if schema["properties"].is_object() => {
+            let known = schema["properties"].as_object().unwrap();
+            let required = schema["required"].as_array().into_iter().flatten();
+            let missing = required
+                .filter_map(Value::as_str)
+                .find(|name| !members.contains_key(*name));
+            if let Some(name) = missing {
+                return Some(format!("{place}: {name} is missing"));
+            }
+            members
+                .iter()
+                .find_map(|(name, member)| match known.get(name) {
+                    Some(schema) => mismatch(schema, member, &format!("{place}.{name}")),
+                    None => Some(format!("{place}: {name} is not described")),
+                })
+        }
+        Value::Array(values) if schema["items"].is_object() => values
+            .iter()
+            .find_map(|value| mismatch(&schema["items"], value, &format!("{place}[]"))),
+        Value::String(text) if schema["enum"].is_array() => {
+            let words = schema["enum"].as_array().unwrap();
+            (!words.contains(value)).then(|| format!("{place}: {text} is not one of {words:?}"))
+        }
+        _ => None,
+    }
+}
+
+fn is_of_type(allowed: &Value, value: &Value) -> bool {
+    let one = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        _ => false,
+    };
+    match allowed {
+        Value::String(name) => one(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(one),
+        _ => true,
+    }
+}
+
+#[test]
+fn it_is_the_committed_one() {
+    let fresh = openapi();
+    if std::env::var_os("SOLDONCE_UPDATE").is_some() {
+        std::fs::write(COMMITTED, &fresh).unwrap();
+    }
+    let committed = std::fs::read_to_string(COMMITTED).unwrap_or_default();
+    let hint = "the API changed: look at it, then run again with SOLDONCE_UPDATE=1";
+    assert!(committed == fresh, "{hint}");
+}
+
+#[test]
+fn every_route_is_in_it_and_nothing_else() {
+    let routes: BTreeSet<(String, String, String)> = route_table()
+        .iter()
+        .map(|route| {
+            let path = route.path.replace("{*", "{");
+            (route.method.to_owned(), path, route.admission.to_owned())
+        })
+        .collect();
+    let mut described = BTreeSet::new();
+    for (path, methods) in document()["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let admission = operation["x-admission"].as_str().unwrap().to_owned();
+            described.insert((method.to_ascii_uppercase(), path.clone(), admission));
+        }
+    }
+    assert_eq!(routes, described);
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let text = document().to_string();
+    let schemas = document()["components"]["schemas"].as_object().unwrap();
+    for reference in text.split("#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name}");
+    }
+    for name in schemas.keys() {
+        let is_feed = name == "FeedEntry"; // its route answers with a stream
+        let used = text.contains(&format!("#/components/schemas/{name}\""));
+        assert!(used || is_feed, "{name} is used by nothing");
+    }
+}
+
+#[tokio::test]
+async fn it_is_served_with_a_page_that_reads_it() {
+    let app = TestApp::open().await;
+    let served = app.get("/openapi.json").send().await.expect(StatusCode::OK);
+    assert_eq!(&served.json(), document());
+    let page = app.get("/docs").send().await.expect(StatusCode::OK);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    for part in ["/docs/docs.js", "/docs/docs.css"] {
+        assert!(page.text().contains(part));
+        app.get(part).send().await.expect(StatusCode::OK);
+    }
+    app.get("/docs/none.js")
+        .send()
+        .await
+        .refused(404, "not_found");
+}
