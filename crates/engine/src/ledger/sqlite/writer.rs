@@ -145,7 +145,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     let ended = catch_unwind(AssertUnwindSafe(|| writer.run(jobs)));
     let shared = Arc::clone(&writer.outside.shared);
     shared.writable.store(false, Ordering::Release);
-    let (closing, why) = match ended {
+    let (mut closing, why) = match ended {
         Ok(Ok(closing)) => (closing, None),
         Ok(Err(fault)) => (None, Some(fault.to_string())),
         Err(panic) => (None, Some(format!("the writer panicked: {}", panic_text(&*panic)))),
@@ -153,15 +153,30 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     if let Some(why) = why {
         tracing::error!(%why, "the ledger takes no more commands");
         writer.outside.observer.failed(&why);
+        // From here on those who waited, and those still in the queue, hear `ReadOnly`.
+        writer.asked.clear();
+        writer.waiters.clear();
+        closing = stay_open(jobs);
     }
     shared.closed.store(true, Ordering::Release);
-    // From here on those who waited, and those still in the queue, hear `ReadOnly`.
     drop(writer);
     drop(lock);
     if let Some(closing) = closing
         && closing.send(()).is_err()
     {
         tracing::debug!("nobody waits for the ledger to close");
+    }
+}
+
+/// Keeps the connection until the ledger is closed or dropped. Without it the next reader would be
+/// the only one, read the whole log anew, and show a commit that failed at its sync: nobody was told
+/// of it, and it may be gone after a power cut.
+fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
+    loop {
+        match jobs.recv().ok()? {
+            Job::Close(reply) => return Some(reply),
+            Job::Transact(..) | Job::AddKey(..) | Job::RevokeKey(..) => {}
+        }
     }
 }
 
