@@ -207,6 +207,7 @@ impl Inventory {
         self.step(work, hold.event, unit, step);
         self.track(&hold);
         self.holds.insert(id, hold);
+        work.changed_hold(id);
     }
 
     /// Writes the state, fence and end of a live hold to all its units.

@@ -2,11 +2,14 @@
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// At least so many cases; more when `PROPTEST_CASES` asks for them.
-pub(crate) fn cases(least: u32) -> Config {
+/// What `PROPTEST_CASES` is when nobody sets it.
+const USUAL: u32 = 256;
+
+/// So many cases; `PROPTEST_CASES=2560` makes them ten times as many.
+pub(crate) fn cases(usually: u32) -> Config {
     let config = Config::default();
     Config {
-        cases: config.cases.max(least),
+        cases: (config.cases / USUAL).max(1).saturating_mul(usually),
         rng_seed: RngSeed::Fixed(0x50_1d_0c_e0),
         failure_persistence: None,
         ..config

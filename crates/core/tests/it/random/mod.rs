@@ -85,7 +85,7 @@ const RARE: [Mark; 27] = [
 /// after every step, or never, every hold gets the same units under the same fences.
 #[test]
 fn no_answer_depends_on_the_sweeper() {
-    let outcome = TestRunner::new(cases(200)).run(&(rules(), ops(80)), |(policy, ops)| {
+    let outcome = TestRunner::new(cases(120)).run(&(rules(), ops(80)), |(policy, ops)| {
         let (mut swept, mut never) = (start(&policy), start(&policy));
         for op in ops.iter().filter(|op| !matches!(op, Op::Sweep(_))) {
             if let Err(fault) = both(&mut swept, &mut never, op) {

@@ -258,7 +258,13 @@ pub(super) fn check(
         Ok(_) => Verdict::Taken,
     };
     if *expected != Verdict::Any && *expected != found {
-        return Err(format!("oracle: {found:?} for {expected:?}: {command:?}"));
+        let promise = match expected {
+            Verdict::Refused("budget_exceeded") => "I9",
+            Verdict::Refused("unit_unavailable") => "I2",
+            Verdict::Refused(_) | Verdict::Any | Verdict::Taken | Verdict::Own(_) => "oracle",
+        };
+        let fault = format!("{promise} {found:?} for {expected:?}: {command:?}");
+        return Err(fault);
     }
     if let (Command::Hold(new), Ok(applied)) = (command, result) {
         granted(play, new, held(applied))?;
