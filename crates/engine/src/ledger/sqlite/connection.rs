@@ -60,7 +60,9 @@ pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let path = folder.database();
     if !path.exists() {
-        return Err(OpenError::Missing { folder: folder.path().to_owned() });
+        return Err(OpenError::Missing {
+            folder: folder.path().to_owned(),
+        });
     }
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "query_only", true)?;
@@ -68,7 +70,10 @@ pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     set_up(&connection)?;
     match version(&connection)? {
         SCHEMA => Ok(connection),
-        found => Err(OpenError::Schema { found, known: SCHEMA }),
+        found => Err(OpenError::Schema {
+            found,
+            known: SCHEMA,
+        }),
     }
 }
 
@@ -79,7 +84,12 @@ fn version(connection: &Connection) -> Result<i64, Fault> {
 fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     match version(connection)? {
         SCHEMA => return Ok(()),
-        found if found > SCHEMA => return Err(OpenError::Schema { found, known: SCHEMA }),
+        found if found > SCHEMA => {
+            return Err(OpenError::Schema {
+                found,
+                known: SCHEMA,
+            });
+        }
         _ => {}
     }
     let mut runner = migrations::migrations::runner();

@@ -6,7 +6,6 @@
 //! `rebuild` (start), `readers` (everything that only looks).
 
 mod bare;
-mod bare;
 mod checksum;
 pub(crate) mod connection;
 pub(crate) mod fault;
@@ -18,6 +17,7 @@ pub(crate) mod tables;
 mod batch;
 mod readers;
 mod rebuild;
+pub mod verify;
 mod writer;
 
 #[cfg(test)]
@@ -43,7 +43,6 @@ use self::writer::{Job, Shared, Writer};
 use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 
-pub use bare::BareLog;
 pub use bare::BareLog;
 pub use planted::PlantedLedger;
 
@@ -207,7 +206,7 @@ impl SqliteLedger {
         };
         let writer = Writer::new(opened, outside)?;
         let thread = std::thread::Builder::new()
-            .name("ledger".to_owned())
+            .name("ledger-writer".to_owned())
             .spawn(move || writer::main(writer, &queue, lock))
             .map_err(|error| OpenError::Failed(format!("no thread for the writer: {error}")))?;
         Ok(Self {

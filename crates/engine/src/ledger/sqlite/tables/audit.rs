@@ -228,6 +228,13 @@ pub(crate) struct ReadRow {
     pub(crate) hash: [u8; 32],
 }
 
+impl ReadRow {
+    /// The row as it was written, to be hashed again.
+    pub(crate) fn as_row(&self) -> Option<AuditRow<'_>> {
+        AuditRow::of(&self.commit).next().map(|row| AuditRow { n: self.n, ..row })
+    }
+}
+
 fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
     let seq = Seq(unsigned(row.get(1)?, TABLE)?);
     let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} at {seq:?} is illegal"));

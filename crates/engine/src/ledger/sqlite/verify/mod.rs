@@ -1,0 +1,218 @@
+//! Checks a ledger against itself, on a live folder or a stopped one, and changes nothing. The
+//! history of each event goes to the auditor and is hashed again link by link; what it leads to must
+//! be what the unit rows, the holds and the bookings say.
+
+mod books;
+mod walk;
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde::Serialize;
+use soldonce_core::{Commit, Event, UnitNo};
+
+use super::OpenError;
+use super::connection;
+use super::fault::Fault;
+use super::folder::{Folder, Mark};
+use super::tables::head::Head;
+use super::tables::{audit, charts, events};
+
+/// Something that is wrong with a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Of which event; none for the ledger as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// Which promise is broken (assurance.md 3.1), or what was looked at.
+    pub what: String,
+    /// What was found.
+    pub detail: String,
+}
+
+/// What was looked at and what was found wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// Events.
+    pub events: u64,
+    /// Commits of events.
+    pub commits: u64,
+    /// Transitions of units: rows of the audit.
+    pub transitions: u64,
+    /// Unit rows.
+    pub units: u64,
+    /// Holds.
+    pub holds: u64,
+    /// Bookings.
+    pub bookings: u64,
+    /// Everything that is wrong, at most [`FINDINGS_MAX`].
+    pub findings: Vec<Finding>,
+}
+
+/// Most findings in one report: a damaged file can have millions.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// How far a verification is: rows of the audit done, and rows in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows of the audit that were checked.
+    pub done: u64,
+    /// Rows of the audit when it began.
+    pub all: u64,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    fn find(&mut self, event: Option<&Event>, what: impl Into<String>, detail: impl Into<String>) {
+        if self.findings.len() < FINDINGS_MAX {
+            let event = event.map(|event| event.id.to_string());
+            let (what, detail) = (what.into(), detail.into());
+            self.findings.push(Finding {
+                event,
+                what,
+                detail,
+            });
+        }
+    }
+
+    fn fault(&mut self, event: Option<&Event>, fault: &Fault) {
+        self.find(event, "damaged row", fault.to_string());
+    }
+}
+
+const AUDIT_ROWS: &str = "-- audit_rows
+SELECT coalesce(sum(steps), 0) FROM chains";
+
+const INTEGRITY: &str = "-- integrity
+PRAGMA integrity_check(20)";
+
+/// Verifies the ledger of a folder. On a live one it sees a single commit's state, and the server
+/// goes on.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger, or it cannot be read at all.
+pub fn verify(
+    folder: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<VerifyReport, OpenError> {
+    let folder = Folder::new(folder);
+    // Read before the snapshot is taken: the ledger may only be further.
+    let mark = folder.high_water();
+    let mut connection = connection::reader(&folder)?;
+    let snapshot = connection.transaction()?;
+    let mut report = VerifyReport::default();
+    check_head(&snapshot, mark, &mut report)?;
+    check_pages(&snapshot, &mut report)?;
+    let all: i64 = snapshot.query_row(AUDIT_ROWS, [], |row| row.get(0))?;
+    let mut seen = Progress {
+        done: 0,
+        all: u64::try_from(all).unwrap_or(0),
+    };
+    progress(seen);
+    match events::all(&snapshot, |number| charts::find(&snapshot, number)) {
+        Err(fault) => report.fault(None, &fault),
+        Ok(events) => {
+            for event in &events {
+                check_event(&snapshot, event, &mut report)?;
+                seen.done = report.transitions;
+                progress(seen);
+            }
+        }
+    }
+    Ok(report)
+}
+
+fn check_event(
+    connection: &Connection,
+    event: &Event,
+    report: &mut VerifyReport,
+) -> Result<(), Fault> {
+    report.events += 1;
+    let left = walk::walk(connection, event, report)?;
+    books::check(connection, event, &left, report)
+}
+
+/// The head row, and the file that remembers how far the ledger was.
+fn check_head(
+    connection: &Connection,
+    mark: Result<Option<Mark>, Fault>,
+    report: &mut VerifyReport,
+) -> Result<(), Fault> {
+    let head = match Head::find(connection) {
+        Ok(Some(head)) => head,
+        Ok(None) => {
+            report.find(
+                None,
+                "head",
+                "the row that says where the ledger stands is missing",
+            );
+            return Ok(());
+        }
+        Err(fault @ Fault::Damaged { .. }) => {
+            report.fault(None, &fault);
+            return Ok(());
+        }
+        Err(other) => return Err(other),
+    };
+    match mark {
+        Err(fault) => report.fault(None, &fault),
+        Ok(None) => report.find(None, "high-water", "the file is missing"),
+        Ok(Some(mark)) if mark.commits > head.commits => {
+            let detail = format!(
+                "commits up to {} were made, {} are here",
+                mark.commits, head.commits
+            );
+            report.find(None, "I14 lost commits", detail);
+        }
+        Ok(Some(mark)) if mark.commits == head.commits && mark.hash != head.hash => {
+            report.find(None, "high-water", "the last commit is another one");
+        }
+        Ok(Some(_)) => {}
+    }
+    Ok(())
+}
+
+/// SQLite's own check of its pages and indexes.
+fn check_pages(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {
+    let mut statement = connection.prepare(INTEGRITY)?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+    for line in lines {
+        match line {
+            Ok(line) if line == "ok" => {}
+            Ok(line) => report.find(None, "integrity", line),
+            Err(error) => report.find(None, "integrity", error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Every transition of a unit, oldest first, each as a commit of its own; with its event. For `why`,
+/// on a live folder or a stopped one.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
+/// or unit.
+pub fn unit_history(
+    folder: &Path,
+    event: &str,
+    unit: &str,
+    limit: usize,
+) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
+    let connection = connection::reader(&Folder::new(folder))?;
+    let all = events::all(&connection, |number| charts::find(&connection, number))?;
+    let Some(event) = all.into_iter().find(|known| known.id.as_str() == event) else {
+        return Ok(None);
+    };
+    let unit: Option<UnitNo> = event.chart.find_unit(unit);
+    match unit {
+        None => Ok(None),
+        Some(unit) => {
+            let commits = audit::of_unit(&connection, event.no, unit, limit)?;
+            Ok(Some((event, commits)))
+        }
+    }
+}
