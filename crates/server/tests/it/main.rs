@@ -8,6 +8,9 @@ mod log;
 mod accept;
 mod accept_http2;
 
+mod access;
+mod bookings;
+mod callers;
 mod events;
 mod holds;
 mod openapi;

@@ -1,0 +1,488 @@
+//! Who may do what: every route with every caller, and what one caller may know of another's.
+
+use std::collections::BTreeSet;
+
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+use soldonce_server::{Access, ServerSettings, route_table};
+
+use crate::harness::{Answer, Held, Store, TestApp, units};
+
+/// Callers in the order of the columns below.
+const CALLERS: [&str; 6] = ["nobody", "shopper A", "shopper B", "read", "sell", "admin"];
+
+/// Expected statuses by route, for a hold and a booking of shopper A. A status below 400 stands for
+/// "let in": what the route answers then is other tests' business.
+const MATRIX: &[(&str, &str, [u16; 6])] = &[
+    ("GET", "/v1/events", [200; 6]),
+    ("POST", "/v1/events", [401, 403, 403, 403, 403, 200]),
+    ("GET", "/v1/events/{event}", [200; 6]),
+    (
+        "PATCH",
+        "/v1/events/{event}",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "POST",
+        "/v1/events/{event}/cancel",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    ("GET", "/v1/events/{event}/chart", [200; 6]),
+    ("GET", "/v1/events/{event}/seats", [200; 6]),
+    ("GET", "/v1/events/{event}/feed", [200; 6]),
+    (
+        "POST",
+        "/v1/events/{event}/holds",
+        [401, 200, 200, 403, 200, 200],
+    ),
+    ("GET", "/v1/holds", [401, 200, 200, 403, 200, 200]),
+    ("GET", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
+    ("PATCH", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
+    ("DELETE", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
+    (
+        "POST",
+        "/v1/holds/{hold}/extend",
+        [401, 200, 404, 403, 404, 200],
+    ),
+    (
+        "POST",
+        "/v1/holds/{hold}/confirm",
+        [401, 200, 404, 403, 404, 200],
+    ),
+    (
+        "POST",
+        "/v1/holds/{hold}/revoke",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "POST",
+        "/v1/events/{event}/sales",
+        [401, 403, 403, 403, 200, 200],
+    ),
+    ("GET", "/v1/bookings", [401, 200, 200, 403, 200, 200]),
+    (
+        "GET",
+        "/v1/bookings/{booking}",
+        [401, 200, 404, 403, 404, 200],
+    ),
+    (
+        "POST",
+        "/v1/bookings/{booking}/cancel",
+        [401, 200, 404, 403, 404, 200],
+    ),
+    (
+        "POST",
+        "/v1/events/{event}/block",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "POST",
+        "/v1/events/{event}/unblock",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "GET",
+        "/v1/events/{event}/units/{unit}/history",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    ("POST", "/v1/sessions", [200; 6]),
+    ("POST", "/v1/keys", [401, 403, 403, 403, 403, 200]),
+    ("GET", "/v1/keys", [401, 403, 403, 403, 403, 200]),
+    ("DELETE", "/v1/keys/{key}", [401, 403, 403, 403, 403, 200]),
+    ("GET", "/", [200; 6]),
+    ("GET", "/assets/{*path}", [200; 6]),
+    ("GET", "/problems/{code}", [200; 6]),
+    ("GET", "/docs", [200; 6]),
+    ("GET", "/docs/{*path}", [200; 6]),
+    ("GET", "/openapi.json", [200; 6]),
+    ("GET", "/healthz", [200; 6]),
+    ("GET", "/readyz", [200; 6]),
+    ("GET", "/metrics", [200; 6]),
+];
+
+/// The same while shoppers are not let in: sessions are as good as nobody.
+fn closed(path: &str, method: &str, open: [u16; 6]) -> [u16; 6] {
+    let [nobody, _, _, read, sell, admin] = open;
+    if path == "/v1/sessions" {
+        return [401, 401, 401, 403, 403, 403];
+    }
+    let is_page = !path.starts_with("/v1/");
+    let without_key = if is_page { nobody } else { 401 };
+    assert!(is_page || nobody == 401 || method == "GET");
+    [without_key, without_key, without_key, read, sell, admin]
+}
+
+#[test]
+fn every_route_stands_in_the_matrix() {
+    let routes: BTreeSet<_> = route_table()
+        .iter()
+        .map(|route| (route.method, route.path))
+        .collect();
+    let judged: BTreeSet<_> = MATRIX
+        .iter()
+        .map(|(method, path, _)| (*method, *path))
+        .collect();
+    assert_eq!(routes, judged);
+}
+
+/// An app with what the paths of the matrix name, fresh for each request.
+struct Stage {
+    app: TestApp,
+    tokens: [Option<String>; 6],
+    hold: Held,
+    booking: String,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let app = TestApp::open().await.with_hall(3).await;
+        let (a, b) = (app.shopper().await, app.shopper().await);
+        let hold = held_by(&app, &a, "A-1").await;
+        let sold = held_by(&app, &a, "A-3").await;
+        let path = format!("{}/confirm", sold.path());
+        let booking = app
+            .post(&path)
+            .by(&a)
+            .key("k")
+            .send()
+            .await
+            .expect(StatusCode::CREATED);
+        let booking = booking.json()["id"].as_str().unwrap().to_owned();
+        let tokens = [
+            None,
+            Some(a),
+            Some(b),
+            Some(app.read.clone()),
+            Some(app.sell.clone()),
+            Some(app.admin.clone()),
+        ];
+        Self {
+            app,
+            tokens,
+            hold,
+            booking,
+        }
+    }
+
+    async fn ask(&self, method: &str, template: &str, caller: usize) -> Answer {
+        let key = self.app.engine.keys()[0].id.to_string();
+        let path = template
+            .replace("{event}", "hall")
+            .replace("{hold}", &self.hold.id)
+            .replace("{booking}", &self.booking)
+            .replace("{unit}", "A-1")
+            .replace("{key}", &key)
+            .replace("{code}", "hold-expired")
+            .replace("/docs/{*path}", "/docs/docs.js")
+            .replace("/assets/{*path}", "/assets/js/main.js");
+        let method: Method = method.parse().unwrap();
+        let mut ask = self.app.ask(method.clone(), &path).key("matrix");
+        if let Some(token) = &self.tokens[caller] {
+            ask = ask.by(token);
+        }
+        let holder = (caller > 2).then_some("a");
+        let body = match (method.as_str(), template) {
+            ("POST", "/v1/events") => crate::harness::hall("hall", 3),
+            ("PATCH", "/v1/events/{event}") => json!({"policy": {}}),
+            ("POST", "/v1/events/{event}/holds") => match holder {
+                Some(holder) => json!({"holder": holder, "units": units(&["C-1"])}),
+                None => json!({"units": units(&["C-1"])}),
+            },
+            ("POST", "/v1/events/{event}/sales") => {
+                json!({"holder": "a", "units": units(&["C-1"])})
+            }
+            ("PATCH", "/v1/holds/{hold}") => json!({"add": units(&["A-2"])}),
+            ("POST", "/v1/events/{event}/block" | "/v1/events/{event}/unblock") => {
+                json!({"units": []})
+            }
+            ("POST", "/v1/keys") => json!({"name": "x", "scopes": ["read"]}),
+            ("POST", _) => json!({}),
+            _ => Value::Null,
+        };
+        if body != Value::Null {
+            ask = ask.json(&body);
+        }
+        if template == "/v1/holds" || template == "/v1/bookings" {
+            let query = if holder.is_some() {
+                format!("{path}?holder=a")
+            } else {
+                path
+            };
+            *ask.request.uri_mut() = query.parse().unwrap();
+        }
+        if template.ends_with("/feed") {
+            let (parts, _) = ask.start().await.into_parts();
+            return Answer {
+                status: parts.status,
+                headers: parts.headers,
+                body: axum::body::Bytes::new(),
+            };
+        }
+        ask.send().await
+    }
+}
+
+async fn held_by(app: &TestApp, token: &str, seat: &str) -> Held {
+    let body = json!({"units": units(&[seat])});
+    let held = app
+        .post("/v1/events/hall/holds")
+        .by(token)
+        .json(&body)
+        .send()
+        .await;
+    Held::of(&held.expect(StatusCode::CREATED))
+}
+
+#[tokio::test]
+async fn every_route_with_every_caller() {
+    for (method, path, expected) in MATRIX {
+        for (at, caller) in CALLERS.iter().enumerate() {
+            // Fresh each time: what one caller does must not change what the next one may.
+            let stage = Stage::set().await;
+            let answer = stage.ask(method, path, at).await;
+            let wanted = expected[at];
+            let got = answer.status.as_u16();
+            let fits = if wanted < 400 {
+                ![401, 403, 404, 405, 500].contains(&got)
+            } else {
+                got == wanted
+            };
+            assert!(
+                fits,
+                "{method} {path} by {caller}: {got}, not {wanted}: {}",
+                answer.text()
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_route_with_every_caller_while_shoppers_are_not_let_in() {
+    for (method, path, open) in MATRIX {
+        let expected = closed(path, method, *open);
+        for (at, caller) in CALLERS.iter().enumerate() {
+            let mut stage = Stage::set().await;
+            let settings = ServerSettings::default();
+            let shutdown = stage.app.shutdown.clone();
+            let engine = stage.app.engine.clone();
+            stage.app.router = soldonce_server::routers(engine, settings, false, shutdown).public;
+            let answer = stage.ask(method, path, at).await;
+            let (wanted, got) = (expected[at], answer.status.as_u16());
+            let fits = if wanted < 400 {
+                ![401, 403, 404, 405, 500].contains(&got)
+            } else {
+                got == wanted
+            };
+            assert!(
+                fits,
+                "{method} {path} by {caller}: {got}, not {wanted}: {}",
+                answer.text()
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_thing_answers_like_a_missing_one() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let (a, b) = (app.shopper().await, app.shopper().await);
+        let held = held_by(&app, &a, "A-1").await;
+        let sold = held_by(&app, &a, "A-3").await;
+        let confirm = format!("{}/confirm", sold.path());
+        let booked = app
+            .post(&confirm)
+            .by(&a)
+            .key("k")
+            .send()
+            .await
+            .expect(StatusCode::CREATED)
+            .json();
+        let booking = booked["id"].as_str().unwrap();
+        let asks = [
+            (
+                Method::GET,
+                "/v1/holds/{}",
+                held.id.as_str(),
+                "hold_not_found",
+            ),
+            (Method::PATCH, "/v1/holds/{}", &held.id, "hold_not_found"),
+            (Method::DELETE, "/v1/holds/{}", &held.id, "hold_not_found"),
+            (
+                Method::DELETE,
+                "/v1/holds/{}?fence=1",
+                &held.id,
+                "hold_not_found",
+            ),
+            (
+                Method::POST,
+                "/v1/holds/{}/extend",
+                &held.id,
+                "hold_not_found",
+            ),
+            (
+                Method::POST,
+                "/v1/holds/{}/confirm",
+                &held.id,
+                "hold_not_found",
+            ),
+            (Method::GET, "/v1/bookings/{}", booking, "booking_not_found"),
+            (
+                Method::POST,
+                "/v1/bookings/{}/cancel",
+                booking,
+                "booking_not_found",
+            ),
+        ];
+        let never = [
+            format!("{}_{}", "hld", "0".repeat(26)),
+            format!("bkg_{}", "0".repeat(26)),
+        ];
+        for (method, template, id, code) in asks {
+            let of_kind = usize::from(code == "booking_not_found");
+            let mut told = BTreeSet::new();
+            for id in [id, &never[of_kind], "x", "hld_%00", &"x".repeat(80)] {
+                for token in [&b, &app.sell] {
+                    let ask = app.ask(method.clone(), &template.replace("{}", id));
+                    let body = if method == Method::PATCH {
+                        json!({"add": units(&["A-2"])})
+                    } else {
+                        json!({})
+                    };
+                    let answer = ask.by(token).key("k").json(&body).send().await;
+                    answer.clone().refused(404, code);
+                    told.insert(answer.text());
+                }
+            }
+            assert_eq!(told.len(), 1, "{method} {template}: {told:?}");
+        }
+        let still = app
+            .get(&held.path())
+            .by(&a)
+            .send()
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        assert_eq!(
+            (&still["state"], &still["fence"]),
+            (&json!("active"), &json!(1))
+        );
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_the_secret_may_act_and_a_wrong_one_opens_nothing() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let (a, b) = (app.shopper().await, app.shopper().await);
+        let held = held_by(&app, &a, "A-1").await;
+        let other = held_by(&app, &b, "A-2").await;
+        let read = async |token: &str, secret: &str| {
+            app.get(&held.path()).by(token).secret(secret).send().await
+        };
+        read(&b, &held.secret).await.expect(StatusCode::OK);
+        read(&app.sell, &held.secret).await.expect(StatusCode::OK);
+        // A secret that is sent must be right: for its maker and for staff too.
+        for token in [&a, &b, &app.sell, &app.admin] {
+            for wrong in [
+                other.secret.as_str(),
+                "",
+                "hs_",
+                "1",
+                &held.secret.to_uppercase(),
+                "\u{e9}",
+            ] {
+                read(token, wrong).await.refused(404, "hold_not_found");
+            }
+        }
+        let confirm = app
+            .post(&format!("{}/confirm", held.path()))
+            .by(&b)
+            .key("k")
+            .secret(&held.secret);
+        let booked = confirm.send().await.expect(StatusCode::CREATED).json();
+        let booking = format!("/v1/bookings/{}", booked["id"].as_str().unwrap());
+        app.get(&booking)
+            .by(&b)
+            .send()
+            .await
+            .refused(404, "booking_not_found");
+        app.get(&booking)
+            .by(&b)
+            .secret(&other.secret)
+            .send()
+            .await
+            .refused(404, "booking_not_found");
+        app.get(&booking)
+            .by(&b)
+            .secret(&held.secret)
+            .send()
+            .await
+            .expect(StatusCode::OK);
+        app.get(&booking).by(&a).send().await.expect(StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn holders_are_scoped_by_caller() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let body = json!({"holder": "user-42", "units": units(&["A-1"])});
+    let ask = async |token: &str| {
+        app.post("/v1/events/hall/holds")
+            .by(token)
+            .json(&body)
+            .send()
+            .await
+    };
+    ask(&app.sell).await.expect(StatusCode::CREATED);
+    let problem = ask(&app.admin).await.refused(409, "unit_unavailable");
+    assert_eq!(problem["conflicts"][0]["state"], "held");
+    let listed = app
+        .get("/v1/holds?holder=user-42")
+        .by(&app.admin)
+        .send()
+        .await
+        .json();
+    assert_eq!(listed["holds"], json!([]));
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_refused_where_none_are_needed() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let shopper = app.shopper().await;
+    let forged = shopper.replace(".1", ".2");
+    for value in [
+        "Bearer",
+        "Bearer ",
+        "Basic abc",
+        "Bearer sk_0",
+        &format!("Bearer {forged}"),
+        "\u{e9}",
+    ] {
+        let answer = app
+            .get("/v1/events")
+            .header("authorization", value)
+            .send()
+            .await;
+        let problem = answer.clone().refused(401, "unauthenticated");
+        assert_eq!(answer.header("www-authenticate"), "Bearer");
+        assert!(!problem.to_string().contains("sk_0"));
+    }
+    // A browser sends the cookie of a session that is over: it may look, and open a new one.
+    let stale = "soldonce_session=ses_0";
+    app.get("/v1/events")
+        .header("cookie", stale)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    app.get("/v1/holds")
+        .header("cookie", stale)
+        .send()
+        .await
+        .refused(401, "unauthenticated");
+    app.post("/v1/sessions")
+        .header("cookie", stale)
+        .send()
+        .await
+        .expect(StatusCode::CREATED);
+}

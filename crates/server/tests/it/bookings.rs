@@ -1,0 +1,319 @@
+//! Bookings: confirm, sell, cancel, look; and what an idempotency key does.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Held, Store, TestApp, hall_with_floor, units};
+
+#[tokio::test]
+async fn a_hold_becomes_a_booking() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let held = app.held("user-42", &["A-1"]).await;
+        let path = format!("{}/confirm", held.path());
+        let body = json!({"reference": "order-77", "fence": 1});
+        let bare = app.post(&path).by(&app.sell).json(&body).send().await;
+        bare.refused(400, "idempotency_key_missing");
+        let booked = app
+            .post(&path)
+            .by(&app.sell)
+            .key("k1")
+            .json(&body)
+            .send()
+            .await;
+        let booked = booked.expect(StatusCode::CREATED).json();
+        let expected = json!({
+            "id": booked["id"], "event": "hall", "holder": "user-42", "hold": held.id,
+            "state": "confirmed", "fence": 1,
+            "lines": [{"seat": "A-1", "price": 4500, "version": 2, "state": "sold"}],
+            "total": 4500, "currency": "EUR", "reference": "order-77", "payment": null,
+            "created_at": "2026-12-01T12:00:00.000Z", "confirmed_at": "2026-12-01T12:00:00.000Z",
+            "seq": 2, "server_time": "2026-12-01T12:00:00.000Z",
+        });
+        assert_eq!(booked, expected);
+        let other = app.post(&path).by(&app.sell).key("k2").send().await;
+        assert_eq!(other.refused(409, "hold_consumed")["booking"], booked["id"]);
+        let hold = app
+            .get(&held.path())
+            .by(&app.sell)
+            .send()
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        assert_eq!(
+            (&hold["state"], &hold["booking"]),
+            (&json!("consumed"), &booked["id"])
+        );
+        let listed = app
+            .get("/v1/bookings?holder=user-42")
+            .by(&app.sell)
+            .send()
+            .await;
+        assert_eq!(
+            listed.expect(StatusCode::OK).json()["bookings"][0]["id"],
+            booked["id"]
+        );
+        let seats = app.get("/v1/events/hall/seats").send().await.json();
+        assert_eq!(
+            (&seats["sold"], &seats["held"]),
+            (&json!(["A-1"]), &json!([]))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_confirm_is_never_late() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let held = app.held("a", &["A-1"]).await;
+        app.clock.advance(Duration::from_millis(600_000));
+        let path = format!("{}/confirm", held.path());
+        let answer = app.post(&path).by(&app.sell).key("k").send().await;
+        assert_eq!(answer.refused(409, "hold_expired")["advice"], "reacquire");
+        app.held("b", &["A-1"]).await;
+    }
+}
+
+#[tokio::test]
+async fn the_same_key_gives_the_same_answer() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(2).await;
+        let body = json!({"holder": "a", "units": units(&["A-1"])});
+        let ask = async |key: &str, body: &Value| {
+            app.post("/v1/events/hall/holds")
+                .by(&app.sell)
+                .key(key)
+                .json(body)
+                .send()
+                .await
+        };
+        let first = ask("k", &body).await.expect(StatusCode::CREATED);
+        assert_eq!(first.header("idempotency-replayed"), "");
+        app.clock.advance(Duration::from_secs(2));
+        let spelled = r#"{ "units":[{"seat":"A\u002d1"}],"holder":"a"}"#;
+        let again = app.post("/v1/events/hall/holds").by(&app.sell).key("k");
+        let again = again.body("application/json", spelled).send().await;
+        let again = again.expect(StatusCode::CREATED);
+        assert_eq!(again.header("idempotency-replayed"), "true");
+        assert_eq!(without_time(&first), without_time(&again));
+        let other = json!({"holder": "a", "units": units(&["A-2"])});
+        ask("k", &other)
+            .await
+            .refused(422, "idempotency_key_reused");
+        let by_other = app
+            .post("/v1/events/hall/holds")
+            .by(&app.admin)
+            .key("k")
+            .json(&other);
+        by_other.send().await.expect(StatusCode::CREATED);
+        // Refusals are not pinned: the same key may be asked again.
+        let taken = json!({"holder": "b", "units": units(&["A-1"])});
+        ask("later", &taken).await.refused(409, "unit_unavailable");
+        let held = Held::of(&first);
+        let path = format!("{}/confirm", held.path());
+        let booked = app.post(&path).by(&app.sell).key("k").send().await;
+        let booked = booked.expect(StatusCode::CREATED);
+        app.clock.advance(Duration::from_secs(3_600));
+        let again = app.post(&path).by(&app.sell).key("k").send().await;
+        let again = again.expect(StatusCode::CREATED);
+        assert_eq!(without_time(&booked), without_time(&again));
+        assert_eq!(again.header("idempotency-replayed"), "true");
+    }
+}
+
+/// The bytes of a body up to its last member, the server's time.
+fn without_time(answer: &Answer) -> String {
+    let text = answer.text();
+    let end = text.rfind(",\"server_time\":").unwrap();
+    text[..end].to_owned()
+}
+
+#[tokio::test]
+async fn a_key_is_visible_ascii_and_not_too_long() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let body = json!({"holder": "a", "units": units(&["A-1"])});
+    for key in ["", "a b", "é", &"x".repeat(256)] {
+        let answer = app
+            .post("/v1/events/hall/holds")
+            .by(&app.sell)
+            .key(key)
+            .json(&body);
+        let problem = answer.send().await.refused(400, "invalid_request");
+        assert!(
+            problem["detail"]
+                .as_str()
+                .unwrap()
+                .starts_with("Idempotency-Key: ")
+        );
+    }
+    let twice = app
+        .post("/v1/events/hall/holds")
+        .by(&app.sell)
+        .key("a")
+        .key("b")
+        .json(&body);
+    twice.send().await.refused(400, "invalid_request");
+    let longest = app
+        .post("/v1/events/hall/holds")
+        .by(&app.sell)
+        .key(&"x".repeat(255));
+    longest.json(&body).send().await.expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn lines_are_given_back_once() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let created = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&hall_with_floor())
+            .send()
+            .await;
+        created.expect(StatusCode::CREATED);
+        let body = json!({
+            "holder": "a", "reference": "till 3",
+            "units": [{"seat": "A-1"}, {"area": "floor", "quantity": 3}],
+        });
+        let sold = app
+            .post("/v1/events/hall/sales")
+            .by(&app.sell)
+            .key("s")
+            .json(&body)
+            .send()
+            .await;
+        let sold = sold.expect(StatusCode::CREATED).json();
+        assert_eq!(
+            (&sold["hold"], &sold["total"]),
+            (&Value::Null, &json!(13_500))
+        );
+        let path = format!("/v1/bookings/{}/cancel", sold["id"].as_str().unwrap());
+        let cancel = async |key: &str, body: Value| {
+            app.post(&path)
+                .by(&app.sell)
+                .key(key)
+                .json(&body)
+                .send()
+                .await
+        };
+        // An entry as it was answered; its price and state do not count.
+        let mut entry = sold["lines"][1].clone();
+        assert_eq!(entry["place"], "floor.1");
+        entry["price"] = json!(1);
+        let one = cancel("c1", json!({"units": [entry]}))
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        assert_eq!(
+            (&one["state"], &one["lines"][1]["state"]),
+            (&json!("partly_cancelled"), &json!("cancelled"))
+        );
+        let again = cancel("c2", json!({"units": [entry]}))
+            .await
+            .refused(409, "already_cancelled");
+        assert_eq!(
+            again["units"],
+            json!([{"area": "floor", "place": "floor.1"}])
+        );
+        cancel("c3", json!({"units": []}))
+            .await
+            .refused(400, "invalid_request");
+        cancel("c4", json!({"units": [{"seat": "Z-9"}]}))
+            .await
+            .refused(404, "unknown_unit");
+        let two = cancel("c5", json!({"units": [{"area": "floor", "quantity": 1}]})).await;
+        two.expect(StatusCode::OK);
+        let all = cancel("c6", json!({})).await.expect(StatusCode::OK).json();
+        assert_eq!(all["state"], "cancelled");
+        cancel("c7", json!({}))
+            .await
+            .refused(409, "already_cancelled");
+        let seats = app.get("/v1/events/hall/seats").send().await.json();
+        assert_eq!(seats["free"], 22);
+    }
+}
+
+#[tokio::test]
+async fn staff_blocks_and_unblocks() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        app.held("a", &["A-1"]).await;
+        let set = async |what: &str, seats: &[&str]| {
+            let body = json!({"units": units(seats), "reason": "a pillar"});
+            let path = format!("/v1/events/hall/{what}");
+            app.post(&path).by(&app.admin).json(&body).send().await
+        };
+        let blocked = set("block", &["A-3", "A-2"])
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        assert_eq!(
+            (&blocked["blocked"], &blocked["seq"]),
+            (&units(&["A-2", "A-3"]), &json!(2))
+        );
+        let problem = set("block", &["A-1", "A-4"])
+            .await
+            .refused(409, "unit_unavailable");
+        assert_eq!(problem["conflicts"][0]["state"], "held");
+        let problem = set("unblock", &["A-2", "A-4"])
+            .await
+            .refused(409, "unit_unavailable");
+        assert_eq!(
+            problem["conflicts"],
+            json!([{"seat": "A-4", "state": "free"}])
+        );
+        let unblocked = set("unblock", &["A-2"]).await.expect(StatusCode::OK).json();
+        assert_eq!(unblocked["unblocked"], units(&["A-2"]));
+        set("block", &["Z-9"]).await.refused(404, "unknown_unit");
+        set("block", &[]).await.refused(400, "invalid_request");
+        let path = "/v1/events/hall/units/A-2/history";
+        let history = app
+            .get(path)
+            .by(&app.admin)
+            .send()
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        let first = &history["transitions"][0];
+        assert_eq!(
+            (&first["from"], &first["to"]),
+            (&json!("free"), &json!("blocked"))
+        );
+        assert_eq!(
+            (&first["reason"], &first["fence"]),
+            (&json!("a pillar"), &json!(0))
+        );
+        assert_eq!(history["transitions"].as_array().unwrap().len(), 2);
+        let unknown = app
+            .get("/v1/events/hall/units/Z-9/history")
+            .by(&app.admin)
+            .send()
+            .await;
+        unknown.refused(404, "unknown_unit");
+    }
+}
+
+#[tokio::test]
+async fn a_request_id_reaches_the_audit() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let body = json!({"holder": "a", "units": units(&["A-1"])});
+    let ask = || app.post("/v1/events/hall/holds").by(&app.sell).json(&body);
+    let held = ask()
+        .header("request-id", "till-3.77")
+        .send()
+        .await
+        .expect(StatusCode::CREATED);
+    assert_eq!(held.header("request-id"), "till-3.77");
+    let history = app
+        .get("/v1/events/hall/units/A-1/history")
+        .by(&app.admin)
+        .send()
+        .await;
+    assert_eq!(history.json()["transitions"][0]["request_id"], "till-3.77");
+    for illegal in ["a b", "", "x\"y", &"x".repeat(65)] {
+        let answer = ask().header("request-id", illegal).send().await;
+        assert!(answer.header("request-id").starts_with("req_"), "{illegal}");
+    }
+}
