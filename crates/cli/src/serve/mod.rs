@@ -1,6 +1,8 @@
 //! `soldonce serve`: the server on an embedded ledger.
 
 mod logging;
+#[cfg(feature = "planted")]
+mod planted;
 mod settings;
 mod start;
 

@@ -118,6 +118,8 @@ pub(crate) async fn open_engine(data: &Path, accept_loss: bool) -> anyhow::Resul
         accept_loss,
         ..SqliteOptions::new(data.to_owned())
     };
+    #[cfg(feature = "planted")]
+    let options = super::planted::plant(options)?;
     let clock = Arc::clone(&world.clock);
     let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, live.clone())?;
     Ok(Engine::new(Arc::new(ledger), live, metrics, world).await?)

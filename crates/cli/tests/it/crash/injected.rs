@@ -105,7 +105,7 @@ impl<'a> Before<'a> {
     }
 }
 
-fn endless() -> (Target, std::sync::mpsc::Receiver<()>) {
+pub(crate) fn endless() -> (Target, std::sync::mpsc::Receiver<()>) {
     let (reached, wait) = sync_channel(1);
     (Target::new(u64::MAX, reached), wait)
 }
@@ -116,30 +116,40 @@ fn trace_of(data: &Path) -> std::path::PathBuf {
 
 /// strace around the server, as its child, so that the handle stays the server's.
 fn strace(data: &Path, injection: Injection) -> Command {
-    let mut command = Command::new(soldonce_testkit::program("strace").unwrap());
     let Injection { call, nth, .. } = injection;
-    let fault = match injection.fault {
-        Fault::Error(error) => format!("inject={call}:error={error}:when={nth}"),
-        Fault::Kill => format!("inject={call}:signal=SIGKILL:when={nth}"),
+    let inject = match injection.fault {
+        Fault::Error(error) => format!("{call}:error={error}:when={nth}"),
+        Fault::Kill => format!("{call}:signal=SIGKILL:when={nth}"),
     };
+    let mut command = traced(data, call, &inject);
+    if let Some(bug) = injection.planted {
+        command.env("SOLDONCE_PLANTED", bug);
+    }
+    command
+}
+
+/// A server none of whose writes succeeds from the Nth on.
+pub(crate) fn strace_from(data: &Path, error: &str, nth: usize) -> Command {
+    traced(
+        data,
+        "pwrite64",
+        &format!("pwrite64:error={error}:when={nth}+"),
+    )
+}
+
+fn traced(data: &Path, call: &str, inject: &str) -> Command {
+    let mut command = Command::new(soldonce_testkit::program("strace").unwrap());
+    command.args(["-D", "-f", "-q", "-o"]).arg(trace_of(data));
     command.args([
-        "-D",
-        "-f",
-        "-q",
         "-e",
         &format!("trace={call}"),
         "-e",
-        &fault,
-        "-o",
+        &format!("inject={inject}"),
     ]);
-    command.arg(trace_of(data));
     for file in ["ledger.sqlite", "ledger.sqlite-wal"] {
         command.arg("-P").arg(data.join(file));
     }
     command.arg(PROGRAM).args(arguments(data));
-    if let Some(bug) = injection.planted {
-        command.env("SOLDONCE_PLANTED", bug);
-    }
     command
 }
 
@@ -174,7 +184,7 @@ fn suffer(data: &Path, injection: Injection, worker: &mut Worker) -> (Met, Vec<V
 }
 
 /// After a failed write or sync: it says so, takes nothing, and shows what was acknowledged.
-fn read_only(client: &mut Client, heard: &Heard, worker: &mut Worker) -> Vec<Violation> {
+pub(crate) fn read_only(client: &mut Client, heard: &Heard, worker: &mut Worker) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut require = |is_right: bool, what: &str, heard: &Heard| {
         if !is_right {

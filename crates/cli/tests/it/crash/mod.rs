@@ -28,8 +28,11 @@ mod scratch;
 mod server;
 mod units;
 
+mod full;
 mod injected;
 mod kills;
+#[cfg(feature = "planted")]
+mod planted;
 
 use std::fmt::Write;
 
