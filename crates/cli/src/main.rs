@@ -14,7 +14,10 @@ mod exit;
 mod keys;
 mod lab;
 mod limits;
+mod migrate;
 mod serve;
+mod verify;
+mod why;
 
 use std::process::ExitCode;
 
@@ -36,6 +39,14 @@ enum Command {
     Demo(demo::DemoArgs),
     /// The server
     Serve(Box<serve::ServeArgs>),
+    /// Brings a ledger's schema up to date
+    Migrate(migrate::MigrateArgs),
+    /// Checks a ledger against itself, live or stopped
+    Verify(verify::VerifyArgs),
+    /// Tells everything that happened to one unit
+    Why(why::WhyArgs),
+    /// Prints the OpenAPI document
+    Openapi,
     /// API keys: make, list, revoke
     Keys(keys::KeysArgs),
     /// Looks at the machine and the data folder and says what would hurt
@@ -53,6 +64,13 @@ fn main() -> ExitCode {
         Command::Chart(args) => chart::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Keys(args) => keys::run(&args),
+        Command::Migrate(args) => migrate::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Why(args) => why::run(&args),
+        Command::Openapi => {
+            print!("{}", soldonce_server::openapi());
+            Ok(Exit::Done)
+        }
         Command::Lab(args) => lab::run(args),
     };
     match done {

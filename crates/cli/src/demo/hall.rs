@@ -23,7 +23,12 @@ const PLAYHOUSE: Show = Show {
     id: "hamlet",
     name: "Hamlet at the Playhouse",
     in_days: 21,
-    prices: &[("Premium", 9_500), ("Standard", 6_000), ("Balcony", 3_500)],
+    prices: &[
+        ("Premium", 9_500),
+        ("Standard", 6_000),
+        ("Balcony", 3_500),
+        ("Standing", 2_500),
+    ],
     adjacency: Adjacency::None,
 };
 const STUDIO: Show = Show {

@@ -14,7 +14,9 @@ pub(crate) fn start_logging(format: LogFormat) -> anyhow::Result<()> {
     let filter = EnvFilter::builder()
         .with_env_var("SOLDONCE_LOG")
         .with_default_directive(tracing::level_filters::LevelFilter::INFO.into())
-        .from_env()?;
+        .from_env()?
+        // Migrations are told by the ledger itself.
+        .add_directive("refinery_core=warn".parse()?);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

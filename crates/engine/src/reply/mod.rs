@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 mod body;
+mod history;
 
 use body::UnitsBody;
 pub use body::{BookingBody, HoldBody, Rfc3339, UnitBody};
+pub use history::TransitionBody;
 use serde::Serialize;
 use soldonce_core::{Answer, Applied, Booking, Event, EventNo, Hold, Inventory, Seq, Timestamp};
 

@@ -1,9 +1,7 @@
 //! What staff does with units: block, unblock, and look at the history of one.
 
 use serde::{Deserialize, Serialize};
-use soldonce_core::{Actor, Commit, Transition, UnitState};
-use soldonce_engine::reply::Rfc3339;
-
+use soldonce_engine::reply::TransitionBody;
 use utoipa::ToSchema;
 
 use super::answer;
@@ -67,23 +65,7 @@ async fn set(mut asked: Asked, to: Block) -> Handled {
 #[derive(Serialize)]
 struct History<'a> {
     unit: &'a str,
-    transitions: Vec<TransitionRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct TransitionRow<'a> {
-    at: Rfc3339,
-    seq: u64,
-    from: &'static str,
-    to: &'static str,
-    cause: &'static str,
-    actor: String,
-    reason: Option<&'a str>,
-    hold: Option<String>,
-    booking: Option<String>,
-    fence: u64,
-    version: u64,
-    request_id: &'a str,
+    transitions: Vec<TransitionBody<'a>>,
 }
 
 /// `GET /v1/events/{event}/units/{unit}/history`
@@ -92,43 +74,9 @@ pub(super) async fn history(asked: Asked) -> Handled {
     let event = asked.event_id()?;
     let unit = asked.segment(4);
     let (_, commits) = asked.app.engine.unit_history(&event, &unit).await?;
-    let rows = commits.iter().flat_map(|commit| {
-        let steps = commit.transitions.iter();
-        steps.map(|step| TransitionRow::new(commit, step))
-    });
     let history = History {
         unit: &unit,
-        transitions: rows.collect(),
+        transitions: TransitionBody::of(&commits),
     };
     Ok(answer::object(&asked.app, StatusCode::OK, &history))
-}
-
-impl<'a> TransitionRow<'a> {
-    fn new(commit: &'a Commit, step: &Transition) -> Self {
-        let booking = booking_of(step.to).or_else(|| booking_of(step.from));
-        Self {
-            at: Rfc3339(commit.at),
-            seq: commit.seq.0,
-            from: step.from.kind().as_str(),
-            to: step.to.kind().as_str(),
-            cause: step.cause.as_str(),
-            actor: match commit.origin.actor {
-                Actor::Caller(caller) => caller.to_string(),
-                Actor::System => "system".to_owned(),
-            },
-            reason: commit.reason.as_ref().map(soldonce_core::Text::as_str),
-            hold: step.hold.map(|hold| hold.to_string()),
-            booking,
-            fence: step.fence.0,
-            version: step.version.0,
-            request_id: &commit.origin.request,
-        }
-    }
-}
-
-fn booking_of(state: UnitState) -> Option<String> {
-    match state {
-        UnitState::Sold(booking) => Some(booking.to_string()),
-        UnitState::Free | UnitState::Held { .. } | UnitState::Blocked => None,
-    }
 }

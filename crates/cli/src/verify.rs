@@ -1,0 +1,100 @@
+//! `soldonce verify`: checks a ledger against itself, live or stopped.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use soldonce_engine::ledger::sqlite::verify::{VerifyReport, verify};
+
+use crate::exit::Exit;
+
+/// Arguments of `soldonce verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce verify --data ./data
+  soldonce verify --data /var/lib/soldonce --json
+
+Reads only; the server may go on meanwhile. Every event's history is hashed again link by link and
+judged by the auditor, and the unit rows, holds and bookings must be what it leads to.
+Exit code 0 when nothing is wrong, 1 with findings, 3 when there is no ledger to read.")]
+pub(crate) struct VerifyArgs {
+    /// The folder of the embedded ledger
+    #[arg(
+        long,
+        env = "SOLDONCE_DATA",
+        value_name = "FOLDER",
+        default_value = "./data"
+    )]
+    data: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `soldonce verify`.
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let bar = progress_bar()?;
+    let report = verify(&args.data, &mut |progress| {
+        bar.set_length(progress.all);
+        bar.set_position(progress.done);
+    });
+    bar.finish_and_clear();
+    let report = report.context("nothing was verified")?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", describe(&report));
+    }
+    Ok(if report.is_clean() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+/// Shown only where somebody looks, and only if it takes a while.
+fn progress_bar() -> anyhow::Result<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} transitions, {eta} left")?;
+    Ok(ProgressBar::new(0).with_style(style))
+}
+
+fn describe(report: &VerifyReport) -> String {
+    let mut lines: Vec<String> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let event = finding
+                .event
+                .as_deref()
+                .map(|event| format!(" event={event}"));
+            format!(
+                "VIOLATION {}{} {}",
+                finding.what,
+                event.unwrap_or_default(),
+                finding.detail
+            )
+        })
+        .collect();
+    lines.push(format!(
+        "{} events, {} commits, {} transitions, {} unit rows, {} holds, {} bookings",
+        report.events,
+        report.commits,
+        report.transitions,
+        report.units,
+        report.holds,
+        report.bookings
+    ));
+    lines.push(match report.findings.len() {
+        0 => "nothing is wrong".to_owned(),
+        1 => "1 finding: stop selling from this ledger and keep a copy of the folder".to_owned(),
+        many => {
+            format!("{many} findings: stop selling from this ledger and keep a copy of the folder")
+        }
+    });
+    lines.join("\n") + "\n"
+}

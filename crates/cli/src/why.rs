@@ -1,0 +1,82 @@
+//! `soldonce why`: the history of one unit, for whoever must explain what happened to it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use comfy_table::Table;
+use soldonce_engine::ledger::sqlite::verify::unit_history;
+use soldonce_engine::limits::UNIT_HISTORY_MAX;
+use soldonce_engine::reply::TransitionBody;
+
+use crate::exit::Exit;
+
+/// Arguments of `soldonce why`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce why hamlet A-12
+  soldonce why hamlet floor.17 --data /var/lib/soldonce --json
+
+Reads only; the server may go on meanwhile.")]
+pub(crate) struct WhyArgs {
+    /// The event's id
+    event: String,
+    /// A seat's id, or a place such as floor.17
+    unit: String,
+    /// The folder of the embedded ledger
+    #[arg(
+        long,
+        env = "SOLDONCE_DATA",
+        value_name = "FOLDER",
+        default_value = "./data"
+    )]
+    data: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `soldonce why`.
+pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
+    let found = unit_history(&args.data, &args.event, &args.unit, UNIT_HISTORY_MAX)?;
+    let Some((_, commits)) = found else {
+        eprintln!(
+            "no unit `{}` in an event `{}` of {}",
+            args.unit,
+            args.event,
+            args.data.display()
+        );
+        return Ok(Exit::Refused);
+    };
+    let steps = TransitionBody::of(&commits);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&steps)?);
+    } else if steps.is_empty() {
+        println!("{} of {} is free and always was", args.unit, args.event);
+    } else {
+        println!("{}", table(&steps));
+    }
+    Ok(Exit::Done)
+}
+
+fn table(steps: &[TransitionBody<'_>]) -> Table {
+    let mut table = Table::new();
+    table.set_header([
+        "at", "what", "from", "to", "owner", "fence", "by", "request",
+    ]);
+    for step in steps {
+        let owner = step
+            .booking
+            .clone()
+            .or_else(|| step.hold.clone())
+            .unwrap_or_default();
+        let what = match step.reason {
+            Some(reason) => format!("{}: {reason}", step.cause),
+            None => step.cause.to_owned(),
+        };
+        let (at, fence) = (step.at.to_string(), step.fence.to_string());
+        let (from, to) = (step.from.to_owned(), step.to.to_owned());
+        let (by, request) = (step.actor.clone(), step.request_id.to_owned());
+        table.add_row([at, what, from, to, owner, fence, by, request]);
+    }
+    table
+}
