@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use soldonce_engine::chart::{ChartSummary, read, read_pretix_plan, summary};
 
 use crate::exit::Exit;
+use crate::output::{print, print_json};
 
 /// Arguments of `soldonce chart`.
 #[derive(Debug, Args)]
@@ -56,9 +57,9 @@ pub(crate) fn run(args: &ChartArgs) -> anyhow::Result<Exit> {
         }
     };
     if *json {
-        println!("{}", serde_json::to_string_pretty(&plan)?);
+        print_json(&plan)?;
     } else {
-        print!("{}", describe(&plan));
+        print(&describe(&plan))?;
     }
     Ok(Exit::Done)
 }

@@ -14,6 +14,7 @@ use soldonce_engine::reply::Rfc3339;
 
 use crate::client::Client;
 use crate::exit::Exit;
+use crate::output::{print, print_json};
 use crate::serve::open_engine;
 
 /// Arguments of `soldonce keys`.
@@ -155,7 +156,7 @@ fn describe(key: &ApiKey) -> Value {
 /// `create` prints the key alone, so that a script can take it.
 fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow::Result<Exit> {
     if as_json {
-        println!("{}", serde_json::to_string_pretty(answer)?);
+        print_json(&answer)?;
         return Ok(Exit::Done);
     }
     let text = |value: &Value, name: &str| {
@@ -166,8 +167,8 @@ fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow:
             .to_owned()
     };
     match command {
-        KeysCommand::Create { .. } => println!("{}", text(answer, "key")),
-        KeysCommand::Revoke { id } => println!("{id} is refused from now on"),
+        KeysCommand::Create { .. } => print(&(text(answer, "key") + "\n"))?,
+        KeysCommand::Revoke { id } => print(&format!("{id} is refused from now on\n"))?,
         KeysCommand::List => {
             let mut table = comfy_table::Table::new();
             table.set_header(["id", "name", "scopes", "created", "revoked"]);
@@ -190,7 +191,7 @@ fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow:
                     text(key, "revoked_at"),
                 ]);
             }
-            println!("{table}");
+            print(&format!("{table}\n"))?;
         }
     }
     Ok(Exit::Done)

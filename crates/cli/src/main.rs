@@ -15,6 +15,7 @@ mod keys;
 mod lab;
 mod limits;
 mod migrate;
+mod output;
 mod serve;
 mod verify;
 mod why;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::exit::{Exit, UNAVAILABLE};
+use crate::output::print;
 
 /// Hold scarce things for a moment; sell each of them once.
 #[derive(Debug, Parser)]
@@ -68,7 +70,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Openapi => {
-            print!("{}", soldonce_server::openapi());
+            print(&soldonce_server::openapi())?;
             Ok(Exit::Done)
         }
         Command::Lab(args) => lab::run(args),

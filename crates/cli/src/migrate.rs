@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::exit::Exit;
+use crate::output::print;
 use crate::serve::open_engine;
 
 /// Arguments of `soldonce migrate`.
@@ -34,7 +35,10 @@ pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let engine = open_engine(&args.data, false).await?;
         engine.close().await;
-        println!("the ledger in {} is up to date", args.data.display());
+        print(&format!(
+            "the ledger in {} is up to date\n",
+            args.data.display()
+        ))?;
         Ok(Exit::Done)
     })
 }

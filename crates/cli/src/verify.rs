@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use soldonce_engine::ledger::sqlite::verify::{VerifyReport, verify};
 
 use crate::exit::Exit;
+use crate::output::{print, print_json};
 
 /// Arguments of `soldonce verify`.
 #[derive(Debug, Args)]
@@ -43,9 +44,9 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
     let report = report.context("nothing was verified")?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        print_json(&report)?;
     } else {
-        print!("{}", describe(&report));
+        print(&describe(&report))?;
     }
     Ok(if report.is_clean() {
         Exit::Done

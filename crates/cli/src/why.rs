@@ -9,6 +9,7 @@ use soldonce_engine::limits::UNIT_HISTORY_MAX;
 use soldonce_engine::reply::TransitionBody;
 
 use crate::exit::Exit;
+use crate::output::{print, print_json};
 
 /// Arguments of `soldonce why`.
 #[derive(Debug, Args)]
@@ -49,11 +50,14 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     };
     let steps = TransitionBody::of(&commits);
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&steps)?);
+        print_json(&steps)?;
     } else if steps.is_empty() {
-        println!("{} of {} is free and always was", args.unit, args.event);
+        print(&format!(
+            "{} of {} is free and always was\n",
+            args.unit, args.event
+        ))?;
     } else {
-        println!("{}", table(&steps));
+        print(&format!("{}\n", table(&steps)))?;
     }
     Ok(Exit::Done)
 }

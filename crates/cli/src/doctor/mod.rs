@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::output::{print, print_json};
 
 /// Arguments of `soldonce doctor`.
 #[derive(Debug, Args)]
@@ -93,9 +94,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
         .max()
         .unwrap_or(Grade::Good);
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&findings)?);
+        print_json(&findings)?;
     } else {
-        print!("{}", describe(&findings));
+        print(&describe(&findings))?;
     }
     Ok(if worst == Grade::Wrong {
         Exit::Refused

@@ -15,6 +15,7 @@ pub(crate) use settings::{LogFormat, Settings, Shoppers};
 pub(crate) use start::{open_engine, start, until_stopped};
 
 use crate::exit::Exit;
+use crate::output::print;
 
 /// Arguments of `soldonce serve`. Each can also stand in the settings file or the environment.
 #[derive(Clone, Debug, Default, Args)]
@@ -71,7 +72,7 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     let settings = Settings::gather(args)?;
     if args.print_settings {
-        print!("{}", settings.describe());
+        print(&settings.describe())?;
         return Ok(Exit::Done);
     }
     start_logging(settings.log_format.value)?;
@@ -81,9 +82,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let started = start(&settings).await?;
         if let Some(key) = &started.new_admin_key {
-            println!("admin key (shown once): {key}");
+            print(&format!("admin key (shown once): {key}\n"))?;
         }
-        println!("soldonce serves on http://{}", started.address);
+        print(&format!("soldonce serves on http://{}\n", started.address))?;
         until_stopped(started).await
     })
 }
