@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use soldonce_server::{Access, ServerSettings, route_table};
+use soldonce_server::{ServerSettings, route_table};
 
 use crate::harness::{Answer, Held, Store, TestApp, units};
 

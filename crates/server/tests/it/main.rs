@@ -10,7 +10,13 @@ mod accept_http2;
 
 mod access;
 mod bookings;
+mod bounds;
 mod callers;
 mod events;
+mod feed;
 mod holds;
+mod logs;
 mod openapi;
+mod pages;
+mod races;
+mod served;

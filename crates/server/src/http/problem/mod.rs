@@ -289,3 +289,6 @@ fn detail_of(rejection: &Rejection) -> Cow<'static, str> {
         other => Cow::Borrowed(kind_of(other).happened),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,361 @@
+//! The feed: snapshot and deltas are the state, without a gap, over reconnects; and it ends.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use soldonce_server::{Access, Peer, ServerSettings, StreamLimits};
+
+use crate::harness::{Answer, Store, TestApp, hall_with_floor, units};
+
+/// An open stream.
+struct Stream {
+    body: Body,
+    unread: Vec<u8>,
+}
+
+/// A server-sent event.
+#[derive(Debug, PartialEq)]
+struct Sent {
+    id: Option<u64>,
+    event: Option<String>,
+    data: Value,
+}
+
+impl Stream {
+    async fn open(app: &TestApp, path: &str) -> Self {
+        let response = app.get(path).start().await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self {
+            body: response.into_body(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// The next bytes; nothing at the end.
+    async fn part(&mut self) -> Option<Bytes> {
+        let frame = self.body.frame().await?;
+        Some(frame.unwrap().into_data().unwrap())
+    }
+
+    /// The next event, comments left out; nothing at the end.
+    async fn next(&mut self) -> Option<Sent> {
+        loop {
+            let text = String::from_utf8(self.unread.clone()).unwrap();
+            let Some((block, rest)) = text.split_once("\n\n") else {
+                let part = self.part().await?;
+                self.unread.extend_from_slice(&part);
+                continue;
+            };
+            self.unread = rest.as_bytes().to_vec();
+            if let Some(sent) = read(block) {
+                return Some(sent);
+            }
+        }
+    }
+}
+
+fn read(block: &str) -> Option<Sent> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+    let data = field("data: ")?;
+    Some(Sent {
+        id: field("id: ").map(|id| id.parse().unwrap()),
+        event: field("event: ").map(str::to_owned),
+        data: serde_json::from_str(data).unwrap(),
+    })
+}
+
+/// What a page knows: snapshot and entries.
+#[derive(Debug, PartialEq)]
+struct Known {
+    seq: u64,
+    seats: BTreeMap<String, String>,
+    areas: BTreeMap<String, Value>,
+}
+
+impl Known {
+    fn of(snapshot: &Answer) -> Self {
+        let snapshot = snapshot.json();
+        let mut seats = BTreeMap::new();
+        for state in ["held", "sold", "blocked"] {
+            for seat in snapshot[state].as_array().unwrap() {
+                seats.insert(seat.as_str().unwrap().to_owned(), state.to_owned());
+            }
+        }
+        let areas = snapshot["areas"].as_array().unwrap().iter().map(|area| {
+            let counts = json!([area["free"], area["held"], area["sold"], area["blocked"]]);
+            (area["area"].as_str().unwrap().to_owned(), counts)
+        });
+        Self {
+            seq: snapshot["seq"].as_u64().unwrap(),
+            seats,
+            areas: areas.collect(),
+        }
+    }
+
+    fn apply(&mut self, sent: &Sent) {
+        assert_eq!(sent.id, Some(self.seq + 1), "the feed has a gap: {sent:?}");
+        assert_eq!(sent.data["seq"], self.seq + 1);
+        self.seq += 1;
+        for change in sent.data["changes"].as_array().unwrap() {
+            if let Some(area) = change["area"].as_str() {
+                let counts = json!([
+                    change["free"],
+                    change["held"],
+                    change["sold"],
+                    change["blocked"]
+                ]);
+                self.areas.insert(area.to_owned(), counts);
+                continue;
+            }
+            let seat = change["seat"].as_str().unwrap().to_owned();
+            match change["state"].as_str().unwrap() {
+                "free" => self.seats.remove(&seat),
+                state => self.seats.insert(seat, state.to_owned()),
+            };
+        }
+    }
+}
+
+#[tokio::test]
+async fn snapshot_and_deltas_are_the_state() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let created = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&hall_with_floor())
+            .send()
+            .await;
+        created.expect(StatusCode::CREATED);
+        let snapshot = async || {
+            app.get("/v1/events/hall/seats")
+                .send()
+                .await
+                .expect(StatusCode::OK)
+        };
+        let mut known = Known::of(&snapshot().await);
+        let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
+        let held = app.held("a", &["A-1"]).await;
+        let body =
+            json!({"holder": "b", "units": [{"area": "floor", "quantity": 2}, {"seat": "A-2"}]});
+        let other = app
+            .post("/v1/events/hall/holds")
+            .by(&app.sell)
+            .json(&body)
+            .send()
+            .await;
+        let other = crate::harness::Held::of(&other.expect(StatusCode::CREATED));
+        let confirm = format!("{}/confirm", held.path());
+        app.post(&confirm)
+            .by(&app.sell)
+            .key("k")
+            .send()
+            .await
+            .expect(StatusCode::CREATED);
+        app.delete(&other.path())
+            .by(&app.sell)
+            .send()
+            .await
+            .expect(StatusCode::OK);
+        let block = json!({"units": units(&["A-2"]), "reason": "x"});
+        let blocked = app
+            .post("/v1/events/hall/block")
+            .by(&app.admin)
+            .json(&block)
+            .send()
+            .await;
+        blocked.expect(StatusCode::OK);
+        for _ in 0..5 {
+            known.apply(&stream.next().await.unwrap());
+        }
+        assert_eq!(known, Known::of(&snapshot().await));
+        let entry = json!({"seq": 2, "at": "2026-12-01T12:00:00.000Z", "changes": [
+            {"seat": "A-2", "state": "held"},
+            {"area": "floor", "free": 18, "held": 2, "sold": 0, "blocked": 0},
+        ]});
+        let mut again = Stream::open(&app, "/v1/events/hall/feed?after=1").await;
+        assert_eq!(again.next().await.unwrap().data, entry);
+    }
+}
+
+#[tokio::test]
+async fn an_expiry_reaches_the_feed() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        app.held("a", &["A-1"]).await;
+        let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+        app.clock.advance(Duration::from_millis(600_000));
+        assert_eq!(app.engine.sweep().await, Ok(1));
+        let sent = stream.next().await.unwrap();
+        assert_eq!(
+            sent.id,
+            Some(2),
+            "a stream without a number begins with what comes next"
+        );
+        assert_eq!(
+            sent.data["changes"],
+            json!([{"seat": "A-1", "state": "free"}])
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_again_misses_nothing() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(3).await;
+        let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
+        for seat in ["A-1", "A-2"] {
+            app.held("a", &[seat]).await;
+        }
+        assert_eq!(stream.next().await.unwrap().id, Some(1));
+        drop(stream);
+        app.held("b", &["A-5"]).await;
+        // A browser that reconnects sends what it heard last; the address is the old one.
+        let again = app
+            .get("/v1/events/hall/feed?after=0")
+            .header("last-event-id", "1")
+            .start()
+            .await;
+        let mut again = Stream {
+            body: again.into_body(),
+            unread: Vec::new(),
+        };
+        assert_eq!(again.next().await.unwrap().id, Some(2));
+        assert_eq!(again.next().await.unwrap().id, Some(3));
+        app.held("c", &["A-7"]).await;
+        assert_eq!(again.next().await.unwrap().id, Some(4));
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_is_gone_or_unknown_is_a_reset() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let held = app.held("a", &["A-1"]).await;
+    let extend = format!("{}/extend", held.path());
+    for _ in 0..soldonce_engine::limits::FEED_ENTRIES_MAX {
+        app.clock.advance(Duration::from_millis(1));
+        app.post(&extend)
+            .by(&app.sell)
+            .send()
+            .await
+            .expect(StatusCode::OK);
+    }
+    for after in ["0", "99999999"] {
+        let mut stream = Stream::open(&app, &format!("/v1/events/hall/feed?after={after}")).await;
+        let sent = stream.next().await.unwrap();
+        let seq = soldonce_engine::limits::FEED_ENTRIES_MAX + 1;
+        assert_eq!(
+            (sent.event.as_deref(), sent.data),
+            (Some("reset"), json!({ "seq": seq }))
+        );
+        assert_eq!(
+            stream.next().await,
+            None,
+            "the reader comes again after a new snapshot"
+        );
+    }
+    for wrong in ["?after=x", "?after=-1", "?from=1"] {
+        let answer = app
+            .get(&format!("/v1/events/hall/feed{wrong}"))
+            .send()
+            .await;
+        answer.refused(400, "invalid_request");
+    }
+    let answer = app
+        .get("/v1/events/hall/feed")
+        .header("last-event-id", "x")
+        .send()
+        .await;
+    answer.refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn a_reader_that_does_not_read_is_dropped() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let held = app.held("a", &["A-1"]).await;
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    let extend = format!("{}/extend", held.path());
+    for _ in 0..=soldonce_engine::limits::FEED_LAG_MAX {
+        app.clock.advance(Duration::from_millis(1));
+        app.post(&extend)
+            .by(&app.sell)
+            .send()
+            .await
+            .expect(StatusCode::OK);
+    }
+    assert_eq!(stream.next().await, None);
+}
+
+#[tokio::test]
+async fn a_quiet_stream_shows_that_it_lives() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    let (part, ()) = tokio::join!(stream.part(), async {
+        tokio::task::yield_now().await;
+        app.clock.advance(Duration::from_secs(15));
+    });
+    assert_eq!(part.unwrap(), ": still here\n\n");
+}
+
+#[tokio::test]
+async fn streams_end_at_shutdown() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let mut waiting = Stream::open(&app, "/v1/events/hall/feed").await;
+    let (end, ()) = tokio::join!(waiting.next(), async {
+        tokio::task::yield_now().await;
+        app.shutdown.cancel();
+    });
+    assert_eq!(end, None);
+    let mut late = Stream::open(&app, "/v1/events/hall/feed").await;
+    assert_eq!(late.next().await, None);
+}
+
+#[tokio::test]
+async fn streams_of_one_address_are_bounded() {
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        streams: StreamLimits {
+            total: 3,
+            per_address: 2,
+        },
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(Store::Memory, settings, false)
+        .await
+        .with_hall(1)
+        .await;
+    let open = async |address: &str| {
+        let peer: SocketAddr = format!("{address}:1").parse().unwrap();
+        // What a client says of itself does not count.
+        let ask = app.get("/v1/events/hall/feed").with(Peer(peer));
+        ask.header("x-forwarded-for", "198.51.100.9").start().await
+    };
+    let first = open("192.0.2.1").await;
+    let _second = open("192.0.2.1").await;
+    let third = open("192.0.2.1").await;
+    assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(third.headers()["retry-after"], "1");
+    let _other = open("192.0.2.2").await;
+    assert_eq!(
+        open("192.0.2.3").await.status(),
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    drop(first);
+    assert_eq!(open("192.0.2.1").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn one_change_is_written_once_for_all() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let mut a = Stream::open(&app, "/v1/events/hall/feed").await;
+    let mut b = Stream::open(&app, "/v1/events/hall/feed").await;
+    app.held("a", &["A-1"]).await;
+    let (a, b) = (a.part().await.unwrap(), b.part().await.unwrap());
+    assert_eq!(a.as_ptr(), b.as_ptr(), "both readers share the same bytes");
+}

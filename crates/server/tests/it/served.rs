@@ -1,0 +1,109 @@
+//! A whole server on sockets: it sweeps, answers, and ends in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use soldonce_engine::ledger::MemoryLedger;
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::{Engine, World};
+use soldonce_lease::{ManualClock, SystemEntropy};
+use soldonce_server::{Access, Drained, Listeners, ServerSettings, run};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{NOON, hall};
+
+struct Served {
+    engine: Engine,
+    key: String,
+    public: SocketAddr,
+    admin: SocketAddr,
+    shutdown: CancellationToken,
+    server: JoinSet<Drained>,
+}
+
+async fn served() -> Served {
+    let world = World {
+        clock: Arc::new(ManualClock::at(NOON)),
+        entropy: Arc::new(SystemEntropy),
+    };
+    let metrics = Arc::new(Metrics::default());
+    let live = Arc::new(Live::new(Arc::clone(&metrics)));
+    let (clock, observer) = (Arc::clone(&world.clock), Arc::clone(&live));
+    let ledger = Arc::new(MemoryLedger::new(clock, &SystemEntropy, observer));
+    let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
+    let name = soldonce_core::Text::parse("admin").unwrap();
+    let scopes = vec![soldonce_engine::keys::Scope::Admin];
+    let (_, key) = engine.create_key(name, scopes).await.unwrap();
+    let listener = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (public, admin) = (listener().await, listener().await);
+    let addresses = (public.local_addr().unwrap(), admin.local_addr().unwrap());
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        ..ServerSettings::default()
+    };
+    let shutdown = CancellationToken::new();
+    let mut server = JoinSet::new();
+    let listeners = Listeners {
+        public,
+        admin: Some(admin),
+    };
+    server.spawn(run(listeners, engine.clone(), settings, shutdown.clone()));
+    Served {
+        engine,
+        key,
+        public: addresses.0,
+        admin: addresses.1,
+        shutdown,
+        server,
+    }
+}
+
+/// Sends a request and reads the answer's head and what follows until `enough`.
+async fn ask(address: SocketAddr, request: &str, enough: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    let mut buffer = [0; 4_096];
+    while !text.contains(enough) {
+        let count = stream.read(&mut buffer).await.unwrap();
+        assert!(count > 0, "closed after {text}");
+        text.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    (stream, text)
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_server_ends_its_streams_and_closes_the_ledger() {
+    let mut served = served().await;
+    let body = hall("hall", 1).to_string();
+    let (key, length) = (&served.key, body.len());
+    let create = format!(
+        "POST /v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    let (_idle, created) = ask(served.public, &create, "server_time").await;
+    assert!(created.starts_with("HTTP/1.1 201"), "{created}");
+    let feed = get("/v1/events/hall/feed?after=0");
+    let (mut stream, head) = ask(served.public, &feed, "\r\n\r\n").await;
+    assert!(head.contains("text/event-stream"), "{head}");
+    let (_, ready) = ask(served.admin, &get("/readyz"), "ready").await;
+    assert!(ready.starts_with("HTTP/1.1 200"));
+    let (_, metrics) = ask(served.admin, &get("/metrics"), "# EOF").await;
+    assert!(metrics.contains("soldonce_http_requests_total"));
+    served.shutdown.cancel();
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.unwrap();
+    assert_eq!(rest, b"0\r\n\r\n", "the stream ends properly");
+    let drained = served.server.join_next().await.unwrap().unwrap();
+    assert_eq!((drained.cut, drained.panicked), (0, 0));
+    assert!(drained.finished >= 3, "{drained:?}");
+    assert!(!served.engine.is_writable());
+}
