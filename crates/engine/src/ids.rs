@@ -1,22 +1,58 @@
 //! Mints ids: 48 bits of time, then 80 random bits. The layout is that of ULID; a version 7 UUID has
 //! six random bits less than the 80 that nobody can guess (assurance.md S3).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::{BookingId, CallerId, HoldId};
 use soldonce_lease::{Clock, Entropy};
+
+/// Random bytes of one id.
+const RANDOM_BYTES: usize = 10;
+/// Ids for which randomness is drawn at once: asking the system for each would cost a system call
+/// per hold.
+const DRAWN_IDS: usize = 64;
 
 /// Where ids come from.
 #[derive(Clone)]
 pub struct Ids {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    drawn: Arc<Mutex<Drawn>>,
+}
+
+/// Random bytes that no id has yet.
+struct Drawn {
+    bytes: [[u8; RANDOM_BYTES]; DRAWN_IDS],
+    /// How many of them are left, from the front.
+    left: usize,
+}
+
+impl Drawn {
+    /// Gives bytes that are given once. They are wiped here: who reads this memory later learns
+    /// nothing of ids that were minted.
+    fn take(&mut self, entropy: &dyn Entropy) -> [u8; RANDOM_BYTES] {
+        if self.left == 0 {
+            entropy.fill(self.bytes.as_flattened_mut());
+            self.left = DRAWN_IDS;
+        }
+        self.left -= 1;
+        let next = self.bytes.get_mut(self.left);
+        next.map(std::mem::take).unwrap_or_default()
+    }
 }
 
 impl Ids {
     /// Ids with the time of `clock` and the random bits of `entropy`.
     pub fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
-        Self { clock, entropy }
+        let drawn = Drawn {
+            bytes: [[0; RANDOM_BYTES]; DRAWN_IDS],
+            left: 0,
+        };
+        Self {
+            clock,
+            entropy,
+            drawn: Arc::new(Mutex::new(drawn)),
+        }
     }
 
     /// A fresh id for a hold.
@@ -36,13 +72,38 @@ impl Ids {
 
     /// A fresh id of no kind, for requests and unnamed events.
     pub fn bits(&self) -> u128 {
-        let mut random = [0; 10];
-        self.entropy.fill(&mut random);
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        let random = drawn.take(&*self.entropy);
+        drop(drawn);
         let time = u128::try_from(self.clock.wall_ms()).unwrap_or(0) & ((1 << 48) - 1);
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().skip(6).zip(random) {
             *to = from;
         }
         (time << 80) | u128::from_be_bytes(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use soldonce_lease::{ManualClock, SystemEntropy};
+
+    use super::*;
+
+    #[test]
+    fn ids_differ_and_begin_with_their_time() {
+        let clock = Arc::new(ManualClock::at(1_000));
+        let ids = Ids::new(
+            Arc::clone(&clock) as Arc<dyn Clock>,
+            Arc::new(SystemEntropy),
+        );
+        let minted: BTreeSet<u128> = (0..DRAWN_IDS * 3).map(|_| ids.bits()).collect();
+        assert_eq!(minted.len(), DRAWN_IDS * 3);
+        let now = u128::try_from(clock.wall_ms()).unwrap();
+        assert!(minted.iter().all(|id| id >> 80 == now));
+        let clones = [ids.clone().bits(), ids.bits()];
+        assert_ne!(clones[0], clones[1]);
     }
 }
