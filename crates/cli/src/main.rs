@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Why(args) => why::run(&args),
-        Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done)
+        Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done),
         Command::Lab(args) => lab::run(args),
     };
     match done {

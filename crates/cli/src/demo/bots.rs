@@ -53,11 +53,11 @@ impl Bot {
 
     /// Holds something, thinks about it, then buys it or lets it go.
     async fn visit(&mut self, summary: &EventSummary) {
-        let Some(held) = self.hold(summary).await else {
+        let Some(reply) = self.hold(summary).await else {
             return;
         };
         self.wait_ms(1_500, 9_000).await;
-        let hold = HoldId::from_bytes(held.stored.subject);
+        let hold = HoldId::from_bytes(reply.stored.subject);
         if self.chance(60) {
             let call = self.call(true);
             // A refusal is part of a shopper's life: the hold was late, or the event called off.

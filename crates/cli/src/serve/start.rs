@@ -59,9 +59,9 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         public: listener,
         admin: admin_listener,
     };
-    let (stop, served) = (shutdown.clone(), engine.clone());
+    let (stop, shared) = (shutdown.clone(), engine.clone());
     tasks.spawn(async move {
-        let drained = soldonce_server::run(listeners, served, server, stop).await;
+        let drained = soldonce_server::run(listeners, shared, server, stop).await;
         tracing::info!(
             finished = drained.finished,
             cut = drained.cut,
