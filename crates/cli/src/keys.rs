@@ -91,7 +91,12 @@ pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
             }
             _ => on_data(args).await?,
         };
-        print_answer(&args.command, &answer, args.json)
+        if args.json {
+            print_json(&answer)?;
+        } else {
+            print_answer(&args.command, &answer)?;
+        }
+        Ok(Exit::Done)
     })
 }
 
@@ -154,11 +159,7 @@ fn describe(key: &ApiKey) -> Value {
 }
 
 /// `create` prints the key alone, so that a script can take it.
-fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow::Result<Exit> {
-    if as_json {
-        print_json(&answer)?;
-        return Ok(Exit::Done);
-    }
+fn print_answer(command: &KeysCommand, answer: &Value) -> anyhow::Result<()> {
     let text = |value: &Value, name: &str| {
         value
             .get(name)
@@ -194,5 +195,5 @@ fn print_answer(command: &KeysCommand, answer: &Value, as_json: bool) -> anyhow:
             print(&format!("{table}\n"))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(())
 }

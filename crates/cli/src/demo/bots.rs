@@ -59,7 +59,7 @@ impl Bot {
         self.wait_ms(1_500, 9_000).await;
         let hold = HoldId::from_bytes(reply.stored.subject);
         if self.chance(60) {
-            let call = self.call(true);
+            let call = self.keyed_call();
             // A refusal is part of a shopper's life: the hold was late, or the event called off.
             if let Ok(booked) = self.engine.confirm(&call, hold, None, None).await
                 && booked.stored.kind == ReplyKind::Booked
@@ -94,7 +94,7 @@ impl Bot {
             ttl: None,
         };
         self.engine
-            .hold(&self.call(false), &summary.event.id, ask)
+            .hold(&self.call(), &summary.event.id, ask)
             .await
             .ok()
     }
@@ -116,7 +116,7 @@ impl Bot {
     }
 
     async fn release(&self, hold: HoldId) {
-        if let Err(error) = self.engine.release(&self.call(false), hold, None).await {
+        if let Err(error) = self.engine.release(&self.call(), hold, None).await {
             tracing::debug!(bot = self.number, %error, "a bot's release was refused");
         }
     }
@@ -126,22 +126,30 @@ impl Bot {
             return;
         };
         let all = NamedUnits::default();
-        if let Err(error) = self.engine.cancel(&self.call(true), booking, &all).await {
+        if let Err(error) = self.engine.cancel(&self.keyed_call(), booking, &all).await {
             tracing::debug!(bot = self.number, %error, "a bot's cancel was refused");
         }
     }
 
-    fn call(&self, with_key: bool) -> Call {
-        let bits = self.engine.ids().bits().to_be_bytes();
-        let key = RequestKey {
-            scoped: ScopedKey(bits),
-            fingerprint: Fingerprint(bits),
-        };
+    fn call(&self) -> Call {
         Call {
             caller: self.caller.clone(),
             request: format!("bot-{}", self.number).into(),
-            key: with_key.then_some(key),
+            key: None,
             secret: None,
+        }
+    }
+
+    /// A call that must have its effect once: with a key of its own.
+    fn keyed_call(&self) -> Call {
+        let bits = self.engine.ids().bits().to_be_bytes();
+        let (scoped, fingerprint) = (ScopedKey(bits), Fingerprint(bits));
+        Call {
+            key: Some(RequestKey {
+                scoped,
+                fingerprint,
+            }),
+            ..self.call()
         }
     }
 

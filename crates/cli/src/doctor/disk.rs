@@ -65,7 +65,7 @@ fn space(data: &Path) -> Vec<Finding> {
             Finding::good("disk space", shown)
         });
     }
-    if rustix::fs::statfs(data).is_ok_and(|disk| i64::from(disk.f_type) == TMPFS_MAGIC) {
+    if rustix::fs::statfs(data).is_ok_and(|disk| disk.f_type == TMPFS_MAGIC) {
         let found = "the folder is in memory (tmpfs)".to_owned();
         findings.push(Finding::wrong(
             "disk",

@@ -163,7 +163,7 @@ impl Settings {
             line("admin_listen", admin, self.admin_listen.source),
             line("data", data, self.data.source),
             line("admin_key", key, self.admin_key.source),
-            line("shoppers", word(self.shoppers.value), self.shoppers.source),
+            line("shoppers", word(&self.shoppers.value), self.shoppers.source),
             line(
                 "origins",
                 self.origins.value.join(", "),
@@ -171,7 +171,7 @@ impl Settings {
             ),
             line(
                 "log_format",
-                word(self.log_format.value),
+                word(&self.log_format.value),
                 self.log_format.source,
             ),
         ]
@@ -179,7 +179,7 @@ impl Settings {
     }
 }
 
-fn word(value: impl ValueEnum) -> String {
+fn word(value: &impl ValueEnum) -> String {
     value
         .to_possible_value()
         .map(|value| value.get_name().to_owned())
