@@ -200,7 +200,10 @@ pub(crate) fn read_only(client: &mut Client, heard: &Heard, worker: &mut Worker)
         Some(Ended::Error(heard)) => require(refuses(&heard), "unclear-refusal", &heard),
         // Refused by the rules, which needs no disk.
         None if another.acknowledged == 0 => {}
-        other => violations.push(Violation::new("I27", format!("taken-after-failure {other:?}"))),
+        other => violations.push(Violation::new(
+            "I27",
+            format!("taken-after-failure {other:?}"),
+        )),
     }
     worker.outcomes.append(&mut another.outcomes);
     let ready = client.ask(&Ask::get("/readyz".to_owned())).unwrap();

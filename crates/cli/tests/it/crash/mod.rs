@@ -22,8 +22,10 @@
 mod cards;
 mod check;
 mod client;
+mod damage;
 mod draw;
 mod load;
+mod picture;
 mod scratch;
 mod server;
 mod units;
