@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
 use soldonce_engine::keys::{ApiKey, Scope};
+use soldonce_engine::ledger::sqlite::SqliteOptions;
 use soldonce_engine::reply::Rfc3339;
 
 use crate::client::Client;
@@ -118,7 +119,7 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
 
 async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
     let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
-    let engine = open_engine(&data, false).await?;
+    let engine = open_engine(&SqliteOptions::new(&data)).await?;
     let answer = on_engine(&engine, &args.command).await;
     engine.close().await;
     answer

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use soldonce_engine::ledger::sqlite::SqliteOptions;
+
 use crate::exit::Exit;
 use crate::output::print;
 use crate::serve::open_engine;
@@ -33,7 +35,7 @@ pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let engine = open_engine(&args.data, false).await?;
+        let engine = open_engine(&SqliteOptions::new(&args.data)).await?;
         engine.close().await;
         print(&format!(
             "the ledger in {} is up to date\n",

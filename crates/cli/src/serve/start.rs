@@ -1,6 +1,5 @@
 //! Opens the ledger, starts the server on it, and ends both in order.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -42,7 +41,11 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         Some(address) => Some(listen("admin_listen", address).await?),
         None => None,
     };
-    let engine = open_engine(&settings.data.value, settings.accept_loss).await?;
+    let engine = open_engine(&SqliteOptions {
+        accept_loss: settings.accept_loss,
+        ..SqliteOptions::new(&settings.data.value)
+    })
+    .await?;
     let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
     let address = listener.local_addr()?.to_string();
     let shutdown = CancellationToken::new();
@@ -107,21 +110,17 @@ async fn listen(name: &str, address: &str) -> anyhow::Result<TcpListener> {
 ///
 /// # Errors
 /// When the folder belongs to another process, or the ledger is damaged.
-pub(crate) async fn open_engine(data: &Path, accept_loss: bool) -> anyhow::Result<Engine> {
+pub(crate) async fn open_engine(options: &SqliteOptions) -> anyhow::Result<Engine> {
     let world = World {
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     };
     let metrics = Arc::new(Metrics::default());
     let live = Arc::new(Live::new(Arc::clone(&metrics)));
-    let options = SqliteOptions {
-        accept_loss,
-        ..SqliteOptions::new(data.to_owned())
-    };
     #[cfg(feature = "planted")]
     let options = super::planted::plant(options)?;
     let clock = Arc::clone(&world.clock);
-    let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, live.clone())?;
+    let ledger = SqliteLedger::open(options, clock, &SystemEntropy, live.clone())?;
     Ok(Engine::new(Arc::new(ledger), live, metrics, world).await?)
 }
 
