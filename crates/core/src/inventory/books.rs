@@ -12,18 +12,18 @@ use crate::{
 
 /// One event and everything that is indexed by it.
 #[derive(Debug)]
-pub(super) struct EventBook {
+pub(super) struct OpenEvent {
     pub(super) event: Arc<Event>,
     pub(super) seating: Seating,
     pub(super) seq: Seq,
     /// The units of holds that ended by this time are open to new owners.
     open_at: Timestamp,
-    holders: BTreeMap<Holder, HolderBook>,
+    holders: BTreeMap<Holder, HolderAccount>,
 }
 
 /// What counts against a holder's budgets.
 #[derive(Debug, Default)]
-pub(super) struct HolderBook {
+pub(super) struct HolderAccount {
     /// His holds that are not over as written down, by the end of their time.
     pub(super) holds: BTreeSet<(Timestamp, HoldId)>,
     /// Units of these holds.
@@ -32,8 +32,8 @@ pub(super) struct HolderBook {
     pub(super) bought: u32,
 }
 
-impl EventBook {
-    pub(super) fn holder(&self, holder: &Holder) -> Option<&HolderBook> {
+impl OpenEvent {
+    pub(super) fn holder(&self, holder: &Holder) -> Option<&HolderAccount> {
         self.holders.get(holder)
     }
 
@@ -50,7 +50,7 @@ impl EventBook {
     }
 
     fn drop_empty(&mut self, holder: &Holder) {
-        let is_empty = |book: &HolderBook| book.holds.is_empty() && book.bought == 0;
+        let is_empty = |book: &HolderAccount| book.holds.is_empty() && book.bought == 0;
         if self.holders.get(holder).is_some_and(is_empty) {
             self.holders.remove(holder);
         }
@@ -72,7 +72,7 @@ impl Inventory {
     pub(super) fn add_event(&mut self, event: Arc<Event>, seq: Seq) {
         self.by_id.insert(event.id.clone(), event.no);
         self.expiries.add_event();
-        self.events.push(EventBook {
+        self.events.push(OpenEvent {
             seating: Seating::new(Arc::clone(&event.chart)),
             event,
             seq,
@@ -81,13 +81,13 @@ impl Inventory {
         });
     }
 
-    pub(super) fn book(&self, event: EventNo) -> Result<&EventBook, Rejection> {
+    pub(super) fn book(&self, event: EventNo) -> Result<&OpenEvent, Rejection> {
         self.events
             .get(event.index())
             .ok_or(Rejection::EventNotFound)
     }
 
-    pub(super) fn book_mut(&mut self, event: EventNo) -> &mut EventBook {
+    pub(super) fn book_mut(&mut self, event: EventNo) -> &mut OpenEvent {
         self.events
             .get_mut(event.index())
             .expect("holds and bookings name existing events")

@@ -2,7 +2,7 @@
 //! written down or not.
 
 use super::Inventory;
-use super::books::{EventBook, HolderBook};
+use super::books::{HolderAccount, OpenEvent};
 use crate::{Budget, Hold, HoldId, Holder, Planted, Rejection, Timestamp};
 
 /// What a holder is about to have besides what he has.
@@ -20,7 +20,7 @@ impl Inventory {
     /// `BudgetExceeded` with the limit and what counts against it.
     pub(super) fn require_budget(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         demand: &Demand<'_>,
     ) -> Result<(), Rejection> {
@@ -37,7 +37,7 @@ impl Inventory {
     /// `BudgetExceeded` with the limit and what counts against it.
     pub(super) fn require_bought(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         demand: &Demand<'_>,
     ) -> Result<(), Rejection> {
@@ -58,7 +58,7 @@ impl Inventory {
     /// Asks `check` with the number of units held live.
     fn with_held(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         demand: &Demand<'_>,
         check: impl Fn(u32) -> Result<(), Rejection>,
@@ -75,7 +75,7 @@ impl Inventory {
         check(written_down).or_else(|_| check(self.held_live(holder, now, demand.besides)))
     }
 
-    fn held_live(&self, holder: &HolderBook, now: Timestamp, besides: Option<HoldId>) -> u32 {
+    fn held_live(&self, holder: &HolderAccount, now: Timestamp, besides: Option<HoldId>) -> u32 {
         let live = (now.after(), HoldId::from_bits(0))..;
         holder
             .holds

@@ -1,7 +1,7 @@
 //! Change: add units to a hold and drop units from it in one commit, choosing seat by seat.
 
 use super::Inventory;
-use super::books::EventBook;
+use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::require_adjacency;
 use super::hold::held_units;
@@ -46,7 +46,7 @@ impl Inventory {
     fn added_units(
         &self,
         work: &Work<'_>,
-        book: &EventBook,
+        book: &OpenEvent,
         hold: &Hold,
         (kept, add): (&[UnitNo], &Selection),
     ) -> Result<Vec<UnitNo>, Rejection> {
@@ -102,7 +102,7 @@ impl Inventory {
 }
 
 /// The units to be given up, sorted and distinct: the named ones, and of each area the last places.
-fn dropped_units(book: &EventBook, hold: &Hold, change: &Change) -> Result<Vec<UnitNo>, Rejection> {
+fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<UnitNo>, Rejection> {
     let chart = &book.event.chart;
     let mut drop = change.drop.clone();
     let foreign = drop.iter().filter(|unit| !hold.has(**unit));

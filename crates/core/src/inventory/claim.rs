@@ -2,7 +2,7 @@
 //! Looks only; takes nothing.
 
 use super::Inventory;
-use super::books::EventBook;
+use super::books::OpenEvent;
 use crate::adjacency::orphans;
 use crate::near::alternatives_near;
 use crate::pick::{Availability, Want, best_seats};
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Units found for a wish, in unit order.
-pub(super) struct Claim {
+pub(super) struct Choice {
     pub(super) units: Vec<UnitNo>,
     /// For units that were chosen here: whether they are neighbours.
     pub(super) together: Option<bool>,
@@ -26,16 +26,16 @@ impl Inventory {
     /// here leaves no orphan that it need not.
     pub(super) fn claim(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         wish: &Wish,
         holder: &Holder,
-    ) -> Result<Claim, Rejection> {
+    ) -> Result<Choice, Rejection> {
         match wish {
             Wish::Named(selection) => {
                 let units = self.claim_named(book, now, selection, Some(holder))?;
                 let together = None;
-                Ok(Claim { units, together })
+                Ok(Choice { units, together })
             }
             Wish::Best {
                 quantity,
@@ -51,7 +51,7 @@ impl Inventory {
     /// The units of a selection, all open to a new owner at `now`.
     pub(super) fn claim_named(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         selection: &Selection,
         holder: Option<&Holder>,
@@ -82,7 +82,7 @@ impl Inventory {
     /// What stands in the way of taking one seat.
     fn conflict(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         unit: UnitNo,
         holder: Option<&Holder>,
@@ -113,7 +113,7 @@ impl Inventory {
 
 /// Every conflict, and what could be had instead, as of the event's last commit.
 pub(super) fn unavailable(
-    book: &EventBook,
+    book: &OpenEvent,
     conflicts: Vec<Conflict>,
     alternatives: Vec<Alternative>,
 ) -> Rejection {
@@ -124,7 +124,7 @@ pub(super) fn unavailable(
     }))
 }
 
-fn claim_best(book: &EventBook, want: Want, together: Together) -> Result<Claim, Rejection> {
+fn claim_best(book: &OpenEvent, want: Want, together: Together) -> Result<Choice, Rejection> {
     let seats = best_seats(&book.seating, want);
     let (apart, offer) = match together {
         Together::Preferred => (seats.apart, None),
@@ -137,7 +137,7 @@ fn claim_best(book: &EventBook, want: Want, together: Together) -> Result<Claim,
         .or_else(|| places().map(|units| (units, true)));
     if let Some((units, together)) = found {
         let together = Some(together);
-        return Ok(Claim { units, together });
+        return Ok(Choice { units, together });
     }
     let offer = offer.map(|units| Alternative {
         units,
@@ -148,7 +148,7 @@ fn claim_best(book: &EventBook, want: Want, together: Together) -> Result<Claim,
 
 /// Places of the first area that has enough of the wanted price class.
 fn best_places(
-    book: &EventBook,
+    book: &OpenEvent,
     quantity: u32,
     category: Option<CategoryNo>,
 ) -> Option<Vec<UnitNo>> {
@@ -168,7 +168,7 @@ fn best_places(
 /// # Errors
 /// `AdjacencyRefused` with the seats that would be left single.
 pub(super) fn require_adjacency(
-    book: &EventBook,
+    book: &OpenEvent,
     units: &[UnitNo],
     own: Option<HoldId>,
 ) -> Result<(), Rejection> {
@@ -186,7 +186,7 @@ pub(super) fn require_adjacency(
 
 /// The hall as if one hold had never been.
 struct WithoutHold<'a> {
-    book: &'a EventBook,
+    book: &'a OpenEvent,
     own: Option<HoldId>,
 }
 

@@ -1,9 +1,9 @@
 //! Hold: units of an event become one holder's for a while.
 
 use super::Inventory;
-use super::books::EventBook;
+use super::books::OpenEvent;
 use super::budget::Demand;
-use super::claim::{Claim, require_adjacency};
+use super::claim::{Choice, require_adjacency};
 use super::work::Work;
 use crate::unit::Step;
 use crate::{
@@ -50,7 +50,7 @@ impl Inventory {
 
     /// The holder's own live hold of exactly the named seats: a double click, a lost reply or a
     /// reload gets it back instead of a conflict with himself (model.md 4).
-    fn own_hold(&self, book: &EventBook, now: Timestamp, new: &NewHold) -> Option<&Hold> {
+    fn own_hold(&self, book: &OpenEvent, now: Timestamp, new: &NewHold) -> Option<&Hold> {
         let Wish::Named(selection) = &new.wish else {
             return None;
         };
@@ -67,7 +67,7 @@ impl Inventory {
         (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
     }
 
-    fn make_hold(&mut self, work: &mut Work<'_>, new: NewHold, claim: &Claim, ttl: Span) -> Hold {
+    fn make_hold(&mut self, work: &mut Work<'_>, new: NewHold, claim: &Choice, ttl: Span) -> Hold {
         let NewHold {
             event,
             hold: id,
@@ -138,7 +138,7 @@ impl Inventory {
 }
 
 /// `units` with their prices of today, not yet taken.
-pub(super) fn held_units(book: &EventBook, units: &[UnitNo]) -> Vec<HeldUnit> {
+pub(super) fn held_units(book: &OpenEvent, units: &[UnitNo]) -> Vec<HeldUnit> {
     let chart = &book.event.chart;
     let held = |unit: &UnitNo| HeldUnit {
         unit: *unit,

@@ -26,7 +26,7 @@ mod sell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use books::EventBook;
+use books::OpenEvent;
 use expiries::Expiries;
 use sell::Buyer;
 use work::Work;
@@ -42,7 +42,7 @@ use crate::{
 /// before a command names them; everything else is always here.
 #[derive(Debug, Default)]
 pub struct Inventory {
-    events: Vec<EventBook>,
+    events: Vec<OpenEvent>,
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
     bookings: BTreeMap<BookingId, Booking>,

@@ -1,7 +1,7 @@
 //! FREE > SOLD in one step: the box office, and late money that finds its units free (model.md 3).
 
 use super::Inventory;
-use super::books::EventBook;
+use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::require_adjacency;
 use super::hold::held_units;
@@ -64,7 +64,7 @@ impl Inventory {
     /// `NotOnSale`, `BudgetExceeded` for units bought, `AdjacencyRefused`.
     pub(super) fn require_sellable(
         &self,
-        book: &EventBook,
+        book: &OpenEvent,
         now: Timestamp,
         units: &[UnitNo],
         holder: &Holder,

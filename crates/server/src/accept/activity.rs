@@ -44,7 +44,7 @@ pub(crate) enum Phase {
 
 /// What the watch tells a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum Verdict {
     /// Go on.
     Serve,
     /// Finish what is in flight, take nothing more.
@@ -73,18 +73,18 @@ impl Activity {
     }
 
     /// Gives an order and wakes the connection. Orders only get stricter.
-    pub(crate) fn give(&self, order: Order) {
+    pub(crate) fn give(&self, order: Verdict) {
         self.order.fetch_max(order as u8, Ordering::AcqRel);
         self.waker.wake();
     }
 
     /// The order in force; `waker` is woken when it changes.
-    pub(crate) fn order(&self, waker: &Waker) -> Order {
+    pub(crate) fn order(&self, waker: &Waker) -> Verdict {
         self.waker.register(waker);
         match self.order.load(Ordering::Acquire) {
-            0 => Order::Serve,
-            1 => Order::Close,
-            _ => Order::Cut,
+            0 => Verdict::Serve,
+            1 => Verdict::Close,
+            _ => Verdict::Cut,
         }
     }
 

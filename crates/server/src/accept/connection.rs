@@ -18,7 +18,7 @@ use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
 use tower::Service;
 
-use super::activity::{Activity, InFlight, Order, WatchedBody};
+use super::activity::{Activity, InFlight, Verdict, WatchedBody};
 use super::socket::WatchedSocket;
 use super::streams::StreamTasks;
 use super::{Ended, Peer};
@@ -62,13 +62,13 @@ async fn drive(
     let mut closing = false;
     poll_fn(|cx| {
         match activity.order(cx.waker()) {
-            Order::Serve => {}
-            Order::Close if closing => {}
-            Order::Close => {
+            Verdict::Serve => {}
+            Verdict::Close if closing => {}
+            Verdict::Close => {
                 closing = true;
                 connection.as_mut().graceful_shutdown();
             }
-            Order::Cut => return Poll::Ready(Ended::Cut),
+            Verdict::Cut => return Poll::Ready(Ended::Cut),
         }
         connection.as_mut().poll(cx).map(|result| {
             if let Err(error) = result {

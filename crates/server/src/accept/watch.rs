@@ -9,7 +9,7 @@ use std::time::Duration;
 use soldonce_lease::BootTime;
 use tokio::task::Id;
 
-use super::activity::{Activity, Order, Phase};
+use super::activity::{Activity, Phase, Verdict};
 use super::settings::AcceptLimits;
 
 /// The connections of one accept loop, never more than its cap.
@@ -75,7 +75,7 @@ impl Watch {
     /// Ends every connection.
     pub(crate) fn cut_all(&mut self) {
         for watched in self.connections.values() {
-            watched.activity.give(Order::Cut);
+            watched.activity.give(Verdict::Cut);
         }
     }
 
@@ -118,10 +118,10 @@ impl Watched {
 
     fn close(&mut self) {
         self.told_to_close = true;
-        self.activity.give(Order::Close);
+        self.activity.give(Verdict::Close);
     }
 
     fn cut(&self) {
-        self.activity.give(Order::Cut);
+        self.activity.give(Verdict::Cut);
     }
 }
