@@ -69,7 +69,10 @@ impl Observer for Recorder {
             }
             for commit in &done.commits {
                 let mut commits = self.commits.lock().unwrap();
-                commits.entry(commit.event).or_default().push(commit.clone());
+                commits
+                    .entry(commit.event)
+                    .or_default()
+                    .push(commit.clone());
             }
         }
     }
@@ -83,7 +86,9 @@ impl Observer for Recorder {
 
 impl Recorder {
     fn note_events(&self, inventory: &Inventory) {
-        let units = inventory.events().map(|event| (event.no, event.chart.units()));
+        let units = inventory
+            .events()
+            .map(|event| (event.no, event.chart.units()));
         self.units.lock().unwrap().extend(units);
     }
 
@@ -121,7 +126,10 @@ impl Drop for TestLedger {
             return;
         }
         let violations = self.recorder.violations();
-        assert!(violations.is_empty(), "the ledger's history is wrong: {violations:#?}");
+        assert!(
+            violations.is_empty(),
+            "the ledger's history is wrong: {violations:#?}"
+        );
     }
 }
 
@@ -131,16 +139,26 @@ pub(crate) fn open_in(
     recorder: &Arc<Recorder>,
 ) -> Result<SqliteLedger, OpenError> {
     let observer = Arc::clone(recorder) as Arc<dyn Observer>;
-    SqliteLedger::open(options, Arc::new(clock.clone()), &SeededEntropy::new(7), observer)
+    SqliteLedger::open(
+        options,
+        Arc::new(clock.clone()),
+        &SeededEntropy::new(7),
+        observer,
+    )
 }
 
 impl TestLedger {
     pub(crate) fn memory() -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
         let observer = Arc::clone(&recorder) as Arc<dyn Observer>;
-        let ledger =
-            MemoryLedger::new(Arc::new(clock.clone()), &SeededEntropy::new(7), observer);
-        Self { ledger: Arc::new(ledger), clock, recorder, folder: None, next: AtomicU64::new(1) }
+        let ledger = MemoryLedger::new(Arc::new(clock.clone()), &SeededEntropy::new(7), observer);
+        Self {
+            ledger: Arc::new(ledger),
+            clock,
+            recorder,
+            folder: None,
+            next: AtomicU64::new(1),
+        }
     }
 
     pub(crate) fn sqlite() -> Self {
@@ -154,7 +172,13 @@ impl TestLedger {
         change(&mut options);
         let ledger = open_in(&options, &clock, &recorder).unwrap();
         let folder = Some(folder);
-        Self { ledger: Arc::new(ledger), clock, recorder, folder, next: AtomicU64::new(1) }
+        Self {
+            ledger: Arc::new(ledger),
+            clock,
+            recorder,
+            folder,
+            next: AtomicU64::new(1),
+        }
     }
 
     /// Closes the ledger and opens it again; one that lives in memory alone just goes on.
@@ -197,7 +221,11 @@ impl TestLedger {
         self.ledger.transact(transaction(command, None)).await
     }
 
-    pub(crate) async fn ask_as(&self, command: Command, key: RequestKey) -> Result<Done, Rejection> {
+    pub(crate) async fn ask_as(
+        &self,
+        command: Command,
+        key: RequestKey,
+    ) -> Result<Done, Rejection> {
         self.ledger.transact(transaction(command, Some(key))).await
     }
 
@@ -205,9 +233,15 @@ impl TestLedger {
     pub(crate) async fn event_on(&self, json: &str, change: impl Fn(&mut Policy)) -> Arc<Event> {
         let new = new_event("hamlet-1", json, change);
         let asked = transaction(Command::CreateEvent(Box::new(new)), None);
-        let asked = Transaction { chart: Some(json.as_bytes().into()), ..asked };
+        let asked = Transaction {
+            chart: Some(json.as_bytes().into()),
+            ..asked
+        };
         match self.ledger.transact(asked).await.unwrap() {
-            Done::Fresh { answer: Answer::EventCreated(event), .. } => event,
+            Done::Fresh {
+                answer: Answer::EventCreated(event),
+                ..
+            } => event,
             other => panic!("no event: {other:?}"),
         }
     }
@@ -217,7 +251,12 @@ impl TestLedger {
         self.event_on(HALL, |_| {}).await
     }
 
-    pub(crate) async fn hold(&self, event: &Event, who: &str, seats: &[&str]) -> Result<Hold, Rejection> {
+    pub(crate) async fn hold(
+        &self,
+        event: &Event,
+        who: &str,
+        seats: &[&str],
+    ) -> Result<Hold, Rejection> {
         let command = self.hold_command(event, who, seats);
         held(self.ask(command).await)
     }
@@ -242,7 +281,11 @@ impl TestLedger {
     }
 
     pub(crate) fn confirm_command(&self, hold: &Hold) -> Command {
-        Command::Confirm { on: on(hold), booking: self.booking_id(), reference: None }
+        Command::Confirm {
+            on: on(hold),
+            booking: self.booking_id(),
+            reference: None,
+        }
     }
 }
 
@@ -255,7 +298,10 @@ pub(crate) fn new_event(id: &str, json: &str, change: impl Fn(&mut Policy)) -> N
     let chart = soldonce_engine::chart::read(json.as_bytes()).unwrap().chart;
     let mut policy = Policy::default();
     change(&mut policy);
-    let prices = chart.categories().iter().map(|name| (name.clone(), Amount::from_minor(4_500)));
+    let prices = chart
+        .categories()
+        .iter()
+        .map(|name| (name.clone(), Amount::from_minor(4_500)));
     NewEvent {
         id: EventId::parse(id).unwrap(),
         name: Text::parse("Hamlet").unwrap(),
@@ -273,36 +319,61 @@ pub(crate) fn caller() -> CallerId {
 }
 
 pub(crate) fn holder(name: &str) -> Holder {
-    Holder { caller: caller(), name: HolderName::parse(name).unwrap() }
+    Holder {
+        caller: caller(),
+        name: HolderName::parse(name).unwrap(),
+    }
 }
 
 pub(crate) fn transaction(command: Command, key: Option<RequestKey>) -> Transaction {
-    let origin = Origin { actor: Actor::Caller(caller()), request: "req-1".into() };
-    Transaction { origin, command, key, chart: None }
+    let origin = Origin {
+        actor: Actor::Caller(caller()),
+        request: "req-1".into(),
+    };
+    Transaction {
+        origin,
+        command,
+        key,
+        chart: None,
+    }
 }
 
 pub(crate) fn key(name: u8, body: u8) -> RequestKey {
-    RequestKey { scoped: ScopedKey([name; 16]), fingerprint: Fingerprint([body; 16]) }
+    RequestKey {
+        scoped: ScopedKey([name; 16]),
+        fingerprint: Fingerprint([body; 16]),
+    }
 }
 
 pub(crate) fn select(event: &Event, seats: &[&str], areas: &[(&str, u32)]) -> Selection {
-    event.chart.select(seats.iter().copied(), areas.iter().copied()).unwrap()
+    event
+        .chart
+        .select(seats.iter().copied(), areas.iter().copied())
+        .unwrap()
 }
 
 pub(crate) fn on(hold: &Hold) -> OnHold {
-    OnHold { hold: hold.id, by: Authority::Secret, fence: Some(hold.fence) }
+    OnHold {
+        hold: hold.id,
+        by: Authority::Secret,
+        fence: Some(hold.fence),
+    }
 }
 
 pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
-    OnHold { fence: Some(fence), ..on(hold) }
+    OnHold {
+        fence: Some(fence),
+        ..on(hold)
+    }
 }
 
 /// The hold of an answer.
 pub(crate) fn held(done: Result<Done, Rejection>) -> Result<Hold, Rejection> {
     match done? {
-        Done::Fresh { answer: Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold), .. } => {
-            Ok(hold)
-        }
+        Done::Fresh {
+            answer: Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold),
+            ..
+        } => Ok(hold),
         other => panic!("no hold: {other:?}"),
     }
 }
@@ -310,7 +381,10 @@ pub(crate) fn held(done: Result<Done, Rejection>) -> Result<Hold, Rejection> {
 /// The booking of an answer.
 pub(crate) fn booked(done: Result<Done, Rejection>) -> Result<Booking, Rejection> {
     match done? {
-        Done::Fresh { answer: Answer::Booked(booking) | Answer::Booking(booking), .. } => Ok(booking),
+        Done::Fresh {
+            answer: Answer::Booked(booking) | Answer::Booking(booking),
+            ..
+        } => Ok(booking),
         other => panic!("no booking: {other:?}"),
     }
 }

@@ -10,7 +10,10 @@ async fn a_sale_survives_a_restart() {
     let booking = test.confirm(&hold).await.unwrap();
     let kept = test.hold(&event, "bob", &["B-1"]).await.unwrap();
     test.restart().await;
-    assert_eq!(test.ledger.booking(booking.id).await.unwrap(), Some(booking));
+    assert_eq!(
+        test.ledger.booking(booking.id).await.unwrap(),
+        Some(booking)
+    );
     assert_eq!(test.ledger.hold(kept.id).await.unwrap(), Some(kept.clone()));
     assert!(test.hold(&event, "eve", &["A-1"]).await.is_err());
     test.confirm(&kept).await.unwrap();

@@ -1,1 +1,0 @@
-//! Every ledger answers the same.

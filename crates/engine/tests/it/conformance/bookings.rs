@@ -1,0 +1,229 @@
+//! Selling, giving back, swapping, paying.
+
+use soldonce_core::{
+    Authority, BookingState, Command, Fence, Hold, HoldState, LatePayment, LineChoice, LineState,
+    PaymentReport, PaymentState, Rejection, Selection, UnitNo,
+};
+
+use crate::ledgers::{HALL, TestLedger, booked, caller, held, holder, on, on_with, select};
+
+pub(super) async fn a_confirm_sells_every_unit_once(test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
+    let booking = test.confirm(&hold).await.unwrap();
+    assert_eq!(booking.state, BookingState::Confirmed);
+    assert_eq!(booking.total().minor(), 9_000);
+    assert!(
+        booking
+            .lines
+            .iter()
+            .all(|line| line.state == LineState::Sold)
+    );
+    let again = test.confirm(&hold).await.unwrap_err();
+    assert_eq!(again, Rejection::HoldConsumed(booking.id));
+    assert!(test.hold(&event, "bob", &["A-2"]).await.is_err());
+    let stored = test.ledger.booking(booking.id).await.unwrap().unwrap();
+    assert_eq!(stored, booking);
+    let consumed = test.ledger.hold(hold.id).await.unwrap().unwrap();
+    assert_eq!(consumed.state, HoldState::Consumed(booking.id));
+}
+
+pub(super) async fn a_confirm_needs_the_newest_fence_and_time(test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let with = |fence| Command::Confirm {
+        on: on_with(&hold, fence),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    let old = Fence(hold.fence.0 - 1);
+    assert_eq!(
+        test.ask(with(old)).await.unwrap_err(),
+        Rejection::StaleFence(hold.fence)
+    );
+    test.advance_ms(600_000);
+    let taken = test.hold(&event, "bob", &["A-1"]).await.unwrap();
+    assert_eq!(
+        test.ask(with(hold.fence)).await.unwrap_err(),
+        Rejection::HoldExpired
+    );
+    assert_eq!(
+        test.ask(with(taken.fence)).await.unwrap_err(),
+        Rejection::HoldExpired
+    );
+    test.confirm(&taken).await.unwrap();
+}
+
+pub(super) async fn lines_are_cancelled_once_and_sold_again(mut test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
+    let booking = test.confirm(&hold).await.unwrap();
+    let first = UnitNo(0);
+    let cancel = |lines| Command::Cancel {
+        booking: booking.id,
+        by: Authority::Caller(caller()),
+        lines,
+    };
+    let some = |units: &[UnitNo]| LineChoice::Some {
+        units: units.to_vec(),
+        places: Selection::default(),
+    };
+    test.restart().await;
+    let partly = booked(test.ask(cancel(some(&[first]))).await).unwrap();
+    assert_eq!(partly.state, BookingState::PartlyCancelled);
+    test.restart().await;
+    let again = test.ask(cancel(some(&[first]))).await.unwrap_err();
+    assert_eq!(again, Rejection::AlreadyCancelled(vec![first]));
+    let resold = test.hold(&event, "bob", &["A-1"]).await.unwrap();
+    assert!(resold.fence > booking.fence);
+    let other = test.confirm(&resold).await.unwrap();
+    let rest = booked(test.ask(cancel(LineChoice::All)).await).unwrap();
+    assert_eq!(rest.state, BookingState::Cancelled);
+    assert_eq!(test.ledger.booking(other.id).await.unwrap(), Some(other));
+    assert_eq!(test.ledger.booking(rest.id).await.unwrap(), Some(rest));
+}
+
+pub(super) async fn an_exchange_is_one_step(mut test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
+    let booking = test.confirm(&hold).await.unwrap();
+    let new = test.hold(&event, "ann", &["B-1"]).await.unwrap();
+    test.restart().await;
+    let exchange = |hold: &Hold, give: u32| Command::Exchange {
+        booking: booking.id,
+        give: vec![UnitNo(give)],
+        on: on(hold),
+    };
+    let swapped = booked(test.ask(exchange(&new, 0)).await).unwrap();
+    let sold: Vec<(u32, LineState)> = swapped
+        .lines
+        .iter()
+        .map(|line| (line.unit.0, line.state))
+        .collect();
+    assert_eq!(sold, [(1, LineState::Sold), (5, LineState::Sold)]);
+    let back = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let swapped = booked(test.ask(exchange(&back, 5)).await).unwrap();
+    test.restart().await;
+    assert_eq!(
+        test.ledger.booking(booking.id).await.unwrap(),
+        Some(swapped)
+    );
+    test.hold(&event, "bob", &["B-1"]).await.unwrap();
+    assert!(test.hold(&event, "bob", &["A-1"]).await.is_err());
+}
+
+pub(super) async fn a_sale_without_hold(test: TestLedger) {
+    let event = test.event().await;
+    let sell = |seats: &[&str], places: &[(&str, u32)]| Command::Sell {
+        event: event.no,
+        selection: select(&event, seats, places),
+        holder: holder("door"),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    let booking = booked(test.ask(sell(&["A-1", "A-2"], &[("floor", 2)])).await).unwrap();
+    assert_eq!((booking.lines.len(), booking.hold), (4, None));
+    assert!(matches!(
+        test.ask(sell(&["A-2"], &[])).await,
+        Err(Rejection::UnitUnavailable(_))
+    ));
+    assert!(test.ask(sell(&[], &[("floor", 4)])).await.is_err());
+    assert_eq!(
+        test.ledger.booking(booking.id).await.unwrap(),
+        Some(booking)
+    );
+}
+
+fn checkout(test: &TestLedger, hold: &Hold) -> Command {
+    Command::Checkout {
+        on: on(hold),
+        booking: test.booking_id(),
+        reference: None,
+    }
+}
+
+fn paid(booking: &soldonce_core::Booking, state: PaymentState) -> Command {
+    Command::Payment(PaymentReport {
+        booking: booking.id,
+        state,
+    })
+}
+
+pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let booking = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+    assert_eq!(booking.state, BookingState::PendingPayment);
+    assert_eq!(
+        test.confirm(&hold).await.unwrap_err(),
+        Rejection::PaymentInProgress(booking.id)
+    );
+    test.restart().await;
+    test.ask(paid(&booking, PaymentState::Processing))
+        .await
+        .unwrap();
+    let confirmed = booked(test.ask(paid(&booking, PaymentState::Authorised)).await).unwrap();
+    assert_eq!(confirmed.state, BookingState::Confirmed);
+    let repeated = booked(test.ask(paid(&booking, PaymentState::Authorised)).await).unwrap();
+    assert_eq!(repeated, confirmed);
+    test.restart().await;
+    let captured = booked(test.ask(paid(&booking, PaymentState::Captured)).await).unwrap();
+    assert_eq!(captured.payment, Some(PaymentState::Captured));
+    let late = booked(test.ask(paid(&booking, PaymentState::Authorised)).await).unwrap();
+    assert_eq!(
+        late.payment,
+        Some(PaymentState::Captured),
+        "a payment never moves back"
+    );
+}
+
+pub(super) async fn late_money_gets_free_units_or_goes_back(mut test: TestLedger) {
+    let event = test
+        .event_on(HALL, |policy| {
+            policy.late_payment = LatePayment::IfStillFree
+        })
+        .await;
+    let mut late = Vec::new();
+    for (who, seat) in [("ann", "A-1"), ("bob", "A-2")] {
+        let hold = test.hold(&event, who, &[seat]).await.unwrap();
+        late.push(booked(test.ask(checkout(&test, &hold)).await).unwrap());
+    }
+    test.advance_ms(600_000);
+    test.ask(Command::Sweep { limit: 9 }).await.unwrap();
+    test.hold(&event, "eve", &["A-2"]).await.unwrap();
+    test.restart().await;
+    let (free, gone) = (late.remove(0), late.remove(0));
+    assert_eq!(
+        test.ledger.booking(free.id).await.unwrap().unwrap().state,
+        BookingState::Expired
+    );
+    let confirmed = booked(test.ask(paid(&free, PaymentState::Authorised)).await).unwrap();
+    assert_eq!(confirmed.state, BookingState::Confirmed);
+    let lost = booked(test.ask(paid(&gone, PaymentState::Authorised)).await).unwrap();
+    assert_eq!(lost.state, BookingState::NeedsRefund);
+    test.restart().await;
+    let back = booked(test.ask(paid(&gone, PaymentState::Voided)).await).unwrap();
+    assert_eq!(back.state, BookingState::Refunded);
+}
+
+pub(super) async fn a_failed_payment_gives_the_units_back_to_the_same_buyer(mut test: TestLedger) {
+    let event = test.event().await;
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let first = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+    test.restart().await;
+    let failed = booked(test.ask(paid(&first, PaymentState::Failed)).await).unwrap();
+    assert_eq!(failed.state, BookingState::Failed);
+    let kept = test.ledger.hold(hold.id).await.unwrap().unwrap();
+    assert_eq!(kept.state, HoldState::Active);
+    test.restart().await;
+    let second = booked(test.ask(checkout(&test, &kept)).await).unwrap();
+    let dropped = held(test.ask(Command::Abandon { on: on(&kept) }).await).unwrap();
+    assert_eq!(dropped.state, HoldState::Active);
+    let third = booked(test.ask(checkout(&test, &kept)).await).unwrap();
+    let confirmed = booked(test.ask(paid(&third, PaymentState::Captured)).await).unwrap();
+    assert_eq!(confirmed.state, BookingState::Confirmed);
+    for booking in [first, second] {
+        let stored = test.ledger.booking(booking.id).await.unwrap().unwrap();
+        assert_eq!(stored.state, BookingState::Failed);
+    }
+}

@@ -1,0 +1,68 @@
+//! One suite for every ledger. Each scenario runs on the memory ledger and on the SQLite one, and
+//! the auditor judges it when its ledger is dropped.
+
+mod bookings;
+mod holds;
+mod keys;
+mod races;
+mod reads;
+
+macro_rules! on_every_ledger {
+    ($($module:ident: $($name:ident)+;)+) => {
+        mod memory {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$module::$name(crate::ledgers::TestLedger::memory()).await;
+            })+)+
+        }
+        mod sqlite {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$module::$name(crate::ledgers::TestLedger::sqlite()).await;
+            })+)+
+        }
+    };
+}
+
+on_every_ledger! {
+    holds:
+        held_units_are_refused_to_others_with_their_state
+        the_own_hold_comes_back
+        a_change_takes_and_gives_up_in_one_step
+        an_extension_ends_at_the_cap
+        a_hold_is_over_at_its_very_millisecond
+        a_takeover_ends_the_whole_old_hold
+        the_sweeper_writes_down_what_the_clock_has_ended
+        a_release_frees_and_repeats
+        areas_count_their_places
+        the_best_units_are_chosen_in_the_step_that_takes_them
+        blocked_units_are_not_for_sale
+        a_cancelled_event_sells_nothing;
+    bookings:
+        a_confirm_sells_every_unit_once
+        a_confirm_needs_the_newest_fence_and_time
+        lines_are_cancelled_once_and_sold_again
+        an_exchange_is_one_step
+        a_sale_without_hold
+        money_confirms_a_pinned_hold
+        late_money_gets_free_units_or_goes_back
+        a_failed_payment_gives_the_units_back_to_the_same_buyer;
+    keys:
+        the_same_request_gets_the_same_bytes
+        another_body_is_refused_and_another_key_is_unrelated
+        refusals_are_not_pinned
+        twins_at_once_have_one_effect
+        records_outlive_a_restart
+        records_are_forgotten_after_a_day;
+    races:
+        every_seat_has_one_winner
+        overlapping_holds_leave_no_half
+        budgets_hold_in_a_race;
+    reads:
+        lists_show_the_newest_first
+        a_unit_knows_its_history
+        a_feed_goes_on_where_it_was
+        api_keys_are_kept_and_revoked
+        ledger_time_never_goes_back
+        a_closed_ledger_takes_nothing;
+}
