@@ -234,7 +234,7 @@ fn is_explained(card: &Card, known: &Value, found: &Value) -> bool {
     }
 }
 
-fn agrees(known: &Value, found: &Value) -> bool {
+pub(crate) fn agrees(known: &Value, found: &Value) -> bool {
     // Only the versions of its units go on when a hold is over.
     let is_over = known["state"] != "active";
     known == found || (is_over && agrees_but(known, found, &["units"]))

@@ -28,6 +28,7 @@ mod load;
 mod picture;
 mod scratch;
 mod server;
+mod trace;
 mod units;
 
 mod full;
@@ -35,6 +36,7 @@ mod injected;
 mod kills;
 #[cfg(feature = "planted")]
 mod planted;
+mod power;
 
 use std::fmt::Write;
 
