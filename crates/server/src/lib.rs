@@ -33,6 +33,6 @@ mod run;
 mod settings;
 
 pub use accept::{AcceptLimits, Drained, Peer, serve};
-pub use http::{RouteInfo, Routers, openapi, route_table, routers};
+pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use run::{Listeners, run};
 pub use settings::{Access, CookieSecurity, Payments, ServerSettings, StreamLimits};

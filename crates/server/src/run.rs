@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Drained, serve};
-use crate::http::routers;
+use crate::http::{AdminRoutes, routers};
 use crate::settings::ServerSettings;
 
 /// Bound sockets to serve on.
@@ -30,11 +30,14 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> Drained {
     let limits = settings.accept;
-    let with_admin = listeners.admin.is_some();
+    let admin_routes = match listeners.admin {
+        Some(_) => AdminRoutes::Apart,
+        None => AdminRoutes::Public,
+    };
     let mut sweeper = JoinSet::new();
     let sweeping = CancellationToken::new();
     sweeper.spawn(run_sweeper(engine.clone(), sweeping.clone()));
-    let routers = routers(engine.clone(), settings, with_admin, shutdown.clone());
+    let routers = routers(engine.clone(), settings, admin_routes, shutdown.clone());
     let mut loops = JoinSet::new();
     loops.spawn(serve(
         listeners.public,

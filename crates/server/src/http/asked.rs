@@ -142,6 +142,8 @@ impl Asked {
     /// Reads the body within its bounds. A body that is there already, which is nearly every one,
     /// costs neither a timer nor a copy.
     async fn read(&mut self) -> Result<Bytes, Problem> {
+        // Nothing that is asked with a body is asked with a query too.
+        self.query(&[])?;
         let most = self.route.body.bytes_max();
         let announced = self.parts.headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

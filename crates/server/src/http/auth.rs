@@ -29,11 +29,10 @@ impl App {
         }
         let caller = self.identify(route, parts)?;
         let may_pass = match (route.admission, &caller) {
-            (Admission::Anyone, _) => true,
-            (Admission::NewShopper, _) => self.is_open(),
-            (Admission::Look, None) => self.is_open(),
-            (Admission::Look, Some(_)) => true,
-            (Admission::Buy, Some(Caller::Shopper(_))) => true,
+            (Admission::Anyone, _)
+            | (Admission::Look, Some(_))
+            | (Admission::Buy, Some(Caller::Shopper(_))) => true,
+            (Admission::NewShopper, _) | (Admission::Look, None) => self.is_open(),
             (Admission::Buy | Admission::Sell, Some(caller)) => caller.has(Scope::Sell),
             (Admission::Admin, Some(caller)) => caller.is_admin(),
             (Admission::Buy | Admission::Sell | Admission::Admin, None) => false,

@@ -49,7 +49,7 @@ where
     let (parts, body) = request.into_parts();
     let request_id = app.request_ids.of(&parts.headers);
     let origin = origin::to_answer(&app.settings, &parts.headers);
-    let handled = match app.admit(route, &parts) {
+    let outcome = match app.admit(route, &parts) {
         Ok(caller) => {
             let asked = Asked {
                 app: Arc::clone(&app),
@@ -63,8 +63,8 @@ where
         }
         Err(problem) => Err(problem),
     };
-    let code = handled.as_ref().err().map_or("", Problem::code);
-    let mut response = handled.unwrap_or_else(Problem::into_response);
+    let code = outcome.as_ref().err().map_or("", Problem::code);
+    let mut response = outcome.unwrap_or_else(Problem::into_response);
     let headers = response.headers_mut();
     set(headers, REQUEST_ID, &request_id);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);

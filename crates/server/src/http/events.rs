@@ -118,13 +118,14 @@ fn currency(code: &Str<'_>) -> Result<Currency, Problem> {
 }
 
 fn prices(given: BTreeMap<String, i64>) -> Result<BTreeMap<String, Amount>, Problem> {
-    let price = |(category, minor): (String, i64)| match Amount::price(minor) {
-        Some(amount) => Ok((category, amount)),
-        None => {
-            let most = soldonce_core::limits::PRICE_MAX;
+    let price = |(category, minor): (String, i64)| {
+        let most = soldonce_core::limits::PRICE_MAX;
+        let refusal = || {
             let reason = format!("{minor} is outside 0 ..= {most} minor units");
-            Err(Problem::invalid("prices", reason))
-        }
+            Problem::invalid("prices", reason)
+        };
+        let amount = Amount::price(minor).ok_or_else(refusal)?;
+        Ok((category, amount))
     };
     given.into_iter().map(price).collect()
 }
@@ -152,9 +153,9 @@ pub(super) async fn list(asked: Asked) -> Handled {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = app.engine.events(after.as_ref(), limit);
     let now = app.engine.now();
-    let last = found.last().filter(|_| more);
+    let end = found.last().filter(|_| more);
     let list = EventList {
-        next: last.map(|last| last.event.id.as_str()),
+        next: end.map(|last| last.event.id.as_str()),
         events: found
             .iter()
             .map(|found| EventBody::new(found, now, &[]))

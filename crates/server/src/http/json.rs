@@ -51,11 +51,34 @@ impl<'de> Visitor<'de> for StrVisitor {
     }
 }
 
-/// A field that may be left out, and is something else when it is `null`.
-pub(super) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(from).map(Some)
+/// A field that may be left out, or be `null`, which takes away what stands there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Nullable<T> {
+    /// Left out.
+    #[default]
+    Absent,
+    /// `null`.
+    Null,
+    /// A value.
+    Given(T),
+}
+
+impl<T> Nullable<T> {
+    /// What stands there from now on, where `before` did.
+    pub(super) fn or(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Absent => before,
+            Self::Null => None,
+            Self::Given(value) => Some(value),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let given = Option::deserialize(from)?;
+        Ok(given.map_or(Self::Null, Self::Given))
+    }
 }
 
 /// A point of time as the API writes it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 
@@ -109,53 +109,51 @@ struct RouteLabel {
 
 impl Collector for HttpMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
-        let mut answers = encoder.encode_descriptor(
-            "soldonce_http_requests",
-            "Answers by route and status",
-            None,
-            MetricType::Counter,
-        )?;
+        let (name, help) = ("soldonce_http_requests", "Answers by route and status");
+        let mut answers = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for route in &self.routes {
-            for (at, counter) in route.answers.iter().enumerate() {
-                let count = counter.load(Ordering::Relaxed);
-                if count == 0 {
-                    continue;
-                }
-                let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
-                let route = route.label.clone();
-                let label = AnswerLabel { route, status };
-                ConstCounter::new(count).encode(answers.encode_family(&label)?)?;
-            }
+            route.encode_answers(&mut answers)?;
         }
-        let mut times = encoder.encode_descriptor(
-            "soldonce_http_request_seconds",
-            "Time of requests until their answer's head",
-            None,
-            MetricType::Histogram,
-        )?;
+        let name = "soldonce_http_request_seconds";
+        let help = "Time of requests until their answer's head";
+        let mut times = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for route in &self.routes {
-            let counts = route
-                .times
-                .iter()
-                .map(|count| count.load(Ordering::Relaxed));
-            let counts: Vec<u64> = counts.collect();
-            let total: u64 = counts.iter().sum();
-            if total == 0 {
-                continue;
-            }
-            let bounds = BUCKETS.iter().map(|(_, seconds)| *seconds);
-            let buckets: Vec<(f64, u64)> = bounds
-                .chain(std::iter::once(f64::INFINITY))
-                .zip(counts)
-                .collect();
-            let sum = seconds(route.micros.load(Ordering::Relaxed));
-            let label = RouteLabel {
-                route: route.label.clone(),
-            };
-            let mut family = times.encode_family(&label)?;
-            family.encode_histogram::<RouteLabel>(sum, total, &buckets, None)?;
+            route.encode_times(&mut times)?;
         }
         Ok(())
+    }
+}
+
+impl RouteMetrics {
+    fn encode_answers(&self, to: &mut MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let counts = self
+            .answers
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
+        for (at, count) in counts.enumerate().filter(|(_, count)| *count > 0) {
+            let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
+            let route = self.label.clone();
+            let label = AnswerLabel { route, status };
+            ConstCounter::new(count).encode(to.encode_family(&label)?)?;
+        }
+        Ok(())
+    }
+
+    fn encode_times(&self, to: &mut MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let counts = self.times.iter().map(|count| count.load(Ordering::Relaxed));
+        let counts: Vec<u64> = counts.collect();
+        let total: u64 = counts.iter().sum();
+        if total == 0 {
+            return Ok(());
+        }
+        let bounds = BUCKETS.iter().map(|(_, seconds)| *seconds);
+        let bounds = bounds.chain(std::iter::once(f64::INFINITY));
+        let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
+        let sum = seconds(self.micros.load(Ordering::Relaxed));
+        let route = self.label.clone();
+        let label = RouteLabel { route };
+        let mut family = to.encode_family(&label)?;
+        family.encode_histogram::<RouteLabel>(sum, total, &buckets, None)
     }
 }
 

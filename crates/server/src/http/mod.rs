@@ -79,18 +79,24 @@ pub struct RouteInfo {
     pub admission: &'static str,
 }
 
-/// The routers of a server over `engine`; with an admin router if `with_admin`. Feeds end at
-/// `shutdown`. The sweeper is not started: see [`run`](crate::run).
-#[expect(
-    clippy::fn_params_excessive_bools,
-    reason = "one listener is there or not; the caller has it as an Option"
-)]
+/// Where metrics are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminRoutes {
+    /// With everything else.
+    Public,
+    /// On a router of their own.
+    Apart,
+}
+
+/// The routers of a server over `engine`. Feeds end at `shutdown`. The sweeper is not started: see
+/// [`run`](crate::run).
 pub fn routers(
     engine: Engine,
     settings: ServerSettings,
-    with_admin: bool,
+    admin_routes: AdminRoutes,
     shutdown: CancellationToken,
 ) -> Routers {
+    let with_admin = admin_routes == AdminRoutes::Apart;
     let mut public = Table::starting_at(0);
     events_and_seats(&mut public);
     holds_and_bookings(&mut public);
@@ -250,10 +256,9 @@ struct Table {
 
 impl Table {
     fn starting_at(first: usize) -> Self {
-        let (router, routes) = (Router::new(), Vec::new());
         Self {
-            router,
-            routes,
+            router: Router::new(),
+            routes: Vec::new(),
             first,
         }
     }

@@ -3,6 +3,7 @@
 
 use axum::body::Body;
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 
@@ -84,7 +85,7 @@ fn is_own(origin: &HeaderValue, parts: &Parts) -> bool {
         .headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
+    let host = host.or_else(|| parts.uri.authority().map(Authority::as_str));
     let theirs = origin
         .to_str()
         .ok()

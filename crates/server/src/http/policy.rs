@@ -5,7 +5,7 @@ use soldonce_core::{Adjacency, LatePayment, OnPaymentFailure, Policy, Span};
 use soldonce_engine::reply::Rfc3339;
 use utoipa::ToSchema;
 
-use super::json::{Time, nullable};
+use super::json::{Nullable, Time};
 
 /// A part of a policy. `null` takes a limit or a time away.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -15,23 +15,23 @@ pub(super) struct PolicyRequest {
     hold_max_ms: Option<u64>,
     units_per_hold_max: Option<u32>,
     units_per_holder_max: Option<u32>,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<u32>)]
-    units_bought_per_holder_max: Option<Option<u32>>,
+    units_bought_per_holder_max: Nullable<u32>,
     payment_window_ms: Option<u64>,
     retry_window_ms: Option<u64>,
     late_payment: Option<LateWord>,
     on_payment_failure: Option<FailureWord>,
     adjacency: Option<AdjacencyWord>,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
-    sale_opens_at: Option<Option<Time>>,
-    #[serde(default, deserialize_with = "nullable")]
+    sale_opens_at: Nullable<Time>,
+    #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
-    sale_closes_at: Option<Option<Time>>,
-    #[serde(default, deserialize_with = "nullable")]
+    sale_closes_at: Nullable<Time>,
+    #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
-    cancel_until: Option<Option<Time>>,
+    cancel_until: Nullable<Time>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
@@ -81,11 +81,11 @@ impl PolicyRequest {
             (self.cancel_until, &mut to.cancel_until),
         ];
         for (asked, time) in times {
-            *time = asked.map_or(*time, |asked| asked.map(|time| time.0));
+            *time = asked.or(time.map(Time)).map(|time| time.0);
         }
         to.units_bought_per_holder_max = self
             .units_bought_per_holder_max
-            .unwrap_or(to.units_bought_per_holder_max);
+            .or(to.units_bought_per_holder_max);
         to.late_payment = self.late_payment.map_or(to.late_payment, Into::into);
         to.on_payment_failure = self
             .on_payment_failure

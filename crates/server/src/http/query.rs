@@ -6,6 +6,9 @@ use soldonce_core::{Fence, HolderName};
 
 use super::problem::Problem;
 
+/// Most characters of an unknown name that a refusal quotes.
+const NAME_CHARS_MAX: usize = 64;
+
 /// A parsed query.
 #[derive(Debug, Default)]
 pub(super) struct Query<'a> {
@@ -25,20 +28,7 @@ impl<'a> Query<'a> {
                 decode_owned(value).ok_or_else(bad)?,
             );
             if !known.contains(&&*name) {
-                let known = known.join("`, `");
-                let name: String = name.chars().take(64).collect();
-                let reason = if known.is_empty() {
-                    format!(
-                        "unknown name `{}`; this route takes none",
-                        name.escape_debug()
-                    )
-                } else {
-                    format!(
-                        "unknown name `{}`; there are `{known}`",
-                        name.escape_debug()
-                    )
-                };
-                return Err(Problem::invalid("query", reason));
+                return Err(unknown(&name, known));
             }
             if query.get(&name).is_some() {
                 return Err(Problem::invalid(
@@ -78,6 +68,24 @@ impl<'a> Query<'a> {
     pub(super) fn holder(&self) -> Result<Option<HolderName>, Problem> {
         let named = self.get("holder").map(HolderName::parse).transpose();
         named.map_err(|error| Problem::invalid("holder", error))
+    }
+}
+
+fn unknown(name: &str, known: &[&str]) -> Problem {
+    let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+    let name = name.escape_debug();
+    match known {
+        [] => Problem::invalid(
+            "query",
+            format!("unknown name `{name}`; this route takes none"),
+        ),
+        known => {
+            let known = known.join("`, `");
+            Problem::invalid(
+                "query",
+                format!("unknown name `{name}`; there are `{known}`"),
+            )
+        }
     }
 }
 

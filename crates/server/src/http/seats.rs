@@ -28,7 +28,7 @@ pub(super) async fn snapshot(asked: Asked) -> Handled {
     let found = app.engine.event(&asked.event_id()?)?;
     let seq = found.picture.seq;
     if is_known(&asked, &etag(&found.event, seq)?) {
-        return unchanged(etag(&found.event, seq)?, revalidated());
+        return Ok(unchanged(etag(&found.event, seq)?, revalidated()));
     }
     let (event, picture) = (Arc::clone(&found.event), Arc::clone(&found.picture));
     let write = move || write_snapshot(&event, &picture);
@@ -61,7 +61,7 @@ pub(super) async fn chart_of(asked: Asked) -> Handled {
     let cache = format!("{scope}, max-age={CHART_MAX_AGE_S}, immutable");
     let cache = HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))?;
     if is_known(&asked, &tag) {
-        return unchanged(tag, cache);
+        return Ok(unchanged(tag, cache));
     }
     let chart = Arc::clone(&event.chart);
     let write = move || write_chart(&chart);
@@ -93,12 +93,12 @@ fn is_known(asked: &Asked, tag: &HeaderValue) -> bool {
     known.any(|known| known.trim() == "*" || known.trim().as_bytes() == tag.as_bytes())
 }
 
-fn unchanged(tag: HeaderValue, cache: HeaderValue) -> Handled {
+fn unchanged(tag: HeaderValue, cache: HeaderValue) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     response.headers_mut().insert(header::ETAG, tag);
     response.headers_mut().insert(header::CACHE_CONTROL, cache);
-    Ok(response)
+    response
 }
 
 fn write_chart(chart: &Chart) -> Rendering {

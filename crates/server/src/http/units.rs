@@ -1,7 +1,5 @@
 //! Units as requests name them. A client's idea of a price or a state never counts.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use soldonce_engine::NamedUnits;
@@ -95,7 +93,7 @@ pub(super) fn owned<'a>(
 }
 
 /// Whether a place may be one of the area named beside it.
-fn is_of(area: Option<&Str<'_>>, place: &Cow<'_, str>) -> bool {
+fn is_of(area: Option<&Str<'_>>, place: &str) -> bool {
     let Some(Str(area)) = area else { return true };
     let number = place
         .strip_prefix(&**area)

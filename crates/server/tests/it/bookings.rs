@@ -68,7 +68,7 @@ async fn a_confirm_is_never_late() {
     for store in Store::BOTH {
         let app = TestApp::open_on(store).await.with_hall(1).await;
         let held = app.held("a", &["A-1"]).await;
-        app.clock.advance(Duration::from_millis(600_000));
+        app.clock.advance(Duration::from_mins(10));
         let path = format!("{}/confirm", held.path());
         let answer = app.post(&path).by(&app.sell).key("k").send().await;
         assert_eq!(answer.refused(409, "hold_expired")["advice"], "reacquire");
@@ -115,7 +115,7 @@ async fn the_same_key_gives_the_same_answer() {
         let path = format!("{}/confirm", held.path());
         let booked = app.post(&path).by(&app.sell).key("k").send().await;
         let booked = booked.expect(StatusCode::CREATED);
-        app.clock.advance(Duration::from_secs(3_600));
+        app.clock.advance(Duration::from_hours(1));
         let again = app.post(&path).by(&app.sell).key("k").send().await;
         let again = again.expect(StatusCode::CREATED);
         assert_eq!(without_time(&booked), without_time(&again));

@@ -85,6 +85,11 @@ async fn a_wrong_body_is_refused_with_the_place() {
         assert!(told.contains(detail), "{told}");
         assert!(told.len() < 1_000);
     }
+    let query = app
+        .post(&format!("{HOLDS}?dry_run=1"))
+        .by(&app.sell)
+        .json(&json!({}));
+    query.send().await.refused(400, "invalid_request");
     let not_text = app
         .post(HOLDS)
         .by(&app.sell)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use serde_json::json;
-use soldonce_server::{Access, CookieSecurity, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, CookieSecurity, ServerSettings};
 
 use crate::harness::{Answer, Store, TestApp, units};
 
@@ -34,7 +34,7 @@ async fn a_session_comes_with_a_cookie_that_scripts_cannot_read() {
             held.expect(StatusCode::CREATED).json()["holder"],
             opened.json()["holder"]
         );
-        app.clock.advance(Duration::from_secs(86_400));
+        app.clock.advance(Duration::from_hours(24));
         let late = app.get("/v1/holds").header("cookie", &cookie).send().await;
         late.refused(401, "unauthenticated");
         let unknown = app
@@ -53,7 +53,7 @@ async fn the_cookie_can_be_for_https_alone() {
         cookie: CookieSecurity::Secure,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, false).await;
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
     let opened = app
         .post("/v1/sessions")
         .send()
@@ -167,7 +167,7 @@ async fn only_named_origins_may_read_answers() {
         allowed_origins: vec!["https://shop.example".to_owned()],
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, false)
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public)
         .await
         .with_hall(1)
         .await;

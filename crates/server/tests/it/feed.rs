@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use soldonce_server::{Access, Peer, ServerSettings, StreamLimits};
+use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, StreamLimits};
 
 use crate::harness::{Answer, Store, TestApp, hall_with_floor, units};
 
@@ -190,7 +190,7 @@ async fn an_expiry_reaches_the_feed() {
         let app = TestApp::open_on(store).await.with_hall(1).await;
         app.held("a", &["A-1"]).await;
         let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
-        app.clock.advance(Duration::from_millis(600_000));
+        app.clock.advance(Duration::from_mins(10));
         assert_eq!(app.engine.sweep().await, Ok(1));
         let sent = stream.next().await.unwrap();
         assert_eq!(
@@ -326,7 +326,7 @@ async fn streams_of_one_address_are_bounded() {
         },
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, false)
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public)
         .await
         .with_hall(1)
         .await;

@@ -18,7 +18,7 @@ use soldonce_engine::live::{Live, Recorder};
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
 use soldonce_lease::{Entropy, ManualClock, SeededEntropy};
-use soldonce_server::{Access, ServerSettings, routers};
+use soldonce_server::{Access, AdminRoutes, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -87,10 +87,10 @@ impl TestApp {
             shoppers: Access::Open,
             ..ServerSettings::default()
         };
-        Self::start(store, settings, false).await
+        Self::start(store, settings, AdminRoutes::Public).await
     }
 
-    pub(crate) async fn start(store: Store, settings: ServerSettings, with_admin: bool) -> Self {
+    pub(crate) async fn start(store: Store, settings: ServerSettings, routes: AdminRoutes) -> Self {
         static SEED: AtomicU64 = AtomicU64::new(1);
         log::capture();
         let clock = ManualClock::at(NOON);
@@ -123,7 +123,7 @@ impl TestApp {
             key(Scope::Read).await,
         );
         let shutdown = CancellationToken::new();
-        let made = routers(engine.clone(), settings, with_admin, shutdown.clone());
+        let made = routers(engine.clone(), settings, routes, shutdown.clone());
         Self {
             router: made.public,
             admin_router: made.admin,

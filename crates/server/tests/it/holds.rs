@@ -243,6 +243,11 @@ async fn what_cannot_be_held_is_named() {
             .await;
         answer.refused(status, code);
     }
+}
+
+#[tokio::test]
+async fn a_key_names_the_holder_and_a_session_does_not() {
+    let app = TestApp::open().await.with_hall(1).await;
     let wish = json!({"units": [{"seat": "A-1"}]});
     let nobody = app
         .post("/v1/events/hall/holds")
@@ -318,7 +323,7 @@ async fn a_hold_is_extended_to_its_cap_and_not_beyond() {
         let app = TestApp::open_on(store).await.with_hall(1).await;
         let held = app.held("a", &["A-1"]).await;
         let path = format!("{}/extend", held.path());
-        app.clock.advance(Duration::from_secs(300));
+        app.clock.advance(Duration::from_mins(5));
         let extended = app
             .post(&path)
             .by(&app.sell)
@@ -336,7 +341,7 @@ async fn a_hold_is_extended_to_its_cap_and_not_beyond() {
         let again = app.post(&path).by(&app.sell).send().await;
         let problem = again.refused(409, "cap_reached");
         assert_eq!(problem["max_expires_at"], "2026-12-01T12:30:00.000Z");
-        app.clock.advance(Duration::from_secs(1_500));
+        app.clock.advance(Duration::from_mins(25));
         app.post(&path)
             .by(&app.sell)
             .send()

@@ -1,6 +1,15 @@
 //! Tests of the server through its sockets, and of its routes without any.
 
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
+#![expect(
+    clippy::excessive_nesting,
+    reason = "a test is a loop over stores around a loop over cases"
+)]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "JSON that is not there is null, and fails the test"
+)]
+#![expect(clippy::similar_names, reason = "what was held is a hold")]
 
 mod harness;
 mod log;

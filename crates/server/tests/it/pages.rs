@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use serde_json::json;
-use soldonce_server::{Access, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, ServerSettings};
 use tower::ServiceExt;
 
 use crate::harness::{Store, TestApp, units};
@@ -128,7 +128,7 @@ async fn metrics_move_to_the_admin_listener() {
         shoppers: Access::Open,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, true)
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Apart)
         .await
         .with_hall(1)
         .await;

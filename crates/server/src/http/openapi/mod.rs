@@ -3,6 +3,8 @@
 
 mod operations;
 mod schemas;
+mod sold;
+mod table;
 
 use std::sync::OnceLock;
 
@@ -10,7 +12,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use self::operations::{Content, KEYED, Keyed, OPERATIONS, Operation};
+use self::operations::{Content, KEYED, Keyed, Operation};
+use self::table::OPERATIONS;
 use super::answer;
 use super::asked::Asked;
 use super::problem::Handled;

@@ -1,6 +1,10 @@
 //! The shapes of bodies. Those of requests are the types that requests are read into; those of
 //! answers that the engine writes are declared here, and tests compare every answer with them.
 #![expect(dead_code, reason = "only their shape is read")]
+#![expect(
+    clippy::struct_field_names,
+    reason = "fields are named as the API names them"
+)]
 
 use std::collections::BTreeMap;
 
@@ -9,6 +13,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::super::{bookings, events, holds, keys, policy, sessions, staff, units};
+use super::sold::{Blocked, Booking, BookingList, History, Hold, HoldList, Problem, Unblocked};
 
 /// Every schema by name.
 pub(super) fn all() -> Map<String, Value> {
@@ -240,188 +245,11 @@ struct FeedChange {
 
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-enum UnitState {
+pub(super) enum UnitState {
     Free,
     Held,
     Sold,
     Blocked,
-}
-
-/// A unit: a seat, or a place of an area.
-#[derive(ToSchema)]
-struct Unit {
-    #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    /// The public id of a place, such as `floor.17`.
-    #[schema(nullable = false)]
-    place: Option<String>,
-}
-
-/// A unit of a hold.
-#[derive(ToSchema)]
-struct HeldUnit {
-    #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    #[schema(nullable = false)]
-    place: Option<String>,
-    /// In minor units; frozen with the hold.
-    price: i64,
-    /// Rises with every transition of the unit.
-    version: u64,
-}
-
-/// An exclusive, timed claim.
-#[derive(ToSchema)]
-struct Hold {
-    id: String,
-    /// Proves ownership. Only in answers to the request that made the hold.
-    #[schema(nullable = false)]
-    secret: Option<String>,
-    event: String,
-    holder: String,
-    state: HoldState,
-    /// Rises with every change of owner of a unit. It orders, it does not authorise.
-    fence: u64,
-    units: Vec<HeldUnit>,
-    /// In minor units.
-    total: i64,
-    currency: String,
-    #[schema(format = DateTime)]
-    created_at: String,
-    #[schema(format = DateTime)]
-    expires_at: String,
-    #[schema(format = DateTime)]
-    max_expires_at: String,
-    booking: Option<String>,
-    /// Whether the units that were picked are neighbours.
-    #[schema(nullable = false)]
-    together: Option<bool>,
-    /// Why staff ended it.
-    #[schema(nullable = false)]
-    reason: Option<String>,
-    /// The commit number of the command.
-    #[schema(nullable = false)]
-    seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-enum HoldState {
-    Active,
-    Pinned,
-    Consumed,
-    Released,
-    Expired,
-    Revoked,
-}
-
-#[derive(ToSchema)]
-struct HoldList {
-    holds: Vec<Hold>,
-    next: Option<String>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-/// A unit of a booking.
-#[derive(ToSchema)]
-struct Line {
-    #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    #[schema(nullable = false)]
-    place: Option<String>,
-    price: i64,
-    version: u64,
-    state: String,
-}
-
-/// A sale.
-#[derive(ToSchema)]
-struct Booking {
-    id: String,
-    event: String,
-    holder: String,
-    /// None for sales of the box office.
-    hold: Option<String>,
-    state: String,
-    fence: u64,
-    lines: Vec<Line>,
-    /// In minor units.
-    total: i64,
-    currency: String,
-    reference: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    payment: Option<()>,
-    #[schema(format = DateTime)]
-    created_at: String,
-    #[schema(format = DateTime)]
-    confirmed_at: Option<String>,
-    /// The commit number of the command.
-    #[schema(nullable = false)]
-    seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-#[derive(ToSchema)]
-struct BookingList {
-    bookings: Vec<Booking>,
-    next: Option<String>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-#[derive(ToSchema)]
-struct Blocked {
-    blocked: Vec<Unit>,
-    #[schema(nullable = false)]
-    seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-#[derive(ToSchema)]
-struct Unblocked {
-    unblocked: Vec<Unit>,
-    #[schema(nullable = false)]
-    seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-/// What happened to a unit.
-#[derive(ToSchema)]
-struct History {
-    unit: String,
-    transitions: Vec<Transition>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-#[derive(ToSchema)]
-struct Transition {
-    #[schema(format = DateTime)]
-    at: String,
-    seq: u64,
-    from: UnitState,
-    to: UnitState,
-    cause: String,
-    /// A key's or a session's id, or `system`.
-    actor: String,
-    reason: Option<String>,
-    hold: Option<String>,
-    booking: Option<String>,
-    fence: u64,
-    version: u64,
-    request_id: String,
 }
 
 /// A shopper's session.
@@ -471,94 +299,4 @@ struct KeyList {
     next: Option<String>,
     #[schema(format = DateTime)]
     server_time: String,
-}
-
-/// A refusal (RFC 9457). Which of the last members it has, its code tells.
-#[derive(ToSchema)]
-struct Problem {
-    /// A page about it.
-    r#type: String,
-    title: String,
-    status: u16,
-    /// What is wrong with this request.
-    detail: String,
-    code: String,
-    advice: Advice,
-    #[schema(nullable = false)]
-    conflicts: Option<Vec<Conflict>>,
-    #[schema(nullable = false)]
-    alternatives: Option<Vec<Alternative>>,
-    /// The commit number at which it was true.
-    #[schema(nullable = false)]
-    seq: Option<u64>,
-    /// Names that the chart does not have.
-    #[schema(nullable = false)]
-    unknown: Option<Vec<String>>,
-    /// Lines that are cancelled already.
-    #[schema(nullable = false)]
-    units: Option<Vec<Unit>>,
-    #[schema(nullable = false)]
-    orphans: Option<Vec<Unit>>,
-    #[schema(nullable = false)]
-    budget: Option<String>,
-    #[schema(nullable = false)]
-    limit: Option<u64>,
-    #[schema(nullable = false)]
-    used: Option<u32>,
-    #[schema(nullable = false)]
-    booking: Option<String>,
-    #[schema(nullable = false)]
-    reason: Option<String>,
-    #[schema(nullable = false)]
-    fence: Option<u64>,
-    #[schema(nullable = false, format = DateTime)]
-    max_expires_at: Option<String>,
-    #[schema(nullable = false, format = DateTime)]
-    sale_opens_at: Option<String>,
-    #[schema(nullable = false, format = DateTime)]
-    cancel_until: Option<String>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-enum Advice {
-    RetryAfter,
-    DoNotRetry,
-    Reacquire,
-    AskState,
-}
-
-/// A wanted seat or area that cannot be had.
-#[derive(ToSchema)]
-struct Conflict {
-    #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    state: ConflictState,
-    /// When a held seat may be free.
-    #[schema(nullable = false)]
-    retry_after_ms: Option<u64>,
-    /// How many places of the area are free.
-    #[schema(nullable = false)]
-    free: Option<u32>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-enum ConflictState {
-    Held,
-    Sold,
-    Blocked,
-    Yours,
-    Full,
-    Free,
-}
-
-/// Units that could be had instead.
-#[derive(ToSchema)]
-struct Alternative {
-    units: Vec<Unit>,
-    /// Whether they are neighbours.
-    together: bool,
 }

@@ -281,13 +281,13 @@ fn kind_of(rejection: &Rejection) -> &'static Kind {
 
 /// What the caller is told. Nearly always the words of the table: they cost nothing.
 fn detail_of(rejection: &Rejection) -> Cow<'static, str> {
-    match rejection {
-        Rejection::Invalid(invalid) => Cow::Owned(invalid.to_string()),
-        Rejection::TooManyUnits { limit } => {
-            Cow::Owned(format!("one hold may have at most {limit} units"))
-        }
-        other => Cow::Borrowed(kind_of(other).happened),
+    if let Rejection::Invalid(invalid) = rejection {
+        return Cow::Owned(invalid.to_string());
     }
+    if let Rejection::TooManyUnits { limit } = rejection {
+        return Cow::Owned(format!("one hold may have at most {limit} units"));
+    }
+    Cow::Borrowed(kind_of(rejection).happened)
 }
 
 #[cfg(test)]

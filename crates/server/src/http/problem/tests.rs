@@ -45,6 +45,7 @@ fn unavailable() -> Rejection {
 }
 
 /// Rejection, status, advice, further members.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
     let (booking, at) = (BookingId::from_bits(5), Timestamp::from_ms(0));
     let (id, zero) = (booking.to_string(), "1970-01-01T00:00:00.000Z");
