@@ -35,6 +35,7 @@ impl Inventory {
         selection: &Selection,
         reason: &Text,
     ) -> Result<Answer, Rejection> {
+        self.open_ended_holds(event, work.now);
         let book = self.book(event)?;
         require_staff_count(selection)?;
         let state = |unit: UnitNo| book.seating.unit(unit).state;
