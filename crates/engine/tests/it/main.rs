@@ -4,4 +4,5 @@
 mod ledgers;
 
 mod conformance;
+mod differential;
 mod sqlite;
