@@ -37,8 +37,9 @@ struct Run {
     bookings: Vec<BookingId>,
 }
 
-const SEATS: [&str; 10] =
-    ["A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5"];
+const SEATS: [&str; 10] = [
+    "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
+];
 const PEOPLE: [&str; 3] = ["ann", "bob", "cid"];
 
 impl Run {
@@ -57,16 +58,24 @@ impl Run {
     fn on(&self) -> OnHold {
         let known = self.holds.get(self.dice.below(self.holds.len().max(1)));
         let hold = known.copied().unwrap_or(HoldId::from_bits(1));
-        OnHold { hold, by: Authority::Caller(caller()), fence: None }
+        OnHold {
+            hold,
+            by: Authority::Caller(caller()),
+            fence: None,
+        }
     }
 
     fn booking(&self) -> BookingId {
-        let known = self.bookings.get(self.dice.below(self.bookings.len().max(1)));
+        let known = self
+            .bookings
+            .get(self.dice.below(self.bookings.len().max(1)));
         known.copied().unwrap_or(BookingId::from_bits(1))
     }
 
     fn selection(&self) -> Selection {
-        let mut seats: Vec<&str> = (0..=self.dice.below(3)).map(|_| self.dice.one(&SEATS)).collect();
+        let mut seats: Vec<&str> = (0..=self.dice.below(3))
+            .map(|_| self.dice.one(&SEATS))
+            .collect();
         let areas = [("floor", u32::try_from(1 + self.dice.below(3)).unwrap())];
         match self.dice.below(4) {
             0 => seats.clear(),
@@ -102,7 +111,12 @@ impl Run {
         };
         let drop = vec![UnitNo(u32::try_from(self.dice.below(10)).unwrap())];
         let on = self.on();
-        Command::Change(Box::new(Change { on, add, drop, drop_places: Selection::default() }))
+        Command::Change(Box::new(Change {
+            on,
+            add,
+            drop,
+            drop_places: Selection::default(),
+        }))
     }
 
     fn sell(&mut self, test: &TestLedger) -> Command {
@@ -123,16 +137,31 @@ impl Run {
                 places: Selection::default(),
             },
         };
-        Command::Cancel { booking: self.booking(), by: Authority::Staff, lines }
+        Command::Cancel {
+            booking: self.booking(),
+            by: Authority::Staff,
+            lines,
+        }
     }
 
     fn staff(&self) -> Command {
         let (event, selection) = (self.event.no, self.selection());
         let reason = Text::parse("camera").unwrap();
         match self.dice.below(3) {
-            0 => Command::Block { event, selection, reason },
-            1 => Command::Unblock { event, selection, reason },
-            _ => Command::Revoke { hold: self.on().hold, reason },
+            0 => Command::Block {
+                event,
+                selection,
+                reason,
+            },
+            1 => Command::Unblock {
+                event,
+                selection,
+                reason,
+            },
+            _ => Command::Revoke {
+                hold: self.on().hold,
+                reason,
+            },
         }
     }
 
@@ -141,17 +170,30 @@ impl Run {
         match self.dice.below(20) {
             0..=6 => self.hold(test),
             7 => self.change(),
-            8 => Command::Extend { on: self.on(), ttl: None, ttl_max: None },
-            9..=10 => {
-                Command::Checkout { on: self.on(), booking: self.booking_id(test), reference }
-            }
+            8 => Command::Extend {
+                on: self.on(),
+                ttl: None,
+                ttl_max: None,
+            },
+            9..=10 => Command::Checkout {
+                on: self.on(),
+                booking: self.booking_id(test),
+                reference,
+            },
             11..=12 => {
                 let state = self.dice.one(&PaymentState::ALL);
-                Command::Payment(PaymentReport { booking: self.booking(), state })
+                Command::Payment(PaymentReport {
+                    booking: self.booking(),
+                    state,
+                })
             }
             13 => Command::Release { on: self.on() },
             14 => Command::Abandon { on: self.on() },
-            15 => Command::Confirm { on: self.on(), booking: self.booking_id(test), reference },
+            15 => Command::Confirm {
+                on: self.on(),
+                booking: self.booking_id(test),
+                reference,
+            },
             16 => self.sell(test),
             17 => self.cancel(),
             18 => Command::Exchange {
@@ -182,7 +224,12 @@ async fn run(seed: u64) {
     let event = memory.event_on(HALL, change).await;
     disk.event_on(HALL, change).await;
     let dice = Dice(SeededEntropy::new(seed));
-    let mut run = Run { dice, event, holds: Vec::new(), bookings: Vec::new() };
+    let mut run = Run {
+        dice,
+        event,
+        holds: Vec::new(),
+        bookings: Vec::new(),
+    };
     for step in 0..COMMANDS {
         match run.dice.below(12) {
             0 => {
@@ -198,11 +245,21 @@ async fn run(seed: u64) {
         let name = u8::try_from(run.dice.below(200)).unwrap();
         let (one, other) = if name < 40 {
             let key = key(name, 1);
-            (memory.ask_as(command.clone(), key).await, disk.ask_as(command.clone(), key).await)
+            (
+                memory.ask_as(command.clone(), key).await,
+                disk.ask_as(command.clone(), key).await,
+            )
         } else {
-            (memory.ask(command.clone()).await, disk.ask(command.clone()).await)
+            (
+                memory.ask(command.clone()).await,
+                disk.ask(command.clone()).await,
+            )
         };
-        assert_eq!(told(&one), told(&other), "seed {seed}, step {step}: {command:?}");
+        assert_eq!(
+            told(&one),
+            told(&other),
+            "seed {seed}, step {step}: {command:?}"
+        );
     }
     compare(&run, &memory, &disk).await;
 }
@@ -213,7 +270,10 @@ async fn compare(run: &Run, memory: &TestLedger, disk: &TestLedger) {
         assert_eq!(one.unwrap(), other.unwrap());
     }
     for id in &run.bookings {
-        let (one, other) = (memory.ledger.booking(*id).await, disk.ledger.booking(*id).await);
+        let (one, other) = (
+            memory.ledger.booking(*id).await,
+            disk.ledger.booking(*id).await,
+        );
         assert_eq!(one.unwrap(), other.unwrap());
     }
     for who in PEOPLE {

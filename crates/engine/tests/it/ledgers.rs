@@ -52,15 +52,28 @@ pub(crate) struct Recorder {
     terms: Mutex<BTreeMap<HoldId, (EventNo, HoldTerms)>>,
     units: Mutex<BTreeMap<EventNo, u32>>,
     pub(crate) failures: Mutex<Vec<String>>,
+    /// Holds and bookings in memory when the last batch came.
+    pub(crate) in_memory: Mutex<(usize, usize)>,
+    /// Units held and sold when a ledger was opened last.
+    pub(crate) opened: Mutex<(u32, u32)>,
 }
 
 impl Observer for Recorder {
     fn opened(&self, inventory: &Inventory) {
         self.note_events(inventory);
+        let seatings = inventory
+            .events()
+            .filter_map(|event| inventory.seating(event.no));
+        let tallies = seatings.map(|seating| seating.tally());
+        *self.opened.lock().unwrap() = tallies.fold((0, 0), |(held, sold), tally| {
+            (held + tally.held, sold + tally.sold)
+        });
     }
 
     fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
         self.note_events(inventory);
+        let counts = (inventory.holds().count(), inventory.bookings().count());
+        *self.in_memory.lock().unwrap() = counts;
         for done in applied {
             for id in &done.holds {
                 let hold = inventory.hold(*id).unwrap();
@@ -158,6 +171,17 @@ impl TestLedger {
             recorder,
             folder: None,
             next: AtomicU64::new(1),
+        }
+    }
+
+    /// A ledger that was opened by hand, on the clock and the recorder of another test.
+    pub(crate) fn beside(&self, ledger: SqliteLedger) -> Self {
+        Self {
+            ledger: Arc::new(ledger),
+            clock: self.clock.clone(),
+            recorder: Arc::clone(&self.recorder),
+            folder: None,
+            next: AtomicU64::new(1_000_000),
         }
     }
 

@@ -1,15 +1,85 @@
-//! What only a ledger on disk can be asked: restart, damage, a second process, a failing commit.
+//! What only a ledger on disk can be asked: restart, a second process, a commit that fails, damage.
 
-use crate::ledgers::TestLedger;
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use soldonce_core::{Booking, Command, Event, Hold, Rejection, Wish};
+use soldonce_engine::ledger::sqlite::verify::{VerifyReport, verify};
+use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
+
+use crate::ledgers::{HALL, TestLedger, booked, held, key, on, open_in, select};
+
+/// The database of a test, opened beside the ledger.
+fn database(test: &TestLedger) -> Connection {
+    Connection::open(folder(test).join("ledger.sqlite")).unwrap()
+}
+
+fn folder(test: &TestLedger) -> &Path {
+    test.folder.as_ref().unwrap().path()
+}
+
+fn report(test: &TestLedger) -> VerifyReport {
+    verify(folder(test), &mut |_| {}).unwrap()
+}
+
+/// Every table as text, so that two states can be compared.
+fn dump(connection: &Connection) -> Vec<String> {
+    let tables = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        .unwrap()
+        .query_map([], |row| row.get::<_, String>(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect::<Vec<_>>();
+    let mut lines = Vec::new();
+    for table in tables {
+        let mut statement = connection
+            .prepare(&format!("SELECT * FROM {table}"))
+            .unwrap();
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let values = (0..columns).map(|at| format!("{:?}", row.get_ref(at).unwrap()));
+            lines.push(format!(
+                "{table}: {}",
+                values.collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    lines
+}
+
+/// A hall with a bit of everything in it.
+async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
+    let event = test.event().await;
+    let sold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
+    let booking = test.confirm(&sold).await.unwrap();
+    let pinned = test.hold(&event, "bob", &["A-3"]).await.unwrap();
+    let checkout = Command::Checkout {
+        on: on(&pinned),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    booked(test.ask(checkout).await).unwrap();
+    let released = test.hold(&event, "cid", &["A-4"]).await.unwrap();
+    held(test.ask(Command::Release { on: on(&released) }).await).unwrap();
+    let wish = Wish::Named(select(&event, &["B-1"], &[("floor", 2)]));
+    let keyed = test
+        .ask_as(test.wish_command(&event, "eve", wish), key(1, 1))
+        .await;
+    (event, booking, held(keyed).unwrap())
+}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sale_survives_a_restart() {
+async fn a_restart_changes_nothing() {
     let mut test = TestLedger::sqlite();
-    let event = test.event().await;
-    let hold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
-    let booking = test.confirm(&hold).await.unwrap();
-    let kept = test.hold(&event, "bob", &["B-1"]).await.unwrap();
+    let (event, booking, kept) = busy(&test).await;
+    let before = dump(&database(&test));
     test.restart().await;
+    assert_eq!(dump(&database(&test)), before);
+    test.crash();
+    assert_eq!(dump(&database(&test)), before);
     assert_eq!(
         test.ledger.booking(booking.id).await.unwrap(),
         Some(booking)
@@ -17,4 +87,301 @@ async fn a_sale_survives_a_restart() {
     assert_eq!(test.ledger.hold(kept.id).await.unwrap(), Some(kept.clone()));
     assert!(test.hold(&event, "eve", &["A-1"]).await.is_err());
     test.confirm(&kept).await.unwrap();
+    assert_eq!(report(&test).findings, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_process_is_kept_out() {
+    let test = TestLedger::sqlite();
+    let options = SqliteOptions::new(folder(&test));
+    let refused = open_in(&options, &test.clock, &test.recorder)
+        .err()
+        .unwrap();
+    assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
+    let text = refused.to_string();
+    assert!(
+        text.contains(&folder(&test).display().to_string()) && text.contains("stop"),
+        "{text}"
+    );
+    test.ledger.close().await;
+    open_in(&options, &test.clock, &test.recorder).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_schema_is_refused() {
+    let test = TestLedger::sqlite();
+    test.ledger.close().await;
+    database(&test)
+        .pragma_update(None, "user_version", 999)
+        .unwrap();
+    let options = SqliteOptions::new(folder(&test));
+    let refused = open_in(&options, &test.clock, &test.recorder)
+        .err()
+        .unwrap();
+    assert!(
+        matches!(refused, OpenError::Schema { found: 999, .. }),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("newer soldonce"), "{refused}");
+    assert!(verify(folder(&test), &mut |_| {}).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_commit_answers_nobody_and_ends_the_writing() {
+    for table in ["units", "holds", "audit", "chains", "head", "idempotency"] {
+        let mut test = TestLedger::sqlite();
+        let (event, _, kept) = busy(&test).await;
+        let before = dump(&database(&test));
+        let trigger = format!(
+            "CREATE TRIGGER fails BEFORE {} ON {table} BEGIN SELECT RAISE(FAIL, 'full'); END",
+            if ["chains", "head"].contains(&table) {
+                "UPDATE"
+            } else {
+                "INSERT"
+            }
+        );
+        database(&test).execute_batch(&trigger).unwrap();
+        let command = test.hold_command(&event, "joe", &["B-2"]);
+        let refused = test.ask_as(command, key(2, 2)).await;
+        assert_eq!(refused.unwrap_err(), Rejection::ReadOnly, "{table}");
+        assert!(!test.ledger.is_writable());
+        assert_eq!(test.recorder.failures.lock().unwrap().len(), 1, "{table}");
+        // Not even what would change nothing is answered from a memory that is ahead.
+        assert_eq!(test.confirm(&kept).await.unwrap_err(), Rejection::ReadOnly);
+        assert_eq!(test.ledger.hold(kept.id).await.unwrap(), Some(kept.clone()));
+        database(&test).execute_batch("DROP TRIGGER fails").unwrap();
+        assert_eq!(dump(&database(&test)), before, "{table}");
+        test.restart().await;
+        assert!(test.ledger.is_writable());
+        test.hold(&event, "joe", &["B-2"]).await.unwrap();
+        assert_eq!(report(&test).findings, [], "{table}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_behind_the_memory_stops_the_ledger_instead_of_selling_twice() {
+    let test = TestLedger::sqlite();
+    let (event, ..) = busy(&test).await;
+    let change = "UPDATE units SET version = version + 1 WHERE unit_no = 3";
+    assert_eq!(database(&test).execute(change, []).unwrap(), 1);
+    let refused = test.hold(&event, "joe", &["A-4"]).await.unwrap_err();
+    assert_eq!(refused, Rejection::ReadOnly);
+    let why = test.recorder.failures.lock().unwrap().concat();
+    assert!(why.contains("update_unit changed 0 rows"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_file_itself_refuses_a_second_sale() {
+    let test = TestLedger::sqlite();
+    let (_, booking, _) = busy(&test).await;
+    let twice = database(&test).execute(
+        "INSERT INTO lines SELECT booking, 99, event_no, unit_no, price, version, state, checksum
+         FROM lines WHERE booking = ?1 AND n = 0",
+        [booking.id.bytes()],
+    );
+    let refused = twice.unwrap_err().to_string();
+    assert!(refused.contains("UNIQUE"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_behind_its_high_water_does_not_start() {
+    let test = TestLedger::sqlite();
+    busy(&test).await;
+    test.ledger.close().await;
+    let (live, old) = (
+        folder(&test).join("ledger.sqlite"),
+        folder(&test).join("old.sqlite"),
+    );
+    std::fs::copy(&live, &old).unwrap();
+    let open = |accept_loss| {
+        let options = SqliteOptions {
+            accept_loss,
+            ..SqliteOptions::new(folder(&test))
+        };
+        open_in(&options, &test.clock, &test.recorder)
+    };
+    drop(open(false).unwrap());
+    // A commit on top, and then the old copy comes back.
+    let more = test.beside(open(false).unwrap());
+    more.ledger.add_key(api_key()).await.unwrap();
+    more.ledger.close().await;
+    drop(more);
+    std::fs::copy(&old, &live).unwrap();
+    let refused = open(false).err().unwrap();
+    assert!(matches!(refused, OpenError::Behind { .. }), "{refused}");
+    assert!(refused.to_string().contains("lost commits"), "{refused}");
+    assert!(!report(&test).is_clean());
+    drop(open(true).unwrap());
+    drop(open(false).unwrap());
+    // A file that is missing, or damaged, is no proof that nothing is.
+    let high_water = folder(&test).join("high-water");
+    let mut line = std::fs::read(&high_water).unwrap();
+    line[30] ^= 1;
+    std::fs::write(&high_water, &line).unwrap();
+    assert!(matches!(open(false), Err(OpenError::Behind { .. })));
+    std::fs::remove_file(&high_water).unwrap();
+    assert!(matches!(open(false), Err(OpenError::Behind { .. })));
+    drop(open(true).unwrap());
+    drop(open(false).unwrap());
+}
+
+fn api_key() -> soldonce_engine::keys::ApiKey {
+    soldonce_engine::keys::ApiKey {
+        id: soldonce_engine::keys::KeyId::from_bits(5),
+        name: soldonce_core::Text::parse("box office").unwrap(),
+        scopes: vec![soldonce_engine::keys::Scope::Sell],
+        hash: [3; 32],
+        created_at: soldonce_core::Timestamp::from_ms(1),
+        revoked_at: None,
+    }
+}
+
+/// Statements that damage one value each, as a flipped bit would.
+const DAMAGES: [&str; 26] = [
+    "UPDATE units SET fence = fence + 8 WHERE unit_no = 0",
+    "UPDATE units SET state = 0, owner = NULL WHERE unit_no = 0",
+    "UPDATE units SET until = until + 4096 WHERE unit_no = 5",
+    "UPDATE units SET checksum = checksum - 1 WHERE unit_no = 3",
+    "DELETE FROM units WHERE unit_no = 0",
+    "DELETE FROM units WHERE unit_no = 3",
+    "UPDATE units SET unit_no = 9 WHERE unit_no = 0",
+    "UPDATE holds SET expires_at = expires_at + 4096 WHERE state = 0",
+    "UPDATE holds SET holder = 'joe' WHERE state = 0",
+    "UPDATE holds SET units = x'050001' WHERE state = 0",
+    "UPDATE holds SET state = 4 WHERE state = 0",
+    "DELETE FROM holds WHERE state = 0",
+    "DELETE FROM holds WHERE state = 2",
+    "UPDATE bookings SET caller = randomblob(16) WHERE state = 1",
+    "DELETE FROM bookings WHERE state = 0",
+    "DELETE FROM bookings WHERE state = 1",
+    "UPDATE lines SET price = 1 WHERE n = 1",
+    "DELETE FROM lines WHERE n = 1",
+    "UPDATE audit SET actor = NULL WHERE seq = 1 AND n = 0",
+    "UPDATE audit SET at = at - 1 WHERE seq = 2 AND n = 0",
+    "UPDATE audit SET request = 'req-2' WHERE seq = 3 AND n = 0",
+    "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
+    "UPDATE chains SET hash = randomblob(32)",
+    "UPDATE events SET prices = '[1, 1]'",
+    "UPDATE idempotency SET fingerprint = randomblob(16)",
+    "UPDATE head SET clock = clock - 1000",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_refused_at_start_or_found_by_verify() {
+    let test = TestLedger::sqlite();
+    busy(&test).await;
+    test.ledger.close().await;
+    let (live, sound) = (
+        folder(&test).join("ledger.sqlite"),
+        folder(&test).join("sound"),
+    );
+    std::fs::copy(&live, &sound).unwrap();
+    for damage in DAMAGES {
+        std::fs::copy(&sound, &live).unwrap();
+        assert!(report(&test).is_clean());
+        let rows = database(&test).execute(damage, []).unwrap();
+        assert!(rows > 0, "{damage}: nothing was damaged");
+        let found = verify(folder(&test), &mut |_| {});
+        let options = SqliteOptions::new(folder(&test));
+        let opened = open_in(&options, &test.clock, &test.recorder);
+        let caught = found.map_or(true, |report| !report.is_clean());
+        assert!(caught || opened.is_err(), "{damage}: nobody saw it");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_that_is_read_in_another_way_stops_the_start() {
+    let test = TestLedger::sqlite();
+    test.event().await;
+    test.ledger.close().await;
+    let swapped = HALL
+        .replace("A-1", "A-9")
+        .replace("A-2", "A-1")
+        .replace("A-9", "A-2");
+    let connection = database(&test);
+    let sha: [u8; 32] = sha2::Digest::finalize(sha2::Digest::chain_update(
+        <sha2::Sha256 as sha2::Digest>::new(),
+        swapped.as_bytes(),
+    ))
+    .into();
+    let change = "UPDATE charts SET document = ?1, sha256 = ?2";
+    connection
+        .execute(change, rusqlite::params![swapped.as_bytes(), sha])
+        .unwrap();
+    let options = SqliteOptions::new(folder(&test));
+    let refused = open_in(&options, &test.clock, &test.recorder)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(refused.contains("numbered in another way"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_keeps_only_what_is_not_over() {
+    let test = TestLedger::sqlite_with(|_| {});
+    let event = test.event().await;
+    for _ in 0..30 {
+        let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+        held(test.ask(Command::Release { on: on(&hold) }).await).unwrap();
+    }
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let booking = test.confirm(&hold).await.unwrap();
+    test.hold(&event, "bob", &["A-2"]).await.unwrap();
+    // What is over is read back when it is named, and let go of again.
+    assert_eq!(
+        test.confirm(&hold).await.unwrap_err(),
+        Rejection::HoldConsumed(booking.id)
+    );
+    test.hold(&event, "cid", &["A-3"]).await.unwrap();
+    assert_eq!(*test.recorder.in_memory.lock().unwrap(), (2, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taken_seats_are_back_after_one_walk_over_each_table() {
+    let test = TestLedger::sqlite();
+    let json = r#"{"format":"grid","rows":100,"seats_per_row":100,"category":"Standard"}"#;
+    let change = |policy: &mut soldonce_core::Policy| policy.units_per_holder_max = 10_000;
+    let event = test.event_on(json, change).await;
+    let places: Vec<String> = event
+        .chart
+        .rows()
+        .iter()
+        .flat_map(|row| {
+            row.units()
+                .map(|unit| event.chart.unit_name(unit).to_string())
+        })
+        .collect();
+    for chunk in places.chunks(10) {
+        let seats: Vec<&str> = chunk.iter().map(String::as_str).collect();
+        let hold = test.hold(&event, "ann", &seats).await.unwrap();
+        if hold.units[0].unit.0 % 20 == 0 {
+            test.confirm(&hold).await.unwrap();
+        }
+    }
+    test.ledger.close().await;
+    let plan = |sql: &str| -> String {
+        let connection = database(&test);
+        let mut statement = connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+            .unwrap();
+        let lines = statement
+            .query_map([], |row| row.get::<_, String>(3))
+            .unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    };
+    // One walk along each table in the order of its key: nothing is sorted, nothing looked up twice.
+    assert_eq!(
+        plan("SELECT * FROM units ORDER BY event_no, unit_no"),
+        "SCAN units"
+    );
+    assert_eq!(plan("SELECT * FROM bookings ORDER BY id"), "SCAN bookings");
+    assert_eq!(
+        plan("SELECT * FROM holds WHERE id >= x'00' AND state IN (0, 1) ORDER BY id"),
+        "SEARCH holds USING PRIMARY KEY (id>?)"
+    );
+    let options = SqliteOptions::new(folder(&test));
+    let again = test.beside(open_in(&options, &test.clock, &test.recorder).unwrap());
+    assert_eq!(test.recorder.opened.lock().unwrap().1, 5_000, "sold");
+    assert_eq!(test.recorder.opened.lock().unwrap().0, 5_000, "held");
+    assert!(again.hold(&event, "bob", &["A-1"]).await.is_err());
 }
