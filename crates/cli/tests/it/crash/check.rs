@@ -76,7 +76,7 @@ impl Look<'_> {
         let found = if card.create.ask.key.is_some() {
             let heard = self.ask(&card.create.ask);
             let heard = heard.filter(Heard::is_success);
-            card.create.first = heard.clone();
+            card.create.first.clone_from(&heard);
             heard.map(|heard| heard.json())
         } else {
             self.holds_of(&card.holder).into_iter().next()

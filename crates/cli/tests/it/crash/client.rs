@@ -70,7 +70,7 @@ impl Ask {
 pub(crate) struct Heard {
     pub(crate) status: u16,
     pub(crate) replayed: bool,
-    pub(crate) retry_after: bool,
+    pub(crate) retry_after: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -192,7 +192,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>) -> Result<Heard> {
     let mut heard = Heard {
         status: status.ok_or_else(|| broken("no status"))?,
         replayed: false,
-        retry_after: false,
+        retry_after: None,
         body: Vec::new(),
     };
     let mut length = None;
@@ -207,7 +207,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>) -> Result<Heard> {
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().ok(),
             "idempotency-replayed" => heard.replayed = value.trim() == "true",
-            "retry-after" => heard.retry_after = true,
+            "retry-after" => heard.retry_after = Some(value.trim().to_owned()),
             _ => {}
         }
     }

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use soldonce_engine::ledger::sqlite::SqliteOptions;
@@ -17,7 +16,7 @@ use super::load::Worker;
 use super::picture::{Asked, picture};
 use super::scratch::{Scratch, copy_folder};
 use super::server::Server;
-use super::{Run, Violation};
+use super::{Run, Violation, in_parallel};
 
 /// Flipped bits per file and folder.
 const FLIPS: usize = 120;
@@ -137,15 +136,7 @@ impl Sound {
             }
             let pages = bytes / PAGE_BYTES;
             if file == "ledger.sqlite" {
-                plan.extend((0..pages).map(|page| (file, Damage::Zero { page })));
-                plan.extend((0..pages).map(|page| {
-                    (
-                        file,
-                        Damage::Cut {
-                            bytes: page * PAGE_BYTES,
-                        },
-                    )
-                }));
+                plan.extend((0..pages).flat_map(|page| page_damages(file, page)));
             } else if file == "high-water" {
                 plan.extend(
                     (0..bytes)
@@ -175,32 +166,31 @@ impl Sound {
     }
 }
 
+/// A page that is empty, and a file that ends before it.
+fn page_damages(file: &'static str, page: u64) -> [(&'static str, Damage); 2] {
+    let bytes = page * PAGE_BYTES;
+    [(file, Damage::Zero { page }), (file, Damage::Cut { bytes })]
+}
+
 #[test]
 fn damage_never_becomes_a_wrong_answer() {
     let run = Run::new("damage");
     let scratch = Scratch::new(&run);
-    let mut sound = Sound::make(&run, &scratch, |server| drop(server.kill()));
+    let mut sound = Sound::make(&run, &scratch, |server| {
+        server.kill();
+    });
     sound.extend(Sound::make(&run, &scratch, |server| {
-        assert!(server.stop().success())
+        assert!(server.stop().success());
     }));
     let fates = Mutex::new(Vec::new());
     for (number, sound) in sound.iter().enumerate() {
-        let (plan, next) = (sound.plan(&run), AtomicUsize::new(0));
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some((file, damage)) = plan.get(at) else {
-                            break;
-                        };
-                        let copy = scratch.join(&format!("copy-{number}-{at}"));
-                        let fate = sound.suffer(&SqliteOptions::new(copy), file, *damage);
-                        let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
-                        fates.push((number, at, *file, *damage, fate));
-                    }
-                });
-            }
+        let plan = sound.plan(&run);
+        in_parallel(plan.len(), |at| {
+            let (file, damage) = plan[at];
+            let copy = scratch.join(&format!("copy-{number}-{at}"));
+            let fate = sound.suffer(&SqliteOptions::new(copy), file, damage);
+            let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
+            fates.push((number, at, file, damage, fate));
         });
     }
     let fates = fates.into_inner().unwrap();
@@ -229,7 +219,10 @@ fn a_ledger_that_accepts_a_shortened_log_is_caught() {
 
     let run = Run::new("no-high-water");
     let scratch = Scratch::new(&run);
-    let sound = Sound::make(&run, &scratch, |server| drop(server.kill())).remove(0);
+    let sound = Sound::make(&run, &scratch, |server| {
+        server.kill();
+    })
+    .remove(0);
     let options = SqliteOptions {
         planted: Some(PlantedLedger::NoHighWater),
         ..SqliteOptions::new(scratch.join("copy"))

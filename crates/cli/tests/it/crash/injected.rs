@@ -4,7 +4,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +15,7 @@ use super::load::{Ended, Target, Worker};
 use super::scratch::{Scratch, copy_folder};
 use super::server::{PROGRAM, Server, arguments, verify};
 use super::units::check_hall;
-use super::{Run, Violation};
+use super::{Run, Violation, in_parallel};
 
 /// Requests of the scenario.
 const REQUESTS: usize = 12;
@@ -191,8 +190,9 @@ pub(crate) fn read_only(client: &mut Client, heard: &Heard, worker: &mut Worker)
             violations.push(Violation::new("I27", format!("{what} {}", heard.shown())));
         }
     };
-    let refuses =
-        |heard: &Heard| heard.status == 503 && heard.code() == "read_only" && heard.retry_after;
+    let refuses = |heard: &Heard| {
+        heard.status == 503 && heard.code() == "read_only" && heard.retry_after.is_some()
+    };
     require(refuses(heard), "unclear-failure", heard);
     let mut another = Worker::timeless(99, &Draw::new(1));
     let (target, _wait) = endless();
@@ -299,20 +299,14 @@ fn a_failed_write_or_sync_is_never_acknowledged_and_ends_the_writing() {
     let run = Run::new("injected");
     let scratch = Scratch::new(&run);
     let before = Before::make(&run, &scratch);
-    let (plan, next) = (plan(&run), AtomicUsize::new(0));
+    let plan = plan(&run);
     let met = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(injection) = plan.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (how, violations) = before.run(*injection);
-                    run.require_none(&format!("{injection:?}"), &violations, &scratch);
-                    met.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((*injection, how));
-                }
-            });
-        }
+    in_parallel(plan.len(), |at| {
+        let (how, violations) = before.run(plan[at]);
+        run.require_none(&format!("{:?}", plan[at]), &violations, &scratch);
+        met.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((plan[at], how));
     });
     let met = met.into_inner().unwrap();
     let count = |how: Met| met.iter().filter(|(_, met)| *met == how).count();

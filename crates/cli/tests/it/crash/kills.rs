@@ -21,7 +21,7 @@ const WORKERS: usize = 8;
 /// Acknowledgements before a kill: at least, and how many more at most.
 const ACKNOWLEDGEMENTS: (usize, usize) = (20, 200);
 /// A safety net: a load that gets nowhere fails instead of hanging.
-const LOAD_WAIT: Duration = Duration::from_secs(60);
+const LOAD_WAIT: Duration = Duration::from_mins(1);
 
 /// The clients and everything they know.
 struct Clients {

@@ -18,6 +18,10 @@
     clippy::print_stdout,
     reason = "a rig says what it counted, and where a failure was kept"
 )]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an index that is wrong fails the test that made it"
+)]
 
 mod cards;
 mod check;
@@ -39,6 +43,7 @@ mod planted;
 mod power;
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::scratch::Scratch;
 
@@ -95,4 +100,18 @@ impl Run {
             scratch.kept().display(),
         );
     }
+}
+
+/// Threads of the runs that do not depend on each other.
+const THREADS: usize = 2;
+
+/// Does `0..count`, each once, on a few threads.
+fn in_parallel(count: usize, work: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < count);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| std::iter::from_fn(take).for_each(&work));
+        }
+    });
 }

@@ -5,7 +5,6 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -24,7 +23,7 @@ use super::load::Worker;
 use super::scratch::{Scratch, copy_folder};
 use super::server::{PROGRAM, Server, arguments};
 use super::trace::{Disk, Happened, Rest, parse};
-use super::{Run, Violation};
+use super::{Run, Violation, in_parallel};
 
 /// Requests on the ledger before the record begins, and in it.
 const REQUESTS: (usize, usize) = (6, 16);
@@ -240,24 +239,13 @@ fn no_power_cut_takes_what_was_acknowledged() {
     let scratch = Scratch::new(&run);
     let recording = Recording::make(&run, &scratch, None);
     let cuts = recording.happened.len() * RESTS.len() * run.times;
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let cut = next.fetch_add(1, Ordering::Relaxed);
-                    if cut >= cuts {
-                        break;
-                    }
-                    let mut draw = Draw::new(run.seed).part(u64::try_from(cut).unwrap());
-                    let (steps, rest) = (cut / RESTS.len(), RESTS[cut % RESTS.len()]);
-                    let steps = steps % recording.happened.len() + 1;
-                    let folder = scratch.join(&format!("cut-{cut}"));
-                    let violations = recording.cut(steps, rest, &mut draw, &folder);
-                    run.require_none(&format!("cut {cut}"), &violations, &scratch);
-                }
-            });
-        }
+    in_parallel(cuts, |cut| {
+        let mut draw = Draw::new(run.seed).part(u64::try_from(cut).unwrap());
+        let steps = cut / RESTS.len() % recording.happened.len() + 1;
+        let rest = RESTS[cut % RESTS.len()];
+        let folder = scratch.join(&format!("cut-{cut}"));
+        let violations = recording.cut(steps, rest, &mut draw, &folder);
+        run.require_none(&format!("cut {cut}"), &violations, &scratch);
     });
     println!(
         "power cuts: {cuts} images of a run with {} steps; nothing lost",

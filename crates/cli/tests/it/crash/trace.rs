@@ -148,13 +148,7 @@ impl Disk {
         for (name, stored) in &self.0 {
             let mut bytes = stored.durable.clone();
             for change in &stored.waiting {
-                match rest {
-                    Rest::Nothing => {}
-                    Rest::Everything => change.apply(&mut bytes),
-                    Rest::Some if draw.one_in(2) => {}
-                    Rest::Some => change.apply(&mut bytes),
-                    Rest::Torn => change.apply_torn(&mut bytes, draw),
-                }
+                change.reach(rest, &mut bytes, draw);
             }
             fs::write(folder.join(name), bytes).unwrap();
         }
@@ -162,6 +156,19 @@ impl Disk {
 }
 
 impl Happened {
+    /// What of a change that was not synced reaches the disk.
+    fn reach(&self, rest: Rest, to: &mut Vec<u8>, draw: &mut Draw) {
+        let reaches = match rest {
+            Rest::Nothing => false,
+            Rest::Everything => true,
+            Rest::Some => draw.one_in(2),
+            Rest::Torn => return self.apply_torn(to, draw),
+        };
+        if reaches {
+            self.apply(to);
+        }
+    }
+
     fn apply(&self, to: &mut Vec<u8>) {
         match self {
             Self::Written { at, bytes, .. } => {

@@ -128,19 +128,13 @@ impl<'a> Histories<'a> {
     /// No unit in two bookings, and those in one are the sold ones.
     fn bookings(&mut self, sold: &BTreeSet<String>) {
         let mut owners: BTreeMap<String, String> = BTreeMap::new();
-        for booking in self.cards.iter().filter_map(|card| card.booking.as_ref()) {
-            let mut open = booking.clone();
-            if let Some(lines) = open["lines"].as_array_mut() {
-                lines.retain(|line| line["state"] != "cancelled");
-            }
-            let id = booking["id"].as_str().unwrap_or_default();
-            for unit in unit_names(&open, "lines") {
-                if let Some(other) = owners.insert(unit.clone(), id.to_owned()) {
-                    self.violated(
-                        "I1",
-                        format!("sold-twice unit={unit} bookings={other},{id}"),
-                    );
-                }
+        let bookings = self.cards.iter().filter_map(|card| card.booking.as_ref());
+        for (unit, id) in bookings.flat_map(open_lines) {
+            if let Some(other) = owners.insert(unit.clone(), id.clone()) {
+                self.violated(
+                    "I1",
+                    format!("sold-twice unit={unit} bookings={other},{id}"),
+                );
             }
         }
         let owned: BTreeSet<String> = owners.into_keys().collect();
@@ -171,4 +165,17 @@ impl<'a> Histories<'a> {
             }
         }
     }
+}
+
+/// The units that a booking still has, each with the booking's id.
+fn open_lines(booking: &Value) -> Vec<(String, String)> {
+    let mut open = booking.clone();
+    if let Some(lines) = open["lines"].as_array_mut() {
+        lines.retain(|line| line["state"] != "cancelled");
+    }
+    let id = booking["id"].as_str().unwrap_or_default();
+    unit_names(&open, "lines")
+        .into_iter()
+        .map(|unit| (unit, id.to_owned()))
+        .collect()
 }
