@@ -93,6 +93,7 @@ impl<'a> Before<'a> {
         let mut worker = self.worker.clone();
         let (mut met, mut violations) = suffer(&data, injection, &mut worker);
         let trace = std::fs::read_to_string(trace_of(&data)).unwrap();
+        violations.extend(tried_again(&trace, injection));
         if !trace.contains("(INJECTED)") && !trace.contains("killed by SIGKILL") {
             met = Met::Nothing;
         }
@@ -102,6 +103,18 @@ impl<'a> Before<'a> {
         }
         (met, violations)
     }
+}
+
+/// A disk that failed once is not asked again: whatever a second sync says proves nothing.
+fn tried_again(trace: &str, injection: Injection) -> Option<Violation> {
+    let (_, after) = trace.split_once("(INJECTED)")?;
+    let again = after
+        .lines()
+        .find(|line| line.contains(&format!(" {}(", injection.call)))?;
+    Some(Violation::new(
+        "I27",
+        format!("tried-again {again} {injection:?}"),
+    ))
 }
 
 pub(crate) fn endless() -> (Target, std::sync::mpsc::Receiver<()>) {
