@@ -178,7 +178,7 @@ impl Run {
                 answer: Answer::EventCreated(event),
                 ..
             } => event,
-            other => panic!("no event: {other:?}"),
+            other @ (Done::Fresh { .. } | Done::Replayed(_)) => panic!("no event: {other:?}"),
         }
     }
 
@@ -209,7 +209,7 @@ impl Run {
             return;
         }
         let Done::Fresh {
-            answer: Answer::Held(held),
+            answer: Answer::Held(granted),
             ..
         } = done
         else {
@@ -226,7 +226,7 @@ impl Run {
         let on = OnHold {
             hold,
             by: Authority::Secret,
-            fence: Some(held.fence),
+            fence: Some(granted.fence),
         };
         let booking = BookingId::from_bits(self.bits());
         self.ask(
@@ -240,21 +240,21 @@ impl Run {
         .await;
     }
 
+    /// Takes numbers below `count` until there are none left.
+    async fn as_long_as(&self, next: &AtomicU32, count: u32, event: &Event, what: What) {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        for n in numbers.take_while(|n| *n < count) {
+            self.one(event, n, what).await;
+        }
+    }
+
     async fn all(self: &Arc<Self>, event: &Arc<Event>, count: u32, what: What) {
         let begun = SystemClock.boot();
         let next = Arc::new(AtomicU32::new(0));
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..self.tasks {
             let (run, event, next) = (Arc::clone(self), Arc::clone(event), Arc::clone(&next));
-            tasks.spawn(async move {
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= count {
-                        return;
-                    }
-                    run.one(&event, n, what).await;
-                }
-            });
+            tasks.spawn(async move { run.as_long_as(&next, count, &event, what).await });
         }
         tasks.join_all().await;
         let name = format!("{what:?}, {} seats", event.chart.units());

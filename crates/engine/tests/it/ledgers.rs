@@ -10,8 +10,8 @@ use std::time::Duration;
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
     Commit, Currency, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms, Holder,
-    HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Selection, Text,
-    Timestamp, Wish,
+    HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Seating,
+    Selection, Text, Timestamp, Wish,
 };
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
@@ -64,7 +64,7 @@ impl Observer for Recorder {
         let seatings = inventory
             .events()
             .filter_map(|event| inventory.seating(event.no));
-        let tallies = seatings.map(|seating| seating.tally());
+        let tallies = seatings.map(Seating::tally);
         *self.opened.lock().unwrap() = tallies.fold((0, 0), |(held, sold), tally| {
             (held + tally.held, sold + tally.sold)
         });

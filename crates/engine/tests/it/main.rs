@@ -1,5 +1,13 @@
 //! Every ledger keeps the same promises, and the SQLite one keeps them over restarts and damage.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on must stop"
+)]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "whatever else comes is shown and fails"
+)]
 
 mod ledgers;
 

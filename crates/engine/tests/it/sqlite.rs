@@ -98,10 +98,10 @@ async fn a_second_process_is_kept_out() {
         .err()
         .unwrap();
     assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
-    let text = refused.to_string();
+    let told = refused.to_string();
     assert!(
-        text.contains(&folder(&test).display().to_string()) && text.contains("stop"),
-        "{text}"
+        told.contains(&folder(&test).display().to_string()) && told.contains("stop"),
+        "{told}"
     );
     test.ledger.close().await;
     open_in(&options, &test.clock, &test.recorder).unwrap();
@@ -215,9 +215,9 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     drop(open(false).unwrap());
     // A file that is missing, or damaged, is no proof that nothing is.
     let high_water = folder(&test).join("high-water");
-    let mut line = std::fs::read(&high_water).unwrap();
-    line[30] ^= 1;
-    std::fs::write(&high_water, &line).unwrap();
+    let mut mark = std::fs::read(&high_water).unwrap();
+    mark[30] ^= 1;
+    std::fs::write(&high_water, &mark).unwrap();
     assert!(matches!(open(false), Err(OpenError::Behind { .. })));
     std::fs::remove_file(&high_water).unwrap();
     assert!(matches!(open(false), Err(OpenError::Behind { .. })));

@@ -32,19 +32,30 @@ impl Folder {
     }
 
     fn failed(&self, error: std::io::Error) -> OpenError {
-        OpenError::Folder { folder: self.0.clone(), error }
+        OpenError::Folder {
+            folder: self.0.clone(),
+            error,
+        }
     }
 
     /// Makes the folder, for nobody else's eyes, and takes its lock.
     pub(super) fn take(&self) -> Result<FolderLock, OpenError> {
         let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(&self.0).map_err(|error| self.failed(error))?;
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.0)
+            .map_err(|error| self.failed(error))?;
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(self.0.join(LOCK)).map_err(|error| self.failed(error))?;
+        let file = options
+            .open(self.0.join(LOCK))
+            .map_err(|error| self.failed(error))?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { folder: self.0.clone() }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
+                folder: self.0.clone(),
+            }),
             Err(TryLockError::Error(error)) => Err(self.failed(error)),
         }
     }
@@ -53,7 +64,12 @@ impl Folder {
     pub(super) fn sync(&self) -> Result<(), OpenError> {
         let sync = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
         sync(&self.0).map_err(|error| self.failed(error))?;
-        match self.0.canonicalize().map_err(|error| self.failed(error))?.parent() {
+        match self
+            .0
+            .canonicalize()
+            .map_err(|error| self.failed(error))?
+            .parent()
+        {
             Some(parent) => sync(parent).map_err(|error| self.failed(error)),
             None => Ok(()),
         }
@@ -77,17 +93,28 @@ impl Folder {
     }
 
     fn fault(&self, error: std::io::Error) -> Fault {
-        Fault::File { file: self.0.join(HIGH_WATER).display().to_string(), error }
+        Fault::File {
+            file: self.0.join(HIGH_WATER).display().to_string(),
+            error,
+        }
     }
 
     /// Opens the high-water file and makes it say where the ledger stands, durably.
     pub(super) fn open_high_water(&self, head: &Head) -> Result<HighWater, Fault> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(self.0.join(HIGH_WATER)).map_err(|error| self.fault(error))?;
-        let high_water = HighWater { file, folder: self.clone() };
+        let file = options
+            .open(self.0.join(HIGH_WATER))
+            .map_err(|error| self.fault(error))?;
+        let high_water = HighWater {
+            file,
+            folder: self.clone(),
+        };
         high_water.write(head)?;
-        high_water.file.sync_all().map_err(|error| self.fault(error))?;
+        high_water
+            .file
+            .sync_all()
+            .map_err(|error| self.fault(error))?;
         Ok(high_water)
     }
 }
@@ -113,13 +140,26 @@ pub(crate) struct Mark {
 impl Mark {
     fn checksum(&self) -> u64 {
         let commits = self.commits.cast_signed();
-        Checksum::of(HIGH_WATER).int(commits).bytes(&self.hash).stored().cast_unsigned()
+        Checksum::of(HIGH_WATER)
+            .int(commits)
+            .bytes(&self.hash)
+            .stored()
+            .cast_unsigned()
     }
 
     /// One line of constant length, so that the next one covers it whole: commits, hash, checksum.
     fn line(&self) -> String {
-        let hash: String = self.hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{:020} {hash} {:016x}\n", self.commits, self.checksum())
+        let (high, low) = self.hash.split_at(16);
+        let bits = |half: &[u8]| {
+            half.iter()
+                .fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte))
+        };
+        let (high, low) = (bits(high), bits(low));
+        format!(
+            "{:020} {high:032x}{low:032x} {:016x}\n",
+            self.commits,
+            self.checksum()
+        )
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -149,8 +189,14 @@ pub(super) struct HighWater {
 
 impl HighWater {
     pub(super) fn write(&self, head: &Head) -> Result<(), Fault> {
-        let line = Mark { commits: head.commits, hash: head.hash }.line();
-        self.file.write_all_at(line.as_bytes(), 0).map_err(|error| self.folder.fault(error))
+        let line = Mark {
+            commits: head.commits,
+            hash: head.hash,
+        }
+        .line();
+        self.file
+            .write_all_at(line.as_bytes(), 0)
+            .map_err(|error| self.folder.fault(error))
     }
 }
 
@@ -160,13 +206,18 @@ mod tests {
 
     #[test]
     fn a_mark_survives_and_no_flipped_bit_does() {
-        let mark = Mark { commits: 1_234_567, hash: [0xa5; 32] };
+        let mark = Mark {
+            commits: 1_234_567,
+            hash: [0xa5; 32],
+        };
         let line = mark.line();
         assert_eq!(Mark::parse(&line), Some(mark));
         for bit in 0..line.len() * 8 {
             let mut damaged = line.clone().into_bytes();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            let read = String::from_utf8(damaged).ok().and_then(|text| Mark::parse(&text));
+            let read = String::from_utf8(damaged)
+                .ok()
+                .and_then(|text| Mark::parse(&text));
             assert_eq!(read, None, "bit {bit}");
         }
         assert_eq!(Mark::parse(&line[..line.len() - 1]), None);

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 use secrecy::SecretBox;
-use soldonce_core::{
-    Chart, EventNo, HoldId, HoldState, Inventory, UnitState,
-};
+use soldonce_core::{Chart, EventNo, HoldId, HoldState, Inventory, UnitState};
 use soldonce_lease::Entropy;
 
 use super::batch::Ends;
@@ -54,25 +52,41 @@ pub(super) fn open(
     if masters.is_empty() {
         return Err(Fault::damaged("master_keys", "there is none").into());
     }
-    Ok(Opened { connection, decider, ends, high_water, masters, head })
+    Ok(Opened {
+        connection,
+        decider,
+        ends,
+        high_water,
+        masters,
+        head,
+    })
 }
 
 /// Passes a ledger that is not behind the point it once had reached.
 fn require_whole(folder: &Folder, head: Option<&Head>) -> Result<(), OpenError> {
-    let behind = |what: String| OpenError::Behind { folder: folder.path().to_owned(), what };
-    let mark = folder.high_water().map_err(|fault| behind(fault.to_string()))?;
+    let behind = |what: String| OpenError::Behind {
+        folder: folder.path().to_owned(),
+        what,
+    };
+    let mark = folder
+        .high_water()
+        .map_err(|fault| behind(fault.to_string()))?;
     match (head, mark) {
-        (None, None) => Ok(()),
         (None, Some(mark)) => Err(behind(format!("it is empty, {} were made", mark.commits))),
-        (Some(head), None) if head.commits == 0 => Ok(()),
-        (Some(_), None) => Err(behind("the file `high-water` is missing".to_owned())),
-        (Some(head), Some(mark)) if head.commits < mark.commits => {
-            Err(behind(format!("it ends at {}, {} were made", head.commits, mark.commits)))
+        (Some(head), None) if head.commits > 0 => {
+            Err(behind("the file `high-water` is missing".to_owned()))
         }
+        (Some(head), Some(mark)) if head.commits < mark.commits => Err(behind(format!(
+            "it ends at {}, {} were made",
+            head.commits, mark.commits
+        ))),
         (Some(head), Some(mark)) if head.commits == mark.commits && head.hash != mark.hash => {
-            Err(behind(format!("commit {} is not the one that was made", head.commits)))
+            Err(behind(format!(
+                "commit {} is not the one that was made",
+                head.commits
+            )))
         }
-        (Some(_), Some(_)) => Ok(()),
+        (None | Some(_), None) | (Some(_), Some(_)) => Ok(()),
     }
 }
 
@@ -81,7 +95,10 @@ fn start(connection: &mut Connection, entropy: &dyn Entropy) -> Result<Head, Fau
     let (mut secret, mut seed) = (Box::new([0; 32]), [0; 32]);
     entropy.fill(secret.as_mut_slice());
     entropy.fill(&mut seed);
-    let master = MasterKey { version: 1, secret: Arc::new(SecretBox::new(secret)) };
+    let master = MasterKey {
+        version: 1,
+        secret: Arc::new(SecretBox::new(secret)),
+    };
     let head = Head::start(seed);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     keys::insert_master(&transaction, &master)?;
@@ -97,16 +114,24 @@ fn rebuild(connection: &Connection, head: Head) -> Result<(Decider, Ends), Fault
     rebuild_bought(connection, &mut inventory)?;
     inventory.restore_clock(head.clock);
     let mut decider = Decider::new(inventory);
-    idempotency::each(connection, |number, key, at| decider.restore_record(number, key, at))?;
+    idempotency::each(connection, |number, key, at| {
+        decider.restore_record(number, key, at);
+    })?;
     let charts = charts::numbers(connection)?;
     let effect = outbox::last(connection)?;
-    Ok((decider, Ends { head, chains, charts, effect, bytes: Vec::new() }))
+    Ok((
+        decider,
+        Ends {
+            head,
+            chains,
+            charts,
+            effect,
+            bytes: Vec::new(),
+        },
+    ))
 }
 
-fn rebuild_events(
-    connection: &Connection,
-    inventory: &mut Inventory,
-) -> Result<Vec<Chain>, Fault> {
+fn rebuild_events(connection: &Connection, inventory: &mut Inventory) -> Result<Vec<Chain>, Fault> {
     let mut read: BTreeMap<i64, Arc<Chart>> = BTreeMap::new();
     let all = events::all(connection, |number| {
         if let Some(chart) = read.get(&number) {
@@ -143,14 +168,21 @@ fn rebuild_units(
     let mut sums = vec![Sums::default(); chains.len()];
     let mut oldest: Option<HoldId> = None;
     units::each(connection, |row| {
-        let foreign = || Fault::damaged("units", format!("event {} has no unit {:?}", row.event.0, row.no));
+        let foreign = || {
+            Fault::damaged(
+                "units",
+                format!("event {} has no unit {:?}", row.event.0, row.no),
+            )
+        };
         let sum = sums.get_mut(row.event.index()).ok_or_else(foreign)?;
         sum.versions = sum.versions.saturating_add(row.unit.version.0);
         if let UnitState::Held { hold, .. } = row.unit.state {
             sum.held = sum.held.saturating_add(1);
             oldest = Some(oldest.map_or(hold, |known| known.min(hold)));
         }
-        inventory.restore_unit(row.event, row.no, row.unit).map_err(|_| foreign())
+        inventory
+            .restore_unit(row.event, row.no, row.unit)
+            .map_err(|_| foreign())
     })?;
     if let Some(oldest) = oldest {
         rebuild_holds(connection, inventory, oldest, &mut sums)?;
@@ -180,7 +212,10 @@ fn rebuild_holds(
     holds::each_live(connection, oldest, |hold| {
         let seating = inventory.seating(hold.event);
         let owns = |unit: UnitState| {
-            unit == UnitState::Held { hold: hold.id, until: hold.expires_at }
+            unit == UnitState::Held {
+                hold: hold.id,
+                until: hold.expires_at,
+            }
         };
         let foreign = hold.units.iter().find(|held| {
             let unit = seating.and_then(|seating| seating.units().get(held.unit.index()));
@@ -191,7 +226,9 @@ fn rebuild_holds(
             return Err(Fault::damaged("holds", what));
         }
         if let Some(sum) = sums.get_mut(hold.event.index()) {
-            sum.held = sum.held.saturating_sub(u64::try_from(hold.units.len()).unwrap_or(u64::MAX));
+            sum.held = sum
+                .held
+                .saturating_sub(u64::try_from(hold.units.len()).unwrap_or(u64::MAX));
         }
         if let HoldState::Pinned(id) = hold.state {
             let missing = || Fault::damaged("bookings", format!("{id} of {} is missing", hold.id));
@@ -215,10 +252,15 @@ fn rebuild_bought(connection: &Connection, inventory: &mut Inventory) -> Result<
         Ok(())
     })?;
     for event in inventory.events() {
-        let units = inventory.seating(event.no).map_or(0, |seating| seating.tally().sold);
+        let units = inventory
+            .seating(event.no)
+            .map_or(0, |seating| seating.tally().sold);
         let lines = sold.get(&event.no).copied().unwrap_or(0);
         if u64::from(units) != lines {
-            let what = format!("{units} units of `{}` are sold, {lines} lines say so", event.id);
+            let what = format!(
+                "{units} units of `{}` are sold, {lines} lines say so",
+                event.id
+            );
             return Err(Fault::damaged("bookings", what));
         }
     }

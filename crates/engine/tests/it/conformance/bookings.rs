@@ -180,7 +180,7 @@ pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {
 pub(super) async fn late_money_gets_free_units_or_goes_back(mut test: TestLedger) {
     let event = test
         .event_on(HALL, |policy| {
-            policy.late_payment = LatePayment::IfStillFree
+            policy.late_payment = LatePayment::IfStillFree;
         })
         .await;
     let mut late = Vec::new();

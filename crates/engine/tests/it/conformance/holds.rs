@@ -99,7 +99,7 @@ pub(super) async fn a_change_takes_and_gives_up_in_one_step(test: TestLedger) {
 
 pub(super) async fn an_extension_ends_at_the_cap(test: TestLedger) {
     let event = test.event_on(crate::ledgers::HALL, |policy| {
-        policy.hold_max = Span::from_ms(700_000)
+        policy.hold_max = Span::from_ms(700_000);
     });
     let event = event.await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();

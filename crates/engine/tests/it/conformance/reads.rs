@@ -25,7 +25,7 @@ pub(super) async fn lists_show_the_newest_first(mut test: TestLedger) {
         assert_eq!(bookings, [second.clone(), first.clone()]);
         assert_eq!(
             test.ledger.bookings_of(holder("ann"), 1).await.unwrap(),
-            [second.clone()]
+            std::slice::from_ref(&second)
         );
         assert!(
             test.ledger

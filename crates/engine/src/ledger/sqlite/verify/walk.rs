@@ -129,10 +129,9 @@ fn terms(
     report: &mut VerifyReport,
 ) -> Result<Vec<HoldTerms>, Fault> {
     let mut terms = Vec::new();
-    holds::each_of(connection, event.no, |hold| match hold {
-        Ok(hold) => terms.push(HoldTerms::from(&hold)),
-        // Told once, where the holds themselves are checked.
-        Err(_) => {}
+    // A damaged hold is told once, where the holds themselves are checked.
+    holds::each_of(connection, event.no, |hold| {
+        terms.extend(hold.as_ref().ok().map(HoldTerms::from));
     })?;
     report.holds += u64::try_from(terms.len()).unwrap_or(u64::MAX);
     Ok(terms)
