@@ -6,9 +6,9 @@ use soldonce_engine::ledger::sqlite::{PlantedLedger, SqliteOptions};
 ///
 /// # Errors
 /// When there is no bug of this name.
-pub(super) fn plant(options: SqliteOptions) -> anyhow::Result<SqliteOptions> {
+pub(super) fn plant(options: &SqliteOptions) -> anyhow::Result<SqliteOptions> {
     let Some(named) = std::env::var_os("SOLDONCE_PLANTED") else {
-        return Ok(options);
+        return Ok(options.clone());
     };
     let bug = PlantedLedger::ALL
         .into_iter()
@@ -19,6 +19,6 @@ pub(super) fn plant(options: SqliteOptions) -> anyhow::Result<SqliteOptions> {
     tracing::warn!(bug = bug.as_str(), "a bug is planted");
     Ok(SqliteOptions {
         planted: Some(bug),
-        ..options
+        ..options.clone()
     })
 }

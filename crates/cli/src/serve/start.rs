@@ -118,7 +118,7 @@ pub(crate) async fn open_engine(options: &SqliteOptions) -> anyhow::Result<Engin
     let metrics = Arc::new(Metrics::default());
     let live = Arc::new(Live::new(Arc::clone(&metrics)));
     #[cfg(feature = "planted")]
-    let options = super::planted::plant(options)?;
+    let options = &super::planted::plant(options)?;
     let clock = Arc::clone(&world.clock);
     let ledger = SqliteLedger::open(options, clock, &SystemEntropy, live.clone())?;
     Ok(Engine::new(Arc::new(ledger), live, metrics, world).await?)
