@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
 
 mod bench;
+mod browser;
 mod crash;

@@ -59,7 +59,7 @@ export class Gestures {
     if (event.button !== 0) return;
     this.canvas.setPointerCapture(event.pointerId);
     const place = this.place(event);
-    this.pointers.set(event.pointerId, place);
+    this.pointers.set(event.pointerId, { ...place });
     if (this.pointers.size === 1) {
       this.start = place;
       this.dragging = false;

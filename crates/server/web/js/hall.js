@@ -11,7 +11,7 @@ import { count, dateAndTime, plural, remaining } from "./format.js";
 import { HoldPanel } from "./holdpanel.js";
 import { Holding } from "./holding.js";
 import { exposeHall, withdrawHall } from "./hooks.js";
-import { FREE, Inventory } from "./inventory.js";
+import { HELD, Inventory } from "./inventory.js";
 import { MapView } from "./mapview.js";
 import { Notices } from "./notices.js";
 import { PhoneBar } from "./phonebar.js";
@@ -158,19 +158,19 @@ export class Hall {
     }
   }
 
-  /** One of our held seats is free by the feed: the hold was ended elsewhere. Ask, once. */
+  /** One of our held seats is not, by the feed: the hold was ended elsewhere. Ask, once. */
   watchOwn() {
-    if (!this.ownLooksFree() || this.recheckTimer) return;
+    if (!this.ownLooksLost() || this.recheckTimer) return;
     this.recheckTimer = setTimeout(() => {
       this.recheckTimer = undefined;
-      if (this.ownLooksFree()) this.holding.recheck();
+      if (this.ownLooksLost()) this.holding.recheck();
     }, FOREIGN_CHANGE_MS);
   }
 
-  ownLooksFree() {
+  ownLooksLost() {
     for (const id of this.holding.held.seats) {
       const seat = this.plan.indexOf.get(id);
-      if (seat !== undefined && this.inventory.state[seat] === FREE) return true;
+      if (seat !== undefined && this.inventory.state[seat] !== HELD) return true;
     }
     return false;
   }

@@ -97,9 +97,14 @@ export class Holding extends HoldWorker {
       if (!hold || !agreed.equals(this.held)) return null;
       // Kept until the answer is known, over reloads too: the same confirm, never a second one.
       const stored = { ...storedHold(this.event.id), id: hold.id };
-      stored.confirmKey ??= crypto.randomUUID();
+      const { fence } = hold;
+      if (!stored.confirmKey || stored.confirmFence !== fence) {
+        Object.assign(stored, { confirmKey: crypto.randomUUID(), confirmFence: fence });
+      }
       storeHold(this.event.id, stored);
-      const booking = await this.send("POST", paths.confirm(hold.id), {}, stored.confirmKey);
+      // The fence: what another tab added meanwhile is not bought unseen.
+      const path = paths.confirm(hold.id);
+      const booking = await this.send("POST", path, { fence }, stored.confirmKey);
       this.inventory.applyAnswer(this.held.seats, "sold", booking.seq);
       storeBookingSecret(booking.id, hold.secret);
       this.clear();
@@ -152,7 +157,7 @@ export class Holding extends HoldWorker {
   async recheck() {
     await this.lane
       .run(async () => {
-        await this.reread();
+        await this.catchUp();
         await this.reconcile();
       })
       .catch((error) => this.failed(error));

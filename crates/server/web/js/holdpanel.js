@@ -191,7 +191,7 @@ export class HoldPanel {
     const limit = roughly(clock.until(hold.max_expires_at));
     setText(
       this.cap,
-      room <= 0 ? "No more time can be added." : `Can be kept up to ${limit} in all.`,
+      room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`,
     );
     this.speak(left);
     // Only the server ends a hold: at zero it is asked, not assumed.

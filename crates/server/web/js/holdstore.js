@@ -1,7 +1,8 @@
 // What survives a reload: the hold's id and secret, and the key of a confirm whose answer has not
 // come yet. Per tab, so that two tabs do not pull at one hold; the server's list finds the rest.
 
-/** @typedef {{id: string, secret?: string, confirmKey?: string}} StoredHold */
+/** @typedef {{id: string, secret?: string, confirmKey?: string, confirmFence?: number}} StoredHold
+ *  The key of a confirm under way belongs to the fence it was made with. */
 
 /** @param {string} event */
 const nameOf = (event) => `soldonce.hold.${event}`;

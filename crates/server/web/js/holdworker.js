@@ -65,7 +65,8 @@ export class HoldWorker extends EventTarget {
       } catch (error) {
         // A change has no key: whether it happened is read from the hold itself.
         if (error instanceof Unreachable) await this.reread();
-        else await this.settleRefusal(error, add, goal);
+        else if (this.isOutdated(error, goal)) continue;
+        else await this.settleRefusal(error, add, this.wanted);
       }
     }
     this.wanted = this.held;
@@ -80,7 +81,8 @@ export class HoldWorker extends EventTarget {
       this.accept(await this.send("POST", path, { units: add }, crypto.randomUUID()));
     } else if (this.wanted.size === 0) {
       await this.giveBack(hold);
-      this.clear();
+      // What was chosen while it was given back is still wanted.
+      this.letGo();
     } else {
       const body = { ...(add.length ? { add } : {}), ...(drop.length ? { drop } : {}) };
       const options = { body, secret: hold.secret };
@@ -135,6 +137,21 @@ export class HoldWorker extends EventTarget {
     else this.end(now ?? { ...hold, state: "released" });
   }
 
+  /** As `reread`, and what another tab did to the hold is taken over instead of undone. */
+  async catchUp() {
+    const before = this.held;
+    await this.reread();
+    if (!this.hold) return;
+    const own = difference(before, this.wanted);
+    this.setWanted(this.held.drop(own.drop).add(own.add));
+  }
+
+  /** The refused goal is no longer what is wanted: ask for that instead. */
+  isOutdated(/** @type {unknown} */ error, /** @type {Basket} */ goal) {
+    if (!(error instanceof Refused) || asksToWait(error) || goal.equals(this.wanted)) return false;
+    return !OVER.includes(error.code) && error.code !== "unit_unavailable";
+  }
+
   /** @param {Basket} basket */
   setWanted(basket) {
     this.wanted = basket;
@@ -157,8 +174,7 @@ export class HoldWorker extends EventTarget {
     this.inventory.applyAnswer(after.seats, "held", hold.seq);
     this.inventory.applyAnswer(lost, "free", hold.seq);
     const stored = storedHold(this.event.id);
-    const confirmKey = stored?.id === hold.id ? stored.confirmKey : undefined;
-    storeHold(this.event.id, { id: hold.id, secret, confirmKey });
+    storeHold(this.event.id, { ...(stored?.id === hold.id && stored), id: hold.id, secret });
     this.ended = null;
     this.changed();
   }
@@ -180,8 +196,12 @@ export class HoldWorker extends EventTarget {
   }
 
   clear() {
-    this.hold = null;
     this.wanted = new Basket();
+    this.letGo();
+  }
+
+  letGo() {
+    this.hold = null;
     forgetHold(this.event.id);
     this.changed();
   }
@@ -194,13 +214,17 @@ export class HoldWorker extends EventTarget {
   async settleRefusal(error, asked, goal) {
     if (!(error instanceof Refused)) throw error;
     const { problem, code } = error;
-    if (OVER.includes(code) || code === "stale_fence") {
+    if (OVER.includes(code)) {
       await this.reread();
+    } else if (code === "stale_fence") {
+      await this.catchUp();
+      if (this.hold) this.refuse(problem, asked, null);
     } else if (code === "unit_unavailable") {
       await this.lose(problem, asked);
     } else {
+      const again = goal && asksToWait(error) ? goal.copy() : null;
       this.wanted = this.held;
-      this.refuse(problem, asked, asksToWait(error) ? goal : null);
+      this.refuse(problem, asked, again);
     }
     return null;
   }

@@ -22,6 +22,10 @@ const SAID = {
     title: "No more time can be added",
     text: "This hold is at its limit. Confirm before the time runs out.",
   },
+  stale_fence: {
+    title: "Your choice has changed",
+    text: "In another window, it seems. Look it over, then confirm.",
+  },
   unknown_unit: { title: "This unit is not part of the event" },
   event_not_found: { title: "There is no such event" },
   hold_not_found: { title: "This hold no longer exists" },

@@ -6,7 +6,6 @@ import { el, fill, icon } from "./dom.js";
 /** @typedef {"auto"|"light"|"dark"} Theme */
 
 const STORED_AS = "soldonce.theme";
-const ORDER = /** @type {Theme[]} */ (["auto", "light", "dark"]);
 const NAMES = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
 const GLYPH = /** @type {const} */ ({ auto: "auto", light: "sun", dark: "moon" });
 
@@ -33,6 +32,13 @@ export function watchTheme(watcher) {
   return () => watchers.delete(watcher);
 }
 
+/** From the system's theme to its opposite first: every press but the last is to be seen. */
+function next() {
+  /** @type {Theme[]} */
+  const order = systemDark.matches ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
+  return order[(order.indexOf(chosen()) + 1) % order.length];
+}
+
 /** The button of the header: steps through system, light, dark. */
 export function themeToggle() {
   const button = el("button.icon-button", { type: "button", "data-testid": "theme-toggle" });
@@ -43,8 +49,7 @@ export function themeToggle() {
     fill(button, icon(GLYPH[theme]));
   };
   button.addEventListener("click", () => {
-    const next = ORDER[(ORDER.indexOf(chosen()) + 1) % ORDER.length];
-    localStorage.setItem(STORED_AS, next);
+    localStorage.setItem(STORED_AS, next());
     apply();
     show();
   });

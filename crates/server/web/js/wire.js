@@ -74,6 +74,7 @@
  * @property {string} [secret]  Only in answers to POST holds.
  * @property {string} event
  * @property {"active"|"pinned"|"consumed"|"released"|"expired"|"revoked"} state
+ * @property {number} [fence]
  * @property {Line[]} units
  * @property {number} total
  * @property {string} currency

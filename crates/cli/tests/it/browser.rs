@@ -1,0 +1,74 @@
+//! The seat map page in a real Chromium against the real server. The tests themselves are
+//! `crates/server/tests/browser/*.test.mjs`, each file started here and judged by its exit; what
+//! the browser complains of fails the test during which it did.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use soldonce_testkit::{BROWSER_TESTS, program, workspace};
+
+/// One browser at a time: several fight for the machine and prove nothing more.
+static BROWSER: Mutex<()> = Mutex::new(());
+
+/// Runs one file of tests; its servers keep their data in a folder that goes if all passed.
+fn run(file: &str) {
+    let _alone = BROWSER.lock();
+    let scratch = scratch(file);
+    let screenshots = workspace().unwrap().join("target/screenshots");
+    std::fs::create_dir_all(&screenshots).unwrap();
+    let output = Command::new(program("node").unwrap())
+        .args(["--test", "--test-reporter=spec"])
+        .arg(format!("{file}.test.mjs"))
+        .current_dir(workspace().unwrap().join(BROWSER_TESTS))
+        .env("SOLDONCE_PROGRAM", env!("CARGO_BIN_EXE_soldonce"))
+        .env("SOLDONCE_CHROMIUM", program("chromium").unwrap())
+        .env("SOLDONCE_SCRATCH", &scratch)
+        .env("SOLDONCE_SCREENSHOTS", screenshots)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{file}: {}; logs and ledgers are in {}",
+        output.status,
+        scratch.display()
+    );
+    std::fs::remove_dir_all(scratch).unwrap();
+}
+
+fn scratch(file: &str) -> PathBuf {
+    let name = format!("browser-{file}-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Names the files, and shows that none lies there without being run.
+macro_rules! files {
+    ($($file:ident),+) => {
+        $(#[test]
+        fn $file() {
+            run(stringify!($file));
+        })+
+
+        #[test]
+        fn every_file_is_run() {
+            let folder = workspace().unwrap().join(BROWSER_TESTS);
+            let names = std::fs::read_dir(folder).unwrap();
+            let mut found: Vec<_> = names
+                .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+                .filter_map(|name| name.strip_suffix(".test.mjs").map(str::to_owned))
+                .collect();
+            let mut run = vec![$(stringify!($file).to_owned()),+];
+            found.sort();
+            run.sort();
+            assert_eq!(found, run);
+        }
+    };
+}
+
+files!(
+    bighall, choosing, connection, crowd, hold, keyboard, looks, race
+);

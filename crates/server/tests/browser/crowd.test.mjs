@@ -1,0 +1,42 @@
+// The demo with two hundred bots: the map keeps up, stays true, and a person can still buy.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Stage } from "./stage.mjs";
+
+const BOTS = 200;
+const stage = Stage.set(["demo", "--bots", String(BOTS)]);
+
+test("200 bots: the map agrees with the ledger, and a person buys among them", async (t) => {
+  const shopper = await stage.shopper(t);
+  await shopper.page.goto("/");
+  await shopper.page.locator('[data-event="hamlet"]').click();
+  await shopper.live("hamlet");
+  const { seq } = await shopper.state();
+  await shopper.until((first) => window.__soldonce.state().seq > first + 300, seq);
+
+  // Compared at a moment when both speak of the same commit.
+  const [seen, recorded] = await shopper.page.evaluate(async () => {
+    for (;;) {
+      const snapshot = await (await fetch("/v1/events/hamlet/seats")).json();
+      const state = window.__soldonce.state();
+      if (state.seq !== snapshot.seq) continue;
+      const recorded = { free: snapshot.free };
+      for (const name of ["held", "sold", "blocked"]) {
+        recorded[name] = snapshot[name].length;
+        for (const area of snapshot.areas) recorded[name] += area[name];
+      }
+      return [state.counts, recorded];
+    }
+  });
+  assert.deepEqual(seen, recorded);
+
+  await shopper.page.evaluate(() => window.__soldonce.resetFrames());
+  // The bots buy seats only, so the standing floor is never sold out.
+  await shopper.page.locator('[data-testid^="area-"][data-testid$="-plus"]').click();
+  await shopper.until(() => window.__soldonce.state().hold);
+  await shopper.settled();
+  t.diagnostic(`${BOTS} bots: ${JSON.stringify(await shopper.frames())}`);
+  await shopper.confirm();
+  assert.equal(await shopper.part("booking").getAttribute("data-state"), "confirmed");
+});

@@ -1,0 +1,209 @@
+// The life of a hold as its shopper sees it: reload, expiry, more time, exchange, booking.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Shopper, meanwhile } from "./shopper.mjs";
+import { Stage } from "./stage.mjs";
+
+const stage = Stage.set();
+const SHORT = { hold_ttl_ms: 3000, hold_max_ms: 60_000 };
+
+test("a hold survives a reload with its seats, its id and its time", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("B-3", "B-4");
+  const { hold } = await shopper.state();
+  await shopper.page.reload();
+  await shopper.live(event);
+  await shopper.holds("B-3", "B-4");
+  const after = (await shopper.state()).hold;
+  assert.deepEqual([after.id, after.expires_at], [hold.id, hold.expires_at]);
+  assert.match(await shopper.part("countdown").innerText(), /^(9:\d\d|10:00)$/);
+  assert.equal(await shopper.part("total").innerText(), "€90.00");
+});
+
+test("a second tab of the same shopper shows the same hold", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("B-3");
+  const tab = await Shopper.in(t, shopper.page.context());
+  await tab.visit(event);
+  await tab.holds("B-3");
+  assert.equal((await tab.state()).hold.id, (await shopper.state()).hold.id);
+
+  // Booked in one tab, it is booked in the other, which goes to the booking by itself.
+  const booking = await tab.confirm();
+  assert.equal(await shopper.booking(), booking);
+});
+
+test("expiry ends the hold, frees the seat on the other screen, and offers the same again", async (t) => {
+  const event = await stage.server.event({}, SHORT);
+  const [shopper, other] = [await stage.shopper(t), await stage.shopper(t)];
+  await other.visit(event);
+  await shopper.visit(event);
+  const seen = other.seatIs("A-9", "held").then(() => other.seatIs("A-9", "free"));
+  await shopper.press("A-9");
+  const { hold } = await shopper.state();
+  await seen;
+  const ended = shopper.part("ended");
+  assert.equal(await ended.getAttribute("data-state"), "expired");
+  assert.deepEqual(await shopper.held(), []);
+
+  await shopper.part("hold-again").click();
+  await shopper.holds("A-9");
+  assert.notEqual((await shopper.state()).hold.id, hold.id);
+});
+
+test("a hold that expired while the page was away is told after the reload", async (t) => {
+  const event = await stage.server.event({}, SHORT);
+  const [shopper, other] = [await stage.shopper(t), await stage.shopper(t)];
+  await other.visit(event);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  await other.seatIs("A-1", "held");
+  await shopper.page.goto("about:blank");
+  await other.seatIs("A-1", "free");
+  await shopper.visit(event);
+  assert.equal(await shopper.part("ended").getAttribute("data-state"), "expired");
+});
+
+test("a hold the organiser takes back says so", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  const { hold } = await shopper.state();
+  await stage.server.done("POST", `/v1/holds/${hold.id}/revoke`, { reason: "a test" });
+  assert.equal(await shopper.part("ended").getAttribute("data-state"), "revoked");
+});
+
+test("more time is given up to the cap, and the page says when there is none", async (t) => {
+  const policy = { hold_ttl_ms: 60_000, hold_max_ms: 61_000 };
+  const event = await stage.server.event({}, policy);
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  const { hold } = await shopper.state();
+  await shopper.part("extend").click();
+  await shopper.until(
+    (before) => window.__soldonce.state().hold?.expires_at > before,
+    hold.expires_at,
+  );
+  // The cap comes within the second: pressed until the page itself says that it is reached.
+  await shopper.until(() => {
+    const button = document.querySelector('[data-testid="extend"]');
+    if (!button.disabled) button.click();
+    const { hold } = window.__soldonce.state();
+    return hold.expires_at === hold.max_expires_at;
+  });
+  await shopper.until(() => document.querySelector('[data-testid="extend"]').disabled);
+  assert.match(await shopper.part("cap").innerText(), /No more time/);
+});
+
+test("seats are exchanged on the map, within the same hold", async (t) => {
+  const event = await stage.server.event();
+  const [shopper, other] = [await stage.shopper(t), await stage.shopper(t)];
+  await other.visit(event);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  const { hold } = await shopper.state();
+  await shopper.press("C-7", "A-1", "C-8");
+  await shopper.holds("C-7", "C-8");
+  assert.equal((await shopper.state()).hold.id, hold.id);
+  await other.seatIs("C-8", "held");
+  await other.seatIs("A-1", "free");
+});
+
+test("what is chosen while the last seat is given back is not forgotten", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  await meanwhile(shopper, "DELETE", /\/v1\/holds\//, async () => {
+    const { x, y } = await shopper.pointOf("C-7");
+    await shopper.page.mouse.click(x, y);
+  });
+  await shopper.press("A-1");
+  await shopper.holds("C-7");
+});
+
+test("what another tab adds is shown before it is bought, what it drops stays dropped", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("B-3");
+  const tab = await Shopper.in(t, shopper.page.context());
+  await tab.visit(event);
+  await tab.press("B-4");
+  await tab.holds("B-3", "B-4");
+  shopper.foresee(409);
+  await shopper.part("confirm").click();
+  assert.equal(await shopper.part("refusal").getAttribute("data-code"), "stale_fence");
+  await shopper.holds("B-3", "B-4");
+
+  await tab.press("B-3");
+  await tab.holds("B-4");
+  await shopper.holds("B-4");
+  await shopper.confirm();
+  assert.equal(await shopper.part("booking-total").innerText(), "€45.00");
+});
+
+test("confirming books: the page of the booking, and the seats are ours on the map", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("D-4", "D-5");
+  const booking = await shopper.confirm();
+  assert.equal(await shopper.part("booking-total").innerText(), "€90.00");
+  assert.equal(await shopper.part("booking-booking").innerText(), booking);
+  assert.match(await shopper.part("booking").innerText(), /Row D seat 4[^]*Row D seat 5/);
+
+  await shopper.page.reload();
+  assert.equal(await shopper.booking(), booking);
+  await shopper.part("back-to-map").click();
+  await shopper.live(event);
+  assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("D-4")), "sold");
+  assert.equal((await shopper.state()).hold, null);
+});
+
+test("a cancelled booking shows as cancelled, and its seats are on sale again", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("D-4");
+  const booking = await shopper.confirm();
+  await stage.server.done("POST", `/v1/bookings/${booking}/cancel`, {});
+  await shopper.page.reload();
+  await shopper.booking();
+  assert.equal(await shopper.part("booking").getAttribute("data-state"), "cancelled");
+  await shopper.part("back-to-map").click();
+  await shopper.live(event);
+  assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("D-4")), "free");
+});
+
+test("somebody else's booking is as good as none", async (t) => {
+  const event = await stage.server.event();
+  const [shopper, other] = [await stage.shopper(t), await stage.shopper(t)];
+  await shopper.visit(event);
+  await shopper.press("D-4");
+  const booking = await shopper.confirm();
+  other.foresee(404);
+  await other.page.goto(`/#/bookings/${booking}`);
+  assert.equal(await other.part("failure").getAttribute("data-code"), "booking_not_found");
+});
+
+test("without its session a shopper keeps the hold by its secret", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  const { hold } = await shopper.state();
+  await shopper.page.context().clearCookies();
+  shopper.foresee(401);
+  await shopper.press("A-2");
+  await shopper.holds("A-1", "A-2");
+  assert.equal((await shopper.state()).hold.id, hold.id);
+  await shopper.confirm();
+});

@@ -1,0 +1,58 @@
+// Without a mouse: a purchase by keyboard alone, and one by touch on a phone.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Stage } from "./stage.mjs";
+
+const stage = Stage.set();
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+test("a purchase by keyboard alone, from the list to the booking", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  const { keyboard } = shopper.page;
+  const tabTo = async (/** @type {string} */ target) => {
+    for (let k = 0; k < 60; k += 1) {
+      await keyboard.press("Tab");
+      const there = (/** @type {string} */ css) => document.activeElement?.matches(css);
+      if (await shopper.page.evaluate(there, target)) return;
+    }
+    assert.fail(`Tab does not lead to ${target}`);
+  };
+  await shopper.page.goto("/");
+  await shopper.part("event-list").waitFor();
+  await tabTo(`[data-event="${event}"]`);
+  await keyboard.press("Enter");
+  await shopper.live(event);
+  await tabTo("[data-seat]");
+  for (const key of ["ArrowRight", "ArrowDown", "Enter", "ArrowRight", "Enter"]) {
+    await keyboard.press(key);
+  }
+  await shopper.holds("B-2", "B-3");
+  const label = await shopper.page.evaluate(() => document.activeElement?.ariaLabel);
+  assert.equal(label, "Row B seat 3, Standard, 45.00 EUR, held by you");
+  await tabTo('[data-testid="confirm"]');
+  await keyboard.press("Enter");
+  await shopper.booking();
+  await shopper.until(() => document.activeElement?.tagName === "H1");
+});
+
+test("on a phone: nothing is cut off, a tap holds, the bar leads to the confirm", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t, PHONE);
+  await shopper.page.goto("/");
+  await shopper.part("event-list").waitFor();
+  const wide = () => document.documentElement.scrollWidth - innerWidth;
+  assert.equal(await shopper.page.evaluate(wide), 0);
+  await shopper.visit(event);
+  assert.equal(await shopper.page.evaluate(wide), 0);
+  const point = await shopper.pointOf("B-5");
+  await shopper.page.touchscreen.tap(point.x, point.y);
+  await shopper.holds("B-5");
+  assert.match(await shopper.part("phone-bar").innerText(), /1 seat · €45\.00/);
+  await shopper.part("phone-bar").tap();
+  await shopper.part("phone-bar").waitFor({ state: "hidden" });
+  await shopper.part("confirm").tap();
+  await shopper.booking();
+  assert.equal(await shopper.page.evaluate(wide), 0);
+});
