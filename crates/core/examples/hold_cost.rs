@@ -12,11 +12,12 @@ use std::time::Instant;
 use soldonce_core::{
     Amount, Authority, CallerId, Chart, ChartBuilder, Command, Currency, EventId, EventNo, HoldId,
     Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Position, SeatSpec,
-    Text, Timestamp, UnitNo, Wish,
+    Text, Timestamp, Wish,
 };
 
 const ROUNDS: u32 = 61;
 const HOLDS_PER_ROUND: u32 = 5_000;
+const PER_ROW: u64 = 50;
 
 fn main() {
     let before = resident_bytes();
@@ -74,7 +75,7 @@ struct Hall {
 }
 
 impl Hall {
-    fn new(seats: u32) -> Self {
+    fn new(seats: u64) -> Self {
         let chart = Arc::new(chart(seats));
         let mut inventory = Inventory::new();
         let new = NewEvent {
@@ -140,9 +141,9 @@ impl Hall {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        let seats = u64::from(self.chart.seats());
-        let seat = u32::try_from(self.random % seats).unwrap();
-        let name = self.chart.unit_name(UnitNo(seat)).to_string();
+        // Not asked of the chart: that would bring to hand what a stranger's request would not.
+        let seat = self.random % u64::from(self.chart.seats());
+        let name = format!("R{}-{}", seat / PER_ROW, seat % PER_ROW);
         let holder = Holder {
             caller: CallerId::from_bits(1),
             name: HolderName::parse(&format!("user-{}", self.random % 1_000)).unwrap(),
@@ -151,28 +152,25 @@ impl Hall {
     }
 }
 
-/// Rows of a hundred seats, or ten.
-fn chart(seats: u32) -> Chart {
-    let per_row = if seats >= 10_000 { 100 } else { 10 };
+fn chart(seats: u64) -> Chart {
     let mut chart = ChartBuilder::new("hall");
     chart.zone("main", None).unwrap();
-    for row in 0..seats / per_row {
+    for row in 0..seats / PER_ROW {
         chart.row(&row.to_string()).unwrap();
-        for number in 1..=per_row {
+        for number in 0..PER_ROW {
             let id = format!("R{row}-{number}");
-            let at = |n: u32| i32::try_from(n).unwrap_or(0);
+            let at = |n: u64| i32::try_from(n).unwrap_or(0);
             let position = Some(Position {
                 x: at(number),
                 y: at(row),
             });
-            chart
-                .seat(&SeatSpec {
-                    id: &id,
-                    label: None,
-                    category: "Seat",
-                    position,
-                })
-                .unwrap();
+            let seat = SeatSpec {
+                id: &id,
+                label: None,
+                category: "Seat",
+                position,
+            };
+            chart.seat(&seat).unwrap();
         }
     }
     chart.build().unwrap()

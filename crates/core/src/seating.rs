@@ -232,9 +232,10 @@ impl Seating {
 
     /// How many neighbours of a seat are open, and the count of its row.
     fn row_count_mut(&mut self, seat: UnitNo) -> Option<(u32, &mut RowCount)> {
-        let (number, row) = self.chart.row_of(seat)?;
-        let before = seat.0 > row.first.0 && self.open.has(seat.0 - 1);
-        let behind = seat.0 + 1 < row.end().0 && self.open.has(seat.0 + 1);
+        let number = self.chart.row_no_of(seat)?;
+        let row = self.chart.row_seats(number)?;
+        let before = seat > row.start && self.open.has(seat.0 - 1);
+        let behind = seat.0 + 1 < row.end.0 && self.open.has(seat.0 + 1);
         let neighbours = u32::from(before) + u32::from(behind);
         Some((neighbours, self.rows.get_mut(number.index())?))
     }

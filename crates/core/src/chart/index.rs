@@ -1,16 +1,69 @@
-//! Seat ids by number and numbers by seat id: one text, one array of ends, one open-addressing
-//! table. About 20 bytes a seat, and a look-up touches the table once and the text once, so a hall
-//! of a million seats answers as fast as one of a hundred.
+//! Seat ids by number and numbers by seat id: one text, the lengths of its parts, and one
+//! open-addressing table. About 30 bytes a seat. A look-up touches the table once and the text
+//! once, so a hall of a million seats answers nearly as fast as one of a hundred.
+
+use std::ops::Range;
 
 use crate::UnitNo;
+use crate::limits::{ID_BYTES_MAX, UNITS_PER_CHART_MAX};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeatIndex {
     texts: String,
-    ends: Vec<u32>,
-    /// Seat number + 1, or 0 for an empty slot. The length is a power of two, at most two thirds
-    /// full.
-    slots: Vec<u32>,
+    lengths: Vec<u8>,
+    /// Where every 16th text starts.
+    starts: Vec<u32>,
+    /// The length is a power of two, at most two thirds full.
+    slots: Vec<Slot>,
+}
+
+/// Ids that share one known start.
+const BLOCK: usize = 16;
+
+/// Where an id's text is, whose it is, and some bits of its hash, which spare a look at the text of
+/// nearly every other id. Zero is an empty slot: no text has no length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Slot(u64);
+
+const LENGTH_BITS: u32 = 7;
+const SEAT_BITS: u32 = 22;
+const START_BITS: u32 = 29;
+const TAG_BITS: u32 = 6;
+
+const _: () = assert!(LENGTH_BITS + SEAT_BITS + START_BITS + TAG_BITS == u64::BITS);
+const _: () = assert!(ID_BYTES_MAX < 1 << LENGTH_BITS);
+const _: () = assert!(UNITS_PER_CHART_MAX <= 1 << SEAT_BITS);
+const _: () = assert!(64 * UNITS_PER_CHART_MAX < 1 << START_BITS && ID_BYTES_MAX == 64);
+
+impl Slot {
+    fn new(seat: UnitNo, text: &Range<usize>, hash: Hash) -> Self {
+        let number = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        let (start, length) = (number(text.start), number(text.len()));
+        let tag = u64::from(hash.tag);
+        let seat = u64::from(seat.0);
+        Self((((tag << START_BITS | start) << SEAT_BITS | seat) << LENGTH_BITS) | length)
+    }
+
+    fn part(self, after: u32, bits: u32) -> u32 {
+        u32::try_from(self.0 >> after & ((1 << bits) - 1)).unwrap_or(u32::MAX)
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn seat(self) -> UnitNo {
+        UnitNo(self.part(LENGTH_BITS, SEAT_BITS))
+    }
+
+    fn text(self) -> Range<usize> {
+        let start = UnitNo(self.part(LENGTH_BITS + SEAT_BITS, START_BITS)).index();
+        start..start + UnitNo(self.part(0, LENGTH_BITS)).index()
+    }
+
+    fn is_like(self, hash: Hash) -> bool {
+        self.part(u64::BITS - TAG_BITS, TAG_BITS) == hash.tag
+    }
 }
 
 impl SeatIndex {
@@ -18,74 +71,103 @@ impl SeatIndex {
     pub(super) fn build<'a>(ids: impl Iterator<Item = &'a str>) -> Result<Self, UnitNo> {
         let mut index = Self::default();
         for id in ids {
+            if index.lengths.len().is_multiple_of(BLOCK) {
+                let start = u32::try_from(index.texts.len()).unwrap_or(u32::MAX);
+                index.starts.push(start);
+            }
             index.texts.push_str(id);
             index
-                .ends
-                .push(u32::try_from(index.texts.len()).unwrap_or(u32::MAX));
+                .lengths
+                .push(u8::try_from(id.len()).unwrap_or(u8::MAX));
         }
         index.texts.shrink_to_fit();
-        index.ends.shrink_to_fit();
-        let slots = (index.ends.len() * 3 / 2 + 1).next_power_of_two();
-        index.slots = vec![0; slots];
-        for number in (1..).take(index.ends.len()) {
-            index.insert(number)?;
+        index.lengths.shrink_to_fit();
+        index.starts.shrink_to_fit();
+        let slots = (index.lengths.len() * 3 / 2 + 1).next_power_of_two();
+        index.slots = vec![Slot::default(); slots];
+        for seat in (0..).map(UnitNo).take(index.lengths.len()) {
+            index.insert(seat)?;
         }
         Ok(index)
     }
 
-    fn insert(&mut self, number: u32) -> Result<(), UnitNo> {
-        let unit = UnitNo(number - 1);
-        let id = self.text(unit).unwrap_or_default();
-        let slot = self.probe(id);
-        match self.slots.get_mut(slot) {
-            Some(empty @ 0) => {
-                *empty = number;
+    fn insert(&mut self, seat: UnitNo) -> Result<(), UnitNo> {
+        let text = self.range(seat).unwrap_or_default();
+        let id = self.texts.get(text.clone()).unwrap_or_default();
+        let hash = Hash::of(id);
+        let at = self.probe(id, hash);
+        match self.slots.get_mut(at) {
+            Some(empty) if empty.is_empty() => {
+                *empty = Slot::new(seat, &text, hash);
                 Ok(())
             }
-            Some(_) | None => Err(unit),
+            Some(_) | None => Err(seat),
         }
     }
 
     /// The slot of `id`, or the empty one where it belongs.
-    fn probe(&self, id: &str) -> usize {
+    fn probe(&self, id: &str, hash: Hash) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
-        let mut at = hash(id) & mask;
-        loop {
-            match self.slots.get(at).copied() {
-                None | Some(0) => return at,
-                Some(number) if self.text(UnitNo(number - 1)) == Some(id) => return at,
-                Some(_) => at = (at + 1) & mask,
-            }
+        let is_here = |slot: &Slot| slot.is_like(hash) && self.texts.get(slot.text()) == Some(id);
+        let mut at = hash.place & mask;
+        while let Some(slot) = self.slots.get(at)
+            && !slot.is_empty()
+            && !is_here(slot)
+        {
+            at = (at + 1) & mask;
         }
+        at
     }
 
     pub(super) fn find(&self, id: &str) -> Option<UnitNo> {
-        let number = self.slots.get(self.probe(id)).copied().unwrap_or(0);
-        number.checked_sub(1).map(UnitNo)
+        let slot = self.slots.get(self.probe(id, Hash::of(id)))?;
+        (!slot.is_empty()).then(|| slot.seat())
+    }
+
+    pub(super) fn text(&self, seat: UnitNo) -> Option<&str> {
+        self.texts.get(self.range(seat)?)
+    }
+
+    fn range(&self, seat: UnitNo) -> Option<Range<usize>> {
+        let (block, at) = (seat.index() / BLOCK, seat.index() % BLOCK);
+        let before = self.lengths.get(block * BLOCK..block * BLOCK + at)?;
+        let start = usize::try_from(*self.starts.get(block)?).ok()?;
+        let start = start
+            + before
+                .iter()
+                .map(|length| usize::from(*length))
+                .sum::<usize>();
+        Some(start..start + usize::from(*self.lengths.get(seat.index())?))
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.texts.capacity() + (self.ends.capacity() + self.slots.capacity()) * size_of::<u32>()
-    }
-
-    pub(super) fn text(&self, unit: UnitNo) -> Option<&str> {
-        let at = unit.index();
-        let end = usize::try_from(*self.ends.get(at)?).ok()?;
-        let start = match at.checked_sub(1) {
-            Some(before) => usize::try_from(*self.ends.get(before)?).ok()?,
-            None => 0,
-        };
-        self.texts.get(start..end)
+        self.texts.capacity()
+            + self.lengths.capacity()
+            + self.starts.capacity() * size_of::<u32>()
+            + self.slots.capacity() * size_of::<Slot>()
     }
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo), folded. Charts come from the event's owner, not from
-/// strangers, so a hash without a key is enough.
-fn hash(id: &str) -> usize {
-    let wide = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    usize::try_from((wide ^ (wide >> 32)) & 0xffff_ffff).unwrap_or(0)
+/// Where an id belongs in the table, and bits that tell it from others there.
+#[derive(Clone, Copy)]
+struct Hash {
+    place: usize,
+    tag: u32,
+}
+
+impl Hash {
+    /// FNV-1a, 64 bits (Fowler, Noll, Vo), folded. Charts come from the event's owner, not from
+    /// strangers, so a hash without a key is enough.
+    fn of(id: &str) -> Self {
+        let wide = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let folded = (wide ^ (wide >> 32)) & 0xffff_ffff;
+        Self {
+            place: usize::try_from(folded).unwrap_or(0),
+            tag: u32::try_from(wide >> (u64::BITS - TAG_BITS)).unwrap_or(0),
+        }
+    }
 }
 
 #[cfg(test)]

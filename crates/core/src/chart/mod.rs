@@ -8,6 +8,7 @@ mod parts;
 mod select;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub use build::{AreaSpec, ChartBuilder, SeatSpec};
 use index::SeatIndex;
@@ -131,12 +132,15 @@ impl Chart {
 
     /// The price class of a unit.
     pub fn category_of(&self, unit: UnitNo) -> CategoryNo {
-        match self.seat_categories.get(unit.index()) {
-            Some(category) => *category,
-            None => self
-                .area_of(unit)
-                .map_or(CategoryNo(0), |area| area.category),
+        // Most rows are of one class, and the list of rows is short enough to be at hand.
+        if let Some(row) = self.row_no_of(unit) {
+            return self
+                .row_category(row)
+                .or_else(|| self.seat_categories.get(unit.index()).copied())
+                .unwrap_or(CategoryNo(0));
         }
+        self.area_of(unit)
+            .map_or(CategoryNo(0), |area| area.category)
     }
 
     /// The area of a place; nothing for a seat.
@@ -175,11 +179,21 @@ impl Chart {
 
     /// The row of a seat; nothing for a place.
     pub fn row_of(&self, seat: UnitNo) -> Option<(RowNo, &Row)> {
+        let number = self.row_no_of(seat)?;
+        Some((number, self.rows.get(number.index())?))
+    }
+
+    /// The number of the row of a seat.
+    pub(crate) fn row_no_of(&self, seat: UnitNo) -> Option<RowNo> {
         if seat.0 >= self.seats() {
             return None;
         }
-        let number = self.row_index.find(&self.rows, seat)?;
-        Some((number, self.rows.get(number.index())?))
+        self.row_index.find(seat)
+    }
+
+    /// The seats of a row.
+    pub(crate) fn row_seats(&self, row: RowNo) -> Option<Range<UnitNo>> {
+        self.row_index.seats(row)
     }
 
     /// The price class of all seats of a row; none where they are of several.
