@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::hall::{FreshSeats, Requests, admin, sell_key, text_field};
+use super::hall::{FreshSeats, Order, Requests, admin, sell_key, text_field};
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
 /// The scenario `confirm`.
@@ -24,14 +24,19 @@ impl Scenario for Confirm {
     }
 
     fn goal(&self) -> Option<Goal> {
-        Some(Goal { id: "P3", first: 450, full: 450 })
+        Some(Goal {
+            id: "P3",
+            first: 450,
+            full: 450,
+        })
     }
 
     fn set_up<'a>(&'a self, setting: &'a Setting) -> Prepared<'a, Makers> {
         Box::pin(async move {
             let admin = admin(setting)?;
             let key = sell_key(admin).await?;
-            let seats = FreshSeats::make(admin, "sales", setting.requests_max).await?;
+            let most = setting.requests_max;
+            let seats = FreshSeats::make(admin, "sales", most, Order::InRows).await?;
             let (seats, requests) = (Arc::new(seats), Requests::new(setting.address, &key));
             let maker = move |_connection| {
                 let maker = PairMaker {

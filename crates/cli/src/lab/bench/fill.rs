@@ -34,7 +34,11 @@ pub(super) async fn fill(
     let requests = Requests::new(setting.address, &key);
     let makers: Makers = Box::new(move |_connection| {
         let (blocks, requests) = (Arc::clone(&blocks), requests.clone());
-        Box::new(FillMaker { blocks, requests, confirms: false }) as Box<dyn RequestMaker>
+        Box::new(FillMaker {
+            blocks,
+            requests,
+            confirms: false,
+        }) as Box<dyn RequestMaker>
     });
     let plan = LoadPlan {
         address: setting.address,
@@ -44,7 +48,10 @@ pub(super) async fn fill(
     };
     let report = load::run(plan, &makers).await?;
     let made = report.statuses.get(&201).copied().unwrap_or_default();
-    anyhow::ensure!(made == report.sent && made >= all, "the hall was not filled: {report:?}");
+    anyhow::ensure!(
+        made == report.sent && made >= all,
+        "the hall was not filled: {report:?}"
+    );
     Ok(())
 }
 
@@ -76,7 +83,7 @@ impl RequestMaker for FillMaker {
         if block >= self.blocks.all {
             return None;
         }
-        self.confirms = block % 2 == 0;
+        self.confirms = block.is_multiple_of(2);
         let mut row = String::new();
         push_row_label(&mut row, block / self.blocks.per_row);
         let first = block % self.blocks.per_row * SEATS_PER_HOLD + 1;

@@ -32,7 +32,9 @@ impl RunFolder {
     /// Bytes of all files in it.
     pub(super) fn bytes(&self) -> u64 {
         let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+        files
+            .filter_map(|file| Some(file.metadata().ok()?.len()))
+            .sum()
     }
 }
 

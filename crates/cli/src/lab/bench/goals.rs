@@ -54,7 +54,15 @@ impl Verdict {
             Met::Missed
         };
         let (first_permille, full_permille) = (first, full);
-        Self { id, what, measured_permille: measured, first_permille, full_permille, bound, met }
+        Self {
+            id,
+            what,
+            measured_permille: measured,
+            first_permille,
+            full_permille,
+            bound,
+            met,
+        }
     }
 
     pub(super) fn line(&self) -> String {
@@ -103,9 +111,17 @@ impl Outcome {
             .collect();
         if let Some(ratio) = open.and_then(|open| open.ratio_of(OPEN, |load| load.latency_us.p99)) {
             let what = format!("{OPEN} / echo, p99, open loop at half the peak of {OPEN}");
-            goals.push(Verdict::new(("P4", what), ratio, Bound::AtMost, (3_000, 3_000)));
+            goals.push(Verdict::new(
+                ("P4", what),
+                ratio,
+                Bound::AtMost,
+                (3_000, 3_000),
+            ));
         }
-        let tables = [Some(closed), open].into_iter().flatten().map(BenchReport::table);
+        let tables = [Some(closed), open]
+            .into_iter()
+            .flatten()
+            .map(BenchReport::table);
         Self {
             closed: closed.summary(),
             open: open.map(BenchReport::summary),
@@ -131,10 +147,17 @@ mod tests {
             Verdict::new(name, measured, Bound::AtLeast, (400, 500)).met
         };
         let met = [399, 400, 499, 500].map(at_least);
-        assert_eq!(met, [Met::Missed, Met::FirstStep, Met::FirstStep, Met::Goal]);
+        assert_eq!(
+            met,
+            [Met::Missed, Met::FirstStep, Met::FirstStep, Met::Goal]
+        );
         let name = ("P4", "p99".to_owned());
         let at_most = Verdict::new(name, 3_001, Bound::AtMost, (3_000, 3_000));
         assert_eq!(at_most.met, Met::Missed);
-        assert!(at_most.line().ends_with("<= 3.000: MISSED"), "{}", at_most.line());
+        assert!(
+            at_most.line().ends_with("<= 3.000: MISSED"),
+            "{}",
+            at_most.line()
+        );
     }
 }

@@ -48,7 +48,9 @@ impl Scenario for GroupCommit {
                 .spawn(move || commit_all(log, &queue))?;
             let report = put_load(dose, &jobs).await;
             drop(jobs);
-            let ended = thread.join().map_err(|_| anyhow::anyhow!("the committing thread panicked"));
+            let ended = thread
+                .join()
+                .map_err(|_| anyhow::anyhow!("the committing thread panicked"));
             ended??;
             report
         })
@@ -80,7 +82,12 @@ async fn put_load(dose: Dose<'_>, jobs: &SyncSender<Waiter>) -> anyhow::Result<L
     };
     let started = SystemClock.boot();
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    let plan = LoadPlan { address, connections: dose.waiters, pace: Pace::Closed, until };
+    let plan = LoadPlan {
+        address,
+        connections: dose.waiters,
+        pace: Pace::Closed,
+        until,
+    };
     let arrivals = Arc::new(Arrivals::new(plan, started));
     let mut waiters = JoinSet::new();
     for _ in 0..dose.waiters {

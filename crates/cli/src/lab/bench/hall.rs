@@ -24,7 +24,10 @@ const STRIDE: u64 = 618_041;
 /// # Errors
 /// When the server is not the real one.
 pub(super) fn admin(setting: &Setting) -> anyhow::Result<&Client> {
-    setting.admin.as_ref().context("this scenario needs the real server")
+    setting
+        .admin
+        .as_ref()
+        .context("this scenario needs the real server")
 }
 
 /// Makes a key that sells; gives its text.
@@ -33,7 +36,10 @@ pub(super) fn admin(setting: &Setting) -> anyhow::Result<&Client> {
 /// When the server refuses.
 pub(super) async fn sell_key(admin: &Client) -> anyhow::Result<String> {
     let body = json!({ "name": "bench", "scopes": ["sell"] });
-    let answer = admin.send(Method::POST, "/v1/keys", Some(&body)).await?.into_success()?;
+    let answer = admin
+        .send(Method::POST, "/v1/keys", Some(&body))
+        .await?
+        .into_success()?;
     let key = answer.get("key").and_then(Value::as_str);
     Ok(key.context("the server made no key")?.to_owned())
 }
@@ -58,7 +64,10 @@ pub(super) async fn make_event(
             "units_per_hold_max": 64, "units_per_holder_max": 64,
         },
     });
-    admin.send(Method::POST, "/v1/events", Some(&body)).await?.into_success()?;
+    admin
+        .send(Method::POST, "/v1/events", Some(&body))
+        .await?
+        .into_success()?;
     Ok(())
 }
 
@@ -78,7 +87,17 @@ pub(super) struct FreshSeats {
     rows: u64,
     seats_per_row: u64,
     events: u64,
+    order: Order,
     taken: AtomicU64,
+}
+
+/// In which order fresh seats are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// One beside the other, as rows fill up.
+    InRows,
+    /// All over the event: neighbours in time are none in the hall.
+    Spread,
 }
 
 /// A fresh seat.
@@ -98,13 +117,19 @@ impl FreshSeats {
     ///
     /// # Errors
     /// When the server refuses.
-    pub(super) async fn make(admin: &Client, prefix: &str, seats: u64) -> anyhow::Result<Self> {
+    pub(super) async fn make(
+        admin: &Client,
+        prefix: &str,
+        seats: u64,
+        order: Order,
+    ) -> anyhow::Result<Self> {
         let rows = seats.div_ceil(FRESH_SEATS_PER_ROW).clamp(1, FRESH_ROWS_MAX);
         let events = seats.div_ceil(rows * FRESH_SEATS_PER_ROW);
-        Self::make_events(admin, prefix, events, (rows, FRESH_SEATS_PER_ROW)).await
+        let made = Self::make_events(admin, prefix, events, (rows, FRESH_SEATS_PER_ROW)).await?;
+        Ok(Self { order, ..made })
     }
 
-    /// Makes so many events of this size.
+    /// Makes so many events of this size; seats are given all over each.
     ///
     /// # Errors
     /// When the server refuses.
@@ -117,8 +142,15 @@ impl FreshSeats {
         for event in 0..events {
             make_event(admin, &format!("{prefix}-{event}"), (rows, seats_per_row)).await?;
         }
-        let (prefix, taken) = (prefix.to_owned(), AtomicU64::new(0));
-        Ok(Self { prefix, rows, seats_per_row, events, taken })
+        let (prefix, order, taken) = (prefix.to_owned(), Order::Spread, AtomicU64::new(0));
+        Ok(Self {
+            prefix,
+            rows,
+            seats_per_row,
+            events,
+            order,
+            taken,
+        })
     }
 
     pub(super) fn prefix(&self) -> &str {
@@ -129,10 +161,18 @@ impl FreshSeats {
     pub(super) fn take(&self) -> Option<FreshSeat> {
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
         let in_event = self.rows * self.seats_per_row;
-        // All over the event, so that neighbours in time are none in the hall.
-        let (event, at) = (number / in_event, number % in_event * STRIDE % in_event);
+        let (event, at) = (number / in_event, number % in_event);
+        let at = match self.order {
+            Order::InRows => at,
+            Order::Spread => at * STRIDE % in_event,
+        };
         let (row, seat) = (at / self.seats_per_row, at % self.seats_per_row + 1);
-        (event < self.events).then_some(FreshSeat { event, row, seat, number })
+        (event < self.events).then_some(FreshSeat {
+            event,
+            row,
+            seat,
+            number,
+        })
     }
 }
 
@@ -147,7 +187,11 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) fn new(address: SocketAddr, key: &str) -> Self {
         let fields = format!("host: {address}\r\nauthorization: Bearer {key}\r\n");
-        Self { fields, body: String::new(), whole: Vec::new() }
+        Self {
+            fields,
+            body: String::new(),
+            whole: Vec::new(),
+        }
     }
 
     /// A POST of a JSON body; `more` are further header fields, each with its line end.
@@ -191,7 +235,12 @@ impl Requests {
     pub(super) fn hold(&mut self, prefix: &str, seat: FreshSeat) -> &[u8] {
         let mut label = String::new();
         push_row_label(&mut label, seat.row);
-        let FreshSeat { event, seat, number, .. } = seat;
+        let FreshSeat {
+            event,
+            seat,
+            number,
+            ..
+        } = seat;
         self.post(
             format_args!("/v1/events/{prefix}-{event}/holds"),
             format_args!(""),
@@ -215,6 +264,7 @@ mod tests {
     #[test]
     fn every_seat_is_given_once_and_then_none() {
         let seats = FreshSeats {
+            order: Order::Spread,
             prefix: "e".to_owned(),
             rows: 2,
             seats_per_row: 3,
@@ -241,9 +291,16 @@ mod tests {
     #[test]
     fn a_request_says_its_length() {
         let mut requests = Requests::new(SocketAddr::from(([127, 0, 0, 1], 1)), "k");
-        let post = requests.post(format_args!("/x"), format_args!("a: b\r\n"), format_args!("{{}}"));
+        let post = requests.post(
+            format_args!("/x"),
+            format_args!("a: b\r\n"),
+            format_args!("{{}}"),
+        );
         let text = std::str::from_utf8(post).unwrap();
-        assert!(text.ends_with("a: b\r\ncontent-length: 2\r\n\r\n{}"), "{text}");
+        assert!(
+            text.ends_with("a: b\r\ncontent-length: 2\r\n\r\n{}"),
+            "{text}"
+        );
         assert!(text.contains("authorization: Bearer k\r\n"), "{text}");
     }
 }

@@ -14,12 +14,13 @@ use super::holds::makers_of;
 use super::process::{Cores, load_average, resident_bytes};
 use super::product::Product;
 use super::report::median;
-use super::rounds::{generator_runtime, measured};
+use super::rounds::{generator_runtime, measured, violations};
 use super::scenario::Setting;
 use super::{BenchArgs, Pace};
 use crate::exit::Exit;
 use crate::lab::load::{LoadPlan, Makers, Until};
 use crate::limits::{HALLS_HOLDS, HALLS_HOLDS_QUICK};
+use crate::output::{print, print_json};
 
 /// Its name among the scenarios; it runs alone.
 pub(super) const NAME: &str = "halls";
@@ -51,6 +52,8 @@ struct Halls {
     fill_ms: u64,
     /// From the start of the process until it is ready.
     restart_ms: u64,
+    /// Found by `verify` in the full hall.
+    violations: usize,
     goals: Vec<Verdict>,
 }
 
@@ -61,11 +64,15 @@ struct Halls {
 pub(super) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let halls = generator_runtime()?.block_on(measure(args))?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&halls)?);
+        print_json(&halls)?;
     } else {
-        println!("{}", text(&halls));
+        print(&(text(&halls) + "\n"))?;
     }
-    Ok(Exit::Done)
+    Ok(if halls.violations == 0 {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
 }
 
 async fn measure(args: &BenchArgs) -> anyhow::Result<Halls> {
@@ -83,6 +90,7 @@ async fn measure(args: &BenchArgs) -> anyhow::Result<Halls> {
         file_bytes: 0,
         fill_ms: 0,
         restart_ms: 0,
+        violations: 0,
         goals: Vec::new(),
     };
     compare(args, large, &mut halls).await?;
@@ -115,7 +123,11 @@ async fn measure(args: &BenchArgs) -> anyhow::Result<Halls> {
 
 /// Holds in small halls and in the large one, in turns, on one server.
 async fn compare(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyhow::Result<()> {
-    let holds = if args.quick { HALLS_HOLDS_QUICK } else { HALLS_HOLDS };
+    let holds = if args.quick {
+        HALLS_HOLDS_QUICK
+    } else {
+        HALLS_HOLDS
+    };
     let folder = RunFolder::make(args.data.as_deref())?;
     let server = Product::start(folder.path(), Cores(args.pin)).await?;
     let setting = setting(args, &server);
@@ -156,7 +168,11 @@ async fn hold(
     };
     let run = measured(plan, makers, Some(server.id)).await?;
     let answered = run.load.statuses.get(&201).copied().unwrap_or_default();
-    anyhow::ensure!(answered == holds, "of {holds} holds {answered} were made: {:?}", run.load);
+    anyhow::ensure!(
+        answered == holds,
+        "of {holds} holds {answered} were made: {:?}",
+        run.load
+    );
     let cpu = run.server_cpu.unwrap_or_default().as_nanos();
     Ok((u64::try_from(cpu)? / holds.max(1), run.load.rate_per_s))
 }
@@ -174,7 +190,9 @@ async fn restart(args: &BenchArgs, large: (u64, u64), halls: &mut Halls) -> anyh
     let server = Product::start(folder.path(), Cores(args.pin)).await?;
     halls.restart_ms = millis(server.ready().await?);
     halls.full_bytes = resident_bytes(server.id)?;
-    server.stop().await
+    server.stop().await?;
+    halls.violations = violations(folder.path())?;
+    Ok(())
 }
 
 fn setting(args: &BenchArgs, server: &Product) -> Setting {
@@ -191,9 +209,20 @@ fn millis(span: Duration) -> u64 {
 }
 
 fn text(halls: &Halls) -> String {
-    let Halls { seats, load_average, fill_ms, restart_ms, .. } = halls;
+    let Halls {
+        seats,
+        load_average,
+        fill_ms,
+        restart_ms,
+        violations,
+        ..
+    } = halls;
     let mib = |bytes: u64| bytes / 1_024 / 1_024;
-    let (hall, full, file) = (mib(halls.hall_bytes), mib(halls.full_bytes), mib(halls.file_bytes));
+    let (hall, full, file) = (
+        mib(halls.hall_bytes),
+        mib(halls.full_bytes),
+        mib(halls.file_bytes),
+    );
     let goals: Vec<_> = halls.goals.iter().map(Verdict::line).collect();
     format!(
         "A hall of {seats} seats, load average {load_average} before.\n\
@@ -201,9 +230,17 @@ fn text(halls: &Halls) -> String {
          holds/s: small halls {:?}, large hall {:?}\n\
          the empty hall takes {hall} MiB of memory; with every seat held or sold the whole process \
          takes {full} MiB, its files {file} MiB\n\
-         filled in {fill_ms} ms, started on it in {restart_ms} ms\n\n{}",
-        halls.small_cpu_ns.iter().map(|ns| ns / 1_000).collect::<Vec<_>>(),
-        halls.large_cpu_ns.iter().map(|ns| ns / 1_000).collect::<Vec<_>>(),
+         filled in {fill_ms} ms, started on it in {restart_ms} ms, violations {violations}\n\n{}",
+        halls
+            .small_cpu_ns
+            .iter()
+            .map(|ns| ns / 1_000)
+            .collect::<Vec<_>>(),
+        halls
+            .large_cpu_ns
+            .iter()
+            .map(|ns| ns / 1_000)
+            .collect::<Vec<_>>(),
         halls.small_per_s,
         halls.large_per_s,
         goals.join("\n"),

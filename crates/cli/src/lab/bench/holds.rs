@@ -3,19 +3,34 @@
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::hall::{FreshSeats, Requests, admin, sell_key};
+use super::hall::{FreshSeats, Order, Requests, admin, sell_key};
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
-/// The scenario `holds`.
-pub(crate) struct Holds;
+/// The scenarios `holds` and `holds-spread`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Rows fill up.
+    InRows,
+    /// Seats all over the hall: each changes another page of the ledger's table.
+    Spread,
+}
 
 impl Scenario for Holds {
     fn name(&self) -> &'static str {
-        "holds"
+        match self {
+            Self::InRows => "holds",
+            Self::Spread => "holds-spread",
+        }
     }
 
     fn about(&self) -> &'static str {
-        "POST hold of one fresh seat, each for another holder: durable before the answer"
+        match self {
+            Self::InRows => {
+                "POST hold of one fresh seat, row by row, each for another holder: durable before \
+                 the answer"
+            }
+            Self::Spread => "the same all over halls of 40,000 seats",
+        }
     }
 
     fn expects(&self) -> &'static [u16] {
@@ -23,14 +38,22 @@ impl Scenario for Holds {
     }
 
     fn goal(&self) -> Option<Goal> {
-        Some(Goal { id: "P1", first: 400, full: 500 })
+        (*self == Self::InRows).then_some(Goal {
+            id: "P1",
+            first: 400,
+            full: 500,
+        })
     }
 
     fn set_up<'a>(&'a self, setting: &'a Setting) -> Prepared<'a, Makers> {
         Box::pin(async move {
             let admin = admin(setting)?;
             let key = sell_key(admin).await?;
-            let seats = FreshSeats::make(admin, "holds", setting.requests_max).await?;
+            let order = match self {
+                Self::InRows => Order::InRows,
+                Self::Spread => Order::Spread,
+            };
+            let seats = FreshSeats::make(admin, "holds", setting.requests_max, order).await?;
             Ok(makers_of(setting, &key, seats))
         })
     }
@@ -40,7 +63,10 @@ impl Scenario for Holds {
 pub(super) fn makers_of(setting: &Setting, key: &str, seats: FreshSeats) -> Makers {
     let (seats, requests) = (Arc::new(seats), Requests::new(setting.address, key));
     Box::new(move |_connection| {
-        let maker = HoldMaker { seats: Arc::clone(&seats), requests: requests.clone() };
+        let maker = HoldMaker {
+            seats: Arc::clone(&seats),
+            requests: requests.clone(),
+        };
         Box::new(maker) as Box<dyn RequestMaker>
     })
 }

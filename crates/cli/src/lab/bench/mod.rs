@@ -37,12 +37,14 @@ use crate::exit::Exit;
 use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
 };
+use crate::output::{print, print_json};
 
 /// The scenario whose open loop is compared with the ceiling's.
 const OPEN: &str = "holds";
 
 /// Arguments of `soldonce lab bench`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct BenchArgs {
     /// What to measure, separated by commas [default: all but halls]; `halls` alone compares halls
     /// of a million seats with small ones and takes minutes
@@ -122,9 +124,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     };
     let outcome = Outcome::new(&report, open.as_ref());
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&outcome)?);
+        print_json(&outcome)?;
     } else {
-        println!("{}", outcome.text());
+        print(&(outcome.text() + "\n"))?;
     }
     let as_expected =
         report.is_as_expected() && open.as_ref().is_none_or(BenchReport::is_as_expected);
@@ -139,10 +141,16 @@ fn chosen(asked: &[String]) -> anyhow::Result<Vec<&'static dyn Scenario>> {
     if asked.is_empty() {
         return Ok(all());
     }
-    let found = asked.iter().map(|name| find(name)).collect::<Option<Vec<_>>>();
+    let found = asked
+        .iter()
+        .map(|name| find(name))
+        .collect::<Option<Vec<_>>>();
     found.with_context(|| {
         let (asked, known) = (asked.join(","), names().join(", "));
-        format!("--scenarios {asked}: known are {known}; {} alone", halls::NAME)
+        format!(
+            "--scenarios {asked}: known are {known}; {} alone",
+            halls::NAME
+        )
     })
 }
 

@@ -78,7 +78,10 @@ pub(crate) fn inherit<T>(cores: Cores, start: impl FnOnce() -> T) -> anyhow::Res
 pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     let path = format!("/proc/{id}/statm");
     let statm = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let pages = statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let pages = statm
+        .split_ascii_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
     let page = u64::try_from(rustix::param::page_size())?;
     Ok(pages.with_context(|| format!("cannot understand {path}"))? * page)
 }
@@ -86,7 +89,10 @@ pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
 /// How busy the machine was in the last minute, as the kernel says it; nothing where it does not.
 pub(crate) fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_ascii_whitespace().next().unwrap_or_default().to_owned()
+    text.split_ascii_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Keeps the calling thread, and every thread that it starts, on one core.

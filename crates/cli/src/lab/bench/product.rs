@@ -48,13 +48,25 @@ impl Product {
         let output = child.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
         let address = loop {
-            let line = lines.next_line().await?.context("the server did not start")?;
+            let line = lines
+                .next_line()
+                .await?
+                .context("the server did not start")?;
             if let Some((_, address)) = line.split_once("serves on http://") {
-                break address.trim().parse().context("the server gave no address")?;
+                break address
+                    .trim()
+                    .parse()
+                    .context("the server gave no address")?;
             }
         };
         let admin = Client::new(&format!("http://{address}"), &key)?;
-        Ok(Self { address, id, admin, began, child })
+        Ok(Self {
+            address,
+            id,
+            admin,
+            began,
+            child,
+        })
     }
 
     /// From the start of its process until it said that it is ready.
@@ -86,5 +98,8 @@ impl Product {
 fn admin_key() -> String {
     let mut bytes = [0; 16];
     SystemEntropy.fill(&mut bytes);
-    format!("bench-{}", soldonce_core::encode_128(u128::from_be_bytes(bytes)))
+    format!(
+        "bench-{}",
+        soldonce_core::encode_128(u128::from_be_bytes(bytes))
+    )
 }

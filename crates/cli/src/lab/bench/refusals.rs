@@ -25,7 +25,11 @@ impl Scenario for Refusals {
     }
 
     fn goal(&self) -> Option<Goal> {
-        Some(Goal { id: "P2", first: 750, full: 850 })
+        Some(Goal {
+            id: "P2",
+            first: 750,
+            full: 850,
+        })
     }
 
     fn set_up<'a>(&'a self, setting: &'a Setting) -> Prepared<'a, Makers> {
@@ -35,13 +39,15 @@ impl Scenario for Refusals {
             make_event(admin, EVENT, (ROWS, SEATS_PER_ROW)).await?;
             let first = serde_json::json!({ "holder": "first", "units": [{ "seat": "E-10" }] });
             let path = format!("/v1/events/{EVENT}/holds");
-            admin.send(hyper::Method::POST, &path, Some(&first)).await?.into_success()?;
+            admin
+                .send(hyper::Method::POST, &path, Some(&first))
+                .await?
+                .into_success()?;
             let address = setting.address;
             let maker = move |connection: usize| {
                 let mut requests = Requests::new(address, &key);
-                let body = format_args!(
-                    r#"{{"holder":"user-{connection}","units":[{{"seat":"E-10"}}]}}"#
-                );
+                let body =
+                    format_args!(r#"{{"holder":"user-{connection}","units":[{{"seat":"E-10"}}]}}"#);
                 let path = format_args!("/v1/events/{EVENT}/holds");
                 let bytes = requests.post(path, format_args!(""), body).to_vec();
                 Box::new(Fixed(bytes)) as Box<dyn RequestMaker>

@@ -19,6 +19,8 @@ pub(crate) struct Measured {
     /// None when both share a process.
     pub(crate) server_cpu: Option<Duration>,
     pub(crate) generator_cpu: Option<Duration>,
+    /// What `verify` found wrong in the ledger it left; None where there was none.
+    pub(crate) violations: Option<usize>,
 }
 
 /// All runs so far, by scenario, in the order asked for.
@@ -67,6 +69,8 @@ struct ScenarioSummary {
     statuses: BTreeMap<u16, u64>,
     errors: BTreeMap<LoadError, u64>,
     missed: u64,
+    /// Found by `verify` in the ledgers that the runs left; absent where there was none.
+    violations: Option<usize>,
     as_expected: bool,
 }
 
@@ -165,6 +169,7 @@ impl BenchReport {
             "server CPU",
             "generator CPU",
             "answers",
+            "violations",
         ]);
         for scenario in &summary.scenarios {
             table.add_row(row(scenario));
@@ -229,6 +234,7 @@ fn summarise(
         statuses,
         errors,
         missed: runs.iter().map(|run| run.load.missed).sum(),
+        violations: runs.iter().map(|run| run.violations).sum(),
         as_expected: as_expected(scenario, runs),
     }
 }
@@ -236,7 +242,9 @@ fn summarise(
 fn as_expected(scenario: &dyn Scenario, runs: &[Measured]) -> bool {
     runs.iter().all(|run| {
         let load = &run.load;
-        load.errors.is_empty() && load.statuses.keys().all(|s| scenario.expects().contains(s))
+        load.errors.is_empty()
+            && load.statuses.keys().all(|s| scenario.expects().contains(s))
+            && run.violations.unwrap_or_default() == 0
     })
 }
 
@@ -307,6 +315,11 @@ fn row(scenario: &ScenarioSummary) -> Vec<String> {
         .chain(refused)
         .collect();
     cells.push(answers.join("\n"));
+    cells.push(
+        scenario
+            .violations
+            .map_or("-".to_owned(), |found| found.to_string()),
+    );
     cells
 }
 

@@ -1,9 +1,11 @@
 //! Runs of scenarios: each on a server of its own, all of them once in every round, so that what
 //! changes on the machine changes for all.
 
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail};
+use soldonce_engine::ledger::sqlite::verify::verify;
 use tokio::runtime::{Builder, Runtime};
 
 use super::folder::RunFolder;
@@ -46,14 +48,12 @@ async fn measure(
 ) -> anyhow::Result<Measured> {
     match (scenario.ground(), args.server) {
         (Ground::Within, _) => within(scenario, args).await,
-        (Ground::Product, place) => {
-            ensure!(place == ServerPlace::Child, "--server here: only for echo");
-            on_product(scenario, args, pace).await
-        }
+        (Ground::Product, ServerPlace::Child) => on_product(scenario, args, pace).await,
+        (Ground::Product, ServerPlace::Here) => bail!("--server here: only for the echo"),
         (Ground::Router, ServerPlace::Child) => {
             let core = args.pin.map(|core| core + 1);
             let server = ServerProcess::start(scenario, core).await?;
-            let setting = setting(args, pace, server.address);
+            let setting = setting_of(args, pace, server.address);
             let makers = scenario.set_up(&setting).await?;
             let measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
             server.stop().await?;
@@ -61,7 +61,7 @@ async fn measure(
         }
         (Ground::Router, ServerPlace::Here) => {
             let server = serve_scenario(scenario).await?;
-            let setting = setting(args, pace, server.address);
+            let setting = setting_of(args, pace, server.address);
             let makers = scenario.set_up(&setting).await?;
             let measured = put_load(&setting, &makers, args, pace, None).await?;
             server.stop().await?;
@@ -81,7 +81,12 @@ async fn within(scenario: &dyn Scenario, args: &BenchArgs) -> anyhow::Result<Mea
     };
     let load = scenario.within(dose).await?;
     let generator_cpu = Some(CpuTime::own()?.since(before));
-    Ok(Measured { load, server_cpu: None, generator_cpu })
+    Ok(Measured {
+        load,
+        server_cpu: None,
+        generator_cpu,
+        violations: None,
+    })
 }
 
 async fn on_product(
@@ -91,23 +96,40 @@ async fn on_product(
 ) -> anyhow::Result<Measured> {
     let folder = RunFolder::make(args.data.as_deref())?;
     let server = Product::start(folder.path(), Cores(args.pin)).await?;
-    let mut setting = setting(args, pace, server.address);
+    let mut setting = setting_of(args, pace, server.address);
     setting.admin = Some(server.admin.clone());
     let makers = scenario.set_up(&setting).await?;
-    let measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
+    let mut measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
     server.stop().await?;
+    measured.violations = Some(violations(folder.path())?);
     Ok(measured)
 }
 
-fn setting(args: &BenchArgs, pace: Pace, address: std::net::SocketAddr) -> Setting {
+/// What `verify` finds wrong in the ledger that a server left.
+///
+/// # Errors
+/// When there is no ledger to read.
+pub(super) fn violations(folder: &Path) -> anyhow::Result<usize> {
+    let report = verify(folder, &mut |_| {}).context("the ledger was not verified")?;
+    Ok(report.findings.len())
+}
+
+fn setting_of(args: &BenchArgs, pace: Pace, address: std::net::SocketAddr) -> Setting {
     let per_second = match pace {
         Pace::Closed => BENCH_RATE_EXPECTED_MAX,
         Pace::Open(rate) => rate,
     };
     let timed = per_second * args.seconds + BENCH_RATE_EXPECTED_MAX * BENCH_WARMUP_MS / 1_000;
-    let requests_max = args.requests().map_or(timed, |requests| requests + warmup_of(requests));
+    let requests_max = args
+        .requests()
+        .map_or(timed, |requests| requests + warmup_of(requests));
     let connections = args.connections;
-    Setting { address, connections, requests_max, admin: None }
+    Setting {
+        address,
+        connections,
+        requests_max,
+        admin: None,
+    }
 }
 
 /// Requests before a counted number of requests.
@@ -130,7 +152,10 @@ async fn put_load(
         until,
     };
     let (warmup, until) = match args.requests() {
-        Some(requests) => (Until::Requests(warmup_of(requests)), Until::Requests(requests)),
+        Some(requests) => (
+            Until::Requests(warmup_of(requests)),
+            Until::Requests(requests),
+        ),
         None => (
             Until::Elapsed(Duration::from_millis(BENCH_WARMUP_MS)),
             Until::Elapsed(Duration::from_secs(args.seconds)),
@@ -157,7 +182,12 @@ pub(super) async fn measured(
         .zip(before)
         .map(|(after, before)| (after.0.since(before.0), after.1.since(before.1)));
     let (server_cpu, generator_cpu) = used.unzip();
-    Ok(Measured { load, server_cpu, generator_cpu })
+    Ok(Measured {
+        load,
+        server_cpu,
+        generator_cpu,
+        violations: None,
+    })
 }
 
 /// One thread: on few cores a second one would only take from the server.

@@ -17,8 +17,16 @@ use super::snapshot::Snapshot;
 use crate::client::Client;
 
 /// Every scenario; the first is the ceiling of the others.
-const ALL: &[&dyn Scenario] =
-    &[&Echo, &Refusals, &Holds, &Confirm, &Snapshot::Still, &Snapshot::Moving, &GroupCommit];
+const ALL: &[&dyn Scenario] = &[
+    &Echo,
+    &Refusals,
+    &Holds::InRows,
+    &Holds::Spread,
+    &Confirm,
+    &Snapshot::Still,
+    &Snapshot::Moving,
+    &GroupCommit,
+];
 
 /// What the boxed functions of a scenario return.
 pub(crate) type Prepared<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;

@@ -1,6 +1,8 @@
 //! Looking at a hall of a thousand seats, some of them held; still, or while one buyer holds and
 //! releases without pause.
 
+use std::net::SocketAddr;
+
 use super::super::load::{Fixed, Makers, RequestMaker, Turn};
 use super::hall::{Requests, admin, make_event, sell_key, text_field};
 use super::scenario::{Prepared, Scenario, Setting};
@@ -50,17 +52,25 @@ impl Scenario for Snapshot {
                 .collect();
             let first = serde_json::json!({ "holder": "first", "units": seats });
             let path = format!("/v1/events/{EVENT}/holds");
-            admin.send(hyper::Method::POST, &path, Some(&first)).await?.into_success()?;
-            let (address, moving) = (setting.address, *self == Self::Moving);
-            let maker = move |connection: usize| {
-                let mut requests = Requests::new(address, &key);
-                if moving && connection == 0 {
-                    return Box::new(Restless { requests }) as Box<dyn RequestMaker>;
-                }
-                let bytes = requests.get(format_args!("/v1/events/{EVENT}/seats")).to_vec();
-                Box::new(Fixed(bytes)) as Box<dyn RequestMaker>
-            };
-            Ok(Box::new(maker) as Makers)
+            admin
+                .send(hyper::Method::POST, &path, Some(&first))
+                .await?
+                .into_success()?;
+            Ok((*self).makers_of(setting.address, key))
+        })
+    }
+}
+
+impl Snapshot {
+    fn makers_of(self, address: SocketAddr, key: String) -> Makers {
+        let moving = self == Self::Moving;
+        Box::new(move |connection| -> Box<dyn RequestMaker> {
+            let mut requests = Requests::new(address, &key);
+            if moving && connection == 0 {
+                return Box::new(Restless { requests });
+            }
+            let path = format_args!("/v1/events/{EVENT}/seats");
+            Box::new(Fixed(requests.get(path).to_vec()))
         })
     }
 }
