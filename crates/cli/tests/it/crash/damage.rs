@@ -19,7 +19,7 @@ use super::server::Server;
 use super::{Run, Violation, in_parallel};
 
 /// Flipped bits per file and folder.
-const FLIPS: usize = 120;
+const FLIPS: usize = 80;
 /// Requests before the damage.
 const REQUESTS: usize = 40;
 const FRAME_BYTES: u64 = 4_096 + 24;
