@@ -287,7 +287,7 @@ async fn compare(run: &Run, memory: &TestLedger, disk: &TestLedger) {
     let folder = disk.folder.as_ref().unwrap().path();
     let report = soldonce_engine::ledger::sqlite::verify::verify(folder, &mut |_| {}).unwrap();
     assert_eq!(report.findings, []);
-    assert!(report.transitions > 50);
+    assert!(report.transitions > 10, "seed made nothing happen");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

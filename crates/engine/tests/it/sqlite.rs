@@ -62,6 +62,14 @@ async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
         reference: None,
     };
     booked(test.ask(checkout).await).unwrap();
+    let given_up = test.hold(&event, "dan", &["A-5"]).await.unwrap();
+    let checkout = Command::Checkout {
+        on: on(&given_up),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    booked(test.ask(checkout).await).unwrap();
+    held(test.ask(Command::Abandon { on: on(&given_up) }).await).unwrap();
     let released = test.hold(&event, "cid", &["A-4"]).await.unwrap();
     held(test.ask(Command::Release { on: on(&released) }).await).unwrap();
     let wish = Wish::Named(select(&event, &["B-1"], &[("floor", 2)]));
@@ -237,7 +245,7 @@ fn api_key() -> soldonce_engine::keys::ApiKey {
 }
 
 /// Statements that damage one value each, as a flipped bit would.
-const DAMAGES: [&str; 26] = [
+const DAMAGES: [&str; 32] = [
     "UPDATE units SET fence = fence + 8 WHERE unit_no = 0",
     "UPDATE units SET state = 0, owner = NULL WHERE unit_no = 0",
     "UPDATE units SET until = until + 4096 WHERE unit_no = 5",
@@ -264,6 +272,12 @@ const DAMAGES: [&str; 26] = [
     "UPDATE events SET prices = '[1, 1]'",
     "UPDATE idempotency SET fingerprint = randomblob(16)",
     "UPDATE head SET clock = clock - 1000",
+    "UPDATE replies SET body = zeroblob(length(body))",
+    "DELETE FROM replies",
+    "UPDATE master_keys SET secret = randomblob(32)",
+    "UPDATE outbox SET kind = 1 - kind",
+    "UPDATE units SET event_no = 7 WHERE unit_no = 3",
+    "UPDATE charts SET digest = randomblob(32)",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 use secrecy::SecretBox;
-use soldonce_core::{Chart, EventNo, HoldId, HoldState, Inventory, UnitState};
+use soldonce_core::{Chart, EventNo, HoldId, HoldState, Holder, Inventory, Timestamp, UnitState};
 use soldonce_lease::Entropy;
 
 use super::batch::Ends;
@@ -16,7 +16,7 @@ use super::tables::audit::Chain;
 use super::tables::head::Head;
 use super::tables::{bookings, charts, events, holds, idempotency, keys, outbox, units};
 use super::{OpenError, PlantedLedger, SqliteOptions, connection};
-use crate::ledger::{Decider, MasterKey};
+use crate::ledger::{Decider, MasterKey, RequestKey};
 
 /// A ledger as it was found.
 pub(super) struct Opened {
@@ -47,7 +47,7 @@ pub(super) fn open(
         None => start(&mut connection, entropy)?,
     };
     let high_water = folder.open_high_water(&head)?;
-    let (decider, ends) = rebuild(&connection, head)?;
+    let (decider, ends) = rebuild(&connection, folder, head)?;
     let masters = keys::masters(&connection)?;
     if masters.is_empty() {
         return Err(Fault::damaged("master_keys", "there is none").into());
@@ -107,28 +107,39 @@ fn start(connection: &mut Connection, entropy: &dyn Entropy) -> Result<Head, Fau
     Ok(head)
 }
 
-fn rebuild(connection: &Connection, head: Head) -> Result<(Decider, Ends), Fault> {
-    let mut inventory = Inventory::new();
-    let chains = rebuild_events(connection, &mut inventory)?;
-    rebuild_units(connection, &mut inventory, &chains)?;
-    rebuild_bought(connection, &mut inventory)?;
-    inventory.restore_clock(head.clock);
-    let mut decider = Decider::new(inventory);
-    idempotency::each(connection, |number, key, at| {
-        decider.restore_record(number, key, at);
-    })?;
-    let charts = charts::numbers(connection)?;
-    let effect = outbox::last(connection)?;
-    Ok((
-        decider,
-        Ends {
-            head,
-            chains,
-            charts,
-            effect,
-            bytes: Vec::new(),
-        },
-    ))
+fn rebuild(
+    connection: &Connection,
+    folder: &Folder,
+    head: Head,
+) -> Result<(Decider, Ends), OpenError> {
+    std::thread::scope(|scope| {
+        // What only has to be counted is read beside the units and holds, by a second pair of eyes.
+        let accounts = scope.spawn(|| Accounts::read(folder));
+        let mut inventory = Inventory::new();
+        let chains = rebuild_events(connection, &mut inventory)?;
+        rebuild_units(connection, &mut inventory, &chains)?;
+        let lost = |_| OpenError::Failed("the reading of the bookings panicked".to_owned());
+        let accounts = accounts.join().map_err(lost)??;
+        accounts.restore_bought(&mut inventory)?;
+        inventory.restore_clock(head.clock);
+        let mut decider = Decider::new(inventory);
+        for (number, key, at) in accounts.keys {
+            decider.restore_record(number, key, at);
+        }
+        let charts = charts::numbers(connection)?;
+        let effect = outbox::last(connection)?;
+        let bytes = Vec::new();
+        Ok((
+            decider,
+            Ends {
+                head,
+                chains,
+                charts,
+                effect,
+                bytes,
+            },
+        ))
+    })
 }
 
 fn rebuild_events(connection: &Connection, inventory: &mut Inventory) -> Result<Vec<Chain>, Fault> {
@@ -240,29 +251,48 @@ fn rebuild_holds(
     })
 }
 
-/// What each holder has bought, and whether as many units are sold.
-fn rebuild_bought(connection: &Connection, inventory: &mut Inventory) -> Result<(), Fault> {
-    let mut sold: BTreeMap<EventNo, u64> = BTreeMap::new();
-    bookings::each(connection, |row| {
-        if row.sold > 0 {
-            let count = sold.entry(row.booking.event).or_default();
-            *count = count.saturating_add(u64::from(row.sold));
-            inventory.restore_bought(row.booking.event, &row.booking.holder, row.sold);
+/// What is counted: units that holders have bought, and idempotency keys.
+#[derive(Default)]
+struct Accounts {
+    bought: Vec<(EventNo, Holder, u32)>,
+    keys: Vec<(u64, RequestKey, Timestamp)>,
+}
+
+impl Accounts {
+    fn read(folder: &Folder) -> Result<Self, OpenError> {
+        let connection = connection::reader(folder)?;
+        let mut accounts = Self::default();
+        bookings::each(&connection, |row| {
+            if row.sold > 0 {
+                let bought = (row.booking.event, row.booking.holder, row.sold);
+                accounts.bought.push(bought);
+            }
+            Ok(())
+        })?;
+        idempotency::each(&connection, |number, key, at| {
+            accounts.keys.push((number, key, at));
+        })?;
+        Ok(accounts)
+    }
+
+    /// Gives the bought units to their holders; as many must be sold.
+    fn restore_bought(&self, inventory: &mut Inventory) -> Result<(), Fault> {
+        let mut sold: BTreeMap<EventNo, u64> = BTreeMap::new();
+        for (event, holder, units) in &self.bought {
+            let count = sold.entry(*event).or_default();
+            *count = count.saturating_add(u64::from(*units));
+            inventory.restore_bought(*event, holder, *units);
+        }
+        for event in inventory.events() {
+            let seating = inventory.seating(event.no);
+            let units = seating.map_or(0, |seating| seating.tally().sold);
+            let lines = sold.get(&event.no).copied().unwrap_or(0);
+            if u64::from(units) != lines {
+                let id = &event.id;
+                let what = format!("{units} units of `{id}` are sold, {lines} lines say so");
+                return Err(Fault::damaged("bookings", what));
+            }
         }
         Ok(())
-    })?;
-    for event in inventory.events() {
-        let units = inventory
-            .seating(event.no)
-            .map_or(0, |seating| seating.tally().sold);
-        let lines = sold.get(&event.no).copied().unwrap_or(0);
-        if u64::from(units) != lines {
-            let what = format!(
-                "{units} units of `{}` are sold, {lines} lines say so",
-                event.id
-            );
-            return Err(Fault::damaged("bookings", what));
-        }
     }
-    Ok(())
 }

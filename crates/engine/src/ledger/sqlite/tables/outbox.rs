@@ -3,8 +3,11 @@
 use rusqlite::{Connection, params};
 use soldonce_core::{BookingId, Effect, Timestamp};
 
+use super::codes::require_sum;
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row};
+
+const TABLE: &str = "outbox";
 
 const INSERT_EFFECT: &str = "-- insert_effect
 INSERT INTO outbox (n, at, kind, booking, amount, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -12,8 +15,11 @@ INSERT INTO outbox (n, at, kind, booking, amount, checksum) VALUES (?1, ?2, ?3, 
 const LAST_EFFECT: &str = "-- last_effect
 SELECT coalesce(max(n), 0) FROM outbox";
 
+const EFFECTS: &str = "-- effects
+SELECT n, at, kind, booking, amount, checksum FROM outbox ORDER BY n";
+
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_EFFECT, LAST_EFFECT];
+pub(super) const STATEMENTS: &[&str] = &[INSERT_EFFECT, LAST_EFFECT, EFFECTS];
 
 fn columns(effect: Effect) -> (i64, BookingId, Option<i64>) {
     match effect {
@@ -22,6 +28,12 @@ fn columns(effect: Effect) -> (i64, BookingId, Option<i64>) {
         Effect::Refund { booking, amount } => (2, booking, Some(amount.minor())),
         Effect::CancelIntent(booking) => (3, booking, None),
     }
+}
+
+fn checksum(number: i64, at: Timestamp, effect: (i64, BookingId, Option<i64>)) -> Checksum {
+    let (kind, booking, amount) = effect;
+    let sum = Checksum::of(TABLE).int(number).int(at.ms()).int(kind);
+    sum.bytes(booking.bytes()).opt_int(amount)
 }
 
 /// Writes effects of one batch behind number `last`; gives the new last number.
@@ -35,8 +47,7 @@ pub(crate) fn write<'a>(
     for effect in effects {
         last = last.saturating_add(1);
         let (kind, booking, amount) = columns(*effect);
-        let sum = Checksum::of("outbox").int(last).int(at.ms()).int(kind);
-        let sum = sum.bytes(booking.bytes()).opt_int(amount).stored();
+        let sum = checksum(last, at, (kind, booking, amount)).stored();
         let values = params![last, at.ms(), kind, booking.bytes(), amount, sum];
         one_row("insert_effect", insert.execute(values)?)?;
     }
@@ -45,5 +56,20 @@ pub(crate) fn write<'a>(
 
 /// The number of the newest effect.
 pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
-    Ok(connection.prepare_cached(LAST_EFFECT)?.query_row([], |row| row.get(0))?)
+    Ok(connection
+        .prepare_cached(LAST_EFFECT)?
+        .query_row([], |row| row.get(0))?)
+}
+
+/// Tests the checksum of every effect.
+pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare(EFFECTS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (number, at) = (row.get(0)?, Timestamp::from_ms(row.get(1)?));
+        let booking = BookingId::from_bytes(row.get(3)?);
+        let sum = checksum(number, at, (row.get(2)?, booking, row.get(4)?));
+        require_sum(TABLE, sum, row.get(5)?, || format!("effect {number}"))?;
+    }
+    Ok(())
 }

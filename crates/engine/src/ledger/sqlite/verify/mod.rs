@@ -3,6 +3,7 @@
 //! be what the unit rows, the holds and the bookings say.
 
 mod books;
+mod rest;
 mod walk;
 
 use std::path::Path;
@@ -123,7 +124,14 @@ pub fn verify(
             }
         }
     }
+    rest::check(&snapshot, &mut report)?;
     Ok(report)
+}
+
+/// Every statement of this folder, for the test that prepares them all.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<&'static str> {
+    [&[AUDIT_ROWS, INTEGRITY], rest::STATEMENTS].concat()
 }
 
 fn check_event(

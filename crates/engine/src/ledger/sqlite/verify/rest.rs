@@ -1,0 +1,66 @@
+//! What belongs to no single event: idempotency records, the outbox, keys; and rows that belong to
+//! nothing at all.
+
+use rusqlite::Connection;
+
+use super::VerifyReport;
+use crate::ledger::sqlite::fault::Fault;
+use crate::ledger::sqlite::tables::{idempotency, keys, outbox};
+
+/// Rows of events that do not exist, table by table.
+const STRAY_ROWS: &str = "-- stray_rows
+SELECT 'units', count(*) FROM units WHERE event_no NOT IN (SELECT event_no FROM events)
+UNION ALL
+SELECT 'holds', count(*) FROM holds WHERE event_no NOT IN (SELECT event_no FROM events)
+UNION ALL
+SELECT 'bookings', count(*) FROM bookings WHERE event_no NOT IN (SELECT event_no FROM events)
+UNION ALL
+SELECT 'audit', count(*) FROM audit WHERE event_no NOT IN (SELECT event_no FROM events)
+UNION ALL
+SELECT 'chains', count(*) FROM chains WHERE event_no NOT IN (SELECT event_no FROM events)
+UNION ALL
+SELECT 'lines', count(*) FROM lines WHERE booking NOT IN (SELECT id FROM bookings)
+UNION ALL
+SELECT 'replies', count(*) FROM replies WHERE n NOT IN (SELECT n FROM idempotency)";
+
+#[cfg(test)]
+pub(crate) const STATEMENTS: &[&str] = &[STRAY_ROWS];
+
+pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {
+    let mut records = Vec::new();
+    let keys_read = idempotency::each(connection, |number, _, _| records.push(number));
+    note(report, keys_read)?;
+    for number in records {
+        note(report, idempotency::reply(connection, number).map(drop))?;
+    }
+    note(report, outbox::check(connection))?;
+    note(report, keys::all(connection).map(drop))?;
+    note(report, keys::masters(connection).map(drop))?;
+    stray_rows(connection, report)
+}
+
+/// Damage goes into the report; anything else ends the verification.
+fn note(report: &mut VerifyReport, checked: Result<(), Fault>) -> Result<(), Fault> {
+    match checked {
+        Err(fault @ Fault::Damaged { .. }) => {
+            report.fault(None, &fault);
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+fn stray_rows(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {
+    let mut statement = connection.prepare(STRAY_ROWS)?;
+    let counts = statement.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+    })?;
+    for count in counts {
+        let (table, rows) = count?;
+        if rows > 0 {
+            let detail = format!("{rows} rows of {table} belong to nothing");
+            report.find(None, "stray rows", detail);
+        }
+    }
+    Ok(())
+}
