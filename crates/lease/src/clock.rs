@@ -54,7 +54,7 @@ pub trait Clock: Send + Sync + 'static {
 pub struct SystemClock;
 
 /// Longest single sleep handed to the runtime's timer, which panics beyond about two years.
-const SLEEP_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+const SLEEP_MAX: Duration = Duration::from_hours(24);
 
 impl Clock for SystemClock {
     fn wall_ms(&self) -> i64 {
@@ -73,13 +73,11 @@ impl Clock for SystemClock {
 
     fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
         Box::pin(async move {
-            loop {
-                let left = until.since(self.boot());
-                if left.is_zero() {
-                    return;
-                }
+            let mut left = until.since(self.boot());
+            while !left.is_zero() {
                 #[expect(clippy::disallowed_methods, reason = "the one place that sleeps")]
                 tokio::time::sleep(left.min(SLEEP_MAX)).await;
+                left = until.since(self.boot());
             }
         })
     }

@@ -25,7 +25,10 @@ use crate::output::print;
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
 
 A flag wins over the environment, the environment over the file, the file over the default.")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct ServeArgs {
     /// Settings file in TOML; its keys are the long names below, with `_` for `-`
     #[arg(long, env = "SOLDONCE_CONFIG", value_name = "FILE")]

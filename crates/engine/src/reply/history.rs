@@ -40,7 +40,9 @@ impl<'a> TransitionBody<'a> {
         let steps = commits
             .iter()
             .flat_map(|commit| commit.transitions.iter().map(move |step| (commit, step)));
-        steps.map(|(commit, step)| Self::new(commit, step)).collect()
+        steps
+            .map(|(commit, step)| Self::new(commit, step))
+            .collect()
     }
 
     fn new(commit: &'a Commit, step: &Transition) -> Self {

@@ -48,7 +48,10 @@ impl Checksum {
         if rest.is_empty() {
             return sum;
         }
-        let last = rest.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte));
+        let last = rest
+            .iter()
+            .rev()
+            .fold(0, |word, byte| (word << 8) | u64::from(*byte));
         sum.word(last)
     }
 
@@ -87,10 +90,17 @@ mod tests {
         for bit in 0..row.len() * 8 {
             let mut damaged = row.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_ne!(Checksum::of("units").bytes(&damaged).int(7).stored(), sum, "bit {bit}");
+            assert_ne!(
+                Checksum::of("units").bytes(&damaged).int(7).stored(),
+                sum,
+                "bit {bit}"
+            );
         }
         for bit in 0..64 {
-            let other = Checksum::of("units").bytes(&row).int(7 ^ (1 << bit)).stored();
+            let other = Checksum::of("units")
+                .bytes(&row)
+                .int(7 ^ (1 << bit))
+                .stored();
             assert_ne!(other, sum, "bit {bit} of the integer");
         }
     }
@@ -98,7 +108,12 @@ mod tests {
     #[test]
     fn values_do_not_run_into_each_other() {
         let sum = |a: &str, b: Option<&str>| Checksum::of("t").text(a).opt_text(b).stored();
-        let sums = [sum("ab", Some("")), sum("a", Some("b")), sum("ab", None), sum("", Some("ab"))];
+        let sums = [
+            sum("ab", Some("")),
+            sum("a", Some("b")),
+            sum("ab", None),
+            sum("", Some("ab")),
+        ];
         for (at, sum) in sums.iter().enumerate() {
             assert!(!sums[at + 1..].contains(sum), "{at}");
         }

@@ -38,7 +38,10 @@ pub(crate) enum Fault {
 impl Fault {
     /// `table` holds something impossible.
     pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
-        Self::Damaged { table, what: what.into() }
+        Self::Damaged {
+            table,
+            what: what.into(),
+        }
     }
 }
 

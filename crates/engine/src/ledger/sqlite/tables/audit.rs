@@ -39,8 +39,13 @@ const CHAIN: &str = "-- chain
 SELECT event_no, seq, steps, hash, checksum FROM chains WHERE event_no = ?1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[INSERT_AUDIT, AUDIT_AFTER, AUDIT_OF_UNIT, UPSERT_CHAIN, CHAIN];
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_AUDIT,
+    AUDIT_AFTER,
+    AUDIT_OF_UNIT,
+    UPSERT_CHAIN,
+    CHAIN,
+];
 
 /// Where the audit of one event ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +69,11 @@ impl Chain {
         sha.update([0]);
         sha.update(event.created_at.ms().to_be_bytes());
         sha.update(event.fingerprint);
-        Self { seq: Seq::default(), steps: 0, hash: sha.finalize().into() }
+        Self {
+            seq: Seq::default(),
+            steps: 0,
+            hash: sha.finalize().into(),
+        }
     }
 
     /// The chain with one more row.
@@ -76,11 +85,17 @@ impl Chain {
         sha.update(self.hash);
         sha.update(bytes);
         let steps = self.steps.saturating_add(1);
-        Self { seq: row.seq, steps, hash: sha.finalize().into() }
+        Self {
+            seq: row.seq,
+            steps,
+            hash: sha.finalize().into(),
+        }
     }
 
     fn checksum(&self, event: EventNo) -> Result<Checksum, Fault> {
-        let sum = Checksum::of(CHAINS).int(i64::from(event.0)).int(stored(self.seq.0)?);
+        let sum = Checksum::of(CHAINS)
+            .int(i64::from(event.0))
+            .int(stored(self.seq.0)?);
         Ok(sum.int(stored(self.steps)?).bytes(&self.hash))
     }
 
@@ -106,7 +121,10 @@ impl Chain {
             require_sum(CHAINS, chain.checksum(event)?, row.get(4)?, name)?;
             Ok(chain)
         };
-        statement.query_row([event.0], |row| Ok(read(row))).optional()?.transpose()
+        statement
+            .query_row([event.0], |row| Ok(read(row)))
+            .optional()?
+            .transpose()
     }
 }
 
@@ -146,7 +164,15 @@ impl<'a> AuditRow<'a> {
     /// The bytes under the hash: integers as eight bytes, texts and ids after their length, NULL as
     /// a length of -1; high bytes first; columns in the order of the table.
     fn canonical(&self, to: &mut Vec<u8>) {
-        let Transition { unit, from, to: after, fence, version, cause, hold } = self.step;
+        let Transition {
+            unit,
+            from,
+            to: after,
+            fence,
+            version,
+            cause,
+            hold,
+        } = self.step;
         let int = |to: &mut Vec<u8>, value: i64| to.extend(value.to_be_bytes());
         int(to, i64::from(self.event.0));
         to.extend(self.seq.0.to_be_bytes());
@@ -156,7 +182,14 @@ impl<'a> AuditRow<'a> {
         for columns in [StateColumns::from(*from), StateColumns::from(*after)] {
             int(to, columns.state);
             put(to, columns.owner.as_ref().map(<[u8; 16]>::as_slice));
-            put(to, columns.until.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice));
+            put(
+                to,
+                columns
+                    .until
+                    .map(i64::to_be_bytes)
+                    .as_ref()
+                    .map(<[u8; 8]>::as_slice),
+            );
         }
         to.extend(fence.0.to_be_bytes());
         to.extend(version.0.to_be_bytes());
@@ -193,7 +226,15 @@ pub(crate) fn append(
     let mut insert = connection.prepare_cached(INSERT_AUDIT)?;
     for row in AuditRow::of(commit) {
         *chain = chain.then(&row, bytes);
-        let Transition { unit, from, to, fence, version, cause, hold } = row.step;
+        let Transition {
+            unit,
+            from,
+            to,
+            fence,
+            version,
+            cause,
+            hold,
+        } = row.step;
         let (from, to) = (StateColumns::from(*from), StateColumns::from(*to));
         let rows = insert.execute(params![
             row.event.0,
@@ -231,7 +272,9 @@ pub(crate) struct ReadRow {
 impl ReadRow {
     /// The row as it was written, to be hashed again.
     pub(crate) fn as_row(&self) -> Option<AuditRow<'_>> {
-        AuditRow::of(&self.commit).next().map(|row| AuditRow { n: self.n, ..row })
+        AuditRow::of(&self.commit)
+            .next()
+            .map(|row| AuditRow { n: self.n, ..row })
     }
 }
 
@@ -240,12 +283,24 @@ fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
     let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} at {seq:?} is illegal"));
     let actor: Option<[u8; 16]> = row.get(15)?;
     let actor = actor.map_or(Actor::System, |id| Actor::Caller(CallerId::from_bytes(id)));
-    let request = row.get_ref(16)?.as_str().map_err(|_| illegal("request"))?.into();
+    let request = row
+        .get_ref(16)?
+        .as_str()
+        .map_err(|_| illegal("request"))?
+        .into();
     let reason: Option<String> = row.get(17)?;
-    let reason = reason.map(|text| Text::parse(&text)).transpose().map_err(|_| illegal("reason"))?;
+    let reason = reason
+        .map(|text| Text::parse(&text))
+        .transpose()
+        .map_err(|_| illegal("reason"))?;
     let state = |first: usize| -> Result<_, Fault> {
         let (state, owner) = (row.get(first)?, row.get(first + 1)?);
-        StateColumns { state, owner, until: row.get(first + 2)? }.state(TABLE)
+        StateColumns {
+            state,
+            owner,
+            until: row.get(first + 2)?,
+        }
+        .state(TABLE)
     };
     let step = Transition {
         unit: UnitNo(small(row.get(4)?, TABLE)?),
@@ -264,7 +319,11 @@ fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
         reason,
         transitions: vec![step],
     };
-    Ok(ReadRow { commit, n: row.get(2)?, hash: row.get(18)? })
+    Ok(ReadRow {
+        commit,
+        n: row.get(2)?,
+        hash: row.get(18)?,
+    })
 }
 
 /// Every row of an event after commit `after`, up to commit `last`. A damaged row is given as the

@@ -82,7 +82,11 @@ fn count(lines: usize) -> u32 {
 
 impl BookingRow {
     fn of(booking: &Booking) -> (u32, u32) {
-        let sold = booking.lines.iter().filter(|line| line.state == LineState::Sold).count();
+        let sold = booking
+            .lines
+            .iter()
+            .filter(|line| line.state == LineState::Sold)
+            .count();
         (count(booking.lines.len()), count(sold))
     }
 
@@ -98,7 +102,11 @@ impl BookingRow {
             .int(i64::from(lines))
             .int(i64::from(sold))
             .opt_text(booking.reference.as_ref().map(Text::as_str))
-            .opt_int(booking.payment.map(|payment| number(&PaymentState::ALL, &payment)))
+            .opt_int(
+                booking
+                    .payment
+                    .map(|payment| number(&PaymentState::ALL, &payment)),
+            )
             .int(booking.created_at.ms())
             .opt_int(booking.confirmed_at.map(Timestamp::ms)))
     }
@@ -123,14 +131,20 @@ impl BookingRow {
             fence: Fence(unsigned(row.get(6)?, TABLE)?),
             lines: Vec::new(),
             reference: reference.map_err(|_| illegal("reference"))?,
-            payment: payment.map(|of| value(&PaymentState::ALL, of, TABLE)).transpose()?,
+            payment: payment
+                .map(|of| value(&PaymentState::ALL, of, TABLE))
+                .transpose()?,
             created_at: Timestamp::from_ms(row.get(11)?),
             confirmed_at: confirmed_at.map(Timestamp::from_ms),
         };
         let (lines, sold) = (small(row.get(7)?, TABLE)?, small(row.get(8)?, TABLE)?);
         let sum = Self::checksum(&booking, lines, sold)?;
         require_sum(TABLE, sum, row.get(13)?, || id.to_string())?;
-        Ok(Self { booking, lines, sold })
+        Ok(Self {
+            booking,
+            lines,
+            sold,
+        })
     }
 }
 
@@ -145,7 +159,10 @@ pub(crate) fn write(
     for booking in bookings.iter().filter(|booking| !is_new(booking.id)) {
         // Every one of them had lines, and gets lines again.
         if delete.execute([booking.id.bytes()])? == 0 {
-            return Err(Fault::Rows { statement: "delete_lines", rows: 0 });
+            return Err(Fault::Rows {
+                statement: "delete_lines",
+                rows: 0,
+            });
         }
     }
     let mut insert = connection.prepare_cached(INSERT_BOOKING)?;
@@ -165,12 +182,21 @@ pub(crate) fn write(
             lines,
             sold,
             booking.reference.as_ref().map(Text::as_str),
-            booking.payment.map(|payment| number(&PaymentState::ALL, &payment)),
+            booking
+                .payment
+                .map(|payment| number(&PaymentState::ALL, &payment)),
             booking.created_at.ms(),
             booking.confirmed_at.map(Timestamp::ms),
             BookingRow::checksum(booking, lines, sold)?.stored(),
         ])?;
-        one_row(if is_new { "insert_booking" } else { "update_booking" }, rows)?;
+        one_row(
+            if is_new {
+                "insert_booking"
+            } else {
+                "update_booking"
+            },
+            rows,
+        )?;
     }
     write_lines(connection, bookings)
 }
@@ -209,7 +235,9 @@ fn line_checksum(booking: &Booking, n: i64, line: &Line) -> Result<Checksum, Fau
 /// A booking with its lines.
 pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Booking>, Fault> {
     let mut statement = connection.prepare_cached(BOOKING)?;
-    let row = statement.query_row([id.bytes()], |row| Ok(BookingRow::read(row))).optional()?;
+    let row = statement
+        .query_row([id.bytes()], |row| Ok(BookingRow::read(row)))
+        .optional()?;
     match row.transpose()? {
         Some(row) => with_lines(connection, row).map(Some),
         None => Ok(None),
@@ -217,7 +245,11 @@ pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Book
 }
 
 fn with_lines(connection: &Connection, row: BookingRow) -> Result<Booking, Fault> {
-    let BookingRow { mut booking, lines, sold } = row;
+    let BookingRow {
+        mut booking,
+        lines,
+        sold,
+    } = row;
     let mut statement = connection.prepare_cached(LINES_OF)?;
     let mut rows = statement.query([booking.id.bytes()])?;
     let mut found = Vec::new();

@@ -87,12 +87,16 @@ pub(crate) fn find(connection: &Connection, chart_no: i64) -> Result<Arc<Chart>,
     let mut statement = connection.prepare_cached(CHART)?;
     let row = statement.query_row([chart_no], |row| {
         let document: Vec<u8> = row.get(0)?;
-        let (sha, units, known): ([u8; 32], i64, [u8; 32]) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        let (sha, units, known): ([u8; 32], i64, [u8; 32]) =
+            (row.get(1)?, row.get(2)?, row.get(3)?);
         Ok((document, sha, units, known))
     });
     let (document, sha, units, known) = row.optional()?.ok_or_else(missing)?;
     if sha256(&document) != sha {
-        return Err(Fault::damaged(TABLE, format!("the document of chart {chart_no} has changed")));
+        return Err(Fault::damaged(
+            TABLE,
+            format!("the document of chart {chart_no} has changed"),
+        ));
     }
     let chart = crate::chart::read(&document)
         .map_err(|error| Fault::damaged(TABLE, format!("chart {chart_no} is unreadable: {error}")))?

@@ -8,7 +8,10 @@ use crate::ledger::sqlite::fault::Fault;
 
 /// The number of `value`.
 pub(super) fn number<T: PartialEq>(all: &[T], value: &T) -> i64 {
-    let at = all.iter().position(|known| known == value).unwrap_or(usize::MAX);
+    let at = all
+        .iter()
+        .position(|known| known == value)
+        .unwrap_or(usize::MAX);
     i64::try_from(at).unwrap_or(-1)
 }
 
@@ -34,7 +37,11 @@ impl From<UnitState> for StateColumns {
             UnitState::Held { hold, until } => (Some(*hold.bytes()), Some(until.ms())),
             UnitState::Sold(booking) => (Some(*booking.bytes()), None),
         };
-        Self { state: number(&StateKind::ALL, &state.kind()), owner, until }
+        Self {
+            state: number(&StateKind::ALL, &state.kind()),
+            owner,
+            until,
+        }
     }
 }
 
@@ -50,15 +57,18 @@ impl StateColumns {
                 hold: HoldId::from_bytes(id),
                 until: Timestamp::from_ms(until),
             }),
-            (StateKind::Free | StateKind::Blocked | StateKind::Sold | StateKind::Held, ..) => {
-                Err(Fault::damaged(table, format!("{self:?} is no state of a unit")))
-            }
+            (StateKind::Free | StateKind::Blocked | StateKind::Sold | StateKind::Held, ..) => Err(
+                Fault::damaged(table, format!("{self:?} is no state of a unit")),
+            ),
         }
     }
 
     pub(super) fn sum(self, checksum: Checksum) -> Checksum {
         let owner = self.owner.as_ref().map(<[u8; 16]>::as_slice);
-        checksum.int(self.state).opt_bytes(owner).opt_int(self.until)
+        checksum
+            .int(self.state)
+            .opt_bytes(owner)
+            .opt_int(self.until)
     }
 }
 
@@ -82,5 +92,8 @@ pub(super) fn require_sum(
     if sum.stored() == stored {
         return Ok(());
     }
-    Err(Fault::damaged(table, format!("the checksum of {} does not fit", row())))
+    Err(Fault::damaged(
+        table,
+        format!("the checksum of {} does not fit", row()),
+    ))
 }

@@ -64,14 +64,20 @@ fn cancelled(event: &Event) -> Option<&Text> {
 
 /// Writes an event that is not in the file.
 pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> Result<(), Fault> {
-    one_row("insert_event", execute(connection, INSERT_EVENT, event, chart_no)?)
+    one_row(
+        "insert_event",
+        execute(connection, INSERT_EVENT, event, chart_no)?,
+    )
 }
 
 /// Writes the policy and the state of an event that is in the file.
 pub(crate) fn update(connection: &Connection, event: &Event) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(CHART_OF_EVENT)?;
     let chart_no = statement.query_row([event.no.0], |row| row.get(0))?;
-    one_row("update_event", execute(connection, UPDATE_EVENT, event, chart_no)?)
+    one_row(
+        "update_event",
+        execute(connection, UPDATE_EVENT, event, chart_no)?,
+    )
 }
 
 fn execute(
@@ -80,8 +86,15 @@ fn execute(
     event: &Event,
     chart_no: i64,
 ) -> Result<usize, Fault> {
-    let (prices, policy) = (prices_to_json(&event.prices)?, policy_to_json(&event.policy)?);
-    let columns = Columns { chart_no, prices: &prices, policy: &policy };
+    let (prices, policy) = (
+        prices_to_json(&event.prices)?,
+        policy_to_json(&event.policy)?,
+    );
+    let columns = Columns {
+        chart_no,
+        prices: &prices,
+        policy: &policy,
+    };
     let rows = connection.prepare_cached(sql)?.execute(params![
         event.no.0,
         event.id.as_str(),
@@ -110,7 +123,10 @@ pub(crate) fn all(
     while let Some(row) = rows.next()? {
         let event = read(row, chart(row.get(5)?)?)?;
         if event.no.index() != events.len() {
-            return Err(Fault::damaged(TABLE, format!("event {} is missing", events.len())));
+            return Err(Fault::damaged(
+                TABLE,
+                format!("event {} is missing", events.len()),
+            ));
         }
         events.push(event);
     }
@@ -141,8 +157,14 @@ fn read(row: &Row<'_>, chart: Arc<Chart>) -> Result<Event, Fault> {
         created_at: Timestamp::from_ms(row.get(9)?),
         fingerprint: row.get(10)?,
     };
-    let columns = Columns { chart_no: row.get(5)?, prices: &prices, policy: &policy };
-    require_sum(TABLE, checksum(&event, &columns), row.get(11)?, || format!("event `{id}`"))?;
+    let columns = Columns {
+        chart_no: row.get(5)?,
+        prices: &prices,
+        policy: &policy,
+    };
+    require_sum(TABLE, checksum(&event, &columns), row.get(11)?, || {
+        format!("event `{id}`")
+    })?;
     if event.prices.len() != event.chart.categories().len() {
         return Err(illegal("number of prices"));
     }

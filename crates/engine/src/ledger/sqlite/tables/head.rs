@@ -38,7 +38,11 @@ pub(crate) struct Head {
 impl Head {
     /// A ledger without commits; `seed` tells it from every other.
     pub(crate) fn start(seed: [u8; 32]) -> Self {
-        Self { commits: 0, hash: seed, clock: Timestamp::ZERO }
+        Self {
+            commits: 0,
+            hash: seed,
+            clock: Timestamp::ZERO,
+        }
     }
 
     /// After one more commit, which moved these chains.
@@ -57,7 +61,11 @@ impl Head {
             sha.update(event.0.to_be_bytes());
             sha.update(chain.hash);
         }
-        Self { commits, hash: sha.finalize().into(), clock: self.clock.max(clock) }
+        Self {
+            commits,
+            hash: sha.finalize().into(),
+            clock: self.clock.max(clock),
+        }
     }
 
     fn checksum(&self) -> Result<Checksum, Fault> {
@@ -94,9 +102,14 @@ impl Head {
                 hash: row.get(1)?,
                 clock: Timestamp::from_ms(row.get(2)?),
             };
-            require_sum(TABLE, head.checksum()?, row.get(3)?, || "the head".to_owned())?;
+            require_sum(TABLE, head.checksum()?, row.get(3)?, || {
+                "the head".to_owned()
+            })?;
             Ok(head)
         };
-        statement.query_row([], |row| Ok(read(row))).optional()?.transpose()
+        statement
+            .query_row([], |row| Ok(read(row)))
+            .optional()?
+            .transpose()
     }
 }

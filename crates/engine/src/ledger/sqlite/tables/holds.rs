@@ -75,7 +75,10 @@ fn state_of(
         (RELEASED, None, None) => Ok(HoldState::Released),
         (EXPIRED, None, None) => Ok(HoldState::Expired),
         (REVOKED, None, Some(reason)) => Ok(HoldState::Revoked(reason)),
-        _ => Err(Fault::damaged(TABLE, format!("{number} is no state of a hold"))),
+        _ => Err(Fault::damaged(
+            TABLE,
+            format!("{number} is no state of a hold"),
+        )),
     }
 }
 
@@ -117,7 +120,10 @@ pub(crate) struct HoldWriter<'a> {
 impl<'a> HoldWriter<'a> {
     pub(crate) fn new(connection: &'a Connection) -> Result<Self, Fault> {
         let insert = connection.prepare_cached(INSERT_HOLD)?;
-        Ok(Self { insert, update: connection.prepare_cached(UPDATE_HOLD)? })
+        Ok(Self {
+            insert,
+            update: connection.prepare_cached(UPDATE_HOLD)?,
+        })
     }
 
     /// A hold that is not in the file.
@@ -158,7 +164,9 @@ fn read(row: &Row<'_>) -> Result<Hold, Fault> {
     let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} of {id} is illegal"));
     let name = HolderName::parse(row.get_ref(3)?.as_str().map_err(|_| illegal("holder"))?);
     let reason: Option<String> = row.get(6)?;
-    let reason = reason.map(|text| Text::parse(&text).map_err(|_| illegal("reason"))).transpose()?;
+    let reason = reason
+        .map(|text| Text::parse(&text).map_err(|_| illegal("reason")))
+        .transpose()?;
     let packed = row.get_ref(8)?.as_blob().map_err(|_| illegal("units"))?;
     let hold = Hold {
         id,
@@ -175,14 +183,19 @@ fn read(row: &Row<'_>) -> Result<Hold, Fault> {
         max_expires_at: Timestamp::from_ms(row.get(11)?),
         together: row.get(12)?,
     };
-    require_sum(TABLE, checksum(&hold, packed)?, row.get(13)?, || id.to_string())?;
+    require_sum(TABLE, checksum(&hold, packed)?, row.get(13)?, || {
+        id.to_string()
+    })?;
     Ok(hold)
 }
 
 /// A hold by its id.
 pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, Fault> {
     let mut statement = connection.prepare_cached(HOLD)?;
-    statement.query_row([id.bytes()], |row| Ok(read(row))).optional()?.transpose()
+    statement
+        .query_row([id.bytes()], |row| Ok(read(row)))
+        .optional()?
+        .transpose()
 }
 
 /// Every hold that is not over, from this id on.

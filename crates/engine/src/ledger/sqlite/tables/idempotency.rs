@@ -31,8 +31,14 @@ const FORGET_REPLIES: &str = "-- forget_replies
 DELETE FROM replies WHERE n < ?1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[INSERT_KEY, INSERT_REPLY, REPLY, KEYS, FORGET_KEYS, FORGET_REPLIES];
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_KEY,
+    INSERT_REPLY,
+    REPLY,
+    KEYS,
+    FORGET_KEYS,
+    FORGET_REPLIES,
+];
 
 fn key_checksum(number: i64, key: RequestKey, at: Timestamp) -> Checksum {
     let sum = Checksum::of(TABLE).int(number).bytes(&key.scoped.0);
@@ -61,7 +67,13 @@ pub(crate) fn write(
     for NewRecord { number, reply, .. } in records {
         let number = stored(*number)?;
         let sum = reply_checksum(number, reply).stored();
-        let values = params![number, reply.kind.number(), reply.subject, &*reply.body, sum];
+        let values = params![
+            number,
+            reply.kind.number(),
+            reply.subject,
+            &*reply.body,
+            sum
+        ];
         one_row("insert_reply", insert.execute(values)?)?;
     }
     Ok(())
@@ -71,11 +83,16 @@ pub(crate) fn write(
 pub(crate) fn forget(connection: &Connection, first: u64) -> Result<(), Fault> {
     let first = stored(first)?;
     let keys = connection.prepare_cached(FORGET_KEYS)?.execute([first])?;
-    let replies = connection.prepare_cached(FORGET_REPLIES)?.execute([first])?;
+    let replies = connection
+        .prepare_cached(FORGET_REPLIES)?
+        .execute([first])?;
     if keys == replies {
         return Ok(());
     }
-    Err(Fault::damaged(TABLE, format!("{keys} keys had {replies} replies")))
+    Err(Fault::damaged(
+        TABLE,
+        format!("{keys} keys had {replies} replies"),
+    ))
 }
 
 /// The reply of a record.

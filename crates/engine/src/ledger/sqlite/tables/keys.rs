@@ -32,11 +32,20 @@ const MASTER_KEYS: &str = "-- master_keys
 SELECT version, secret, checksum FROM master_keys ORDER BY version DESC";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[INSERT_API_KEY, REVOKE_API_KEY, API_KEYS, INSERT_MASTER_KEY, MASTER_KEYS];
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_API_KEY,
+    REVOKE_API_KEY,
+    API_KEYS,
+    INSERT_MASTER_KEY,
+    MASTER_KEYS,
+];
 
 fn scopes_text(key: &ApiKey) -> String {
-    key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
+    key.scopes
+        .iter()
+        .map(|scope| scope.as_str())
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn checksum(key: &ApiKey) -> Checksum {
@@ -66,11 +75,20 @@ pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault>
 
 /// Revokes a key; whether there was one to revoke.
 pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Result<bool, Fault> {
-    let known = all(connection)?.into_iter().find(|key| key.id == id && key.revoked_at.is_none());
+    let known = all(connection)?
+        .into_iter()
+        .find(|key| key.id == id && key.revoked_at.is_none());
     let Some(key) = known else { return Ok(false) };
-    let sum = checksum(&ApiKey { revoked_at: Some(at), ..key }).stored();
+    let sum = checksum(&ApiKey {
+        revoked_at: Some(at),
+        ..key
+    })
+    .stored();
     let mut statement = connection.prepare_cached(REVOKE_API_KEY)?;
-    one_row("revoke_api_key", statement.execute(params![id.bytes(), at.ms(), sum])?)?;
+    one_row(
+        "revoke_api_key",
+        statement.execute(params![id.bytes(), at.ms(), sum])?,
+    )?;
     Ok(true)
 }
 
@@ -107,7 +125,10 @@ pub(crate) fn insert_master(connection: &Connection, key: &MasterKey) -> Result<
     let secret = key.secret.expose_secret();
     let sum = master_checksum(key.version, secret).stored();
     let mut statement = connection.prepare_cached(INSERT_MASTER_KEY)?;
-    one_row("insert_master_key", statement.execute(params![key.version, secret, sum])?)
+    one_row(
+        "insert_master_key",
+        statement.execute(params![key.version, secret, sum])?,
+    )
 }
 
 /// Every master key, newest first.
@@ -118,7 +139,10 @@ pub(crate) fn masters(connection: &Connection) -> Result<Vec<MasterKey>, Fault> 
         let secret: Box<[u8; 32]> = Box::new(row.get(1)?);
         let name = || format!("master key {version}");
         require_sum(MASTER, master_checksum(version, &secret), row.get(2)?, name)?;
-        Ok(MasterKey { version, secret: Arc::new(SecretBox::new(secret)) })
+        Ok(MasterKey {
+            version,
+            secret: Arc::new(SecretBox::new(secret)),
+        })
     };
     statement.query_and_then([], read)?.collect()
 }

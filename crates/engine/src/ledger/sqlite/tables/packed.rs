@@ -34,7 +34,11 @@ pub(super) fn unpack(packed: &[u8]) -> Option<Vec<HeldUnit>> {
         let price = stored(take(&mut rest)?).ok()?;
         let version = Version(take(&mut rest)?);
         let unit = UnitNo(u32::try_from(number).ok()?);
-        units.push(HeldUnit { unit, price: Amount::from_minor(price), version });
+        units.push(HeldUnit {
+            unit,
+            price: Amount::from_minor(price),
+            version,
+        });
     }
     Some(units)
 }
@@ -80,8 +84,12 @@ mod tests {
             price: Amount::from_minor(price),
             version: Version(version),
         };
-        let units =
-            [unit(0, 0, 1), unit(1, 127, 128), unit(300, i64::MAX, u64::MAX), unit(u32::MAX, 5, 9)];
+        let units = [
+            unit(0, 0, 1),
+            unit(1, 127, 128),
+            unit(300, i64::MAX, u64::MAX),
+            unit(u32::MAX, 5, 9),
+        ];
         for count in 0..=units.len() {
             let packed = pack(&units[..count]).unwrap();
             assert_eq!(unpack(&packed).as_deref(), Some(&units[..count]));
@@ -94,6 +102,10 @@ mod tests {
         assert_eq!(unpack(&[1, 2]), None);
         assert_eq!(unpack(&[0x80]), None);
         assert_eq!(unpack(&[0xff; 11]), None);
-        assert_eq!(unpack(&[0xff, 0xff, 0xff, 0xff, 0x7f, 1, 1]), None, "no unit has this number");
+        assert_eq!(
+            unpack(&[0xff, 0xff, 0xff, 0xff, 0x7f, 1, 1]),
+            None,
+            "no unit has this number"
+        );
     }
 }

@@ -2,9 +2,7 @@
 //! version, and a rule must not be lost.
 
 use serde::{Deserialize, Serialize};
-use soldonce_core::{
-    Adjacency, Amount, LatePayment, OnPaymentFailure, Policy, Span, Timestamp,
-};
+use soldonce_core::{Adjacency, Amount, LatePayment, OnPaymentFailure, Policy, Span, Timestamp};
 
 use crate::ledger::sqlite::fault::Fault;
 

@@ -48,20 +48,31 @@ pub(crate) fn write(
 ) -> Result<(), Fault> {
     let mut insert = connection.prepare_cached(INSERT_UNIT)?;
     let mut update = connection.prepare_cached(UPDATE_UNIT)?;
-    for ChangedUnit { event, unit: no, before } in changed {
+    for ChangedUnit {
+        event,
+        unit: no,
+        before,
+    } in changed
+    {
         let seating = inventory.seating(*event);
         let unit = seating.and_then(|seating| seating.units().get(no.index()));
         let unit = unit.ok_or_else(|| Fault::damaged(TABLE, format!("{no:?} is not in memory")))?;
         let columns = StateColumns::from(unit.state);
         let (fence, version) = (stored(unit.fence.0)?, stored(unit.version.0)?);
-        let StateColumns { state, owner, until } = columns;
+        let StateColumns {
+            state,
+            owner,
+            until,
+        } = columns;
         let sum = checksum(*event, *no, unit)?.stored();
         if *before == Version::default() {
             let values = params![event.0, no.0, state, owner, until, fence, version, sum];
             one_row("insert_unit", insert.execute(values)?)?;
         } else {
             let before = stored(before.0)?;
-            let values = params![event.0, no.0, state, owner, until, fence, version, sum, before];
+            let values = params![
+                event.0, no.0, state, owner, until, fence, version, sum, before
+            ];
             one_row("update_unit", update.execute(values)?)?;
         }
     }
@@ -69,7 +80,9 @@ pub(crate) fn write(
 }
 
 fn checksum(event: EventNo, no: UnitNo, unit: &Unit) -> Result<Checksum, Fault> {
-    let sum = Checksum::of(TABLE).int(i64::from(event.0)).int(i64::from(no.0));
+    let sum = Checksum::of(TABLE)
+        .int(i64::from(event.0))
+        .int(i64::from(no.0));
     let sum = StateColumns::from(unit.state).sum(sum);
     Ok(sum.int(stored(unit.fence.0)?).int(stored(unit.version.0)?))
 }
@@ -89,7 +102,11 @@ impl UnitRow {
     fn read(row: &Row<'_>) -> Result<Self, Fault> {
         let event = EventNo(small(row.get(0)?, TABLE)?);
         let no = UnitNo(small(row.get(1)?, TABLE)?);
-        let columns = StateColumns { state: row.get(2)?, owner: row.get(3)?, until: row.get(4)? };
+        let columns = StateColumns {
+            state: row.get(2)?,
+            owner: row.get(3)?,
+            until: row.get(4)?,
+        };
         let unit = Unit {
             state: columns.state(TABLE)?,
             fence: Fence(unsigned(row.get(5)?, TABLE)?),
