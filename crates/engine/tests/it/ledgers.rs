@@ -105,6 +105,12 @@ impl Recorder {
         self.units.lock().unwrap().extend(units);
     }
 
+    /// Forgets what happened: for a test that broke a promise on purpose and has seen it.
+    #[cfg(feature = "planted")]
+    pub(crate) fn forget(&self) {
+        self.commits.lock().unwrap().clear();
+    }
+
     /// Everything that broke a promise.
     pub(crate) fn violations(&self) -> Vec<String> {
         let terms = self.terms.lock().unwrap();
@@ -215,11 +221,19 @@ impl TestLedger {
 
     /// Drops the ledger without closing it, as a crash does, and opens it again.
     pub(crate) fn crash(&mut self) {
-        let Some(folder) = &self.folder else { return };
+        self.try_crash().unwrap();
+    }
+
+    /// As [`TestLedger::crash`], for a ledger that may not start again.
+    pub(crate) fn try_crash(&mut self) -> Result<(), OpenError> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
         let options = SqliteOptions::new(folder.path());
-        let dead: Arc<dyn Ledger> = TestLedger::memory().ledger.clone();
+        let dead = TestLedger::memory().ledger.clone();
         drop(std::mem::replace(&mut self.ledger, dead));
-        self.ledger = Arc::new(open_in(&options, &self.clock, &self.recorder).unwrap());
+        self.ledger = Arc::new(open_in(&options, &self.clock, &self.recorder)?);
+        Ok(())
     }
 
     pub(crate) fn advance_ms(&self, ms: u64) {

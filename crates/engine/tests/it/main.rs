@@ -13,4 +13,6 @@ mod ledgers;
 
 mod conformance;
 mod differential;
+#[cfg(feature = "planted")]
+mod planted;
 mod sqlite;
