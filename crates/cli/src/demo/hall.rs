@@ -40,6 +40,8 @@ const STUDIO: Show = Show {
 };
 const STUDIO_PLAN: &str = r#"{"format":"grid","rows":8,"seats_per_row":14,"category":"Standard"}"#;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Half past seven, UTC.
+const CURTAIN_MS: i64 = (19 * 60 + 30) * 60 * 1_000;
 
 /// Makes the demo's events unless the ledger has them.
 ///
@@ -66,7 +68,8 @@ async fn make(engine: &Engine, show: &Show, plan: Chart, document: Vec<u8>) -> a
         Err(Rejection::EventNotFound) => {}
         Err(other) => return Err(other.into()),
     }
-    let starts_at = Timestamp::from_ms(engine.now().ms() + show.in_days * DAY_MS);
+    let today = engine.now().ms().div_euclid(DAY_MS);
+    let starts_at = Timestamp::from_ms((today + show.in_days) * DAY_MS + CURTAIN_MS);
     let prices = show
         .prices
         .iter()

@@ -13,7 +13,9 @@ test("200 bots: the map agrees with the ledger, and a person buys among them", a
   await shopper.page.locator('[data-event="hamlet"]').click();
   await shopper.live("hamlet");
   const { seq } = await shopper.state();
+  await shopper.page.evaluate(() => window.__soldonce.resetFrames());
   await shopper.until((first) => window.__soldonce.state().seq > first + 300, seq);
+  t.diagnostic(`${BOTS} bots: ${JSON.stringify(await shopper.frames())}`);
 
   // Compared at a moment when both speak of the same commit.
   const [seen, recorded] = await shopper.page.evaluate(async () => {
@@ -31,12 +33,10 @@ test("200 bots: the map agrees with the ledger, and a person buys among them", a
   });
   assert.deepEqual(seen, recorded);
 
-  await shopper.page.evaluate(() => window.__soldonce.resetFrames());
   // The bots buy seats only, so the standing floor is never sold out.
   await shopper.page.locator('[data-testid^="area-"][data-testid$="-plus"]').click();
   await shopper.until(() => window.__soldonce.state().hold);
   await shopper.settled();
-  t.diagnostic(`${BOTS} bots: ${JSON.stringify(await shopper.frames())}`);
   await shopper.confirm();
   assert.equal(await shopper.part("booking").getAttribute("data-state"), "confirmed");
 });

@@ -62,8 +62,9 @@ test("a hold that expired while the page was away is told after the reload", asy
   await other.visit(event);
   await shopper.visit(event);
   await shopper.press("A-1");
-  await other.seatIs("A-1", "held");
   await shopper.page.goto("about:blank");
+  // The second commit of the event, after that of the hold.
+  await other.until(() => window.__soldonce.state().seq === 2);
   await other.seatIs("A-1", "free");
   await shopper.visit(event);
   assert.equal(await shopper.part("ended").getAttribute("data-state"), "expired");
@@ -166,6 +167,7 @@ test("confirming books: the page of the booking, and the seats are ours on the m
   await shopper.live(event);
   assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("D-4")), "sold");
   assert.equal((await shopper.state()).hold, null);
+  await shopper.part("legend").getByText("booked by you").waitFor();
 });
 
 test("a cancelled booking shows as cancelled, and its seats are on sale again", async (t) => {

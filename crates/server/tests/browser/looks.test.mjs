@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { named } from "./server.mjs";
+import { Shopper } from "./shopper.mjs";
 import { Stage } from "./stage.mjs";
 
 const stage = Stage.set(["demo"]);
@@ -67,4 +68,26 @@ test("the chosen theme outlives a reload, whatever the system prefers", async (t
   await shopper.live("hamlet");
   assert.equal(await shopper.page.evaluate(brightness, "body"), chosen);
   assert.ok(chosen < 60, `brightness ${chosen}`);
+});
+
+test("an error or a refused style would fail any of these tests", async (t) => {
+  const { page } = await stage.shopper(t);
+  const shopper = new Shopper(await page.context().newPage());
+  await shopper.watch();
+  await shopper.page.goto("/");
+  shopper.judge();
+  const told = shopper.page.waitForEvent("console", (line) => line.text().includes("style-src"));
+  await shopper.page.evaluate(() => document.body.insertAdjacentHTML("beforeend", "<p style='top:0'>"));
+  await told;
+  assert.throws(() => shopper.judge(), /the browser complained/);
+
+  shopper.complaints.length = 0;
+  const thrown = shopper.page.waitForEvent("pageerror");
+  await shopper.page.evaluate(() => {
+    setTimeout(() => {
+      throw new Error("planted");
+    }, 0);
+  });
+  await thrown;
+  assert.throws(() => shopper.judge(), /the browser complained/);
 });

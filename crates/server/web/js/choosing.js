@@ -35,6 +35,7 @@ export class Legend {
         el("span.price", {}, money(category.price, currency)),
       ),
     );
+    this.booked = el("li", {}, el("span.swatch.kind-booked"), "booked by you");
     const kinds = [
       ["own", "yours"],
       ["held", "held by others"],
@@ -44,7 +45,7 @@ export class Legend {
       "section.card.legend",
       { "aria-label": "Categories and prices", "data-testid": "legend" },
       ...this.buttons,
-      el("ul.kinds", {}, ...kinds),
+      el("ul.kinds", {}, ...kinds, this.booked),
     );
   }
 
@@ -57,7 +58,9 @@ export class Legend {
     this.emphasise(this.emphasised);
   }
 
-  refresh() {
+  /** @param {boolean} anyBooked */
+  refresh(anyBooked) {
+    this.booked.hidden = !anyBooked;
     this.plan.categories.forEach((_, c) => {
       const free = this.inventory.freeOf(c);
       setText(this.left[c], free > 0 ? `${count(free)} left` : "sold out");

@@ -188,7 +188,7 @@ export class Hall {
   refresh() {
     const { holding, inventory, plan } = this;
     this.map.refreshLooks();
-    this.legend.refresh();
+    this.legend.refresh(this.map.booked.size > 0);
     this.areas.refresh();
     this.best.refresh();
     this.panel.refresh();

@@ -107,7 +107,8 @@ export class Notices {
       const free = this.stillFree(ended).length;
       again.hidden = free === 0;
       const all = free === ended.units.length;
-      const some = `Hold the ${plural(free, this.plan.unitWord)} still free`;
+      const left = free === 1 ? "one" : plural(free, this.plan.unitWord);
+      const some = `Hold the ${left} still free`;
       setText(again, all ? "Hold the same again" : some);
       const taken = free === 0 && performance.now() - endedAt > FREED_WITHIN_MS;
       setText(about, taken ? "They have been taken meanwhile." : text);
