@@ -1,4 +1,4 @@
-//! What a hold by a seat's name and its release cost in a hall of 100 seats and in one of a million, in the same
+//! What a hold and its release cost in a hall of 100 seats and in one of a million, in the same
 //! run: both halls are there, and rounds of them alternate. Then what a seat costs in memory.
 //!
 //! `cargo run --release -p soldonce-core --example hold_cost`
@@ -12,46 +12,50 @@ use std::time::Instant;
 use soldonce_core::{
     Amount, Authority, CallerId, Chart, ChartBuilder, Command, Currency, EventId, EventNo, HoldId,
     Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Position, SeatSpec,
-    Text, Timestamp, Wish,
+    Selection, Text, Timestamp, Wish,
 };
 
 const ROUNDS: u32 = 61;
 const HOLDS_PER_ROUND: u32 = 5_000;
 const PER_ROW: u64 = 50;
 
+/// What one round took, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Cost {
+    look_up: u128,
+    hold_and_release: u128,
+}
+
 fn main() {
     let before = resident_bytes();
     let mut large = Hall::new(1_000_000);
     let after = resident_bytes();
     let mut small = Hall::new(100);
-    let mut costs: [Vec<u128>; 2] = Default::default();
-    let mut ratios = Vec::new();
-    for _ in 0..ROUNDS {
-        let (a, b) = (small.round(), large.round());
-        costs[0].push(a);
-        costs[1].push(b);
-        ratios.push(b * 1_000 / a);
-    }
-    let [small_ns, large_ns] =
-        costs.map(|mut nanos| median(&mut nanos) / u128::from(HOLDS_PER_ROUND));
-    println!("hold + release, 100 seats:       {small_ns} ns");
-    println!("hold + release, 1,000,000 seats: {large_ns} ns");
-    let ratio = median(&mut ratios);
-    println!(
-        "median of the rounds' ratios:    {}.{:03}",
-        ratio / 1_000,
-        ratio % 1_000
-    );
+    let rounds: Vec<(Cost, Cost)> = (0..ROUNDS)
+        .map(|_| (small.round(), large.round()))
+        .collect();
+    report("look-up of a name", &rounds, |cost| cost.look_up);
+    report("hold and release", &rounds, |cost| cost.hold_and_release);
+    report("all of it", &rounds, |cost| {
+        cost.look_up + cost.hold_and_release
+    });
     let counted =
         large.chart.heap_bytes() + large.inventory.seating(EventNo(0)).unwrap().heap_bytes();
-    println!("bytes a seat, counted:           {}", counted / 1_000_000);
-    println!(
-        "bytes a seat, resident:          {}",
-        (after - before) / 1_000_000
-    );
+    println!("bytes a seat: {} counted", counted / 1_000_000);
+    println!("bytes a seat: {} resident", (after - before) / 1_000_000);
 }
 
-fn median(values: &mut [u128]) -> u128 {
+fn report(what: &str, rounds: &[(Cost, Cost)], part: impl Fn(&Cost) -> u128) {
+    let each = |nanos: u128| nanos / u128::from(HOLDS_PER_ROUND);
+    let small = each(median(rounds.iter().map(|(small, _)| part(small))));
+    let large = each(median(rounds.iter().map(|(_, large)| part(large))));
+    let ratio = median(rounds.iter().map(|(a, b)| part(b) * 1_000 / part(a)));
+    let (whole, rest) = (ratio / 1_000, ratio % 1_000);
+    println!("{what:18} {small:5} ns at 100 seats, {large:5} ns at a million: {whole}.{rest:03}");
+}
+
+fn median(values: impl Iterator<Item = u128>) -> u128 {
+    let mut values: Vec<u128> = values.collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
@@ -67,9 +71,18 @@ fn resident_bytes() -> u64 {
     pages * 4_096
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only thing here is to measure time"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 struct Hall {
     chart: Arc<Chart>,
     inventory: Inventory,
+    origin: Origin,
     random: u64,
     now: i64,
 }
@@ -95,44 +108,57 @@ impl Hall {
         Self {
             chart,
             inventory,
+            origin: Origin::system("bench"),
             random: 0x9e37_79b9_7f4a_7c15,
             now: 0,
         }
     }
 
-    /// Holds random free seats by name, releases each, and gives the nanoseconds it took.
-    fn round(&mut self) -> u128 {
-        let origin = Origin::system("bench");
+    /// Looks the names of random seats up; then holds each seat and releases it.
+    fn round(&mut self) -> Cost {
         let asked: Vec<(String, Holder)> = (0..HOLDS_PER_ROUND).map(|_| self.ask()).collect();
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the only thing here is to measure time"
-        )]
-        let start = Instant::now();
-        for (name, holder) in asked {
-            self.now += 1;
-            let hold = HoldId::from_bits(u128::try_from(self.now).unwrap());
-            let new = NewHold {
-                event: EventNo(0),
-                hold,
-                holder,
-                wish: Wish::Named(self.chart.select([name.as_str()], []).unwrap()),
-                ttl: None,
-                ttl_max: None,
-            };
-            let now = Timestamp::from_ms(self.now);
-            let hold_it = Command::Hold(new);
-            self.inventory.apply(now, &origin, hold_it).unwrap();
-            let on = OnHold {
-                hold,
-                by: Authority::Secret,
-                fence: None,
-            };
-            let release_it = Command::Release { on };
-            self.inventory.apply(now, &origin, release_it).unwrap();
-            self.inventory.forget_hold(hold);
+        let start = now();
+        let found: Vec<(Selection, Holder)> = asked
+            .into_iter()
+            .map(|(name, holder)| {
+                let found = self.chart.select([name.as_str()], []);
+                (found.unwrap(), holder)
+            })
+            .collect();
+        let look_up = start.elapsed().as_nanos();
+        let start = now();
+        for (selection, holder) in found {
+            self.hold_and_release(selection, holder);
         }
-        start.elapsed().as_nanos()
+        let hold_and_release = start.elapsed().as_nanos();
+        Cost {
+            look_up,
+            hold_and_release,
+        }
+    }
+
+    fn hold_and_release(&mut self, selection: Selection, holder: Holder) {
+        self.now += 1;
+        let hold = HoldId::from_bits(u128::try_from(self.now).unwrap());
+        let new = NewHold {
+            event: EventNo(0),
+            hold,
+            holder,
+            wish: Wish::Named(selection),
+            ttl: None,
+            ttl_max: None,
+        };
+        let now = Timestamp::from_ms(self.now);
+        let hold_it = Command::Hold(new);
+        self.inventory.apply(now, &self.origin, hold_it).unwrap();
+        let on = OnHold {
+            hold,
+            by: Authority::Secret,
+            fence: None,
+        };
+        let release_it = Command::Release { on };
+        self.inventory.apply(now, &self.origin, release_it).unwrap();
+        self.inventory.forget_hold(hold);
     }
 
     /// The name of a random seat, and somebody who wants it.
