@@ -36,7 +36,10 @@ impl BareLog {
         let mut connection = connection::bare_writer(&Folder::new(folder))?;
         connection.execute(CREATE_BARE, [])?;
         let log_pages = connection::watch_log(&mut connection)?;
-        Ok(Self { connection, log_pages })
+        Ok(Self {
+            connection,
+            log_pages,
+        })
     }
 
     /// Makes so many rows durable in one commit.

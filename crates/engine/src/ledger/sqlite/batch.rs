@@ -33,6 +33,14 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// An empty one with room for so many commands.
+    pub(super) fn with_room(commands: usize) -> Self {
+        Self {
+            applied: Vec::with_capacity(commands),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn add(
         &mut self,
         applied: Applied,
@@ -40,7 +48,11 @@ impl Batch {
         chart: Option<Arc<[u8]>>,
     ) {
         self.has_effect |= applied.has_effect();
-        self.steps += applied.commits.iter().map(|commit| commit.transitions.len()).sum::<usize>();
+        self.steps += applied
+            .commits
+            .iter()
+            .map(|commit| commit.transitions.len())
+            .sum::<usize>();
         self.records.extend(record);
         if let (Answer::EventCreated(_), Some(event)) = (&applied.answer, applied.event) {
             self.charts.push((event, chart));
@@ -66,25 +78,39 @@ impl Batch {
 
     /// Every hold that changed, once.
     pub(super) fn changed_holds(&self) -> Vec<HoldId> {
-        distinct(self.applied.iter().flat_map(|applied| &applied.holds).copied())
+        distinct(
+            self.applied
+                .iter()
+                .flat_map(|applied| &applied.holds)
+                .copied(),
+        )
     }
 
     /// Every booking that changed, once.
     pub(super) fn changed_bookings(&self) -> Vec<BookingId> {
-        distinct(self.applied.iter().flat_map(|applied| &applied.bookings).copied())
+        distinct(
+            self.applied
+                .iter()
+                .flat_map(|applied| &applied.bookings)
+                .copied(),
+        )
     }
 
     fn new_holds(&self) -> Vec<HoldId> {
-        distinct(self.applied.iter().filter_map(|applied| match &applied.answer {
-            Answer::Held(hold) => Some(hold.id),
-            _ => None,
+        distinct(self.applied.iter().filter_map(|applied| {
+            let Answer::Held(hold) = &applied.answer else {
+                return None;
+            };
+            Some(hold.id)
         }))
     }
 
     fn new_bookings(&self) -> Vec<BookingId> {
-        distinct(self.applied.iter().filter_map(|applied| match &applied.answer {
-            Answer::Booked(booking) => Some(booking.id),
-            _ => None,
+        distinct(self.applied.iter().filter_map(|applied| {
+            let Answer::Booked(booking) = &applied.answer else {
+                return None;
+            };
+            Some(booking.id)
         }))
     }
 
@@ -140,7 +166,9 @@ pub(super) fn write(
     let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
     ends.effect = outbox::write(connection, effects, now, ends.effect)?;
     let moved = batch.moved_events();
-    let chains = moved.iter().filter_map(|event| Some((*event, ends.chains.get(event.index())?)));
+    let chains = moved
+        .iter()
+        .filter_map(|event| Some((*event, ends.chains.get(event.index())?)));
     ends.head = ends.head.then(now, chains);
     ends.head.update(connection)
 }
@@ -166,18 +194,28 @@ fn write_events(
             &written
         };
         let sha = charts::sha256(document);
-        let known = ends.charts.iter().find(|(_, known)| *known == sha).map(|(no, _)| *no);
+        let known = ends
+            .charts
+            .iter()
+            .find(|(_, known)| *known == sha)
+            .map(|(no, _)| *no);
         let chart_no = if let Some(chart_no) = known {
             chart_no
         } else {
-            let chart_no = ends.charts.last().map_or(1, |(last, _)| last.saturating_add(1));
+            let chart_no = ends
+                .charts
+                .last()
+                .map_or(1, |(last, _)| last.saturating_add(1));
             charts::write(connection, chart_no, document, &new.chart)?;
             ends.charts.push((chart_no, sha));
             chart_no
         };
         events::insert(connection, new, chart_no)?;
         if ends.chains.len() != no.index() {
-            return Err(Fault::damaged("events", format!("event {} is not the next one", no.0)));
+            return Err(Fault::damaged(
+                "events",
+                format!("event {} is not the next one", no.0),
+            ));
         }
         ends.chains.push(Chain::start(new));
     }
@@ -212,7 +250,9 @@ fn write_bookings(
         return Ok(());
     }
     let missing = |id: &BookingId| Fault::damaged("bookings", format!("{id} is not in memory"));
-    let found = changed.iter().map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
+    let found = changed
+        .iter()
+        .map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
     let found = found.collect::<Result<Vec<_>, _>>()?;
     let new = batch.new_bookings();
     bookings::write(connection, &found, |id| new.binary_search(&id).is_ok())
@@ -223,11 +263,17 @@ fn write_audit(connection: &Connection, batch: &Batch, ends: &mut Ends) -> Resul
         |event: EventNo| Fault::damaged("chains", format!("event {} has no chain", event.0));
     for commit in batch.applied.iter().flat_map(|applied| &applied.commits) {
         let event = commit.event;
-        let chain = ends.chains.get_mut(event.index()).ok_or_else(|| missing(event))?;
+        let chain = ends
+            .chains
+            .get_mut(event.index())
+            .ok_or_else(|| missing(event))?;
         audit::append(connection, commit, chain, &mut ends.bytes)?;
     }
     for event in batch.moved_events() {
-        let chain = ends.chains.get(event.index()).ok_or_else(|| missing(event))?;
+        let chain = ends
+            .chains
+            .get(event.index())
+            .ok_or_else(|| missing(event))?;
         chain.write(connection, event)?;
     }
     Ok(())

@@ -13,8 +13,9 @@ pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 pub(super) const WAL_PAGES_MAX: u32 = 4_096;
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u32 = 4_096;
-/// Page cache of the writer, KiB.
-pub(super) const WRITER_CACHE_KIB: i64 = 65_536;
+/// Page cache of the writer, KiB. SQLite walks through all of it at the end of each transaction that
+/// split a page in the middle of a table: with 64 MiB that was a twelfth of the writer's time.
+pub(super) const WRITER_CACHE_KIB: i64 = 16_384;
 /// Page cache of each reader, KiB.
 pub(super) const READER_CACHE_KIB: i64 = 4_096;
 /// Connections that read.

@@ -17,6 +17,7 @@ pub(crate) mod tables;
 mod batch;
 mod readers;
 mod rebuild;
+mod shared;
 pub mod verify;
 mod writer;
 
@@ -39,7 +40,8 @@ use tokio::sync::oneshot;
 use self::fault::Fault;
 use self::folder::Folder;
 use self::readers::Readers;
-use self::writer::{Job, Shared, Writer};
+use self::shared::Shared;
+use self::writer::{Job, Writer};
 use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 

@@ -2,16 +2,13 @@
 //! command in memory, commits, tells the observer, answers: in this order.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, TransactionBehavior};
-use soldonce_core::{
-    Answer, BookingId, BookingState, Command, HoldId, Holder, Inventory, Rejection, Seq, Timestamp,
-};
+use soldonce_core::{Answer, BookingId, BookingState, Command, HoldId, Rejection, Seq, Timestamp};
 use soldonce_lease::Clock;
 use tokio::sync::oneshot;
 
@@ -22,6 +19,7 @@ use super::limits::{
     BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS, WAL_PAGES_MAX,
 };
 use super::rebuild::Opened;
+use super::shared::Shared;
 use super::tables::{bookings, holds, idempotency, keys};
 use super::{PlantedLedger, SqliteOptions, connection};
 use crate::keys::{ApiKey, KeyId};
@@ -35,71 +33,6 @@ pub(super) enum Job {
     AddKey(ApiKey, Reply<()>),
     RevokeKey(KeyId, Timestamp, Reply<bool>),
     Close(oneshot::Sender<()>),
-}
-
-/// What the writer shares with the ledger's other threads.
-pub(super) struct Shared {
-    /// Whether commands are taken.
-    pub(super) writable: AtomicBool,
-    closed: AtomicBool,
-    /// The latest time of a decision, milliseconds.
-    last: AtomicI64,
-    /// Holds that are not over, by holder, oldest first.
-    holds: Mutex<BTreeMap<Holder, Vec<HoldId>>>,
-}
-
-impl Shared {
-    pub(super) fn new(clock: Timestamp) -> Self {
-        Self {
-            writable: AtomicBool::new(true),
-            closed: AtomicBool::new(false),
-            last: AtomicI64::new(clock.ms()),
-            holds: Mutex::default(),
-        }
-    }
-
-    pub(super) fn is_writable(&self) -> bool {
-        self.writable.load(Ordering::Acquire)
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    /// T1: never goes back.
-    pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
-        Timestamp::from_ms(clock.wall_ms().max(self.last.load(Ordering::Acquire)))
-    }
-
-    fn holds(&self) -> MutexGuard<'_, BTreeMap<Holder, Vec<HoldId>>> {
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The newest holds of a holder that are not over.
-    pub(super) fn holds_of(&self, holder: &Holder, limit: usize) -> Vec<HoldId> {
-        let holds = self.holds();
-        holds.get(holder).into_iter().flatten().rev().take(limit).copied().collect()
-    }
-
-    /// Takes notice of holds that changed.
-    fn note_holds(&self, inventory: &Inventory, changed: impl Iterator<Item = HoldId>) {
-        let mut holds = self.holds();
-        for hold in changed.filter_map(|id| inventory.hold(id)) {
-            if hold.state.is_terminal() {
-                if let Some(own) = holds.get_mut(&hold.holder) {
-                    own.retain(|id| *id != hold.id);
-                    if own.is_empty() {
-                        holds.remove(&hold.holder);
-                    }
-                }
-            } else {
-                let own = holds.entry(hold.holder.clone()).or_default();
-                if let Err(at) = own.binary_search(&hold.id) {
-                    own.insert(at, hold.id);
-                }
-            }
-        }
-    }
 }
 
 /// What the writer is given from outside.
@@ -131,13 +64,16 @@ pub(super) struct Writer {
     high_water: HighWater,
     outside: Outside,
     asked: Vec<(Transaction, Reply<Done>)>,
+    /// A job that is no command and came behind some.
+    put_aside: Option<Job>,
     waiters: Vec<Waiter>,
     /// Holds and bookings that were read back for this batch.
     paged: (Vec<HoldId>, Vec<BookingId>),
     /// Idempotency records below it are forgotten in memory and not yet in the file.
     forget_below: Option<u64>,
     log_pages: Arc<AtomicU32>,
-    checkpoint_at: u32,
+    /// Pages that the last checkpoint had to leave in the log.
+    log_kept: u32,
 }
 
 /// The life of the writer's thread.
@@ -148,7 +84,10 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     let (mut closing, why) = match ended {
         Ok(Ok(closing)) => (closing, None),
         Ok(Err(fault)) => (None, Some(fault.to_string())),
-        Err(panic) => (None, Some(format!("the writer panicked: {}", panic_text(&*panic)))),
+        Err(panic) => (
+            None,
+            Some(format!("the writer panicked: {}", panic_text(&*panic))),
+        ),
     };
     if let Some(why) = why {
         tracing::error!(%why, "the ledger takes no more commands");
@@ -156,7 +95,10 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
         // From here on those who waited, and those still in the queue, hear `ReadOnly`.
         writer.asked.clear();
         writer.waiters.clear();
-        closing = stay_open(jobs);
+        closing = match writer.put_aside.take() {
+            Some(Job::Close(reply)) => Some(reply),
+            Some(_) | None => stay_open(jobs),
+        };
     }
     shared.closed.store(true, Ordering::Release);
     drop(writer);
@@ -182,12 +124,19 @@ fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
 }
 
 impl Writer {
     pub(super) fn new(opened: Opened, outside: Outside) -> Result<Self, Fault> {
-        let Opened { mut connection, decider, ends, high_water, .. } = opened;
+        let Opened {
+            mut connection,
+            decider,
+            ends,
+            high_water,
+            ..
+        } = opened;
         let log_pages = connection::watch_log(&mut connection)?;
         let live = decider.inventory.holds().map(|hold| hold.id);
         outside.shared.note_holds(&decider.inventory, live);
@@ -198,11 +147,12 @@ impl Writer {
             high_water,
             outside,
             asked: Vec::with_capacity(BATCH_MAX),
+            put_aside: None,
             waiters: Vec::with_capacity(BATCH_MAX),
             paged: (Vec::new(), Vec::new()),
             forget_below: None,
             log_pages,
-            checkpoint_at: WAL_PAGES_MAX,
+            log_kept: 0,
         })
     }
 
@@ -210,58 +160,85 @@ impl Writer {
         self.outside.options.has(bug)
     }
 
+    /// T1: the time of a commit, never before that of an earlier one.
+    fn read_clock(&self) -> Timestamp {
+        let now = self.outside.shared.now(self.outside.clock.as_ref());
+        self.outside.shared.last.store(now.ms(), Ordering::Release);
+        now
+    }
+
     /// Works until the ledger is closed or dropped; gives whoever waits for the closing.
     fn run(&mut self, jobs: &Receiver<Job>) -> Result<Option<oneshot::Sender<()>>, Fault> {
-        while let Ok(job) = jobs.recv() {
-            let mut next = Some(job);
-            while let Some(job) = next.take() {
-                match job {
-                    Job::Transact(transaction, reply) => {
-                        self.asked.push((transaction, reply));
-                        next = self.drain(jobs);
-                        self.work()?;
-                    }
-                    Job::AddKey(key, reply) => self.add_key(&key, reply)?,
-                    Job::RevokeKey(key, at, reply) => self.revoke_key(key, at, reply)?,
-                    Job::Close(reply) => {
-                        connection::final_checkpoint(&self.connection)?;
-                        return Ok(Some(reply));
-                    }
+        while let Some(job) = self.next_job(jobs) {
+            match job {
+                Job::Transact(transaction, reply) => {
+                    self.asked.push((transaction, reply));
+                    self.drain(jobs);
+                    self.work()?;
+                }
+                Job::AddKey(key, reply) => self.add_key(&key, reply)?,
+                Job::RevokeKey(key, at, reply) => self.revoke_key(key, at, reply)?,
+                Job::Close(reply) => {
+                    connection::final_checkpoint(&self.connection)?;
+                    return Ok(Some(reply));
                 }
             }
         }
         Ok(None)
     }
 
-    /// Takes whatever commands wait, as many as fit into a batch; gives the job that is none.
-    fn drain(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+    /// The next job; none when the ledger was dropped.
+    fn next_job(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        self.put_aside.take().or_else(|| jobs.recv().ok())
+    }
+
+    /// Takes whatever commands wait, as many as fit into a batch, up to the first job that is none.
+    fn drain(&mut self, jobs: &Receiver<Job>) {
         while self.asked.len() < BATCH_MAX {
-            match jobs.try_recv().ok()? {
-                Job::Transact(transaction, reply) => self.asked.push((transaction, reply)),
-                other => return Some(other),
+            match jobs.try_recv() {
+                Ok(Job::Transact(transaction, reply)) => self.asked.push((transaction, reply)),
+                other => {
+                    self.put_aside = other.ok();
+                    return;
+                }
             }
         }
-        None
     }
 
     /// Carries out everything that was asked, in as many commits as its size takes.
     fn work(&mut self) -> Result<(), Fault> {
-        let mut asked = std::mem::take(&mut self.asked).into_iter();
+        // Given back at the end, so that its memory is used again.
+        let mut taken = std::mem::take(&mut self.asked);
+        let mut asked = taken.drain(..);
         while asked.len() > 0 {
-            let now = self.outside.shared.now(self.outside.clock.as_ref());
-            self.outside.shared.last.store(now.ms(), Ordering::Release);
-            let mut batch = Batch::default();
-            while batch.steps < BATCH_STEPS_MAX {
-                let Some((transaction, reply)) = asked.next() else { break };
-                // In place before the decision: a fault must not answer before it is known.
-                let unknown = Outcome::Known(Err(Rejection::ReadOnly));
-                self.waiters.push(Waiter { reply, outcome: unknown });
-                let outcome = self.decide(now, transaction, &mut batch)?;
-                if let Some(waiter) = self.waiters.last_mut() {
-                    waiter.outcome = outcome;
-                }
+            let now = self.read_clock();
+            let mut batch = Batch::with_room(asked.len());
+            while batch.steps < BATCH_STEPS_MAX
+                && let Some((transaction, reply)) = asked.next()
+            {
+                self.take_in(now, transaction, reply, &mut batch)?;
             }
             self.finish(batch, now)?;
+        }
+        drop(asked);
+        self.asked = taken;
+        Ok(())
+    }
+
+    /// Decides a command, whose caller then waits for the batch.
+    fn take_in(
+        &mut self,
+        now: Timestamp,
+        transaction: Transaction,
+        reply: Reply<Done>,
+        batch: &mut Batch,
+    ) -> Result<(), Fault> {
+        // In place before the decision: a fault must not answer before it is known.
+        let outcome = Outcome::Known(Err(Rejection::ReadOnly));
+        self.waiters.push(Waiter { reply, outcome });
+        let decided = self.decide(now, transaction, batch)?;
+        if let Some(waiter) = self.waiters.last_mut() {
+            waiter.outcome = decided;
         }
         Ok(())
     }
@@ -318,9 +295,14 @@ impl Writer {
     }
 
     fn page_in_hold(&mut self, id: HoldId) -> Result<(), Fault> {
-        let Some(hold) = holds::find(&self.connection, id)? else { return Ok(()) };
+        let Some(hold) = holds::find(&self.connection, id)? else {
+            return Ok(());
+        };
         if !hold.state.is_terminal() {
-            return Err(Fault::damaged("holds", format!("{id} is live in the file alone")));
+            return Err(Fault::damaged(
+                "holds",
+                format!("{id} is live in the file alone"),
+            ));
         }
         self.paged.0.push(id);
         self.decider.inventory.restore_hold(hold);
@@ -342,7 +324,9 @@ impl Writer {
             let took = self.outside.clock.boot().since(begun);
             self.decider.unload_replies(&batch.records);
             let inventory = &self.decider.inventory;
-            self.outside.shared.note_holds(inventory, batch.changed_holds().into_iter());
+            self.outside
+                .shared
+                .note_holds(inventory, batch.changed_holds().into_iter());
             self.outside.observer.batch(self.waiters.len(), took);
             self.outside.observer.committed(inventory, &batch.applied);
         }
@@ -361,7 +345,13 @@ impl Writer {
         let behavior = TransactionBehavior::Immediate;
         let outside_commit = self.has(PlantedLedger::KeyOutsideCommit);
         let transaction = self.connection.transaction_with_behavior(behavior)?;
-        batch::write(&transaction, &self.decider.inventory, batch, &mut self.ends, now)?;
+        batch::write(
+            &transaction,
+            &self.decider.inventory,
+            batch,
+            &mut self.ends,
+            now,
+        )?;
         if !outside_commit {
             idempotency::write(&transaction, &batch.records, now)?;
         }
@@ -410,16 +400,17 @@ impl Writer {
         }
     }
 
-    /// Moves a long log into the database file, when everybody has his answer.
+    /// Moves a long log into the database file, when everybody has his answer. Not a little at a
+    /// time whenever nobody waits: each move waits for the disk, and on a busy one that made the
+    /// slowest holds slower.
     fn tidy_log(&mut self) -> Result<(), Fault> {
         let pages = self.log_pages.load(Ordering::Relaxed);
-        if pages < self.checkpoint_at {
+        if pages.saturating_sub(self.log_kept) < WAL_PAGES_MAX {
             return Ok(());
         }
         let whole = connection::checkpoint(&self.connection)?;
         // A reader in the middle keeps the rest: try again when as much has come on top.
-        let from = if whole { 0 } else { pages };
-        self.checkpoint_at = from.saturating_add(WAL_PAGES_MAX);
+        self.log_kept = if whole { 0 } else { pages };
         if whole {
             self.log_pages.store(0, Ordering::Relaxed);
         }
@@ -443,10 +434,10 @@ impl Writer {
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let now = self.outside.shared.now(self.outside.clock.as_ref());
-        self.outside.shared.last.store(now.ms(), Ordering::Release);
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let now = self.read_clock();
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let written = write(&transaction)?;
         self.ends.head = self.ends.head.then(now, std::iter::empty());
         self.ends.head.update(&transaction)?;

@@ -1,0 +1,90 @@
+//! What the writer and the ledger's other threads have in common: whether commands are taken, what
+//! time it is, and who holds what.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use soldonce_core::{Hold, HoldId, Holder, Inventory, Timestamp};
+use soldonce_lease::Clock;
+
+/// What the writer shares with the ledger's other threads.
+pub(super) struct Shared {
+    /// Whether commands are taken.
+    pub(super) writable: AtomicBool,
+    pub(super) closed: AtomicBool,
+    /// The latest time of a decision, milliseconds.
+    pub(super) last: AtomicI64,
+    /// Holds that are not over, by holder, oldest first.
+    holds: Mutex<BTreeMap<Holder, Vec<HoldId>>>,
+}
+
+impl Shared {
+    pub(super) fn new(clock: Timestamp) -> Self {
+        Self {
+            writable: AtomicBool::new(true),
+            closed: AtomicBool::new(false),
+            last: AtomicI64::new(clock.ms()),
+            holds: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_writable(&self) -> bool {
+        self.writable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// T1: never goes back.
+    pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
+        Timestamp::from_ms(clock.wall_ms().max(self.last.load(Ordering::Acquire)))
+    }
+
+    fn holds(&self) -> MutexGuard<'_, BTreeMap<Holder, Vec<HoldId>>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest holds of a holder that are not over.
+    pub(super) fn holds_of(&self, holder: &Holder, limit: usize) -> Vec<HoldId> {
+        let holds = self.holds();
+        holds
+            .get(holder)
+            .into_iter()
+            .flatten()
+            .rev()
+            .take(limit)
+            .copied()
+            .collect()
+    }
+
+    /// Takes notice of holds that changed.
+    pub(super) fn note_holds(&self, inventory: &Inventory, changed: impl Iterator<Item = HoldId>) {
+        let mut holds = self.holds();
+        for hold in changed.filter_map(|id| inventory.hold(id)) {
+            if hold.state.is_terminal() {
+                forget_hold(&mut holds, hold);
+            } else {
+                keep_hold(&mut holds, hold);
+            }
+        }
+    }
+}
+
+fn keep_hold(holds: &mut BTreeMap<Holder, Vec<HoldId>>, hold: &Hold) {
+    let own = holds.entry(hold.holder.clone()).or_default();
+    if let Err(at) = own.binary_search(&hold.id) {
+        own.insert(at, hold.id);
+    }
+}
+
+fn forget_hold(holds: &mut BTreeMap<Holder, Vec<HoldId>>, hold: &Hold) {
+    let Some(own) = holds.get_mut(&hold.holder) else {
+        return;
+    };
+    own.retain(|id| *id != hold.id);
+    if own.is_empty() {
+        holds.remove(&hold.holder);
+    }
+}
