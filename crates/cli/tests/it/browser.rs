@@ -27,13 +27,13 @@ fn run(file: &str) {
         .env("SOLDONCE_SCREENSHOTS", screenshots)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    println!("{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(
         output.status.success(),
-        "{file}: {}; logs and ledgers are in {}",
+        "{file}: {}; logs and ledgers are in {}\n{}{}",
         output.status,
-        scratch.display()
+        scratch.display(),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
     );
     std::fs::remove_dir_all(scratch).unwrap();
 }
