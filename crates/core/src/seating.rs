@@ -14,7 +14,7 @@ use crate::{
 /// Every unit of an event as the ledger has it written down.
 ///
 /// Besides the states it keeps which units are *open* to a new owner: the free ones, and those of
-/// holds that the clock has ended and that were brought to its notice ([`Seating::reopen`]).
+/// holds that the clock has ended, as far as it was told of them.
 #[derive(Clone, Debug)]
 pub struct Seating {
     chart: Arc<Chart>,
