@@ -230,7 +230,9 @@ function stepper({ id, label, changed }) {
       )
     );
   const press = (/** @type {number} */ by) => {
-    changed(value + by);
+    // At once: the next press may come before the page is refreshed.
+    value += by;
+    changed(value);
     announce(plural(value, "place"));
   };
   const minus = button("minus", "One less", -1);
