@@ -39,9 +39,11 @@ pub(super) struct Asked {
 impl Asked {
     /// The path's segment at this place, from 0; percent signs decoded.
     pub(super) fn segment(&self, at: usize) -> Cow<'_, str> {
-        let path = self.parts.uri.path();
-        let segment = path.split('/').nth(at.saturating_add(1));
-        decode(segment.unwrap_or_default()).unwrap_or_default()
+        let path = self.parts.uri.path().as_bytes();
+        let mut segments = path.split(|byte| *byte == b'/');
+        let segment = segments.nth(at.saturating_add(1)).unwrap_or_default();
+        let segment = std::str::from_utf8(segment).unwrap_or_default();
+        decode(segment).unwrap_or_default()
     }
 
     /// The event that a path `/v1/events/{event}..` names. What is no id names no event.

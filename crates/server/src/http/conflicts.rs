@@ -1,113 +1,124 @@
-//! Why units cannot be had, and what could be had instead, as JSON. Written straight from the
-//! refusal: on a hot seat this is most of the work of an answer.
+//! Why units cannot be had, and what could be had instead, as JSON. Written byte by byte: on a hot
+//! seat this is most of the work of an answer. Ids have nothing that JSON escapes.
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 use soldonce_core::{Alternative, Chart, Conflict, Unavailable, UnitName, UnitNo};
 
-/// The members that a `unit_unavailable` adds to its problem.
-#[derive(Serialize)]
-pub(super) struct Unavailability<'a> {
-    conflicts: Conflicts<'a>,
-    alternatives: Alternatives<'a>,
-    seq: u64,
+/// The members that a `unit_unavailable` adds to its problem, each after a comma.
+pub(super) fn write(to: &mut Vec<u8>, chart: &Chart, refusal: &Unavailable) {
+    push(to, ",\"conflicts\":[");
+    separated(to, &refusal.conflicts, |to, conflict| {
+        write_conflict(to, chart, conflict);
+    });
+    push(to, "],\"alternatives\":[");
+    separated(to, &refusal.alternatives, |to, choice| {
+        write_alternative(to, chart, choice);
+    });
+    push(to, "],\"seq\":");
+    push_number(to, refusal.seq.0);
 }
 
-impl<'a> Unavailability<'a> {
-    pub(super) fn new(chart: &'a Chart, refusal: &'a Unavailable) -> Self {
-        Self {
-            conflicts: Conflicts(chart, &refusal.conflicts),
-            alternatives: Alternatives(chart, &refusal.alternatives),
-            seq: refusal.seq.0,
-        }
-    }
+/// A list of units by their public names.
+pub(super) fn write_units(to: &mut Vec<u8>, chart: &Chart, units: &[UnitNo]) {
+    push(to, "[");
+    separated(to, units, |to, unit| {
+        push(to, "{");
+        push_name(to, chart, *unit);
+        push(to, "}");
+    });
+    push(to, "]");
 }
 
-struct Conflicts<'a>(&'a Chart, &'a [Conflict]);
-
-impl Serialize for Conflicts<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.1.iter().map(|conflict| OneConflict(self.0, conflict)))
-    }
-}
-
-struct OneConflict<'a>(&'a Chart, &'a Conflict);
-
-impl Serialize for OneConflict<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut object = to.serialize_map(None)?;
-        match self.1 {
-            Conflict::Seat {
-                unit,
-                state,
-                retry_after,
-            } => {
-                add_name(&mut object, self.0, *unit)?;
-                object.serialize_entry("state", state.as_str())?;
-                if let Some(span) = retry_after {
-                    object.serialize_entry("retry_after_ms", &span.ms())?;
-                }
-            }
-            Conflict::Area { area, free } => {
-                let id = self.0.area(*area).map_or("", |area| area.id.as_str());
-                object.serialize_entry("area", id)?;
-                object.serialize_entry("state", "full")?;
-                object.serialize_entry("free", free)?;
+fn write_conflict(to: &mut Vec<u8>, chart: &Chart, conflict: &Conflict) {
+    push(to, "{");
+    match conflict {
+        Conflict::Seat {
+            unit,
+            state,
+            retry_after,
+        } => {
+            push_name(to, chart, *unit);
+            push(to, ",\"state\":\"");
+            push(to, state.as_str());
+            push(to, "\"");
+            if let Some(span) = retry_after {
+                push(to, ",\"retry_after_ms\":");
+                push_number(to, span.ms());
             }
         }
-        object.end()
+        Conflict::Area { area, free } => {
+            push(to, "\"area\":\"");
+            push(to, chart.area(*area).map_or("", |area| area.id.as_str()));
+            push(to, "\",\"state\":\"full\",\"free\":");
+            push_number(to, u64::from(*free));
+        }
     }
+    push(to, "}");
 }
 
-struct Alternatives<'a>(&'a Chart, &'a [Alternative]);
-
-impl Serialize for Alternatives<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.1.iter().map(|choice| OneAlternative {
-            units: Units {
-                chart: self.0,
-                units: &choice.units,
-            },
-            together: choice.together,
-        }))
-    }
-}
-
-#[derive(Serialize)]
-struct OneAlternative<'a> {
-    units: Units<'a>,
-    together: bool,
-}
-
-/// Units by their public names.
-pub(super) struct Units<'a> {
-    pub(super) chart: &'a Chart,
-    pub(super) units: &'a [UnitNo],
-}
-
-impl Serialize for Units<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.units.iter().map(|unit| OneUnit(self.chart, *unit)))
-    }
-}
-
-struct OneUnit<'a>(&'a Chart, UnitNo);
-
-impl Serialize for OneUnit<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut object = to.serialize_map(None)?;
-        add_name(&mut object, self.0, self.1)?;
-        object.end()
-    }
+fn write_alternative(to: &mut Vec<u8>, chart: &Chart, choice: &Alternative) {
+    push(to, "{\"units\":");
+    write_units(to, chart, &choice.units);
+    push(to, ",\"together\":");
+    push(to, if choice.together { "true}" } else { "false}" });
 }
 
 /// `"seat":"A-1"`, or `"area":"floor","place":"floor.17"`.
-fn add_name<M: SerializeMap>(object: &mut M, chart: &Chart, unit: UnitNo) -> Result<(), M::Error> {
+fn push_name(to: &mut Vec<u8>, chart: &Chart, unit: UnitNo) {
     match chart.unit_name(unit) {
-        UnitName::Seat(seat) => object.serialize_entry("seat", seat),
-        name @ UnitName::Place { area, .. } => {
-            object.serialize_entry("area", area.id.as_str())?;
-            object.serialize_entry("place", &name.to_string())
+        UnitName::Seat(seat) => {
+            push(to, "\"seat\":\"");
+            push(to, seat);
+        }
+        UnitName::Place { area, number } => {
+            push(to, "\"area\":\"");
+            push(to, area.id.as_str());
+            push(to, "\",\"place\":\"");
+            push(to, area.id.as_str());
+            push(to, ".");
+            push_number(to, u64::from(number));
+        }
+    }
+    push(to, "\"");
+}
+
+fn separated<T>(to: &mut Vec<u8>, values: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            push(to, ",");
+        }
+        write(to, value);
+    }
+}
+
+fn push(to: &mut Vec<u8>, text: &str) {
+    to.extend_from_slice(text.as_bytes());
+}
+
+fn push_number(to: &mut Vec<u8>, number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut rest = number;
+    let mut used = 0;
+    for place in digits.iter_mut().rev() {
+        *place = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+        used += 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    to.extend(digits.iter().skip(digits.len() - used));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_all_their_digits() {
+        for number in [0, 7, 10, 1_234, u64::MAX] {
+            let mut text = Vec::new();
+            push_number(&mut text, number);
+            assert_eq!(String::from_utf8(text).unwrap(), number.to_string());
         }
     }
 }

@@ -17,19 +17,28 @@ pub(super) struct Kind {
     pub(super) happened: &'static str,
     /// What to do about it.
     pub(super) mend: &'static str,
+    /// The members that never differ, as JSON up to the word of the advice.
+    pub(super) head: &'static str,
+    /// What happened, as JSON.
+    pub(super) happened_json: &'static str,
 }
 
-/// Declares the kinds as constants and lists them all.
+/// Declares the kinds as constants and lists them all. Texts have nothing that JSON escapes.
 macro_rules! kinds {
-    ($($name:ident $code:literal $page:literal $status:ident $title:literal, $happened:literal, $mend:literal;)*) => {
+    ($($name:ident $code:literal $page:literal $status:literal $title:literal, $happened:literal, $mend:literal;)*) => {
         $(
             pub(super) const $name: Kind = Kind {
                 code: $code,
                 page: concat!("/problems/", $page),
-                status: StatusCode::$status,
+                status: status($status),
                 title: $title,
                 happened: $happened,
                 mend: $mend,
+                head: concat!(
+                    "{\"type\":\"/problems/", $page, "\",\"title\":\"", $title, "\",\"status\":",
+                    $status, ",\"code\":\"", $code, "\",\"advice\":\""
+                ),
+                happened_json: concat!("\"", $happened, "\""),
             };
         )*
 
@@ -38,148 +47,166 @@ macro_rules! kinds {
     };
 }
 
+const fn status(code: u16) -> StatusCode {
+    match code {
+        400 => StatusCode::BAD_REQUEST,
+        401 => StatusCode::UNAUTHORIZED,
+        403 => StatusCode::FORBIDDEN,
+        404 => StatusCode::NOT_FOUND,
+        405 => StatusCode::METHOD_NOT_ALLOWED,
+        408 => StatusCode::REQUEST_TIMEOUT,
+        409 => StatusCode::CONFLICT,
+        413 => StatusCode::PAYLOAD_TOO_LARGE,
+        415 => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        422 => StatusCode::UNPROCESSABLE_ENTITY,
+        429 => StatusCode::TOO_MANY_REQUESTS,
+        503 => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
 kinds! {
-    INVALID_REQUEST "invalid_request" "invalid-request" BAD_REQUEST
+    INVALID_REQUEST "invalid_request" "invalid-request" 400
         "The request is not understood",
         "A field, a header or a query value is missing, unknown or out of its bounds; `detail` names the place.",
         "Change what `detail` names and send the request again.";
-    IDEMPOTENCY_KEY_MISSING "idempotency_key_missing" "idempotency-key-missing" BAD_REQUEST
+    IDEMPOTENCY_KEY_MISSING "idempotency_key_missing" "idempotency-key-missing" 400
         "An Idempotency-Key is needed",
         "This route sells or gives back, so it must be safe to repeat, and no `Idempotency-Key` header came with it.",
         "Send a fresh random key with each new request, and the same key when you repeat one.";
-    TOO_MANY_UNITS "too_many_units" "too-many-units" BAD_REQUEST
+    TOO_MANY_UNITS "too_many_units" "too-many-units" 400
         "Too many units at once",
         "One hold may not have that many units; `limit` is the most.",
         "Ask for fewer units, or make several holds if the budget of the holder allows it.";
-    UNAUTHENTICATED "unauthenticated" "unauthenticated" UNAUTHORIZED
+    UNAUTHENTICATED "unauthenticated" "unauthenticated" 401
         "Who are you?",
         "No API key or session came with the request, or it is unknown, revoked or over.",
         "Send `Authorization: Bearer <api key>`, or open a session with `POST /v1/sessions` where shoppers are let in.";
-    FORBIDDEN "forbidden" "forbidden" FORBIDDEN
+    FORBIDDEN "forbidden" "forbidden" 403
         "This caller may not do that",
         "The key's scopes, or the session, do not allow this route; or the request came from a page of another origin.",
         "Use a key with the scope that `detail` names.";
-    NOT_FOUND "not_found" "not-found" NOT_FOUND
+    NOT_FOUND "not_found" "not-found" 404
         "There is nothing here",
         "The server has no such route or thing.",
         "Compare the path with the API description at /docs.";
-    EVENT_NOT_FOUND "event_not_found" "event-not-found" NOT_FOUND
+    EVENT_NOT_FOUND "event_not_found" "event-not-found" 404
         "No such event",
         "There is no event of this id.",
         "List the events with `GET /v1/events`.";
-    HOLD_NOT_FOUND "hold_not_found" "hold-not-found" NOT_FOUND
+    HOLD_NOT_FOUND "hold_not_found" "hold-not-found" 404
         "No such hold",
         "There is no hold of this id that this caller may see, or the `Hold-Secret` that was sent is not its secret.",
         "Use the id and the secret from the answer that created the hold.";
-    BOOKING_NOT_FOUND "booking_not_found" "booking-not-found" NOT_FOUND
+    BOOKING_NOT_FOUND "booking_not_found" "booking-not-found" 404
         "No such booking",
         "There is no booking of this id that this caller may see.",
         "Use the id from the answer that confirmed the hold.";
-    UNKNOWN_UNIT "unknown_unit" "unknown-unit" NOT_FOUND
+    UNKNOWN_UNIT "unknown_unit" "unknown-unit" 404
         "The chart has no such unit",
         "The chart of the event has no seat or area of the ids in `unknown`.",
         "Take ids from `GET /v1/events/{event}/chart`.";
-    METHOD_NOT_ALLOWED "method_not_allowed" "method-not-allowed" METHOD_NOT_ALLOWED
+    METHOD_NOT_ALLOWED "method_not_allowed" "method-not-allowed" 405
         "Not with this method",
         "The path exists, but not for this method.",
         "Use one of the methods in the `Allow` header.";
-    REQUEST_TIMEOUT "request_timeout" "request-timeout" REQUEST_TIMEOUT
+    REQUEST_TIMEOUT "request_timeout" "request-timeout" 408
         "The request took too long to arrive",
         "The body did not arrive in time. Nothing was done.",
         "Send the request again.";
-    UNIT_UNAVAILABLE "unit_unavailable" "unit-unavailable" CONFLICT
+    UNIT_UNAVAILABLE "unit_unavailable" "unit-unavailable" 409
         "Somebody else was faster",
         "At least one wanted unit is held, sold or not for sale. `conflicts` names every one, why, and when it may be free; nothing was taken.",
         "Take one of `alternatives`, choose again, or try later where `retry_after_ms` is given.";
-    HOLD_EXPIRED "hold_expired" "hold-expired" CONFLICT
+    HOLD_EXPIRED "hold_expired" "hold-expired" 409
         "The hold is over",
         "Its time had run out when the request was decided.",
         "Hold the units again if they are still free.";
-    HOLD_RELEASED "hold_released" "hold-released" CONFLICT
+    HOLD_RELEASED "hold_released" "hold-released" 409
         "The hold was given up",
         "Its holder released it before.",
         "Hold the units again if they are still free.";
-    HOLD_CONSUMED "hold_consumed" "hold-consumed" CONFLICT
+    HOLD_CONSUMED "hold_consumed" "hold-consumed" 409
         "The hold is a booking by now",
         "It was confirmed before; `booking` is the booking.",
         "Read the booking.";
-    HOLD_REVOKED "hold_revoked" "hold-revoked" CONFLICT
+    HOLD_REVOKED "hold_revoked" "hold-revoked" 409
         "The hold was taken back",
         "Staff ended it, or the event was called off; `reason` says why.",
         "Hold other units, if the event still sells.";
-    CAP_REACHED "cap_reached" "cap-reached" CONFLICT
+    CAP_REACHED "cap_reached" "cap-reached" 409
         "The hold cannot be extended any further",
         "It is at `max_expires_at` already.",
         "Confirm it before its end.";
-    STALE_FENCE "stale_fence" "stale-fence" CONFLICT
+    STALE_FENCE "stale_fence" "stale-fence" 409
         "The hold has moved on",
         "The fence in the request is not the hold's present one, which is `fence`.",
         "Read the hold, and decide again.";
-    NOT_ON_SALE "not_on_sale" "not-on-sale" CONFLICT
+    NOT_ON_SALE "not_on_sale" "not-on-sale" 409
         "Not on sale now",
         "The sale has not opened yet, has closed, or the event was called off. `sale_opens_at` is given when it is still to open.",
         "Come back when the sale is open.";
-    ADJACENCY_REFUSED "adjacency_refused" "adjacency-refused" CONFLICT
+    ADJACENCY_REFUSED "adjacency_refused" "adjacency-refused" 409
         "That would leave a single seat alone",
         "The event does not sell choices that leave the seats in `orphans` free between others.",
         "Choose seats side by side, or include the named seat.";
-    BUDGET_EXCEEDED "budget_exceeded" "budget-exceeded" CONFLICT
+    BUDGET_EXCEEDED "budget_exceeded" "budget-exceeded" 409
         "The holder has too many units",
         "With this request the holder would have more than `limit` units of the event; `used` count already.",
         "Release or confirm something first.";
-    ALREADY_CANCELLED "already_cancelled" "already-cancelled" CONFLICT
+    ALREADY_CANCELLED "already_cancelled" "already-cancelled" 409
         "Already cancelled",
         "The lines in `units` were given back before.",
         "Read the booking.";
-    IDEMPOTENCY_IN_FLIGHT "idempotency_in_flight" "idempotency-in-flight" CONFLICT
+    IDEMPOTENCY_IN_FLIGHT "idempotency_in_flight" "idempotency-in-flight" 409
         "The same request is still running",
         "A request with this `Idempotency-Key` has not been answered yet.",
         "Repeat it with the same key after `Retry-After` seconds.";
-    EVENT_EXISTS "event_exists" "event-exists" CONFLICT
+    EVENT_EXISTS "event_exists" "event-exists" 409
         "Another event has this id",
         "An event of this id was created by a request with another body.",
         "Choose another id, or change the event's policy with PATCH.";
-    PAYMENT_IN_PROGRESS "payment_in_progress" "payment-in-progress" CONFLICT
+    PAYMENT_IN_PROGRESS "payment_in_progress" "payment-in-progress" 409
         "A payment is in progress",
         "The hold is pinned by the payment of `booking`, which forbids this.",
         "Finish or abandon the payment first.";
-    PAYMENT_REQUIRED "payment_required" "payment-required" CONFLICT
+    PAYMENT_REQUIRED "payment_required" "payment-required" 409
         "The difference must be paid first",
         "The new units cost more than was paid.",
         "Take the hold of the new units through checkout.";
-    BOOKING_NOT_CONFIRMED "booking_not_confirmed" "booking-not-confirmed" CONFLICT
+    BOOKING_NOT_CONFIRMED "booking_not_confirmed" "booking-not-confirmed" 409
         "The booking has nothing to give back",
         "It is not confirmed, so it has no units that could be given back.",
         "Read the booking.";
-    CANCEL_CLOSED "cancel_closed" "cancel-closed" CONFLICT
+    CANCEL_CLOSED "cancel_closed" "cancel-closed" 409
         "It is too late to cancel",
         "The owner of a booking could cancel until `cancel_until`.",
         "Ask the organiser.";
-    BODY_TOO_LARGE "body_too_large" "body-too-large" PAYLOAD_TOO_LARGE
+    BODY_TOO_LARGE "body_too_large" "body-too-large" 413
         "The body is too large",
         "A body may have `limit` bytes on this route.",
         "Send less at once.";
-    UNSUPPORTED_MEDIA_TYPE "unsupported_media_type" "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE
+    UNSUPPORTED_MEDIA_TYPE "unsupported_media_type" "unsupported-media-type" 415
         "The body must be JSON",
         "The `Content-Type` of the request is not `application/json`, or the body is encoded.",
         "Send plain JSON with `Content-Type: application/json`.";
-    IDEMPOTENCY_KEY_REUSED "idempotency_key_reused" "idempotency-key-reused" UNPROCESSABLE_ENTITY
+    IDEMPOTENCY_KEY_REUSED "idempotency_key_reused" "idempotency-key-reused" 422
         "The key belongs to another request",
         "This `Idempotency-Key` was used on this route for another path or body. Nothing was done.",
         "Use a fresh key for each new request.";
-    RATE_LIMITED "rate_limited" "rate-limited" TOO_MANY_REQUESTS
+    RATE_LIMITED "rate_limited" "rate-limited" 429
         "A little too fast",
         "This address or session asks for more at once than it may.",
         "Wait `Retry-After` seconds.";
-    INTERNAL_ERROR "internal_error" "internal-error" INTERNAL_SERVER_ERROR
+    INTERNAL_ERROR "internal_error" "internal-error" 500
         "The server failed",
         "The server could not finish the request. It is not known whether it took effect.",
         "Read the state, or repeat with the same `Idempotency-Key`. If it stays, give the operator the `Request-Id`.";
-    OVERLOADED "overloaded" "overloaded" SERVICE_UNAVAILABLE
+    OVERLOADED "overloaded" "overloaded" 503
         "Very busy right now",
         "Too much waits already; nothing was done.",
         "Repeat after `Retry-After` seconds.";
-    READ_ONLY "read_only" "read-only" SERVICE_UNAVAILABLE
+    READ_ONLY "read_only" "read-only" 503
         "No changes are taken at present",
         "The ledger takes no commands: it is being shut down, or it could not store. A command that was just under way may have taken effect.",
         "Repeat with the same `Idempotency-Key` after `Retry-After` seconds.";
@@ -203,6 +230,19 @@ mod tests {
                 format!("/problems/{}", kind.code.replace('_', "-"))
             );
             assert_eq!(by_page(&kind.code.replace('_', "-")), Some(*kind));
+        }
+    }
+
+    #[test]
+    fn the_constant_part_is_json() {
+        for kind in ALL {
+            let text = format!("{}x\",\"detail\":{}}}", kind.head, kind.happened_json);
+            let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let expected = serde_json::json!({
+                "type": kind.page, "title": kind.title, "status": kind.status.as_u16(),
+                "code": kind.code, "advice": "x", "detail": kind.happened,
+            });
+            assert_eq!(read, expected);
         }
     }
 

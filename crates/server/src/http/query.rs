@@ -106,7 +106,7 @@ fn decode_owned(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
 
 /// Text with its percent signs decoded; nothing when that is no text.
 pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
+    if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
     }
     let mut decoded = Vec::with_capacity(text.len());

@@ -1,17 +1,15 @@
 //! Refusals as `application/problem+json` (RFC 9457): the one mapping from the rejections of `core`
 //! to HTTP. What is said here is for the caller; what the log needs is written where it happens.
 
-use std::borrow::Cow;
-
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
-use soldonce_core::{Advice, Budget, Chart, Rejection};
+use soldonce_core::{Advice, Budget, Chart, Rejection, Unavailable};
 use soldonce_engine::EngineError;
 use soldonce_engine::reply::Rfc3339;
 
-use super::conflicts::{Unavailability, Units};
+use super::conflicts;
 use super::kinds::{self, Kind};
 
 /// What a handler gives.
@@ -21,7 +19,8 @@ pub(super) type Handled = Result<Response, Problem>;
 #[derive(Debug)]
 pub(super) struct Problem {
     kind: &'static Kind,
-    detail: Cow<'static, str>,
+    /// What is wrong with this request; nothing is what the table says.
+    detail: Option<String>,
     advice: Advice,
     /// Further members as JSON, each after a comma.
     extras: Vec<u8>,
@@ -37,18 +36,13 @@ const SOON: RetryAfter = RetryAfter(1);
 impl Problem {
     /// A problem of this kind, in the words of its table.
     pub(super) fn new(kind: &'static Kind) -> Self {
-        Self::detailed(kind, kind.happened)
-    }
-
-    /// A problem of this kind, in words of its own.
-    pub(super) fn detailed(kind: &'static Kind, detail: impl Into<Cow<'static, str>>) -> Self {
         let busy = matches!(
             kind.status,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
         );
         Self {
             kind,
-            detail: detail.into(),
+            detail: None,
             advice: if busy {
                 Advice::RetryAfter
             } else {
@@ -56,6 +50,14 @@ impl Problem {
             },
             extras: Vec::new(),
             retry_after: busy.then_some(SOON),
+        }
+    }
+
+    /// A problem of this kind, in words of its own.
+    pub(super) fn detailed(kind: &'static Kind, detail: impl Into<String>) -> Self {
+        Self {
+            detail: Some(detail.into()),
+            ..Self::new(kind)
         }
     }
 
@@ -82,14 +84,14 @@ impl Problem {
 
     /// A rejection, with its units named by `chart`.
     pub(super) fn rejected(rejection: &Rejection, chart: Option<&Chart>) -> Self {
-        let problem = Self::detailed(kind_of(rejection), detail_of(rejection));
         let problem = Self {
+            detail: detail_of(rejection),
             advice: rejection.advice(),
-            ..problem
+            ..Self::new(kind_of(rejection))
         };
         match rejection {
             Rejection::UnitUnavailable(refusal) => match chart {
-                Some(chart) => problem.with_all(&Unavailability::new(chart, refusal)),
+                Some(chart) => problem.with_conflicts(chart, refusal),
                 None => problem.with("seq", &refusal.seq.0),
             },
             Rejection::UnknownUnit(names) => problem.with("unknown", names),
@@ -144,42 +146,44 @@ impl Problem {
         self
     }
 
-    /// The same with the members of an object.
-    fn with_all(mut self, members: &impl Serialize) -> Self {
-        let from = self.extras.len();
-        append(&mut self.extras, members);
-        self.extras.pop();
-        if let Some(brace) = self.extras.get_mut(from) {
-            *brace = b',';
-        }
+    fn with_conflicts(mut self, chart: &Chart, refusal: &Unavailable) -> Self {
+        self.extras.reserve(EXTRAS_BYTES);
+        conflicts::write(&mut self.extras, chart, refusal);
         self
     }
 
     fn with_units(
-        self,
+        mut self,
         name: &str,
         chart: Option<&Chart>,
         units: &[soldonce_core::UnitNo],
     ) -> Self {
-        match chart {
-            Some(chart) => self.with(name, &Units { chart, units }),
-            None => self,
+        if let Some(chart) = chart {
+            self.extras.extend_from_slice(b",\"");
+            self.extras.extend_from_slice(name.as_bytes());
+            self.extras.extend_from_slice(b"\":");
+            conflicts::write_units(&mut self.extras, chart, units);
         }
+        self
     }
 
     /// The answer.
     pub(super) fn into_response(self) -> Response {
-        let head = Head {
-            r#type: self.kind.page,
-            title: self.kind.title,
-            status: self.kind.status.as_u16(),
-            detail: &self.detail,
-            code: self.kind.code,
-            advice: self.advice.as_str(),
-        };
-        let mut body = Vec::with_capacity(HEAD_BYTES + self.detail.len() + self.extras.len());
-        append(&mut body, &head);
-        body.pop();
+        let Kind {
+            head,
+            happened_json,
+            ..
+        } = self.kind;
+        let detail = self.detail.as_deref();
+        let bytes = head.len() + self.extras.len() + MARKS_BYTES;
+        let mut body = Vec::with_capacity(bytes + detail.map_or(happened_json.len(), str::len));
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(self.advice.as_str().as_bytes());
+        body.extend_from_slice(b"\",\"detail\":");
+        match detail {
+            Some(detail) => append(&mut body, &detail),
+            None => body.extend_from_slice(happened_json.as_bytes()),
+        }
         body.extend_from_slice(&self.extras);
         body.push(b'}');
         let mut response = Response::new(Body::from(body));
@@ -207,18 +211,10 @@ impl Problem {
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 const BEARER: HeaderValue = HeaderValue::from_static("Bearer");
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
-/// Room for the members that every problem has, beside its detail.
-const HEAD_BYTES: usize = 256;
-
-#[derive(Serialize)]
-struct Head<'a> {
-    r#type: &'static str,
-    title: &'static str,
-    status: u16,
-    detail: &'a str,
-    code: &'static str,
-    advice: &'static str,
-}
+/// Room for the advice and the marks around the members.
+const MARKS_BYTES: usize = 48;
+/// Room for a few conflicts and alternatives.
+const EXTRAS_BYTES: usize = 384;
 
 fn append(to: &mut Vec<u8>, value: &impl Serialize) {
     // Writing to memory fails for maps without text keys alone, and there are none.
@@ -279,15 +275,15 @@ fn kind_of(rejection: &Rejection) -> &'static Kind {
     }
 }
 
-/// What the caller is told. Nearly always the words of the table: they cost nothing.
-fn detail_of(rejection: &Rejection) -> Cow<'static, str> {
+/// What is wrong with this request, where the table's words do not say it.
+fn detail_of(rejection: &Rejection) -> Option<String> {
     if let Rejection::Invalid(invalid) = rejection {
-        return Cow::Owned(invalid.to_string());
+        return Some(invalid.to_string());
     }
     if let Rejection::TooManyUnits { limit } = rejection {
-        return Cow::Owned(format!("one hold may have at most {limit} units"));
+        return Some(format!("one hold may have at most {limit} units"));
     }
-    Cow::Borrowed(kind_of(rejection).happened)
+    None
 }
 
 #[cfg(test)]
