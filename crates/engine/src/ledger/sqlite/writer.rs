@@ -15,9 +15,7 @@ use tokio::sync::oneshot;
 use super::batch::{self, Batch, Ends};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
-use super::limits::{
-    BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS, WAL_PAGES_MAX,
-};
+use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS, WAL_PAGES_MAX};
 use super::rebuild::Opened;
 use super::shared::Shared;
 use super::tables::{bookings, holds, idempotency, keys};
