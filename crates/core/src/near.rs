@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use crate::limits::{
-    ALTERNATIVE_ROWS_MAX, ALTERNATIVE_SEATS_MAX, ALTERNATIVES_MAX, UNITS_PER_HOLD_MAX,
+    ALTERNATIVE_REACH_MAX, ALTERNATIVE_ROWS_MAX, ALTERNATIVE_SEATS_MAX, ALTERNATIVES_MAX,
+    UNITS_PER_HOLD_MAX,
 };
 use crate::pick::{Availability, Piece, Rest, pieces};
 use crate::{Alternative, Chart, Row, RowNo, UnitNo};
@@ -32,12 +33,13 @@ pub fn alternatives_near(
     let end = last.0.saturating_add(1).min(home_row.end().0);
     let middle = first.0.saturating_add(end) - home_row.first.0.saturating_mul(2);
     let category = Some(chart.category_of(*first));
+    // A row of one price class has either nothing to look for, or nothing to look at seat by seat.
+    let fits = |(number, _): &(RowNo, &Row)| {
+        let of_row = chart.row_category(*number);
+        of_row.is_none() || of_row == category
+    };
     let offer = |(number, row): (RowNo, &Row)| {
-        let of_row = chart.row_category(number);
-        let category = category.filter(|_| of_row != category);
-        if of_row.is_some() && category.is_some() {
-            return None;
-        }
+        let category = category.filter(|_| chart.row_category(number).is_none());
         let middle = row.first.0.saturating_mul(2).saturating_add(middle);
         let units = pieces(chart, hall, searched(row, middle), category)
             .map(|piece| widened(piece, row, hall))
@@ -52,6 +54,8 @@ pub fn alternatives_near(
         })
     };
     rows_around(chart, home)
+        .filter(fits)
+        .take(ALTERNATIVE_ROWS_MAX)
         .filter_map(offer)
         .take(ALTERNATIVES_MAX)
         .collect()
@@ -82,7 +86,7 @@ fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
 
 /// The row itself, then those before and behind it, nearest first.
 fn rows_around(chart: &Chart, home: RowNo) -> impl Iterator<Item = (RowNo, &Row)> {
-    let beside = (1..=ALTERNATIVE_ROWS_MAX).flat_map(move |away| {
+    let beside = (1..=ALTERNATIVE_REACH_MAX).flat_map(move |away| {
         [home.0.checked_sub(away), home.0.checked_add(away)]
             .into_iter()
             .flatten()
