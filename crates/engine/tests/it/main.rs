@@ -16,3 +16,4 @@ mod differential;
 #[cfg(feature = "planted")]
 mod planted;
 mod sqlite;
+mod writer;

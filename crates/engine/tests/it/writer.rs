@@ -1,0 +1,128 @@
+//! The writer's thread under stress: a queue that is full, a panic, callers who go away.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use soldonce_core::{Applied, Command, Inventory, Rejection};
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::ledger::{Ledger, Observer};
+use soldonce_lease::{ManualClock, SeededEntropy};
+
+use crate::ledgers::{START_MS, TempFolder, TestLedger, transaction};
+
+/// Does with each batch what the test wants, on the writer's own thread.
+struct Meddler {
+    what: Mutex<What>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    Nothing,
+    Wait,
+    Panic,
+}
+
+impl Meddler {
+    fn now(&self, what: What) {
+        *self.what.lock().unwrap() = what;
+        self.changed.notify_all();
+    }
+}
+
+impl Observer for Meddler {
+    fn opened(&self, _inventory: &Inventory) {}
+
+    fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {
+        let what = *self.what.lock().unwrap();
+        assert!(what != What::Panic, "the test wants it");
+        let what = self.what.lock().unwrap();
+        drop(
+            self.changed
+                .wait_while(what, |what| *what == What::Wait)
+                .unwrap(),
+        );
+    }
+
+    fn batch(&self, _commands: usize, _commit: Duration) {}
+    fn failed(&self, _why: &str) {}
+}
+
+/// A ledger with one event, whose writer the test can stop.
+async fn meddled(folder: &TempFolder) -> (TestLedger, Arc<Meddler>, Arc<soldonce_core::Event>) {
+    let meddler = Arc::new(Meddler {
+        what: Mutex::new(What::Nothing),
+        changed: Condvar::new(),
+    });
+    let clock = Arc::new(ManualClock::at(START_MS));
+    let options = SqliteOptions::new(folder.path());
+    let observer = Arc::clone(&meddler) as Arc<dyn Observer>;
+    let ledger = SqliteLedger::open(&options, clock, &SeededEntropy::new(7), observer).unwrap();
+    let test = TestLedger::memory().beside(ledger);
+    let event = test.event().await;
+    (test, meddler, event)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_queue_is_told_at_once_and_what_waits_is_answered() {
+    let folder = TempFolder::new();
+    let (test, meddler, event) = meddled(&folder).await;
+    meddler.now(What::Wait);
+    let mut waiting = Vec::new();
+    // The batch that the writer stands in, the queue behind it, and one too many.
+    let refused = loop {
+        let command = test.hold_command(&event, "ann", &["A-1"]);
+        let mut answer = test.ledger.transact(transaction(command, None));
+        let poll =
+            std::future::poll_fn(|cx| std::task::Poll::Ready(answer.as_mut().poll(cx))).await;
+        match poll {
+            std::task::Poll::Ready(done) => break done.unwrap_err(),
+            std::task::Poll::Pending => waiting.push(answer),
+        }
+        assert!(waiting.len() < 100_000, "the queue has no end");
+    };
+    assert_eq!(refused, Rejection::Overloaded);
+    assert!(test.ledger.is_writable());
+    meddler.now(What::Nothing);
+    for answer in waiting {
+        answer.await.unwrap();
+    }
+    test.hold(&event, "bob", &["A-2"]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_in_the_writer_ends_the_writing_and_loses_nothing() {
+    let folder = TempFolder::new();
+    let (test, meddler, event) = meddled(&folder).await;
+    let kept = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    meddler.now(What::Panic);
+    // The panic comes after the commit: nobody is told, and it is there.
+    let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
+    assert_eq!(refused, Rejection::ReadOnly);
+    assert!(!test.ledger.is_writable());
+    assert_eq!(test.confirm(&kept).await.unwrap_err(), Rejection::ReadOnly);
+    test.ledger.close().await;
+    drop(test);
+    meddler.now(What::Nothing);
+    let options = SqliteOptions::new(folder.path());
+    let clock = Arc::new(ManualClock::at(START_MS));
+    let observer = meddler as Arc<dyn Observer>;
+    let again = SqliteLedger::open(&options, clock, &SeededEntropy::new(7), observer).unwrap();
+    let commits = again.history(event.id.clone()).await.unwrap().commits;
+    assert_eq!(commits.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_goes_away_has_his_command_carried_out_all_the_same() {
+    let test = TestLedger::sqlite();
+    let event = test.event().await;
+    let command = test.hold_command(&event, "ann", &["A-1"]);
+    drop(test.ledger.transact(transaction(command, None)));
+    let refused = test.hold(&event, "bob", &["A-1"]).await;
+    assert!(
+        matches!(refused, Err(Rejection::UnitUnavailable(_))),
+        "{refused:?}"
+    );
+    let swept = test.ask(Command::Sweep { limit: 1 }).await;
+    swept.unwrap();
+}
