@@ -17,7 +17,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Writes a value as indented JSON.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
