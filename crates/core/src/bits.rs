@@ -140,6 +140,8 @@ fn index(number: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Numbers around every border of a word and of a summary word.
@@ -162,6 +164,35 @@ mod tests {
         }
         assert_eq!(some.next_in(2..62), None, "the end does not count");
         assert_eq!(others.next_out(2..62), 62);
+    }
+
+    /// Whole words become empty and full again, each time looked for from every border.
+    #[test]
+    fn emptied_words_are_passed_by() {
+        let mut bits = Bits::all(10_000);
+        let mut known: BTreeSet<u32> = (0..10_000).collect();
+        for (turn, range) in [0..64, 64..4_096, 4_090..9_000, 0..5_000]
+            .into_iter()
+            .enumerate()
+        {
+            for number in range {
+                let absent = turn == 3 && number % 63 == 0;
+                let changed = if absent {
+                    known.insert(number) == bits.insert(number)
+                } else {
+                    known.remove(&number) == bits.remove(number)
+                };
+                assert!(changed, "{number} in turn {turn}");
+            }
+            for from in (0..10_000).step_by(61) {
+                let next = known.range(from..).next().copied();
+                assert_eq!(
+                    bits.next_in(from..10_000),
+                    next,
+                    "from {from} in turn {turn}"
+                );
+            }
+        }
     }
 
     #[test]

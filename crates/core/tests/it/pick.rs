@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use soldonce_core::{
-    Adjacency, Availability, Chart, Policy, Rejection, Together, UnitNo, Wish, alternatives_near,
+    Adjacency, Availability, Chart, Command, Policy, Rejection, Together, UnitNo, Wish,
+    alternatives_near,
 };
 
 use crate::brute::{orphans, runs};
 use crate::fixed::cases;
 use crate::hall::{chart, hall, shown};
-use crate::world::{World, held, policy, rows_and_floor};
+use crate::world::{World, held, on, policy, rows_and_floor};
 
 fn best(world: &mut World, quantity: u32, class: &str, together: Together) -> Found {
     let category = world.chart().category(class);
@@ -252,4 +253,42 @@ fn best_takes_places_where_there_are_no_seats() {
         panic!("three places were free");
     };
     assert_eq!(world.names(units), "floor.1 floor.2 floor.3");
+}
+
+/// Whatever the order in which seats come free, neighbours are found when there are any.
+#[test]
+fn seats_that_come_free_one_by_one_are_neighbours_again() {
+    let seats = ["A-1", "A-2", "A-3"];
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
+        for back in [
+            [0, 1, 2],
+            [0, 2, 1],
+            [1, 0, 2],
+            [1, 2, 0],
+            [2, 0, 1],
+            [2, 1, 0],
+        ] {
+            let mut world = World::new(rows_and_floor(&[3], 0), policy());
+            let holds = order.map(|at: usize| (seats[at], world.hold("bob", seats[at])));
+            for at in back {
+                let (_, hold) = holds
+                    .into_iter()
+                    .find(|(seat, _)| *seat == seats[at])
+                    .unwrap();
+                world.apply(Command::Release { on: on(hold) }).unwrap();
+            }
+            let found = best(&mut world, 3, "", Together::Required);
+            assert!(
+                matches!(found, Found::Units(_, true)),
+                "{order:?}, {back:?}"
+            );
+        }
+    }
 }

@@ -218,6 +218,31 @@ needs refund        | same needs_refund     | same needs_refund     | same needs
 refunded            | same refunded         | same refunded         | same refunded         | same refunded         | same refunded             | same refunded         | same refunded         | same refunded         | same refunded         | same refunded
 ";
 
+/// A payment only moves forward: along the arrows of model.md 6, or further along them, since
+/// reports get lost and reordered.
+#[test]
+fn payment_states_and_what_may_be_reported_next() {
+    let states = PaymentState::ALL.map(|state| (state.as_str(), state));
+    let answer = |from: PaymentState, to: PaymentState| {
+        if from.may_become(to) { "x" } else { "" }.to_owned()
+    };
+    expect_table(&table(&states, &states, answer), EXPECTED_PAYMENT);
+}
+
+const EXPECTED_PAYMENT: &str = "
+                | created | action_required | processing | authorised | captured | partly_refunded | refunded | failed | voided | lapsed
+created         |         | x               | x          | x          | x        | x               | x        | x      | x      | x
+action_required |         | x               | x          | x          | x        | x               | x        | x      | x      | x
+processing      |         | x               | x          | x          | x        | x               | x        | x      | x      | x
+authorised      |         |                 |            |            | x        | x               | x        |        | x      | x
+captured        |         |                 |            |            |          | x               | x        |        |        |
+partly_refunded |         |                 |            |            |          | x               | x        |        |        |
+refunded        |         |                 |            |            |          |                 |          |        |        |
+failed          |         |                 |            |            |          |                 |          |        |        |
+voided          |         |                 |            |            |          |                 |          |        |        |
+lapsed          |         |                 |            |            |          |                 |          |        |        |
+";
+
 /// What became of the units since the hold of the booking ended.
 #[derive(Clone, Copy)]
 enum Since {

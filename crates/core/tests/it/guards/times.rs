@@ -188,3 +188,34 @@ fn the_ledgers_time_never_goes_back() {
     );
     assert_eq!(world.inventory.clock(), Timestamp::from_ms(1_060_000));
 }
+
+/// A payment window that became shorter meanwhile may end a hold the moment its payment fails. Its
+/// units are open to others at once, also to those who look for any.
+#[test]
+fn a_hold_that_ends_at_once_is_open_at_once() {
+    let mut world = world();
+    let hold = world.hold("ann", "floor*10");
+    world.wait(59_999);
+    let ttl = Some(Span::from_ms(180_000));
+    let extend = Command::Extend {
+        on: on(hold),
+        ttl,
+        ttl_max: None,
+    };
+    world.apply(extend).unwrap();
+    world.wait(120_000);
+    world.checkout(hold).unwrap();
+    let event = world.event;
+    let policy = Box::new(Policy {
+        payment_window: Span::from_ms(1_000),
+        ..policy()
+    });
+    world
+        .apply(Command::UpdatePolicy { event, policy })
+        .unwrap();
+    world.wait(1_001);
+    assert!(world.try_hold("bob", "floor*1").is_err());
+    world.apply(Command::Abandon { on: on(hold) }).unwrap();
+    assert_eq!(world.inventory.hold(hold).unwrap().expires_at, world.now);
+    world.hold("bob", "floor*1");
+}

@@ -82,7 +82,8 @@ const RARE: [Mark; 27] = [
 ];
 
 /// The sweeper writes down what is true already, so whether it comes makes no difference: with it
-/// after every step, or never, every hold gets the same units under the same fences.
+/// after every step, or never, every hold gets the same units under the same fences, and every
+/// refusal says the same.
 #[test]
 fn no_answer_depends_on_the_sweeper() {
     let outcome = TestRunner::new(cases(120)).run(&(rules(), ops(80)), |(policy, ops)| {
@@ -96,6 +97,7 @@ fn no_answer_depends_on_the_sweeper() {
         }
         never.world.sweep();
         prop_assert_eq!(things(&swept), things(&never));
+        prop_assert_eq!(&swept.refusals, &never.refusals);
         Ok(())
     });
     if let Err(failure) = outcome {

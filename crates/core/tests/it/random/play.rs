@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use soldonce_core::{
-    Applied, BookingId, Command, EventNo, HoldId, Inventory, Policy, Rejection, Timestamp, Unit,
-    UnitNo, Wish,
+    Applied, BookingId, Command, EventNo, HoldId, Inventory, Policy, Rejection, Seq, Timestamp,
+    Unit, UnitNo, Wish,
 };
 
 use super::ops::{Op, Time};
@@ -27,6 +27,8 @@ pub(super) struct Play {
     /// The ledger's time as it must be.
     pub(super) clock: Timestamp,
     pub(super) marks: BTreeSet<Mark>,
+    /// Why commands were refused, the numbers of commits left out.
+    pub(super) refusals: Vec<Rejection>,
 }
 
 /// Three small rows and a floor; and another event beside it.
@@ -43,6 +45,7 @@ pub(super) fn start(policy: &Policy) -> Play {
         replayed: BTreeMap::new(),
         clock,
         marks: BTreeSet::new(),
+        refusals: Vec::new(),
     }
 }
 
@@ -74,8 +77,14 @@ impl Play {
         let before = checks::Before::of(self, command);
         let result = self.world.apply(command.clone());
         self.marks.insert((name(command), marked(&result)));
-        if let Ok(applied) = &result {
-            self.note(applied);
+        match &result {
+            Ok(applied) => self.note(applied),
+            Err(Rejection::UnitUnavailable(refusal)) => {
+                let mut refusal = refusal.clone();
+                refusal.seq = Seq::default();
+                self.refusals.push(Rejection::UnitUnavailable(refusal));
+            }
+            Err(rejection) => self.refusals.push(rejection.clone()),
         }
         let violations = self.world.violations();
         if !violations.is_empty() {
