@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::hall::{FreshSeats, Order, Requests, admin, sell_key, text_field};
+use super::hall::{Filling, FreshSeats, Requests, admin, sell_key, text_field};
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
 /// The scenario `confirm`.
@@ -36,7 +36,7 @@ impl Scenario for Confirm {
             let admin = admin(setting)?;
             let key = sell_key(admin).await?;
             let most = setting.requests_max;
-            let seats = FreshSeats::make(admin, "sales", most, Order::InRows).await?;
+            let seats = FreshSeats::make(admin, "sales", most, Filling::InRows).await?;
             let (seats, requests) = (Arc::new(seats), Requests::new(setting.address, &key));
             let maker = move |_connection| {
                 let maker = PairMaker {

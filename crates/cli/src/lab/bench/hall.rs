@@ -87,13 +87,13 @@ pub(super) struct FreshSeats {
     rows: u64,
     seats_per_row: u64,
     events: u64,
-    order: Order,
+    filling: Filling,
     taken: AtomicU64,
 }
 
 /// In which order fresh seats are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Filling {
     /// One beside the other, as rows fill up.
     InRows,
     /// All over the event: neighbours in time are none in the hall.
@@ -121,12 +121,12 @@ impl FreshSeats {
         admin: &Client,
         prefix: &str,
         seats: u64,
-        order: Order,
+        filling: Filling,
     ) -> anyhow::Result<Self> {
         let rows = seats.div_ceil(FRESH_SEATS_PER_ROW).clamp(1, FRESH_ROWS_MAX);
         let events = seats.div_ceil(rows * FRESH_SEATS_PER_ROW);
         let made = Self::make_events(admin, prefix, events, (rows, FRESH_SEATS_PER_ROW)).await?;
-        Ok(Self { order, ..made })
+        Ok(Self { filling, ..made })
     }
 
     /// Makes so many events of this size; seats are given all over each.
@@ -142,13 +142,13 @@ impl FreshSeats {
         for event in 0..events {
             make_event(admin, &format!("{prefix}-{event}"), (rows, seats_per_row)).await?;
         }
-        let (prefix, order, taken) = (prefix.to_owned(), Order::Spread, AtomicU64::new(0));
+        let (prefix, filling, taken) = (prefix.to_owned(), Filling::Spread, AtomicU64::new(0));
         Ok(Self {
             prefix,
             rows,
             seats_per_row,
             events,
-            order,
+            filling,
             taken,
         })
     }
@@ -162,9 +162,9 @@ impl FreshSeats {
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
         let in_event = self.rows * self.seats_per_row;
         let (event, at) = (number / in_event, number % in_event);
-        let at = match self.order {
-            Order::InRows => at,
-            Order::Spread => at * STRIDE % in_event,
+        let at = match self.filling {
+            Filling::InRows => at,
+            Filling::Spread => at * STRIDE % in_event,
         };
         let (row, seat) = (at / self.seats_per_row, at % self.seats_per_row + 1);
         (event < self.events).then_some(FreshSeat {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn every_seat_is_given_once_and_then_none() {
         let seats = FreshSeats {
-            order: Order::Spread,
+            filling: Filling::Spread,
             prefix: "e".to_owned(),
             rows: 2,
             seats_per_row: 3,

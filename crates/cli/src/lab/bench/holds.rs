@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::hall::{FreshSeats, Order, Requests, admin, sell_key};
+use super::hall::{Filling, FreshSeats, Requests, admin, sell_key};
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
 /// The scenarios `holds` and `holds-spread`.
@@ -49,11 +49,11 @@ impl Scenario for Holds {
         Box::pin(async move {
             let admin = admin(setting)?;
             let key = sell_key(admin).await?;
-            let order = match self {
-                Self::InRows => Order::InRows,
-                Self::Spread => Order::Spread,
+            let filling = match self {
+                Self::InRows => Filling::InRows,
+                Self::Spread => Filling::Spread,
             };
-            let seats = FreshSeats::make(admin, "holds", setting.requests_max, order).await?;
+            let seats = FreshSeats::make(admin, "holds", setting.requests_max, filling).await?;
             Ok(makers_of(setting, &key, seats))
         })
     }

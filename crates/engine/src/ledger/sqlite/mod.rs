@@ -15,9 +15,9 @@ mod planted;
 pub(crate) mod tables;
 
 mod batch;
+mod board;
 mod readers;
 mod rebuild;
-mod shared;
 pub mod verify;
 mod writer;
 
@@ -37,10 +37,10 @@ use soldonce_core::{
 use soldonce_lease::{Clock, Entropy};
 use tokio::sync::oneshot;
 
+use self::board::Shared;
 use self::fault::Fault;
 use self::folder::Folder;
 use self::readers::Readers;
-use self::shared::Shared;
 use self::writer::{Job, Writer};
 use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};

@@ -13,11 +13,11 @@ use soldonce_lease::Clock;
 use tokio::sync::oneshot;
 
 use super::batch::{self, Batch, Ends};
+use super::board::Shared;
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS, WAL_PAGES_MAX};
 use super::rebuild::Opened;
-use super::shared::Shared;
 use super::tables::{bookings, holds, idempotency, keys};
 use super::{PlantedLedger, SqliteOptions, connection};
 use crate::keys::{ApiKey, KeyId};
