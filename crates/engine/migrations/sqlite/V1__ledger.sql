@@ -85,8 +85,12 @@ CREATE TABLE bookings (
     payment       INTEGER,
     created_at    INTEGER NOT NULL,
     confirmed_at  INTEGER,
-    checksum      INTEGER NOT NULL
+    checksum      INTEGER NOT NULL,
+    holder_key    INTEGER NOT NULL      -- 64 bits of caller and holder
 ) STRICT, WITHOUT ROWID;
+
+-- A holder's own bookings. The key is narrow: it goes to a random place with every sale.
+CREATE INDEX bookings_of_holder ON bookings (holder_key);
 
 -- The units of a booking. state: 0 pending, 1 sold, 2 cancelled.
 CREATE TABLE lines (
