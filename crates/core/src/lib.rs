@@ -39,7 +39,7 @@ mod inventory;
 mod planted;
 
 pub use applied::{Answer, Applied, Commit, Effect};
-pub use auditor::{Auditor, History, HoldTerms, Invariant, Violation};
+pub use auditor::{Audit, Auditor, History, HoldTerms, Invariant, Violation};
 pub use booking::{Booking, BookingState, Line, LineState, PaymentState};
 pub use chart::{
     Area, AreaNo, AreaSpec, CategoryNo, Chart, ChartBuilder, Frame, Position, Row, RowNo, SeatSpec,

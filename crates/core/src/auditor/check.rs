@@ -6,24 +6,10 @@ use super::live::{Memory, Pin};
 use super::{History, Invariant, Violation};
 use crate::{Cause, Commit, Fence, HoldId, Seq, Timestamp, UnitNo};
 
-pub(super) fn check(history: &History) -> Vec<Violation> {
-    let mut walk = Walk {
-        history,
-        memory: Memory::new(&history.holds),
-        violations: Vec::new(),
-        seq: Seq::default(),
-        at: Timestamp::MIN,
-    };
-    for commit in &history.commits {
-        walk.commit(commit);
-    }
-    walk.violations
-}
-
 pub(super) struct Walk<'a> {
     pub(super) history: &'a History,
     pub(super) memory: Memory<'a>,
-    violations: Vec<Violation>,
+    pub(super) violations: Vec<Violation>,
     pub(super) seq: Seq,
     pub(super) at: Timestamp,
 }
@@ -49,8 +35,18 @@ impl Touched {
     }
 }
 
-impl Walk<'_> {
-    fn commit(&mut self, commit: &Commit) {
+impl<'a> Walk<'a> {
+    pub(super) fn new(history: &'a History) -> Self {
+        Walk {
+            history,
+            memory: Memory::new(&history.holds),
+            violations: Vec::new(),
+            seq: Seq::default(),
+            at: Timestamp::MIN,
+        }
+    }
+
+    pub(super) fn commit(&mut self, commit: &Commit) {
         if commit.seq != self.seq.next() {
             let detail = format!("after {:?} came {:?}", self.seq, commit.seq);
             self.report(None, Invariant::I20Gap, detail);

@@ -141,6 +141,31 @@ pub struct Auditor;
 impl Auditor {
     /// Every violation in the history of one event, in the order of the commits.
     pub fn check(history: &History) -> Vec<Violation> {
-        check::check(history)
+        let mut audit = Self::begin(history);
+        for commit in &history.commits {
+            audit.commit(commit);
+        }
+        audit.finish()
+    }
+
+    /// For a history that does not fit into memory at once: `history` without its commits, which
+    /// are then given one by one.
+    pub fn begin(history: &History) -> Audit<'_> {
+        Audit(check::Walk::new(history))
+    }
+}
+
+/// A check of a history, commit by commit.
+pub struct Audit<'a>(check::Walk<'a>);
+
+impl Audit<'_> {
+    /// Checks the next commit.
+    pub fn commit(&mut self, commit: &Commit) {
+        self.0.commit(commit);
+    }
+
+    /// Every violation so far.
+    pub fn finish(self) -> Vec<Violation> {
+        self.0.violations
     }
 }
