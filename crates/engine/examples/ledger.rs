@@ -10,6 +10,7 @@
 )]
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use soldonce_core::{
     EventId, HoldId, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
     Text, UnitName, UnitNo, Wish,
 };
+use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
@@ -293,6 +295,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             "sale" => (seats, seats / 4, What::Sale),
             "keyed" => (seats, seats / 4, What::KeyedSale),
             "all" => (seats, seats, What::Sale),
+            "none" => continue,
             other => return Err(format!("no phase `{other}`").into()),
         };
         let event = run.event(phase, seats).await;
@@ -303,5 +306,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (ledger, _, took) = open(&folder);
     println!("start: {} ms", took.as_millis());
     ledger.close().await;
+    drop(ledger);
+    let begun = SystemClock.boot();
+    let report = verify(Path::new(&folder), &mut |_| {})?;
+    let took = SystemClock.boot().since(begun).as_millis();
+    let (rows, findings) = (report.transitions, report.findings.len());
+    println!("verify: {took} ms for {rows} transitions, {findings} findings");
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    println!("most memory at once: {}", peak.unwrap_or_default());
     Ok(())
 }

@@ -62,6 +62,19 @@ pub struct Progress {
     pub all: u64,
 }
 
+/// Shows how far a verification is.
+struct Meter<'a> {
+    all: u64,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Meter<'_> {
+    fn show(&mut self, done: u64) {
+        let all = self.all.max(done);
+        (self.progress)(Progress { done, all });
+    }
+}
+
 impl VerifyReport {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
@@ -109,18 +122,15 @@ pub fn verify(
     check_head(&snapshot, mark, &mut report)?;
     check_pages(&snapshot, &mut report)?;
     let all: i64 = snapshot.query_row(AUDIT_ROWS, [], |row| row.get(0))?;
-    let mut seen = Progress {
-        done: 0,
-        all: u64::try_from(all).unwrap_or(0),
-    };
-    progress(seen);
+    let all = u64::try_from(all).unwrap_or(0);
+    let mut meter = Meter { all, progress };
+    meter.show(0);
     match events::all(&snapshot, |number| charts::find(&snapshot, number)) {
         Err(fault) => report.fault(None, &fault),
         Ok(events) => {
             for event in &events {
-                check_event(&snapshot, event, &mut report)?;
-                seen.done = report.transitions;
-                progress(seen);
+                check_event(&snapshot, event, &mut report, &mut meter)?;
+                meter.show(report.transitions);
             }
         }
     }
@@ -138,9 +148,10 @@ fn check_event(
     connection: &Connection,
     event: &Event,
     report: &mut VerifyReport,
+    meter: &mut Meter<'_>,
 ) -> Result<(), Fault> {
     report.events += 1;
-    let left = walk::walk(connection, event, report)?;
+    let left = walk::walk(connection, event, report, meter)?;
     books::check(connection, event, &left, report)
 }
 
