@@ -1,5 +1,7 @@
 //! Every named statement fits the schema.
 
+use rusqlite::StatementStatus;
+
 use super::connection;
 use super::folder::Folder;
 use super::{tables, verify};
@@ -19,6 +21,30 @@ fn every_statement_prepares_on_a_migrated_database() {
             "{:?}",
             connection.prepare(sql).err()
         );
+    }
+    drop((connection, lock));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// SQLite plans some statements anew for each value they are given, which costs more than running
+/// them.
+#[test]
+fn no_statement_is_prepared_again_for_other_values() {
+    let folder = std::env::temp_dir().join(format!("soldonce-again-{}", std::process::id()));
+    let opened = Folder::new(&folder);
+    let lock = opened.take().unwrap();
+    let connection = connection::writer(&opened).unwrap();
+    for sql in tables::statements() {
+        let mut statement = connection.prepare(sql).unwrap();
+        for value in [1_i64, 2, 3] {
+            for parameter in 1..=statement.parameter_count() {
+                statement.raw_bind_parameter(parameter, value).unwrap();
+            }
+            // Whether it finds or changes anything, or is refused, is all the same here.
+            drop(statement.raw_query().next());
+        }
+        let again = statement.get_status(StatementStatus::RePrepare);
+        assert_eq!(again, 0, "{sql}");
     }
     drop((connection, lock));
     std::fs::remove_dir_all(folder).unwrap();

@@ -50,8 +50,9 @@ const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3
 ORDER BY id DESC LIMIT ?4";
 
-const BOOKINGS_OF_EVENT: &str = "-- bookings_of_event
-SELECT id FROM bookings WHERE event_no = ?1 ORDER BY id";
+const ALL_LINES: &str = "-- all_lines
+SELECT n, event_no, unit_no, price, version, state, checksum, booking
+FROM lines ORDER BY booking, n";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
@@ -63,7 +64,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     LINES_OF,
     ALL_BOOKINGS,
     BOOKINGS_OF_HOLDER,
-    BOOKINGS_OF_EVENT,
+    ALL_LINES,
 ];
 
 /// A booking without its lines: what is read of all of them at start.
@@ -96,6 +97,26 @@ impl BookingRow {
             .filter(|line| line.state == LineState::Sold)
             .count();
         (count(booking.lines.len()), count(sold))
+    }
+
+    fn and_line(mut self, row: &Row<'_>) -> Result<Self, Fault> {
+        let line = read_line(&self.booking, row)?;
+        self.booking.lines.push(line);
+        Ok(self)
+    }
+
+    /// The booking, if all of its lines are there.
+    fn whole(self) -> Result<Booking, Fault> {
+        let Self {
+            booking,
+            lines,
+            sold,
+        } = self;
+        if Self::of(&booking) == (lines, sold) {
+            return Ok(booking);
+        }
+        let what = format!("{} has not {lines} lines with {sold} sold", booking.id);
+        Err(Fault::damaged(LINES, what))
     }
 
     fn checksum(booking: &Booking, lines: u32, sold: u32) -> Result<Checksum, Fault> {
@@ -253,28 +274,21 @@ pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Book
     }
 }
 
-fn with_lines(connection: &Connection, row: BookingRow) -> Result<Booking, Fault> {
-    let BookingRow {
-        mut booking,
-        lines,
-        sold,
-    } = row;
+fn with_lines(connection: &Connection, mut booking: BookingRow) -> Result<Booking, Fault> {
     let mut statement = connection.prepare_cached(LINES_OF)?;
-    let mut rows = statement.query([booking.id.bytes()])?;
-    let mut found = Vec::new();
+    let mut rows = statement.query([booking.booking.id.bytes()])?;
     while let Some(row) = rows.next()? {
-        found.push(read_line(&booking, row)?);
+        booking = booking.and_line(row)?;
     }
-    booking.lines = found;
-    if BookingRow::of(&booking) != (lines, sold) {
-        let what = format!("{} has not {lines} lines with {sold} sold", booking.id);
-        return Err(Fault::damaged(LINES, what));
-    }
-    Ok(booking)
+    booking.whole()
 }
 
 fn read_line(booking: &Booking, row: &Row<'_>) -> Result<Line, Fault> {
     let n: i64 = row.get(0)?;
+    if small(row.get(1)?, LINES)? != booking.event.0 {
+        let what = format!("line {n} of {} is of another event", booking.id);
+        return Err(Fault::damaged(LINES, what));
+    }
     let line = Line {
         unit: UnitNo(small(row.get(2)?, LINES)?),
         price: Amount::from_minor(row.get(3)?),
@@ -299,17 +313,34 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// Every booking of an event with its lines. A damaged one is given as the fault it is.
-pub(crate) fn each_of(
+/// Every booking with its lines, by one walk along both tables. A damaged one is given as the fault
+/// it is, and the walk goes on.
+pub(crate) fn each_whole(
     connection: &Connection,
-    event: EventNo,
     mut take: impl FnMut(Result<Booking, Fault>),
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(BOOKINGS_OF_EVENT)?;
-    let mut rows = statement.query([event.0])?;
+    let (mut of_bookings, mut of_lines) = (
+        connection.prepare(ALL_BOOKINGS)?,
+        connection.prepare(ALL_LINES)?,
+    );
+    let mut rows = of_bookings.query([])?;
+    let mut lines = of_lines.query([])?;
+    let mut line = lines.next()?;
     while let Some(row) = rows.next()? {
-        let found = find(connection, BookingId::from_bytes(row.get(0)?)).transpose();
-        take(found.unwrap_or_else(|| Err(Fault::damaged(TABLE, "a booking vanished"))));
+        let id: [u8; 16] = row.get(0)?;
+        let mut booking = BookingRow::read(row);
+        while let Some(row) = line {
+            let owner: [u8; 16] = row.get(7)?;
+            if owner > id {
+                break;
+            }
+            // Lines of no booking are counted apart.
+            if owner == id {
+                booking = booking.and_then(|booking| booking.and_line(row));
+            }
+            line = lines.next()?;
+        }
+        take(booking.and_then(BookingRow::whole));
     }
     Ok(())
 }

@@ -36,14 +36,25 @@ SELECT id, event_no, caller, holder, state, booking, reason, fence, units, creat
        max_expires_at, together, checksum
 FROM holds WHERE id >= ?1 AND state IN (0, 1) ORDER BY id";
 
+const ALL_HOLDS: &str = "-- all_holds
+SELECT id, event_no, caller, holder, state, booking, reason, fence, units, created_at, expires_at,
+       max_expires_at, together, checksum
+FROM holds ORDER BY id";
+
 const HOLDS_OF_EVENT: &str = "-- holds_of_event
 SELECT id, event_no, caller, holder, state, booking, reason, fence, units, created_at, expires_at,
        max_expires_at, together, checksum
 FROM holds WHERE event_no = ?1 ORDER BY id";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[INSERT_HOLD, UPDATE_HOLD, HOLD, LIVE_HOLDS, HOLDS_OF_EVENT];
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_HOLD,
+    UPDATE_HOLD,
+    HOLD,
+    LIVE_HOLDS,
+    ALL_HOLDS,
+    HOLDS_OF_EVENT,
+];
 
 const ACTIVE: i64 = 0;
 const PINNED: i64 = 1;
@@ -208,6 +219,19 @@ pub(crate) fn each_live(
     let mut rows = statement.query([from.bytes()])?;
     while let Some(row) = rows.next()? {
         take(read(row)?)?;
+    }
+    Ok(())
+}
+
+/// Every hold of the ledger. A damaged row is given as the fault it is, and the walk goes on.
+pub(crate) fn each(
+    connection: &Connection,
+    mut take: impl FnMut(Result<Hold, Fault>),
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare(ALL_HOLDS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        take(read(row));
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use soldonce_core::{
-    Booking, BookingId, BookingState, Event, Hold, HoldId, LineState, Unit, UnitNo, UnitState,
+    Booking, BookingState, Event, EventNo, HeldUnit, Hold, HoldTerms, LineState, Unit, UnitNo,
+    UnitState,
 };
 
 use super::VerifyReport;
@@ -13,166 +14,186 @@ use super::walk::UnitsLeft;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::{bookings, holds, units};
 
-pub(super) fn check(
-    connection: &Connection,
-    event: &Event,
-    left: &UnitsLeft,
-    report: &mut VerifyReport,
-) -> Result<(), Fault> {
-    let mut books = Books {
-        event,
-        left,
-        owners: Owners::default(),
-        report,
-    };
-    units::each_of(connection, event.no, |row| match row {
-        Ok(row) => books.unit(row.no, row.unit),
-        Err(fault) => books.report.fault(Some(event), &fault),
-    })?;
-    books.missing_units();
-    holds::each_of(connection, event.no, |hold| match hold {
-        Ok(hold) => books.hold(&hold),
-        Err(fault) => books.report.fault(Some(event), &fault),
-    })?;
-    bookings::each_of(connection, event.no, |booking| match booking {
-        Ok(booking) => books.booking(&booking),
-        Err(fault) => books.report.fault(Some(event), &fault),
-    })?;
-    books.ownerless();
-    Ok(())
+/// A unit of the ledger.
+type Place = (EventNo, UnitNo);
+
+/// The units of all events as their rows say, and who is to have them.
+pub(super) struct Books<'a> {
+    events: &'a [Event],
+    terms: BTreeMap<EventNo, Vec<HoldTerms>>,
+    live: Vec<Hold>,
+    rows: BTreeMap<Place, Row>,
 }
 
-/// Units by who has them, as the unit rows say; taken off as their owners are met.
-#[derive(Default)]
-struct Owners {
-    rows: BTreeMap<UnitNo, Unit>,
-    held: BTreeMap<UnitNo, HoldId>,
-    sold: BTreeMap<UnitNo, BookingId>,
+/// A unit row, and whether its owner was met.
+struct Row {
+    unit: Unit,
+    is_owned: bool,
 }
 
-struct Books<'a> {
-    event: &'a Event,
-    left: &'a UnitsLeft,
-    owners: Owners,
-    report: &'a mut VerifyReport,
-}
-
-impl Books<'_> {
-    fn unit(&mut self, no: UnitNo, row: Unit) {
-        self.report.units += 1;
-        match self.left.get(&no) {
-            Some(audited) if *audited == row => {}
-            audited => {
-                let detail = format!("the row says {row:?}, the audit {audited:?}");
-                self.find(no, "I3 stored state", &detail);
-            }
+impl<'a> Books<'a> {
+    pub(super) fn new(events: &'a [Event]) -> Self {
+        Self {
+            events,
+            terms: BTreeMap::new(),
+            live: Vec::new(),
+            rows: BTreeMap::new(),
         }
-        match row.state {
-            UnitState::Held { hold, .. } => {
-                self.owners.held.insert(no, hold);
-            }
-            UnitState::Sold(booking) => {
-                self.owners.sold.insert(no, booking);
-            }
-            UnitState::Free | UnitState::Blocked => {}
-        }
-        self.owners.rows.insert(no, row);
     }
 
-    fn missing_units(&mut self) {
-        let missing: Vec<UnitNo> = self
-            .left
-            .keys()
-            .filter(|no| !self.owners.rows.contains_key(no))
-            .copied()
-            .collect();
-        for no in missing {
-            self.find(
-                no,
-                "I3 stored state",
-                "the audit knows it, and it has no row",
-            );
+    /// Reads all holds: the terms of each for the auditor, and those that are not over whole.
+    pub(super) fn read_holds(
+        &mut self,
+        connection: &Connection,
+        report: &mut VerifyReport,
+    ) -> Result<(), Fault> {
+        holds::each(connection, |hold| match hold {
+            Ok(hold) => {
+                report.holds += 1;
+                let terms = HoldTerms::from(&hold);
+                self.terms.entry(hold.event).or_default().push(terms);
+                if !hold.state.is_terminal() {
+                    self.live.push(hold);
+                }
+            }
+            Err(fault) => report.fault(None, &fault),
+        })
+    }
+
+    /// The terms of the holds of an event.
+    pub(super) fn take_terms(&mut self, event: EventNo) -> Vec<HoldTerms> {
+        self.terms.remove(&event).unwrap_or_default()
+    }
+
+    /// The unit rows of an event are what its audit leaves.
+    pub(super) fn check_units(
+        &mut self,
+        connection: &Connection,
+        event: &Event,
+        left: &UnitsLeft,
+        report: &mut VerifyReport,
+    ) -> Result<(), Fault> {
+        units::each_of(connection, event.no, |row| match row {
+            Err(fault) => report.fault(Some(event), &fault),
+            Ok(row) => {
+                report.units += 1;
+                let audited = left.get(&row.no);
+                if audited != Some(&row.unit) {
+                    let detail = format!("the row says {:?}, the audit {audited:?}", row.unit);
+                    find(report, event, row.no, "I3 stored state", &detail);
+                }
+                let (unit, is_owned) = (row.unit, !has_owner(row.unit.state));
+                self.rows.insert((event.no, row.no), Row { unit, is_owned });
+            }
+        })?;
+        for no in left.keys() {
+            if !self.rows.contains_key(&(event.no, *no)) {
+                let detail = "the audit knows it, and it has no row";
+                find(report, event, *no, "I3 stored state", detail);
+            }
         }
+        Ok(())
     }
 
     /// A hold that is not over has exactly its units, until its end and under its fence.
-    fn hold(&mut self, hold: &Hold) {
-        if hold.state.is_terminal() {
-            return;
+    pub(super) fn check_holds(&mut self, report: &mut VerifyReport) {
+        for hold in std::mem::take(&mut self.live) {
+            for claimed in &hold.units {
+                self.claimed(&hold, claimed, report);
+            }
         }
-        for held in &hold.units {
-            let expected = UnitState::Held {
+    }
+
+    fn claimed(&mut self, hold: &Hold, claimed: &HeldUnit, report: &mut VerifyReport) {
+        let expected = Unit {
+            state: UnitState::Held {
                 hold: hold.id,
                 until: hold.expires_at,
-            };
-            let row = self
-                .owners
-                .rows
-                .get(&held.unit)
-                .copied()
-                .unwrap_or_default();
-            if row.state != expected || row.fence != hold.fence || row.version != held.version {
-                let detail = format!("{} is live, but the unit is {row:?}", hold.id);
-                self.find(held.unit, "I3 hold and unit", &detail);
-            }
-            self.owners.held.remove(&held.unit);
+            },
+            fence: hold.fence,
+            version: claimed.version,
+        };
+        let unit = self.own((hold.event, claimed.unit));
+        if unit != expected
+            && let Some(event) = self.event(hold.event)
+        {
+            let detail = format!("{} is live, but the unit is {unit:?}", hold.id);
+            find(report, event, claimed.unit, "I3 hold and unit", &detail);
         }
     }
 
     /// A booking has exactly the units of its sold lines.
-    fn booking(&mut self, booking: &Booking) {
-        self.report.bookings += 1;
-        let sold = booking
-            .lines
-            .iter()
-            .filter(|line| line.state == LineState::Sold);
-        if !booking.state.owns_units() && sold.clone().next().is_some() {
-            let detail = format!(
-                "{} is {}, with sold lines",
-                booking.id,
-                booking.state.as_str()
-            );
-            self.report.find(Some(self.event), "I3 booking", detail);
+    pub(super) fn check_bookings(
+        &mut self,
+        connection: &Connection,
+        report: &mut VerifyReport,
+    ) -> Result<(), Fault> {
+        bookings::each_whole(connection, |booking| match booking {
+            Ok(booking) => self.booking(&booking, report),
+            Err(fault) => report.fault(None, &fault),
+        })
+    }
+
+    fn booking(&mut self, booking: &Booking, report: &mut VerifyReport) {
+        report.bookings += 1;
+        let Some(event) = self.event(booking.event) else {
+            return;
+        };
+        let is_sold = |state: LineState| state == LineState::Sold;
+        let any_sold = booking.lines.iter().any(|line| is_sold(line.state));
+        if any_sold != booking.state.owns_units() {
+            let state = booking.state.as_str();
+            let detail = format!("{} is {state}, with sold lines: {any_sold}", booking.id);
+            report.find(Some(event), "I3 booking", detail);
         }
-        if booking.state == BookingState::Confirmed && sold.clone().next().is_none() {
-            let detail = format!("{} is confirmed, without a sold line", booking.id);
-            self.report.find(Some(self.event), "I3 booking", detail);
+        let all_sold = booking.lines.iter().all(|line| is_sold(line.state));
+        if booking.state == BookingState::Confirmed && !all_sold {
+            let detail = format!("{} is confirmed, not all of its lines sold", booking.id);
+            report.find(Some(event), "I3 booking", detail);
         }
-        for line in sold {
-            let row = self
-                .owners
-                .rows
-                .get(&line.unit)
-                .copied()
-                .unwrap_or_default();
-            if row.state != UnitState::Sold(booking.id) || row.version != line.version {
-                let detail = format!("{} has it as sold, but the unit is {row:?}", booking.id);
-                self.find(line.unit, "I1 booking and unit", &detail);
+        for line in booking.lines.iter().filter(|line| is_sold(line.state)) {
+            let unit = self.own((booking.event, line.unit));
+            if unit.state != UnitState::Sold(booking.id) || unit.version != line.version {
+                let detail = format!("{} has it as sold, but the unit is {unit:?}", booking.id);
+                find(report, event, line.unit, "I1 booking and unit", &detail);
             }
-            self.owners.sold.remove(&line.unit);
         }
     }
 
     /// Whatever is held or sold and belongs to nobody.
-    fn ownerless(&mut self) {
-        let held = std::mem::take(&mut self.owners.held);
-        for (no, hold) in held {
-            self.find(
-                no,
-                "I3 hold and unit",
-                &format!("held by {hold}, which is not live"),
-            );
-        }
-        let sold = std::mem::take(&mut self.owners.sold);
-        for (no, booking) in sold {
-            let detail = format!("sold to {booking}, which has no such line");
-            self.find(no, "I1 booking and unit", &detail);
+    pub(super) fn check_ownerless(&self, report: &mut VerifyReport) {
+        for ((event, no), row) in self.rows.iter().filter(|(_, row)| !row.is_owned) {
+            if let Some(event) = self.event(*event) {
+                let detail = format!("{:?}, and there is no such owner", row.unit.state);
+                find(report, event, *no, "I3 hold and unit", &detail);
+            }
         }
     }
 
-    fn find(&mut self, no: UnitNo, what: &str, detail: &str) {
-        let name = self.event.chart.unit_name(no);
-        self.report
-            .find(Some(self.event), what, format!("unit {name}: {detail}"));
+    fn event(&self, event: EventNo) -> Option<&'a Event> {
+        self.events.get(event.index())
     }
+
+    /// The unit of which an owner was met.
+    fn own(&mut self, place: Place) -> Unit {
+        match self.rows.get_mut(&place) {
+            Some(row) => {
+                row.is_owned = true;
+                row.unit
+            }
+            None => Unit::default(),
+        }
+    }
+}
+
+fn has_owner(state: UnitState) -> bool {
+    match state {
+        UnitState::Held { .. } | UnitState::Sold(_) => true,
+        UnitState::Free | UnitState::Blocked => false,
+    }
+}
+
+fn find(report: &mut VerifyReport, event: &Event, no: UnitNo, what: &str, detail: &str) {
+    let name = event.chart.unit_name(no);
+    report.find(Some(event), what, format!("unit {name}: {detail}"));
 }

@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use soldonce_core::{Commit, Event, UnitNo};
 
+use self::books::Books;
 use super::OpenError;
 use super::connection;
 use super::fault::Fault;
@@ -118,24 +119,34 @@ pub fn verify(
     let mark = folder.high_water();
     let mut connection = connection::reader(&folder)?;
     let snapshot = connection.transaction()?;
-    let mut report = VerifyReport::default();
-    check_head(&snapshot, mark, &mut report)?;
-    check_pages(&snapshot, &mut report)?;
-    let all: i64 = snapshot.query_row(AUDIT_ROWS, [], |row| row.get(0))?;
+    std::thread::scope(|scope| {
+        // SQLite's own check takes as long as ours: both at once, each on its own connection.
+        let pages = scope.spawn(|| check_pages(&folder));
+        let mut report = VerifyReport::default();
+        check_head(&snapshot, mark, &mut report)?;
+        check_tables(&snapshot, &mut report, progress)?;
+        let lost = |_| OpenError::Failed("the check of the pages panicked".to_owned());
+        for line in pages.join().map_err(lost)?? {
+            report.find(None, "integrity", line);
+        }
+        Ok(report)
+    })
+}
+
+fn check_tables(
+    connection: &Connection,
+    report: &mut VerifyReport,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Fault> {
+    let all: i64 = connection.query_row(AUDIT_ROWS, [], |row| row.get(0))?;
     let all = u64::try_from(all).unwrap_or(0);
     let mut meter = Meter { all, progress };
     meter.show(0);
-    match events::all(&snapshot, |number| charts::find(&snapshot, number)) {
+    match events::all(connection, |number| charts::find(connection, number)) {
         Err(fault) => report.fault(None, &fault),
-        Ok(events) => {
-            for event in &events {
-                check_event(&snapshot, event, &mut report, &mut meter)?;
-                meter.show(report.transitions);
-            }
-        }
+        Ok(events) => check_events(connection, &events, report, &mut meter)?,
     }
-    rest::check(&snapshot, &mut report)?;
-    Ok(report)
+    rest::check(connection, report)
 }
 
 /// Every statement of this folder, for the test that prepares them all.
@@ -144,15 +155,27 @@ pub(super) fn statements() -> Vec<&'static str> {
     [&[AUDIT_ROWS, INTEGRITY], rest::STATEMENTS].concat()
 }
 
-fn check_event(
+/// Event by event along the audit, then once along holds and bookings, which are in the order of
+/// their making.
+fn check_events(
     connection: &Connection,
-    event: &Event,
+    events: &[Event],
     report: &mut VerifyReport,
     meter: &mut Meter<'_>,
 ) -> Result<(), Fault> {
-    report.events += 1;
-    let left = walk::walk(connection, event, report, meter)?;
-    books::check(connection, event, &left, report)
+    let mut books = Books::new(events);
+    books.read_holds(connection, report)?;
+    for event in events {
+        report.events += 1;
+        let terms = books.take_terms(event.no);
+        let left = walk::walk(connection, event, terms, report, meter)?;
+        books.check_units(connection, event, &left, report)?;
+        meter.show(report.transitions);
+    }
+    books.check_holds(report);
+    books.check_bookings(connection, report)?;
+    books.check_ownerless(report);
+    Ok(())
 }
 
 /// The head row, and the file that remembers how far the ledger was.
@@ -195,18 +218,13 @@ fn check_head(
     Ok(())
 }
 
-/// SQLite's own check of its pages and indexes.
-fn check_pages(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {
+/// SQLite's own check of its pages and indexes: what it complains of.
+fn check_pages(folder: &Folder) -> Result<Vec<String>, OpenError> {
+    let connection = connection::reader(folder)?;
     let mut statement = connection.prepare(INTEGRITY)?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-    for line in lines {
-        match line {
-            Ok(line) if line == "ok" => {}
-            Ok(line) => report.find(None, "integrity", line),
-            Err(error) => report.find(None, "integrity", error.to_string()),
-        }
-    }
-    Ok(())
+    let lines = lines.map(|line| line.unwrap_or_else(|error| error.to_string()));
+    Ok(lines.filter(|line| line != "ok").collect())
 }
 
 /// Every transition of a unit, oldest first, each as a commit of its own; with its event. For `why`,

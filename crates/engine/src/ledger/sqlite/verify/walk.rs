@@ -10,7 +10,6 @@ use soldonce_core::{Audit, Auditor, Commit, Event, History, HoldTerms, Seq, Unit
 use super::{Meter, VerifyReport};
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::audit::{self, Chain, ReadRow};
-use crate::ledger::sqlite::tables::holds;
 
 /// The units as the audit leaves them. Those that never changed are not in it.
 pub(super) type UnitsLeft = BTreeMap<UnitNo, Unit>;
@@ -21,6 +20,7 @@ const PROGRESS_EVERY: u64 = 20_000;
 pub(super) fn walk(
     connection: &Connection,
     event: &Event,
+    holds: Vec<HoldTerms>,
     report: &mut VerifyReport,
     meter: &mut Meter<'_>,
 ) -> Result<UnitsLeft, Fault> {
@@ -28,7 +28,7 @@ pub(super) fn walk(
         units: event.chart.units(),
         units_per_holder_max: None,
         payment_window: None,
-        holds: terms(connection, event, report)?,
+        holds,
         commits: Vec::new(),
     };
     let mut walk = Walk {
@@ -139,18 +139,4 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
-
-fn terms(
-    connection: &Connection,
-    event: &Event,
-    report: &mut VerifyReport,
-) -> Result<Vec<HoldTerms>, Fault> {
-    let mut terms = Vec::new();
-    // A damaged hold is told once, where the holds themselves are checked.
-    holds::each_of(connection, event.no, |hold| {
-        terms.extend(hold.as_ref().ok().map(HoldTerms::from));
-    })?;
-    report.holds += u64::try_from(terms.len()).unwrap_or(u64::MAX);
-    Ok(terms)
 }
