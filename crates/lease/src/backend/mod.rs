@@ -1,0 +1,213 @@
+//! What a backend must do: seven methods and ten laws. Timers, retries, deadlines, queues and
+//! events belong to [`crate::Locks`], written once above this contract. `lease.md` 5.1.
+
+mod message;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::{BackendError, Name};
+
+pub use message::{
+    Acquire, AcquireReply, Durability, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
+    Waiter,
+};
+
+/// A boxed future, so that [`Backend`] can be a trait object.
+pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Stores leases. Each law is a test of the conformance suite, run over every backend here:
+///
+/// - **B1** at most one live owner per name on the backend's clock;
+/// - **B2** all names of a grant, or none;
+/// - **B3** acquire again by the live owner gives the same token and a fresh ttl;
+/// - **B4** renew never creates, never passes the cap, and needs owner and token;
+/// - **B5** release removes only the current (owner, token); repeating it is harmless;
+/// - **B6** the token of a later grant of a name is higher;
+/// - **B7** [`BackendError::Unknown`] whenever the command may have run; `NotSent` and `Rejected`
+///   only when it certainly did not;
+/// - **B8** a grant never ends before its answered life on the backend's clock, and at most 2 ms
+///   later, unless the backend loses data;
+/// - **B9** refusals list every conflicting name;
+/// - **B10** every stored thing but the fence record ends by itself.
+///
+/// # Cancel safety
+/// Dropping a future of `acquire` may leave the grant behind: the caller then releases by owner.
+/// `renew` and `release` may be dropped and repeated.
+pub trait Backend: Send + Sync + 'static {
+    /// What this backend can do, and within which bounds. Never changes.
+    fn facts(&self) -> Facts;
+
+    /// Grants all names of `command`, or tells every conflict.
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply>;
+
+    /// Renews up to 100 grants; one reply each, in order.
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>>;
+
+    /// Ends up to 100 grants; one reply each, in order.
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>>;
+
+    /// Who holds `name` (of `group`), if anyone does.
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>>;
+
+    /// Begins to listen for releases of `names`; ready when the backend has acknowledged that it
+    /// listens, or given up. Hints only: the stream may stay silent for ever.
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream>;
+
+    /// Looks at the server's settings and tells what endangers leases.
+    fn doctor(&self) -> Fut<'_, Vec<Finding>>;
+}
+
+/// What a backend can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Facts {
+    /// Its kind, for logs, metrics and reports.
+    pub kind: Kind,
+    /// Shortest ttl it can keep honestly.
+    pub ttl_min: Duration,
+    /// Most names in one grant.
+    pub names_max: usize,
+    /// Whether it can queue waiters in order.
+    pub fair: bool,
+    /// Longest sleep of a waiter between two tries.
+    pub poll: Duration,
+    /// What its tokens survive.
+    pub tokens: Tokens,
+}
+
+impl Facts {
+    /// The facts of a backend of `kind` with the bounds all networked ones share: ttl of a second
+    /// or more, 64 names, a poll each second, no queue, no wake-ups, unanchored tokens.
+    pub const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            ttl_min: Duration::from_secs(1),
+            names_max: crate::limits::NAMES_MAX,
+            fair: false,
+            poll: Duration::from_secs(1),
+            tokens: Tokens::Unanchored,
+        }
+    }
+}
+
+/// What the tokens of a backend survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Tokens {
+    /// They have an epoch from durable storage: they rise through loss of the backend's data.
+    Anchored,
+    /// They rise only while the backend keeps its data.
+    Unanchored,
+}
+
+/// The kinds of backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// In this process.
+    Memory,
+    /// One Redis primary.
+    Redis,
+    /// Redis Cluster.
+    Cluster,
+    /// A majority of independent Redis primaries.
+    Redlock,
+    /// PostgreSQL.
+    Postgres,
+    /// Not of this crate.
+    Other(&'static str),
+}
+
+impl Kind {
+    /// The word for it in logs, metrics and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Memory => "memory",
+            Kind::Redis => "redis",
+            Kind::Cluster => "cluster",
+            Kind::Redlock => "redlock",
+            Kind::Postgres => "postgres",
+            Kind::Other(word) => word,
+        }
+    }
+}
+
+/// One thing the doctor looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at, in a few words.
+    pub check: &'static str,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; empty when nothing.
+    pub mend: String,
+}
+
+/// How a check of the doctor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// The server does not let us look.
+    NotVerifiable,
+    /// Works, and will hurt one day.
+    Warn,
+    /// A promise of this crate does not hold on this server.
+    Fail,
+}
+
+/// Hints that a name may be free. A stream that never wakes is a legal one.
+#[derive(Debug)]
+pub struct WakeStream(Option<watch::Receiver<u64>>);
+
+/// The other end of [`WakeStream`]s: wakes all of them.
+#[derive(Clone, Debug, Default)]
+pub struct WakeSender(watch::Sender<u64>);
+
+impl WakeStream {
+    /// A stream that never wakes.
+    pub const fn silent() -> Self {
+        Self(None)
+    }
+
+    /// Waits for the next hint. Hints that came since the last wait count as one.
+    ///
+    /// # Cancel safety
+    /// A dropped wait loses no hint.
+    pub async fn next(&mut self) {
+        if let Some(hints) = &mut self.0
+            && hints.changed().await.is_ok()
+        {
+            return;
+        }
+        self.0 = None;
+        std::future::pending::<()>().await;
+    }
+}
+
+impl WakeSender {
+    /// A new stream of this sender.
+    pub fn stream(&self) -> WakeStream {
+        WakeStream(Some(self.0.subscribe()))
+    }
+
+    /// Wakes every stream.
+    pub fn wake(&self) {
+        self.0.send_modify(|hints| *hints = hints.wrapping_add(1));
+    }
+
+    /// How many streams listen.
+    pub fn listeners(&self) -> usize {
+        self.0.receiver_count()
+    }
+}

@@ -1,0 +1,233 @@
+//! Outcomes that are not a lease. A timeout is never a refusal: `Unknown` stands by itself.
+
+use std::time::Duration;
+
+use crate::{EpochError, FencingToken, InvalidName, Name};
+
+/// Why a call to the backend has no answer of the backend itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// The command was certainly not sent.
+    #[error("the backend could not be reached: {0}")]
+    NotSent(String),
+    /// The command may have run.
+    #[error("the backend did not answer, and the command may have run: {0}")]
+    Unknown(String),
+    /// The backend refused to run the command.
+    #[error("the backend refused the command: {code} {message}")]
+    Rejected {
+        /// Its word for the reason, such as `READONLY` or an SQLSTATE.
+        code: String,
+        /// What it said.
+        message: String,
+    },
+    /// The address or the settings cannot work.
+    #[error("configuration: {0}")]
+    Config(String),
+}
+
+/// A name that another owner holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The name.
+    pub name: Name,
+    /// How long that owner holds it without renewal.
+    pub remaining: Duration,
+    /// The token of that owner.
+    pub token: FencingToken,
+}
+
+/// The names, or some of them, are another's.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Refusal {
+    /// Every conflicting name; empty when only earlier waiters stand before us.
+    pub conflicts: Vec<Conflict>,
+    /// When asking again is worth while.
+    pub retry_after: Duration,
+    /// Whether we have a place in the fair queue.
+    pub queued: bool,
+}
+
+/// Why there is no lease.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// Another owner holds it.
+    #[error("held by another owner; retry after {} ms", .0.retry_after.as_millis())]
+    Refused(Refusal),
+    /// Another owner held it for the whole wait.
+    #[error("still held by another owner after {} ms and {attempts} attempts", .waited.as_millis())]
+    TimedOut {
+        /// How long we waited.
+        waited: Duration,
+        /// How often we asked.
+        attempts: u32,
+        /// The last answer.
+        last: Refusal,
+    },
+    /// The command may have run, and we act as if not holding. The grant, if there is one, is
+    /// released in the background.
+    #[error("unknown whether it was granted; retry after {} ms", .retry_after.as_millis())]
+    Unknown {
+        /// After so long the name is certainly free of this attempt.
+        retry_after: Duration,
+    },
+    /// The backend cannot be used.
+    #[error(transparent)]
+    Unavailable(#[from] BackendError),
+    /// A new epoch was needed and could not be had.
+    #[error(transparent)]
+    Epoch(#[from] EpochError),
+    /// Too many wait for this name already.
+    #[error("too many waiters for this name")]
+    QueueFull,
+    /// The `Locks` was shut down.
+    #[error("these locks are shut down")]
+    Closed,
+    /// The request can never be granted.
+    #[error("invalid request: {0}")]
+    Invalid(#[from] InvalidRequest),
+}
+
+/// Why a request can never be granted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRequest {
+    /// A name is none.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// The ttl is outside of what the backend keeps.
+    #[error("ttl {} ms is outside of {} ms to {} ms", .ttl.as_millis(), .least.as_millis(), .most.as_millis())]
+    Ttl {
+        /// What was asked.
+        ttl: Duration,
+        /// Least.
+        least: Duration,
+        /// Most.
+        most: Duration,
+    },
+    /// The cap is shorter than the ttl, or longer than 30 days.
+    #[error("cap {} ms must be between the ttl and 30 days", .0.as_millis())]
+    Cap(Duration),
+    /// No name, or more than the backend takes in one grant.
+    #[error("{got} names in one grant; 1 to {most} are possible")]
+    Names {
+        /// How many.
+        got: usize,
+        /// Most.
+        most: usize,
+    },
+    /// The meta text is too long, or holds a control character.
+    #[error("meta must be printable and at most 256 bytes with its keys")]
+    Meta,
+    /// The backend cannot do what was asked.
+    #[error("{backend} cannot {what}")]
+    Unsupported {
+        /// The backend.
+        backend: &'static str,
+        /// What it cannot do.
+        what: &'static str,
+    },
+}
+
+/// Why a lease is lost. Final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LostReason {
+    /// The local deadline passed without a confirmed renewal.
+    Deadline,
+    /// The backend has no such grant.
+    Gone,
+    /// The backend has granted it to another.
+    Taken {
+        /// The token of the other.
+        by: FencingToken,
+    },
+    /// It lived as long as its cap allows.
+    CapReached,
+    /// The target has seen a higher token.
+    Overtaken {
+        /// That token.
+        by: FencingToken,
+    },
+}
+
+impl std::fmt::Display for LostReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LostReason::Deadline => f.write_str("deadline passed"),
+            LostReason::Gone => f.write_str("gone from the backend"),
+            LostReason::Taken { by } => write!(f, "taken by token {by}"),
+            LostReason::CapReached => f.write_str("cap reached"),
+            LostReason::Overtaken { by } => write!(f, "overtaken by token {by}"),
+        }
+    }
+}
+
+/// Why a lease was not renewed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenewError {
+    /// The lease is lost.
+    #[error("lease lost: {0}")]
+    Lost(LostReason),
+    /// It may have been renewed; the deadline stays where it was.
+    #[error("unknown whether it was renewed")]
+    Unknown,
+    /// The backend cannot be used; the deadline stays where it was.
+    #[error(transparent)]
+    Unavailable(BackendError),
+}
+
+/// Why there is no live token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The lease is lost.
+    #[error("lease lost: {0}")]
+    Lost(LostReason),
+    /// It was released.
+    #[error("lease released")]
+    Released,
+    /// These locks were built with `no_fencing()`.
+    #[error("these locks give no fencing tokens")]
+    NoFencing,
+}
+
+/// How a release ended. None of them is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReleaseOutcome {
+    /// It was ours and is free.
+    Released,
+    /// It had ended before.
+    AlreadyGone,
+    /// It had ended before, and another holds it.
+    TakenBy(FencingToken),
+}
+
+/// The backend was not reached: the release is tried again until the ttl ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("release not confirmed; it is tried again until the ttl ends")]
+pub struct Unsettled;
+
+/// How `run` ended without the result of its body alone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError<T, E> {
+    /// There was no lease; the body did not run.
+    #[error(transparent)]
+    NotAcquired(AcquireError),
+    /// The lease was lost while the body ran.
+    #[error("lease lost: {reason}")]
+    Lost {
+        /// Why.
+        reason: LostReason,
+        /// What the body returned, if it had finished.
+        output: Option<Result<T, E>>,
+    },
+    /// The body failed, with the lease held.
+    #[error("{0}")]
+    Body(E),
+}

@@ -1,0 +1,36 @@
+//! Every bound of this crate. `lease.md` 3 (LT4), 6.2, 7.
+
+use std::time::Duration;
+
+/// Longest name, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Longest namespace, in bytes.
+pub const NAMESPACE_BYTES_MAX: usize = 32;
+
+/// Most names in one grant.
+pub const NAMES_MAX: usize = 64;
+
+/// Most renewals or releases in one batch.
+pub const BATCH_MAX: usize = 100;
+
+/// Longest meta text, in bytes, as stored.
+pub const META_BYTES_MAX: usize = 256;
+
+/// Longest ttl.
+pub const TTL_MAX: Duration = Duration::from_hours(24);
+
+/// Longest cap that is not [`crate::Cap::None`].
+pub const CAP_MAX: Duration = Duration::from_hours(30 * 24);
+
+/// Most waiters of this process on one name.
+pub const WAITERS_MAX: usize = 10_000;
+
+/// Most waiters in a backend's fair queue of one name.
+pub const QUEUE_MAX: usize = 128;
+
+/// A queued waiter that has not asked for so long is dead.
+pub const WAITER_ALIVE: Duration = Duration::from_secs(3);
+
+/// Most notices kept for a reader that is behind.
+pub const NOTICES_MAX: usize = 1_024;

@@ -1,0 +1,142 @@
+//! Names of leases, and the namespaces that keep them apart. `lease.md` 1.1 and 6.1.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::limits::{NAME_BYTES_MAX, NAMESPACE_BYTES_MAX};
+
+/// What is leased: 1 to 128 of `A-Z a-z 0-9 . _ : -`. No name can hold a brace, a slash or a space,
+/// so nobody can choose a slot or a foreign key with one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Box<str>);
+
+/// Keeps the leases of one application apart from all others on the same backend: 1 to 32 of
+/// `a-z 0-9 -`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Namespace(Box<str>);
+
+/// Why a text is no name or no namespace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} `{shown}` {why}")]
+pub struct InvalidName {
+    what: &'static str,
+    shown: String,
+    why: &'static str,
+}
+
+/// How much of a wrong text an error repeats.
+const SHOWN_CHARS: usize = 40;
+
+fn checked(
+    what: &'static str,
+    text: &str,
+    most: usize,
+    legal: fn(u8) -> bool,
+    rule: &'static str,
+) -> Result<Box<str>, InvalidName> {
+    let why = if text.is_empty() {
+        "is empty"
+    } else if text.len() > most {
+        "is too long"
+    } else if text.bytes().all(legal) {
+        return Ok(text.into());
+    } else {
+        rule
+    };
+    let shown = text.chars().take(SHOWN_CHARS).collect();
+    Err(InvalidName { what, shown, why })
+}
+
+impl Name {
+    /// A name from its text.
+    ///
+    /// # Errors
+    /// [`InvalidName`] when it is empty, longer than 128 bytes, or holds another character.
+    pub fn new(text: &str) -> Result<Self, InvalidName> {
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+        let rule = "may hold only letters, digits and . _ : -";
+        checked("name", text, NAME_BYTES_MAX, legal, rule).map(Self)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Namespace {
+    /// A namespace from its text.
+    ///
+    /// # Errors
+    /// [`InvalidName`] when it is empty, longer than 32 bytes, or holds another character.
+    pub fn new(text: &str) -> Result<Self, InvalidName> {
+        let legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let rule = "may hold only small letters, digits and -";
+        checked("namespace", text, NAMESPACE_BYTES_MAX, legal, rule).map(Self)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+macro_rules! text_forms {
+    ($type:ty) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = InvalidName;
+
+            fn from_str(text: &str) -> Result<Self, InvalidName> {
+                Self::new(text)
+            }
+        }
+
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+text_forms!(Name);
+text_forms!(Namespace);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_legal_texts_and_one_byte_more() {
+        assert!(Name::new(&"x".repeat(128)).is_ok());
+        assert!(Name::new(&"x".repeat(129)).is_err());
+        assert!(Namespace::new(&"x".repeat(32)).is_ok());
+        assert!(Namespace::new(&"x".repeat(33)).is_err());
+        assert!(Name::new("").is_err());
+    }
+
+    #[test]
+    fn no_character_that_means_something_to_a_backend() {
+        for bad in [
+            "a{b", "a}b", "a/b", "a b", "a\nb", "a\0b", "a*b", "ä", "a|b",
+        ] {
+            assert!(Name::new(bad).is_err(), "{bad:?} passed");
+        }
+        for good in ["report:2026", "A-1", "a.b_c", "0"] {
+            assert_eq!(Name::new(good).expect("legal").as_str(), good);
+        }
+        assert!(Namespace::new("App").is_err());
+    }
+
+    #[test]
+    fn an_error_shows_a_part_of_a_long_text() {
+        let error = Name::new(&" ".repeat(5_000)).expect_err("too long");
+        assert!(error.to_string().len() < 100, "{error}");
+    }
+}
