@@ -5,7 +5,9 @@ pub mod backend;
 mod clock;
 mod entropy;
 mod epoch;
+mod epochs;
 mod error;
+pub mod gate;
 pub mod limits;
 mod name;
 mod owner;
@@ -14,6 +16,7 @@ mod token;
 pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use epoch::{EpochError, EpochSource, TokenSource};
+pub use epochs::FileEpochs;
 pub use error::{
     AcquireError, BackendError, Conflict, InvalidRequest, LostReason, Refusal, ReleaseOutcome,
     RenewError, RunError, TokenError, Unsettled,

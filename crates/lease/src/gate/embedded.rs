@@ -1,0 +1,175 @@
+//! The gate for embedded stores.
+
+use super::Trust;
+use crate::FencingToken;
+
+/// The part of an embedded store that keeps the highest token seen of each resource.
+pub trait FenceStore {
+    /// A transaction of the store in which nobody else can write: what it reads cannot change
+    /// before it ends.
+    type Tx<'a>;
+    /// Why the store failed.
+    type Error;
+
+    /// The highest token seen of `resource`, tag included; `None` when none was.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn highest(
+        &self,
+        tx: &mut Self::Tx<'_>,
+        resource: &str,
+    ) -> Result<Option<FencingToken>, Self::Error>;
+
+    /// Keeps `token` as the highest one seen of `resource`, tag included.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn keep(
+        &self,
+        tx: &mut Self::Tx<'_>,
+        resource: &str,
+        token: FencingToken,
+    ) -> Result<(), Self::Error>;
+}
+
+/// What the gate says to a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a write that the gate did not admit must be rolled back"]
+#[non_exhaustive]
+pub enum Admit {
+    /// Nobody with a higher token wrote. Write and commit in the same transaction.
+    Ok,
+    /// A later holder has written: roll back, and tell the lease with `overtaken`.
+    Stale {
+        /// The token of that holder.
+        current: FencingToken,
+    },
+    /// The token has no epoch, and this gate does not trust such tokens.
+    Unanchored,
+}
+
+/// A gate over any embedded store with transactions.
+#[derive(Clone, Debug)]
+pub struct Embedded<S> {
+    store: S,
+    trust: Trust,
+}
+
+impl<S: FenceStore> Embedded<S> {
+    /// A gate that keeps its tokens in `store` and trusts anchored tokens only.
+    pub fn new(store: S) -> Self {
+        Self {
+            store,
+            trust: Trust::Anchored,
+        }
+    }
+
+    /// Trusts these tokens.
+    #[must_use]
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Lets a write with `token` to `resource` pass, or not. To be called inside of the transaction
+    /// of the write, before it commits. The same token passes as often as it likes.
+    ///
+    /// # Errors
+    /// Whatever the store says; the write must then be rolled back.
+    pub fn admit(
+        &self,
+        tx: &mut S::Tx<'_>,
+        resource: &str,
+        token: FencingToken,
+    ) -> Result<Admit, S::Error> {
+        if self.trust.check(token).is_err() {
+            return Ok(Admit::Unanchored);
+        }
+        match self.store.highest(tx, resource)? {
+            Some(current) if current > token => Ok(Admit::Stale { current }),
+            Some(current) if current == token => Ok(Admit::Ok),
+            Some(_) | None => {
+                self.store.keep(tx, resource, token)?;
+                Ok(Admit::Ok)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::Tag;
+
+    /// A store whose transaction is the only reference to its table.
+    struct Table;
+
+    impl FenceStore for Table {
+        type Tx<'a> = BTreeMap<String, FencingToken>;
+        type Error = Infallible;
+
+        fn highest(
+            &self,
+            tx: &mut Self::Tx<'_>,
+            resource: &str,
+        ) -> Result<Option<FencingToken>, Infallible> {
+            Ok(tx.get(resource).copied())
+        }
+
+        fn keep(
+            &self,
+            tx: &mut Self::Tx<'_>,
+            resource: &str,
+            token: FencingToken,
+        ) -> Result<(), Infallible> {
+            tx.insert(resource.to_owned(), token);
+            Ok(())
+        }
+    }
+
+    fn token(epoch: u32, counter: u32) -> FencingToken {
+        FencingToken::from_parts(epoch, counter).expect("legal")
+    }
+
+    #[test]
+    fn a_lower_token_is_stale_and_an_equal_one_passes_again() {
+        let (gate, mut table) = (Embedded::new(Table), BTreeMap::new());
+        let mut admit = |resource: &str, token| gate.admit(&mut table, resource, token);
+        assert_eq!(admit("job", token(1, 5)), Ok(Admit::Ok));
+        assert_eq!(admit("job", token(1, 5)), Ok(Admit::Ok));
+        let current = token(1, 5);
+        assert_eq!(admit("job", token(1, 4)), Ok(Admit::Stale { current }));
+        assert_eq!(admit("other", token(1, 4)), Ok(Admit::Ok));
+        assert_eq!(admit("job", token(2, 1)), Ok(Admit::Ok), "a later epoch");
+        let current = token(2, 1);
+        assert_eq!(
+            admit("job", token(1, u32::MAX)),
+            Ok(Admit::Stale { current })
+        );
+    }
+
+    #[test]
+    fn of_two_grants_with_one_number_only_one_can_go_on_writing() {
+        let (gate, mut table) = (Embedded::new(Table), BTreeMap::new());
+        let low = token(1, 5).with_tag(Tag::from_bits(1));
+        let high = token(1, 5).with_tag(Tag::from_bits(2));
+        assert_eq!(gate.admit(&mut table, "job", low), Ok(Admit::Ok));
+        assert_eq!(gate.admit(&mut table, "job", high), Ok(Admit::Ok));
+        let stale = Admit::Stale { current: high };
+        assert_eq!(gate.admit(&mut table, "job", low), Ok(stale));
+    }
+
+    #[test]
+    fn a_token_without_epoch_needs_trust() {
+        let mut table = BTreeMap::new();
+        let gate = Embedded::new(Table);
+        let bare = token(0, 9);
+        assert_eq!(gate.admit(&mut table, "job", bare), Ok(Admit::Unanchored));
+        let gate = gate.trust(Trust::Unanchored);
+        assert_eq!(gate.admit(&mut table, "job", bare), Ok(Admit::Ok));
+    }
+}

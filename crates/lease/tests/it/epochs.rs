@@ -1,0 +1,211 @@
+//! Epochs in a file: never given twice, whoever asks, and whenever a process is killed.
+
+use std::fs;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource, FileEpochs, Namespace};
+use tokio::task::JoinSet;
+
+use crate::folder::TempFolder;
+
+#[tokio::test]
+async fn numbers_begin_above_what_is_in_use_and_rise() {
+    let folder = TempFolder::new();
+    let epochs = FileEpochs::new(folder.path().join("made/on/demand"));
+    assert_eq!(epochs.next("app", 0).await, Ok(1));
+    assert_eq!(epochs.next("app", 0).await, Ok(2));
+    assert_eq!(epochs.next("app", 40).await, Ok(41), "above is respected");
+    assert_eq!(
+        epochs.next("app", 7).await,
+        Ok(42),
+        "and what was given too"
+    );
+    assert_eq!(
+        epochs.next("other", 0).await,
+        Ok(1),
+        "a namespace by itself"
+    );
+    let again = FileEpochs::new(folder.path().join("made/on/demand"));
+    assert_eq!(again.next("app", 0).await, Ok(43), "after a restart");
+    assert!(again.next("No Namespace", 0).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ten_clients_race_and_no_number_is_given_twice() {
+    let folder = TempFolder::new();
+    let mut clients = JoinSet::new();
+    for _ in 0..10 {
+        clients.spawn(take_twenty(FileEpochs::new(folder.path())));
+    }
+    let mut all = clients.join_all().await.concat();
+    all.sort_unstable();
+    assert_eq!(all, (1..=200).collect::<Vec<u32>>());
+}
+
+async fn take_twenty(epochs: FileEpochs) -> Vec<u32> {
+    let mut given = Vec::new();
+    for _ in 0..20 {
+        given.push(epochs.next("app", 0).await.unwrap());
+    }
+    assert!(given.is_sorted(), "each client sees them rise");
+    given
+}
+
+#[tokio::test]
+async fn the_last_epoch_is_given_and_none_after_it() {
+    let folder = TempFolder::new();
+    let epochs = FileEpochs::new(folder.path());
+    assert_eq!(epochs.next("app", EPOCH_MAX - 1).await, Ok(EPOCH_MAX));
+    let none = Err(EpochError::Exhausted { above: EPOCH_MAX });
+    assert_eq!(epochs.next("app", 0).await, none);
+    assert_eq!(epochs.next("other", EPOCH_MAX).await, none);
+    assert_eq!(
+        epochs.next("other", 0).await,
+        Ok(1),
+        "a refusal takes nothing"
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_an_error_that_names_the_mend() {
+    let folder = TempFolder::new();
+    let epochs = FileEpochs::new(folder.path());
+    epochs.next("app", 99).await.unwrap();
+    let file = folder.path().join("app.epoch");
+    let whole = fs::read(&file).unwrap();
+    for damaged in [&b""[..], &whole[..whole.len() / 2], b"\xff\0nonsense"] {
+        fs::write(&file, damaged).unwrap();
+        let error = epochs.next("app", 0).await.unwrap_err().to_string();
+        assert!(error.contains("FileEpochs::repair"), "{error}");
+    }
+    let namespace = Namespace::new("app").unwrap();
+    epochs.repair(&namespace, 100).unwrap();
+    assert_eq!(epochs.next("app", 0).await, Ok(101));
+    assert!(epochs.repair(&namespace, EPOCH_MAX + 1).is_err());
+}
+
+#[tokio::test]
+async fn a_file_left_by_a_crash_before_the_rename_means_nothing() {
+    let folder = TempFolder::new();
+    let epochs = FileEpochs::new(folder.path());
+    assert_eq!(epochs.next("app", 0).await, Ok(1));
+    fs::write(folder.path().join("app.epoch.new"), "soldonce-lease-ep").unwrap();
+    assert_eq!(epochs.next("app", 0).await, Ok(2));
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_took_is_not_given_again() {
+    let folder = TempFolder::new();
+    let epochs = Arc::new(FileEpochs::new(folder.path()));
+    // The answer is lost: the future is dropped after its first step, wherever that got to.
+    let mut lost = epochs.next("app", 0);
+    std::future::poll_fn(|cx| std::task::Poll::Ready(lost.as_mut().poll(cx).is_pending())).await;
+    drop(lost);
+    let first = epochs.next("app", 0).await.unwrap();
+    let second = epochs.next("app", 0).await.unwrap();
+    assert!(first < second && second <= 3, "{first}, {second}");
+}
+
+#[tokio::test]
+async fn another_process_that_holds_the_lock_is_waited_for_and_named() {
+    let folder = TempFolder::new();
+    let clock = Arc::new(soldonce_lease::ManualClock::at(0));
+    let epochs = FileEpochs::new(folder.path()).clock(clock.clone());
+    assert_eq!(epochs.next("app", 0).await, Ok(1));
+    let lock = fs::File::open(folder.path().join("app.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut asked = epochs.next("app", 0);
+    let pending = |asked: &mut soldonce_lease::backend::Fut<'_, _>,
+                   cx: &mut std::task::Context<'_>| {
+        std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())
+    };
+    assert!(std::future::poll_fn(|cx| pending(&mut asked, cx)).await);
+    clock.advance(std::time::Duration::from_secs(3));
+    let error = asked.await.unwrap_err().to_string();
+    assert!(error.contains("another process holds"), "{error}");
+    drop(lock);
+    assert_eq!(epochs.next("app", 0).await, Ok(2));
+}
+
+/// How often the giver of epochs is killed.
+const KILLS: usize = 12;
+
+#[test]
+fn a_killed_process_never_gives_a_number_again() {
+    let folder = TempFolder::new();
+    let mut last = 0;
+    for kill in 0..KILLS {
+        let mut child = start_giver(&folder);
+        let mut numbers = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        // Each life ends after another count of numbers, at whatever step it happens to be in.
+        for _ in 0..(3 + 5 * kill) {
+            line.clear();
+            numbers.read_line(&mut line).unwrap();
+            last = rises(last, &line);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it had written before it died was given too.
+        let mut rest = String::new();
+        numbers.read_to_string(&mut rest).unwrap();
+        for line in rest
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+        {
+            last = rises(last, line);
+        }
+    }
+    assert!(last > 100, "{last}");
+}
+
+fn rises(last: u32, line: &str) -> u32 {
+    // The test runner's own lines stand between.
+    let Some(number) = line.strip_prefix("given ") else {
+        return last;
+    };
+    let number = number.trim().parse().unwrap();
+    assert!(number > last, "{number} was given after {last}");
+    number
+}
+
+fn start_giver(folder: &TempFolder) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "epochs::giver", "--nocapture"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", folder.path().display()).unwrap();
+    child
+}
+
+/// The process that is killed: takes epochs for ever in the folder that it is told. Told nothing,
+/// as in an ordinary run, it does nothing.
+#[test]
+fn giver() {
+    let mut folder = String::new();
+    if !std::io::stdin().is_terminal() {
+        std::io::stdin().read_line(&mut folder).unwrap();
+    }
+    if folder.trim().is_empty() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let epochs = FileEpochs::new(folder.trim());
+    let give = async {
+        let mut out = std::io::stdout();
+        loop {
+            let epoch = epochs.next("app", 0).await.unwrap();
+            // The parent is gone: so is the reason to go on.
+            if writeln!(out, "given {epoch}").is_err() {
+                return;
+            }
+        }
+    };
+    { runtime }.enable_all().build().unwrap().block_on(give);
+}
