@@ -74,13 +74,12 @@ pub(super) fn planned(plan: &str) -> BTreeSet<String> {
 pub(super) fn write_launcher(
     launcher: &Path,
     root: &Path,
-    program: &str,
+    program: &Path,
     environment: &[(&str, &str)],
 ) -> Result<()> {
-    let program = root.join(program);
     let libraries = std::env::join_paths(library_folders(root)?)?;
     let listing = run(Command::new("ldd")
-        .arg(&program)
+        .arg(program)
         .env("LD_LIBRARY_PATH", &libraries))?;
     let missing: Vec<&str> = listing
         .lines()

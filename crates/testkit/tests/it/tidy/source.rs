@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Folders that hold no source of ours: by name wherever they are, and by path.
+/// What holds no source of ours: by name wherever they are, and by path.
 const SKIPPED_NAMES: [&str; 2] = [".git", "node_modules"];
 const SKIPPED_PATHS: [&str; 3] = ["target", "soldonce-demo", "data"];
 
@@ -107,11 +107,12 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) {
         };
         let kind = entry.file_type().unwrap();
         let path = format!("{prefix}{name}");
+        // In a second working tree `.git` is a file that names the first one.
+        if SKIPPED_NAMES.contains(&name.as_str()) || SKIPPED_PATHS.contains(&path.as_str()) {
+            continue;
+        }
         if kind.is_dir() {
-            let skipped = SKIPPED_NAMES.contains(&name.as_str());
-            if !skipped && !SKIPPED_PATHS.contains(&path.as_str()) {
-                collect(&entry.path(), &format!("{path}/"), files);
-            }
+            collect(&entry.path(), &format!("{path}/"), files);
         } else if kind.is_file()
             && let Ok(text) = std::fs::read_to_string(entry.path())
         {
