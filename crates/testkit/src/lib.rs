@@ -1,7 +1,11 @@
-//! What the tests of Soldonce need from the machine they run on: programs, found or fetched.
-//! Nothing of it runs in `soldonce serve`.
+//! What the tests of Soldonce need from the machine they run on: programs, found or fetched, and
+//! private servers to hurt. Nothing of it runs in `soldonce serve`.
 
+pub mod postgres;
+pub mod redis;
+mod server;
 mod tools;
 
+pub use server::{PATIENCE, until, until_some};
 pub use tools::{BROWSER_TESTS, Machine, Source, TOOLS, Tool};
 pub use tools::{find, install_node_packages, program, provide, workspace};

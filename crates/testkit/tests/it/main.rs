@@ -6,4 +6,5 @@
     reason = "helpers of tests: a panic is the failure that is wanted"
 )]
 
+mod servers;
 mod tidy;

@@ -38,7 +38,7 @@ const TABLE: [(&str, &str); 6] = [
     ),
     (
         "soldonce-testkit",
-        "soldonce-core soldonce-lease soldonce-engine anyhow axum hyper hyper-util toml",
+        "soldonce-core soldonce-lease soldonce-engine anyhow axum hyper hyper-util rustix toml",
     ),
 ];
 

@@ -1,0 +1,65 @@
+//! `PgBouncer` in transaction mode in front of a private PostgreSQL.
+
+use std::fs;
+use std::net::TcpStream;
+
+use anyhow::{Result, bail};
+
+use super::{Postgres, USER};
+use crate::program;
+use crate::server::{Account, Folder, PATIENCE, Port, Process, until_some};
+
+const CONFIG: &str = "pgbouncer.ini";
+const LOG: &str = "pgbouncer.log";
+
+/// A pool in transaction mode: each transaction may meet another connection of the server, so
+/// nothing of a session lasts.
+#[derive(Debug)]
+pub struct PgBouncer {
+    _process: Process,
+    _folder: Folder,
+    port: Port,
+}
+
+impl PgBouncer {
+    /// Starts one with `connections` connections to `server`.
+    ///
+    /// # Errors
+    /// If `PgBouncer` is not on this machine (the error says how to install it), or ends at once.
+    pub fn start(server: &Postgres, connections: u32) -> Result<Self> {
+        let account = Account::unprivileged()?;
+        let folder = Folder::new("pgbouncer")?;
+        let port = Port::reserve()?;
+        let config = format!(
+            "[databases]\n* = host=127.0.0.1 port={} user={USER}\n[pgbouncer]\n\
+             listen_addr = 127.0.0.1\nlisten_port = {}\nunix_socket_dir =\nauth_type = any\n\
+             pool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = 500\n\
+             ignore_startup_parameters = extra_float_digits\n",
+            server.address().port(),
+            port.number(),
+        );
+        fs::write(folder.join(CONFIG), config)?;
+        let program = program("pgbouncer")?;
+        let mut command = account.command(program.as_os_str(), Some("KILL"));
+        command.arg(folder.join(CONFIG));
+        let log = fs::File::create(folder.join(LOG))?;
+        command.stdout(log.try_clone()?).stderr(log);
+        let mut process = Process::start(command)?;
+        until_some("PgBouncer listens", PATIENCE, || {
+            if let Some(status) = process.ended()? {
+                bail!("PgBouncer ended ({status}): {}", folder.tail(LOG));
+            }
+            Ok(TcpStream::connect(port.address()).ok())
+        })?;
+        Ok(Self {
+            _process: process,
+            _folder: folder,
+            port,
+        })
+    }
+
+    /// The url of a database of the server, through the pool.
+    pub fn url_of(&self, database: &str) -> String {
+        format!("postgres://{USER}@{}/{database}", self.port.address())
+    }
+}

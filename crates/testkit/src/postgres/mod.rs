@@ -1,0 +1,251 @@
+//! Private PostgreSQL servers: each a copy of one fresh cluster, with a port and a folder of its
+//! own, gone with its value or with the test process, however that ends.
+
+mod bouncer;
+mod standby;
+mod template;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
+
+use crate::program;
+use crate::server::{Account, Folder, PATIENCE, Port, Process, until_some};
+
+pub use bouncer::PgBouncer;
+pub use standby::PostgresPair;
+
+const DATA: &str = "data";
+const LOG: &str = "postgres.log";
+const USER: &str = "postgres";
+
+/// Options of a private PostgreSQL. Without any it never waits for the disk.
+#[derive(Clone, Debug, Default)]
+pub struct PostgresOptions {
+    lines: Vec<String>,
+    follows: Option<u16>,
+}
+
+impl PostgresOptions {
+    /// Waits for the disk at each commit, as in production.
+    #[must_use]
+    pub fn durable(self) -> Self {
+        self.line("fsync = on").line("full_page_writes = on")
+    }
+
+    /// Adds a line of configuration; a later line wins over an earlier one of the same name.
+    #[must_use]
+    pub fn line(mut self, line: &str) -> Self {
+        self.lines.push(line.to_owned());
+        self
+    }
+
+    /// Starts the server and waits until it takes connections.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not on this machine, or ends instead of getting ready.
+    pub fn start(self) -> Result<Postgres> {
+        Postgres::start_with(&self)
+    }
+
+    fn text(&self, port: u16) -> String {
+        let mut text = format!(
+            "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = ''\n\
+             fsync = off\nfull_page_writes = off\n\
+             shared_buffers = 16MB\nmax_connections = 200\nwal_level = replica\n\
+             log_line_prefix = '%m [%p] '\n"
+        );
+        if let Some(primary) = self.follows {
+            let conninfo = format!("host=127.0.0.1 port={primary} user={USER}");
+            text.extend(["primary_conninfo = '", &conninfo, "'\nhot_standby = on\n"]);
+        }
+        text.extend(self.lines.iter().flat_map(|line| [line.as_str(), "\n"]));
+        text
+    }
+}
+
+/// A private PostgreSQL.
+#[derive(Debug)]
+pub struct Postgres {
+    process: Process,
+    folder: Folder,
+    port: Port,
+    account: Account,
+}
+
+impl Postgres {
+    /// A PostgreSQL that takes connections and never waits for the disk.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not on this machine (the error says how to install it), or ends at once.
+    pub fn start() -> Result<Self> {
+        PostgresOptions::default().start()
+    }
+
+    /// Options for a PostgreSQL, then [`PostgresOptions::start`].
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
+    }
+
+    fn start_with(options: &PostgresOptions) -> Result<Self> {
+        let account = Account::unprivileged()?;
+        let folder = Folder::new("postgres")?;
+        let port = Port::reserve()?;
+        template::copy_to(&folder.join(DATA), account)?;
+        let append = options.text(port.number());
+        let config = folder.join(DATA).join("postgresql.conf");
+        fs::write(&config, append).with_context(|| config.display().to_string())?;
+        if options.follows.is_some() {
+            fs::write(folder.join(DATA).join("standby.signal"), "")?;
+        }
+        let process = start_process(&folder, account)?;
+        let mut server = Self {
+            process,
+            folder,
+            port,
+            account,
+        };
+        server.await_ready()?;
+        Ok(server)
+    }
+
+    /// Waits for the word in the last line of `postmaster.pid`, as `pg_ctl` does.
+    fn await_ready(&mut self) -> Result<()> {
+        until_some("PostgreSQL takes connections", PATIENCE, || {
+            if let Some(status) = self.process.ended()? {
+                bail!("PostgreSQL ended ({status}): {}", self.folder.tail(LOG));
+            }
+            let state = fs::read_to_string(self.folder.join(DATA).join("postmaster.pid"));
+            let state = state.unwrap_or_default();
+            let of_this_start = state.lines().next() == Some(&self.pid().to_string());
+            let word = state.lines().nth(7).unwrap_or_default().trim();
+            Ok((of_this_start && ["ready", "standby"].contains(&word)).then_some(()))
+        })
+    }
+
+    /// The url of the database `postgres`.
+    pub fn url(&self) -> String {
+        self.url_of("postgres")
+    }
+
+    /// The url of a database of this server.
+    pub fn url_of(&self, database: &str) -> String {
+        format!("postgres://{USER}@{}/{database}", self.address())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// The id of its first process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Makes an empty database and returns its name, which is new in this process.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub fn database(&self) -> Result<String> {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.query(&format!("-- create_database\nCREATE DATABASE {name}"))?;
+        Ok(name)
+    }
+
+    /// Runs SQL in the database `postgres` by `psql`; returns rows as lines, columns parted by `|`.
+    ///
+    /// # Errors
+    /// If the server refuses; the error has its words.
+    pub fn query(&self, sql: &str) -> Result<String> {
+        query(&self.url(), sql)
+    }
+
+    /// Ends it without a checkpoint (SIGQUIT, `pg_ctl stop -m immediate`): the next start recovers
+    /// from the log.
+    ///
+    /// # Errors
+    /// If it does not end.
+    pub fn stop_immediately(&mut self) -> Result<()> {
+        self.process.signal(Signal::QUIT)?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// Kills all of its processes at once. It can be started again.
+    ///
+    /// # Errors
+    /// If a process cannot be killed.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill()
+    }
+
+    /// Stops all of its processes (SIGSTOP): connections stay open, nothing answers.
+    ///
+    /// # Errors
+    /// If a process cannot be stopped.
+    pub fn pause(&mut self) -> Result<()> {
+        self.process.signal_family(Signal::STOP)
+    }
+
+    /// Lets it go on after [`Postgres::pause`].
+    ///
+    /// # Errors
+    /// If a process cannot be resumed.
+    pub fn resume(&mut self) -> Result<()> {
+        self.process.signal_family(Signal::CONT)
+    }
+
+    /// Kills it if it runs, and starts it again on the same port with its data. Returns when it
+    /// takes connections.
+    ///
+    /// # Errors
+    /// As [`Postgres::start`].
+    pub fn restart(&mut self) -> Result<()> {
+        self.kill()?;
+        self.process = start_process(&self.folder, self.account)?;
+        self.await_ready()
+    }
+}
+
+/// Runs SQL in the database of `url` by `psql`; returns rows as lines, columns parted by `|`.
+///
+/// # Errors
+/// If `psql` is not on this machine, or the server refuses or cannot be reached.
+pub fn query(url: &str, sql: &str) -> Result<String> {
+    let mut psql = Command::new(program("psql")?);
+    psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
+    psql.args([
+        "--set",
+        "ON_ERROR_STOP=1",
+        "--dbname",
+        url,
+        "--command",
+        sql,
+    ]);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = psql.env("PGCONNECT_TIMEOUT", "5").output()?;
+    let complaint = String::from_utf8_lossy(&stderr);
+    ensure!(status.success(), "{sql}: {}", complaint.trim());
+    Ok(String::from_utf8_lossy(&stdout).trim_end().to_owned())
+}
+
+fn start_process(folder: &Folder, account: Account) -> Result<Process> {
+    let server = program("postgres")?;
+    let mut command = account.command(server.as_os_str(), Some("QUIT"));
+    command.arg("-D").arg(folder.join(DATA));
+    let log = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join(LOG))?;
+    command.stdout(log.try_clone()?).stderr(log);
+    Process::start(command)
+}

@@ -1,0 +1,74 @@
+//! The fresh cluster that every private server is a copy of: `initdb` takes most of a second, a copy
+//! some tens of milliseconds. It is made once and kept beside the fetched programs.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{DATA, USER};
+use crate::program;
+use crate::server::{Account, Folder};
+use crate::tools::Machine;
+
+/// Makes `data` a fresh cluster that belongs to `account`.
+pub(super) fn copy_to(data: &Path, account: Account) -> Result<()> {
+    let template = provide(account)?;
+    let mut copy = Command::new("cp");
+    copy.args(["--recursive", "--reflink=auto", "--preserve=mode,ownership"]);
+    run(copy.arg("--").arg(template).arg(data))
+}
+
+/// The folder of the cluster for this version of PostgreSQL and this account, made if it is missing.
+fn provide(account: Account) -> Result<PathBuf> {
+    let kept = Machine::here(|_| {})?.folder("postgres");
+    fs::create_dir_all(&kept)?;
+    let version = Command::new(program("postgres")?)
+        .arg("--version")
+        .output()?;
+    let version = String::from_utf8_lossy(&version.stdout);
+    let version = version.split_whitespace().nth(2).unwrap_or("unknown");
+    let owner = match account {
+        Account::Own => rustix::process::getuid().as_raw(),
+        Account::Other { user, .. } => user,
+    };
+    let template = kept.join(format!("cluster-{version}-of-{owner}"));
+    if template.is_dir() {
+        return Ok(template);
+    }
+    // One test makes it, the others wait; a half-made one never has the name.
+    let lock = File::create(kept.join("making.lock"))?;
+    lock.lock()?;
+    if !template.is_dir() {
+        let made = kept.join(format!("half-made-{owner}"));
+        make(&made, account)?;
+        fs::rename(made, &template)?;
+    }
+    Ok(template)
+}
+
+/// Runs `initdb` where the account can write, and moves the outcome to `made`.
+fn make(made: &Path, account: Account) -> Result<()> {
+    let folder = Folder::new("initdb")?;
+    account.owns(folder.path())?;
+    let initdb = program("initdb")?;
+    let mut command = account.command(initdb.as_os_str(), None);
+    command.args(["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
+    command.args(["--username", USER, "--pgdata"]);
+    run(command.arg(folder.join(DATA)))?;
+    if made.exists() {
+        fs::remove_dir_all(made)?;
+    }
+    let mut copy = Command::new("cp");
+    copy.args(["--recursive", "--preserve=mode,ownership", "--"]);
+    run(copy.arg(folder.join(DATA)).arg(made))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let name = format!("{command:?}");
+    let output = command.output().with_context(|| name.clone())?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{name}: {}", complaint.trim());
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Private Redis servers: each with a port and a folder of its own, gone with its value or with the
+//! test process, however that ends.
+
+mod cluster;
+mod options;
+mod pair;
+mod wire;
+
+use std::fs;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+
+use crate::program;
+use crate::server::{Account, Folder, PATIENCE, Port, Process, until_some};
+
+pub use cluster::{FullCoverage, NODE_TIMEOUT, RedisCluster};
+pub use options::RedisOptions;
+pub use pair::RedisPair;
+pub use wire::Reply;
+
+use wire::Wire;
+
+const CONFIG: &str = "redis.conf";
+const USERS: &str = "users.acl";
+const NODES: &str = "nodes.conf";
+const LOG: &str = "redis.log";
+
+/// What a server finds when it starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// What it had written to disk; nothing, unless an option asked for that.
+    Kept,
+    /// Nothing, as after the loss of the disk.
+    Lost,
+}
+
+/// A private Redis.
+#[derive(Debug)]
+pub struct Redis {
+    process: Process,
+    folder: Folder,
+    ports: Ports,
+    options: RedisOptions,
+}
+
+/// The port for clients, and in a cluster that for other nodes.
+#[derive(Debug)]
+struct Ports {
+    clients: Port,
+    nodes: Port,
+}
+
+impl Ports {
+    fn reserve() -> Result<Self> {
+        let clients = Port::reserve()?;
+        let nodes = Port::reserve()?;
+        Ok(Self { clients, nodes })
+    }
+}
+
+impl Redis {
+    /// A Redis that keeps nothing on disk, ready to answer.
+    ///
+    /// # Errors
+    /// If Redis is not on this machine (the error says how to install it), or ends at once.
+    pub fn start() -> Result<Self> {
+        RedisOptions::default().start()
+    }
+
+    /// Options for a Redis, then [`RedisOptions::start`].
+    pub fn options() -> RedisOptions {
+        RedisOptions::default()
+    }
+
+    /// `count` servers that know nothing of each other, as the nodes of Redlock are.
+    ///
+    /// # Errors
+    /// As [`Redis::start`].
+    pub fn independent(count: usize) -> Result<Vec<Self>> {
+        (0..count).map(|_| Self::start()).collect()
+    }
+
+    fn start_with(options: RedisOptions) -> Result<Self> {
+        let redis = Self::launch(options, Ports::reserve()?)?;
+        redis.ready()
+    }
+
+    /// Starts the process without waiting for its first answer.
+    fn launch(options: RedisOptions, ports: Ports) -> Result<Self> {
+        let folder = Folder::new("redis")?;
+        write_files(&options, &folder, &ports)?;
+        let process = start_process(&folder)?;
+        Ok(Self {
+            process,
+            folder,
+            ports,
+            options,
+        })
+    }
+
+    fn ready(mut self) -> Result<Self> {
+        self.await_answer()?;
+        Ok(self)
+    }
+
+    /// Waits until the server has loaded its data. A demand for a password is an answer too.
+    fn await_answer(&mut self) -> Result<()> {
+        until_some("Redis answers", PATIENCE, || {
+            if let Some(status) = self.process.ended()? {
+                bail!("Redis ended ({status}): {}", self.folder.tail(LOG));
+            }
+            let reply = self.ask(&["PING"]).ok();
+            Ok(reply.filter(
+                |reply| !matches!(reply, Reply::Error(message) if message.starts_with("LOADING")),
+            ))
+        })?;
+        Ok(())
+    }
+
+    /// `redis://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.address())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.ports.clients.address()
+    }
+
+    /// The id of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Runs one command, on a connection of its own, and returns its reply as it came.
+    ///
+    /// # Errors
+    /// If the server does not answer within 5 s.
+    pub fn ask(&self, command: &[&str]) -> Result<Reply> {
+        Wire::open(self.address())?.ask(command)
+    }
+
+    /// Runs one command, on a connection of its own, and returns the text of its reply.
+    ///
+    /// # Errors
+    /// If the server does not answer within 5 s, or refuses.
+    pub fn cli(&self, command: &[&str]) -> Result<String> {
+        let reply = self.ask(command)?.text();
+        reply.with_context(|| format!("{command:?}"))
+    }
+
+    /// Runs one command as this user of the ACL file and returns its reply as it came.
+    ///
+    /// # Errors
+    /// If the server does not answer within 5 s, or the password is wrong.
+    pub fn ask_as(&self, user: &str, password: &str, command: &[&str]) -> Result<Reply> {
+        let mut wire = Wire::open(self.address())?;
+        wire.ask(&["AUTH", user, password])?.text()?;
+        wire.ask(command)
+    }
+
+    /// The value of a field of `INFO`, such as `master_replid`; `None` if there is no such field.
+    ///
+    /// # Errors
+    /// As [`Redis::cli`].
+    pub fn info(&self, field: &str) -> Result<Option<String>> {
+        let info = self.cli(&["INFO"])?;
+        let mut lines = info.lines().filter_map(|line| line.split_once(':'));
+        Ok(lines.find_map(|(name, value)| (name == field).then(|| value.to_owned())))
+    }
+
+    /// Ends it at once, as a power cut does. It can be started again.
+    ///
+    /// # Errors
+    /// If the process cannot be killed.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill()
+    }
+
+    /// Stops it (SIGSTOP): connections stay open, nothing answers.
+    ///
+    /// # Errors
+    /// If the process cannot be stopped.
+    pub fn pause(&mut self) -> Result<()> {
+        self.process.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after [`Redis::pause`] (SIGCONT).
+    ///
+    /// # Errors
+    /// If the process cannot be resumed.
+    pub fn resume(&mut self) -> Result<()> {
+        self.process.signal(Signal::CONT)
+    }
+
+    /// Kills it if it runs, and starts it again on the same port. Returns when it answers.
+    ///
+    /// # Errors
+    /// As [`Redis::start`].
+    pub fn restart(&mut self, data: Data) -> Result<()> {
+        self.kill()?;
+        if data == Data::Lost {
+            lose_data(&self.folder)?;
+            write_files(&self.options, &self.folder, &self.ports)?;
+        }
+        self.process = start_process(&self.folder)?;
+        self.await_answer()
+    }
+}
+
+fn write_files(options: &RedisOptions, folder: &Folder, ports: &Ports) -> Result<()> {
+    let mut config = options.text();
+    let mut add = |name: &str, value: &str| config.extend([name, " ", value, "\n"]);
+    add("port", &ports.clients.number().to_string());
+    add("dir", &folder.path().display().to_string());
+    add("logfile", &folder.join(LOG).display().to_string());
+    if let Some(users) = &options.acl {
+        fs::write(folder.join(USERS), users)?;
+        add("aclfile", &folder.join(USERS).display().to_string());
+    }
+    if let Some(nodes) = &options.nodes {
+        fs::write(folder.join(NODES), nodes)?;
+        add("cluster-enabled", "yes");
+        add("cluster-config-file", NODES);
+        add("cluster-port", &ports.nodes.number().to_string());
+    }
+    fs::write(folder.join(CONFIG), config)?;
+    Ok(())
+}
+
+fn start_process(folder: &Folder) -> Result<Process> {
+    let server = program("redis-server")?;
+    let mut command = Account::Own.command(server.as_os_str(), Some("KILL"));
+    command.arg(folder.join(CONFIG));
+    Process::start(command)
+}
+
+/// Removes what the server wrote: all but its lock, its log and its configuration.
+fn lose_data(folder: &Folder) -> Result<()> {
+    for entry in folder.path().read_dir()? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else if ![CONFIG, USERS, LOG].iter().any(|kept| *kept == name)
+            && !name.to_string_lossy().ends_with(".lock")
+        {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}

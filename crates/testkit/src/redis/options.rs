@@ -1,0 +1,59 @@
+//! What a private Redis is told at its start.
+
+use anyhow::Result;
+
+use super::Redis;
+
+/// Options of a private Redis. Without any it keeps nothing on disk.
+#[derive(Clone, Debug, Default)]
+pub struct RedisOptions {
+    lines: Vec<String>,
+    pub(super) acl: Option<String>,
+    pub(super) nodes: Option<String>,
+}
+
+impl RedisOptions {
+    /// Logs every write; `fsync` is `always`, `everysec` or `no`.
+    #[must_use]
+    pub fn appendonly(self, fsync: &str) -> Self {
+        self.line("appendonly yes")
+            .line(&format!("appendfsync {fsync}"))
+    }
+
+    /// Bounds the memory and refuses writes above it, for instance `3mb`.
+    #[must_use]
+    pub fn maxmemory(self, bytes: &str) -> Self {
+        self.line(&format!("maxmemory {bytes}"))
+            .line("maxmemory-policy noeviction")
+    }
+
+    /// Takes users from the text of an ACL file. Unless the text says otherwise, the default user
+    /// may do everything.
+    #[must_use]
+    pub fn acl(mut self, users: &str) -> Self {
+        self.acl = Some(users.to_owned());
+        self
+    }
+
+    /// Adds a line of configuration; a later line wins over an earlier one of the same name.
+    #[must_use]
+    pub fn line(mut self, line: &str) -> Self {
+        self.lines.push(line.to_owned());
+        self
+    }
+
+    /// Starts the server and waits until it answers.
+    ///
+    /// # Errors
+    /// If Redis is not on this machine, or ends instead of answering.
+    pub fn start(self) -> Result<Redis> {
+        Redis::start_with(self)
+    }
+
+    /// The configuration file, without what the server's own place decides.
+    pub(super) fn text(&self) -> String {
+        let base = "bind 127.0.0.1\nprotected-mode no\nsave \"\"\nrepl-diskless-sync-delay 0\n\
+                    repl-ping-replica-period 1\nenable-debug-command local\n";
+        format!("{base}{}\n", self.lines.join("\n"))
+    }
+}

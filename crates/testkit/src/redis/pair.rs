@@ -1,0 +1,82 @@
+//! A primary and its replica.
+
+use anyhow::Result;
+
+use super::{Redis, RedisOptions};
+use crate::server::{PATIENCE, until};
+
+/// A primary and a replica that has everything the primary has.
+#[derive(Debug)]
+pub struct RedisPair {
+    /// Takes writes.
+    pub primary: Redis,
+    /// Follows, until [`RedisPair::promote`].
+    pub replica: Redis,
+}
+
+impl RedisPair {
+    /// Starts both and waits for the first synchronisation.
+    ///
+    /// # Errors
+    /// As [`Redis::start`].
+    pub fn start() -> Result<Self> {
+        Self::start_with(&RedisOptions::default())
+    }
+
+    /// Starts both with these options and waits for the first synchronisation.
+    ///
+    /// # Errors
+    /// As [`Redis::start`].
+    pub fn start_with(options: &RedisOptions) -> Result<Self> {
+        let primary = options.clone().start()?;
+        let port = primary.address().port();
+        let follows = options.clone().line(&format!("replicaof 127.0.0.1 {port}"));
+        let pair = Self {
+            primary,
+            replica: follows.start()?,
+        };
+        pair.await_sync()?;
+        Ok(pair)
+    }
+
+    /// Waits until the replica has all that the primary has written so far.
+    ///
+    /// # Errors
+    /// If it does not follow within 20 s.
+    pub fn await_sync(&self) -> Result<()> {
+        until("the replica follows", PATIENCE, || {
+            self.replica.is_in_sync_with(&self.primary)
+        })
+    }
+
+    /// Cuts the replica off its primary, which stays up and knows of nothing: what the primary
+    /// takes from now on is lost to a later [`RedisPair::promote`].
+    ///
+    /// # Errors
+    /// If the replica does not obey.
+    pub fn cut(&self) -> Result<()> {
+        // A port on which nobody listens: the replica stays one, without a primary.
+        self.replica.cli(&["REPLICAOF", "127.0.0.1", "1"])?;
+        Ok(())
+    }
+
+    /// Makes the replica a primary.
+    ///
+    /// # Errors
+    /// If the replica does not obey.
+    pub fn promote(&self) -> Result<()> {
+        self.replica.cli(&["REPLICAOF", "NO", "ONE"])?;
+        Ok(())
+    }
+}
+
+impl Redis {
+    /// Whether this replica's link is up and its position is that of `primary`.
+    pub(super) fn is_in_sync_with(&self, primary: &Redis) -> bool {
+        let up = self.info("master_link_status").ok().flatten();
+        // The replica first: what the primary writes between the two looks must not count.
+        let has = self.info("slave_repl_offset").ok().flatten();
+        let wrote = primary.info("master_repl_offset").ok().flatten();
+        up.as_deref() == Some("up") && has.is_some() && has == wrote
+    }
+}

@@ -1,0 +1,14 @@
+//! What private servers have in common: a folder and ports of their own, a process that dies with
+//! the test, and ways to hurt it.
+
+mod account;
+mod folder;
+mod port;
+mod process;
+mod wait;
+
+pub(crate) use account::Account;
+pub(crate) use folder::Folder;
+pub(crate) use port::Port;
+pub(crate) use process::Process;
+pub use wait::{PATIENCE, until, until_some};

@@ -1,0 +1,73 @@
+//! Ports on the loopback interface. A server is told its port before it binds it, and binds it again
+//! after a restart, so the number has to be kept for it in between: by a UDP socket on the same
+//! number, which other tests meet, which disturbs no TCP server, and which ends with the process.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+
+/// Below the range from which the kernel takes the ports of outgoing connections (32768 and up): a
+/// client that calls a dead server must not meet itself.
+const FIRST: u32 = 10_000;
+const COUNT: u32 = 22_000;
+
+/// A port of 127.0.0.1 that no other test of this machine uses while this value lives.
+#[derive(Debug)]
+pub(crate) struct Port {
+    number: u16,
+    _kept: UdpSocket,
+}
+
+impl Port {
+    /// A port that nobody listens on.
+    pub(crate) fn reserve() -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        // Processes begin far from each other, so that they seldom meet.
+        let start = std::process::id().wrapping_mul(7_919);
+        (0..COUNT)
+            .find_map(|_| {
+                let step = NEXT.fetch_add(1, Ordering::Relaxed);
+                let number = FIRST + start.wrapping_add(step) % COUNT;
+                Self::try_reserve(u16::try_from(number).ok()?)
+            })
+            .context("no port between 10000 and 32000 is free")
+    }
+
+    fn try_reserve(number: u16) -> Option<Self> {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, number);
+        let kept = UdpSocket::bind(address).ok()?;
+        TcpListener::bind(address).ok()?;
+        Some(Self {
+            number,
+            _kept: kept,
+        })
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.number).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_given_once_until_it_is_given_back() {
+        let first = Port::reserve().unwrap();
+        assert!(Port::try_reserve(first.number()).is_none());
+        let server = TcpListener::bind(first.address()).unwrap();
+        let number = first.number();
+        drop(first);
+        assert!(
+            Port::try_reserve(number).is_none(),
+            "a server listens on it"
+        );
+        drop(server);
+    }
+}

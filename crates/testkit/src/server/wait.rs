@@ -1,0 +1,61 @@
+//! Waiting for a condition, never for a time: the only clock and the only sleep of the test kit.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+/// How long a test waits, on a busy machine, for what takes milliseconds on an idle one.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Waits until `condition` holds, looking about each millisecond.
+///
+/// # Errors
+/// If it does not hold within `patience`; `what` says what was waited for.
+pub fn until(what: &str, patience: Duration, mut condition: impl FnMut() -> bool) -> Result<()> {
+    until_some(what, patience, || Ok(condition().then_some(())))
+}
+
+/// Waits until `look` finds something, looking about each millisecond, and returns it.
+///
+/// # Errors
+/// If it finds nothing within `patience`, or as soon as it fails.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place of the test kit that waits for real time"
+)]
+pub fn until_some<T>(
+    what: &str,
+    patience: Duration,
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        if began.elapsed() > patience {
+            bail!("not within {patience:?}: {what}");
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_for_what_comes_and_not_for_what_does_not() {
+        let mut looks = 0;
+        until("three looks", PATIENCE, || {
+            looks += 1;
+            looks == 3
+        })
+        .unwrap();
+        let error = until("the impossible", Duration::ZERO, || false).unwrap_err();
+        assert!(error.to_string().contains("the impossible"), "{error}");
+    }
+}

@@ -1,0 +1,4 @@
+//! The private servers, against the programs themselves.
+
+mod postgres;
+mod redis;
