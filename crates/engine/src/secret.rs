@@ -171,6 +171,37 @@ mod tests {
         }
     }
 
+    /// Of a million secrets none comes twice, every bit is set in half of them, and no byte value
+    /// stands out: the bounds are six standard deviations, passed by chance once in a million runs.
+    #[test]
+    fn a_million_secrets_look_random() {
+        const COUNT: u64 = 1_000_000;
+        let secrets = secrets(&[7]);
+        let of = |n: u64| {
+            let text = secrets.of_hold(HoldId::from_bits(u128::from(n)));
+            decode_128(&text[3..]).unwrap()
+        };
+        let mut all: Vec<u128> = (0..COUNT).map(of).collect();
+        let mut bytes = [0_u64; 256];
+        for secret in &all {
+            for byte in secret.to_be_bytes() {
+                bytes[usize::from(byte)] += 1;
+            }
+        }
+        for bit in 0..128 {
+            let set = all.iter().filter(|secret| *secret >> bit & 1 == 1).count();
+            let off = u64::try_from(set).unwrap().abs_diff(COUNT / 2);
+            assert!(off < 3_000, "bit {bit} is set in {set}");
+        }
+        for (value, count) in bytes.iter().enumerate() {
+            let off = count.abs_diff(COUNT * 16 / 256);
+            assert!(off < 1_500, "byte {value:#04x} occurs {count} times");
+        }
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(u64::try_from(all.len()).unwrap(), COUNT);
+    }
+
     #[test]
     fn an_older_key_still_opens_what_it_made() {
         let before = secrets(&[1]);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::hall::{Filling, FreshSeats, Requests, admin, sell_key, text_field};
+use super::hall::{Filling, FreshSeats, admin, sell_key};
+use super::requests::{Requests, text_field};
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
 /// The scenario `confirm`.

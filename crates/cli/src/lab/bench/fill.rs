@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::hall::{Requests, make_event, push_row_label, sell_key, text_field};
+use super::hall::{make_event, push_row_label, sell_key};
 use super::product::Product;
+use super::requests::{Requests, text_field};
 use super::scenario::Setting;
 use crate::lab::load::{self, LoadPlan, Makers, Pace, RequestMaker, Turn, Until};
 use crate::limits::LOAD_SECONDS_MAX;

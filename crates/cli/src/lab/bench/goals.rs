@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::OPEN;
-use super::report::{BenchReport, Summary, thousandths};
+use super::report::{BenchReport, Summary};
+use super::table::{table, thousandths};
 
 /// One goal and whether it is met. All figures in thousandths.
 #[derive(Clone, Debug, Serialize)]
@@ -93,8 +94,6 @@ pub(super) struct Outcome {
     closed: Summary,
     open: Option<Summary>,
     goals: Vec<Verdict>,
-    #[serde(skip)]
-    tables: Vec<String>,
 }
 
 impl Outcome {
@@ -118,21 +117,18 @@ impl Outcome {
                 (3_000, 3_000),
             ));
         }
-        let tables = [Some(closed), open]
-            .into_iter()
-            .flatten()
-            .map(BenchReport::table);
         Self {
             closed: closed.summary(),
             open: open.map(BenchReport::summary),
             goals,
-            tables: tables.collect(),
         }
     }
 
     pub(super) fn text(&self) -> String {
         let goals: Vec<_> = self.goals.iter().map(Verdict::line).collect();
-        format!("{}\n\n{}", self.tables.join("\n\n"), goals.join("\n"))
+        let tables = [Some(&self.closed), self.open.as_ref()];
+        let tables: Vec<_> = tables.into_iter().flatten().map(table).collect();
+        format!("{}\n\n{}", tables.join("\n\n"), goals.join("\n"))
     }
 }
 

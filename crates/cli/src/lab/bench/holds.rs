@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::hall::{Filling, FreshSeats, Requests, admin, sell_key};
+use super::hall::{Filling, FreshSeats, admin, sell_key};
+use super::requests::Requests;
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
 /// The scenarios `holds` and `holds-spread`.

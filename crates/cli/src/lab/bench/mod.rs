@@ -15,10 +15,12 @@ mod process;
 mod product;
 mod refusals;
 mod report;
+mod requests;
 mod rounds;
 mod scenario;
 mod server;
 mod snapshot;
+mod table;
 
 use std::path::PathBuf;
 

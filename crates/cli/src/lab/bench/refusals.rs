@@ -1,7 +1,8 @@
 //! Everybody wants the seat that somebody has.
 
 use super::super::load::{Fixed, Makers, RequestMaker};
-use super::hall::{Requests, admin, make_event, sell_key};
+use super::hall::{admin, make_event, sell_key};
+use super::requests::Requests;
 use super::scenario::{Goal, Prepared, Scenario, Setting};
 
 /// The scenario `refusals`.

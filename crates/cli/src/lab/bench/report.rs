@@ -1,10 +1,8 @@
-//! Medians over the runs, ratios within each run, as a table or JSON.
+//! Medians over the runs, ratios within each run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 use super::BenchArgs;
@@ -30,48 +28,48 @@ pub(crate) struct BenchReport {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct BenchSetting {
-    connections: u32,
-    seconds: u64,
+pub(super) struct BenchSetting {
+    pub(super) connections: u32,
+    pub(super) seconds: u64,
     /// In place of seconds.
-    requests: Option<u64>,
+    pub(super) requests: Option<u64>,
     /// Of the open loop; absent: closed.
-    rate_per_s: Option<u64>,
-    cores: usize,
+    pub(super) rate_per_s: Option<u64>,
+    pub(super) cores: usize,
     /// Of the machine in the minute before the first run.
-    load_average: String,
-    version: &'static str,
+    pub(super) load_average: String,
+    pub(super) version: &'static str,
 }
 
 /// Medians and ratios of all runs at one pace.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
-    setting: BenchSetting,
-    scenarios: Vec<ScenarioSummary>,
+    pub(super) setting: BenchSetting,
+    pub(super) scenarios: Vec<ScenarioSummary>,
 }
 
 #[derive(Debug, Serialize)]
-struct ScenarioSummary {
-    name: &'static str,
-    about: &'static str,
+pub(super) struct ScenarioSummary {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
     /// Median of the runs.
-    rate_per_s: u64,
+    pub(super) rate_per_s: u64,
     /// Each run's rate, in order.
-    rates_per_s: Vec<u64>,
+    pub(super) rates_per_s: Vec<u64>,
     /// Rate / the ceiling's rate of the same run, in thousandths, median; absent without a ceiling.
-    ratio_permille: Option<u64>,
+    pub(super) ratio_permille: Option<u64>,
     /// Of the run with the median rate.
-    latency_us: LatencyUs,
+    pub(super) latency_us: LatencyUs,
     /// CPU time per request, median.
-    server_cpu_ns_per_request: Option<u64>,
-    generator_cpu_ns_per_request: Option<u64>,
+    pub(super) server_cpu_ns_per_request: Option<u64>,
+    pub(super) generator_cpu_ns_per_request: Option<u64>,
     /// Sums over all runs.
-    statuses: BTreeMap<u16, u64>,
-    errors: BTreeMap<LoadError, u64>,
-    missed: u64,
+    pub(super) statuses: BTreeMap<u16, u64>,
+    pub(super) errors: BTreeMap<LoadError, u64>,
+    pub(super) missed: u64,
     /// Found by `verify` in the ledgers that the runs left; absent where there was none.
-    violations: Option<usize>,
-    as_expected: bool,
+    pub(super) violations: Option<usize>,
+    pub(super) as_expected: bool,
 }
 
 impl BenchReport {
@@ -151,50 +149,6 @@ impl BenchReport {
             scenarios: each.collect(),
         }
     }
-
-    pub(crate) fn table(&self) -> String {
-        let summary = self.summary();
-        let mut table = Table::new();
-        table.load_style(UTF8_FULL_CONDENSED);
-        table.set_header([
-            "scenario",
-            "requests/s",
-            "lowest..highest",
-            "/ echo",
-            "p50",
-            "p90",
-            "p99",
-            "p99.9",
-            "max",
-            "server CPU",
-            "generator CPU",
-            "answers",
-            "violations",
-        ]);
-        for scenario in &summary.scenarios {
-            table.add_row(row(scenario));
-        }
-        for column in table.column_iter_mut().skip(1).take(10) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let setting = &self.setting;
-        let pace = setting.rate_per_s.map_or("closed loop".to_owned(), |rate| {
-            format!("open loop at {rate}/s, latency from the planned time")
-        });
-        let abouts = summary.scenarios.iter();
-        let abouts: Vec<_> = abouts
-            .map(|one| format!("{}: {}", one.name, one.about))
-            .collect();
-        format!(
-            "{table}\n{} connections, {} s, {pace}, {} cores shared by server and generator, load \
-             average {} before. Latencies in us; CPU in us per request.\n{}",
-            setting.connections,
-            setting.seconds,
-            setting.cores,
-            setting.load_average,
-            abouts.join("\n"),
-        )
-    }
 }
 
 fn summarise(
@@ -266,68 +220,6 @@ pub(super) fn median(mut values: Vec<u64>) -> Option<u64> {
     values.get(values.len().saturating_sub(1) / 2).copied()
 }
 
-fn row(scenario: &ScenarioSummary) -> Vec<String> {
-    let lowest = scenario
-        .rates_per_s
-        .iter()
-        .min()
-        .copied()
-        .unwrap_or_default();
-    let highest = scenario
-        .rates_per_s
-        .iter()
-        .max()
-        .copied()
-        .unwrap_or_default();
-    let latency = scenario.latency_us;
-    let mut cells = vec![
-        scenario.name.to_owned(),
-        scenario.rate_per_s.to_string(),
-        format!("{lowest}..{highest}"),
-        scenario.ratio_permille.map_or("-".to_owned(), thousandths),
-    ];
-    let latencies = [
-        latency.p50,
-        latency.p90,
-        latency.p99,
-        latency.p99_9,
-        latency.max,
-    ];
-    cells.extend(latencies.map(|micros| micros.to_string()));
-    let cpu = [
-        scenario.server_cpu_ns_per_request,
-        scenario.generator_cpu_ns_per_request,
-    ];
-    cells.extend(cpu.map(|nanos| nanos.map_or("-".to_owned(), thousandths)));
-    let statuses = scenario
-        .statuses
-        .iter()
-        .map(|(status, count)| format!("{status}: {count}"));
-    let errors = scenario
-        .errors
-        .iter()
-        .map(|(error, count)| format!("{error:?}: {count}"));
-    let missed = (scenario.missed > 0).then(|| format!("never sent: {}", scenario.missed));
-    let refused = (!scenario.as_expected).then(|| "NOT AS EXPECTED".to_owned());
-    let answers: Vec<_> = statuses
-        .chain(errors)
-        .chain(missed)
-        .chain(refused)
-        .collect();
-    cells.push(answers.join("\n"));
-    cells.push(
-        scenario
-            .violations
-            .map_or("-".to_owned(), |found| found.to_string()),
-    );
-    cells
-}
-
-/// 1,234 thousandths as `1.234`.
-pub(super) fn thousandths(value: u64) -> String {
-    format!("{}.{:03}", value / 1_000, value % 1_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,10 +229,5 @@ mod tests {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![9, 1]), Some(1));
         assert_eq!(median(vec![9, 1, 5]), Some(5));
-    }
-
-    #[test]
-    fn thousandths_keep_their_zeros() {
-        assert_eq!(thousandths(12_005), "12.005");
     }
 }

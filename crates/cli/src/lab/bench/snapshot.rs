@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 
 use super::super::load::{Fixed, Makers, RequestMaker, Turn};
-use super::hall::{Requests, admin, make_event, sell_key, text_field};
+use super::hall::{admin, make_event, sell_key};
+use super::requests::{Requests, text_field};
 use super::scenario::{Prepared, Scenario, Setting};
 
 /// The scenarios `snapshot` and `snapshot-moving`.

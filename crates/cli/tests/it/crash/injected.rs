@@ -13,7 +13,7 @@ use super::client::{Ask, Client, Heard};
 use super::draw::Draw;
 use super::load::{Ended, Target, Worker};
 use super::scratch::{Scratch, copy_folder};
-use super::server::{PROGRAM, Server, arguments, verify};
+use super::server::{PROGRAM, Server, arguments, verify, with_short_log};
 use super::units::check_hall;
 use super::{Run, Violation, in_parallel};
 
@@ -31,6 +31,15 @@ pub(crate) enum Fault {
     Kill,
 }
 
+/// How often the write-ahead log is moved into the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// Only when the server ends.
+    Long,
+    /// After every other commit, by a thread beside the writer.
+    Short,
+}
+
 /// One fault at one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Injection {
@@ -40,6 +49,7 @@ pub(crate) struct Injection {
     pub(crate) nth: usize,
     /// A bug planted in the server, to see that it is caught.
     pub(crate) planted: Option<&'static str>,
+    pub(crate) log: Log,
 }
 
 /// How a run went.
@@ -88,7 +98,10 @@ impl<'a> Before<'a> {
             "error"
         };
         let planted = injection.planted.unwrap_or("sound");
-        let data = self.scratch.join(&format!("{call}-{kind}-{nth}-{planted}"));
+        let log = injection.log;
+        let data = self
+            .scratch
+            .join(&format!("{call}-{kind}-{nth}-{planted}-{log:?}"));
         copy_folder(&self.scratch.join("before"), &data);
         let mut worker = self.worker.clone();
         let (mut met, mut violations) = suffer(&data, injection, &mut worker);
@@ -105,12 +118,14 @@ impl<'a> Before<'a> {
     }
 }
 
-/// A disk that failed once is not asked again: whatever a second sync says proves nothing.
+/// A disk that failed once is not asked again: whatever a second sync says proves nothing. The
+/// thread that moves the log and the writer each ask for themselves: their files are not the same.
 fn tried_again(trace: &str, injection: Injection) -> Option<Violation> {
-    let (_, after) = trace.split_once("(INJECTED)")?;
-    let again = after
-        .lines()
-        .find(|line| line.contains(&format!(" {}(", injection.call)))?;
+    let (before, after) = trace.split_once("(INJECTED)")?;
+    let thread = before.lines().next_back()?.split(' ').next()?;
+    let again = after.lines().find(|line| {
+        line.starts_with(&format!("{thread} ")) && line.contains(&format!(" {}(", injection.call))
+    })?;
     Some(Violation::new(
         "I27",
         format!("tried-again {again} {injection:?}"),
@@ -137,7 +152,10 @@ fn strace(data: &Path, injection: Injection) -> Command {
     if let Some(bug) = injection.planted {
         command.env("SOLDONCE_PLANTED", bug);
     }
-    command
+    match injection.log {
+        Log::Long => command,
+        Log::Short => with_short_log(command),
+    }
 }
 
 /// A server none of whose writes succeeds from the Nth on.
@@ -293,7 +311,7 @@ fn plan(run: &Run) -> Vec<Injection> {
     let syncs = 1..=18;
     let mut plan = Vec::new();
     for fault in [Fault::Error("EIO"), Fault::Kill] {
-        let planted = None;
+        let (planted, log) = (None, Log::Long);
         let writes = writes.clone().map(|nth| ("pwrite64", nth));
         let syncs = syncs.clone().map(|nth| ("fsync", nth));
         let all = writes.chain(syncs);
@@ -302,6 +320,17 @@ fn plan(run: &Run) -> Vec<Injection> {
             fault,
             nth,
             planted,
+            log,
+        }));
+        // The thread that moves the log, in the middle of the load.
+        let writes = (1..=30).step_by(stride.min(3)).map(|nth| ("pwrite64", nth));
+        let syncs = (1..=9).map(|nth| ("fsync", nth));
+        plan.extend(writes.chain(syncs).map(|(call, nth)| Injection {
+            call,
+            fault,
+            nth,
+            planted,
+            log: Log::Short,
         }));
     }
     plan

@@ -1,7 +1,7 @@
 //! The rig's teeth: bugs planted in the ledger, each of which must be seen and named.
 
 use super::Run;
-use super::injected::{Before, Fault, Injection};
+use super::injected::{Before, Fault, Injection, Log};
 use super::scratch::Scratch;
 
 /// A bug and where it shows.
@@ -13,7 +13,13 @@ struct Bug {
     breaks: &'static [&'static str],
 }
 
-const BUGS: [Bug; 3] = [
+const BUGS: [Bug; 4] = [
+    Bug {
+        name: "fsync-retry",
+        call: "fsync",
+        fault: Fault::Error("EIO"),
+        breaks: &["I27"],
+    },
     Bug {
         name: "ack-before-commit",
         call: "pwrite64",
@@ -48,6 +54,7 @@ fn every_planted_bug_of_the_ledger_is_caught() {
                 fault: bug.fault,
                 nth,
                 planted: Some(bug.name),
+                log: Log::Long,
             });
             let named = |invariant: &&str| bug.breaks.contains(invariant);
             let seen = violations.into_iter().find(|seen| named(&seen.invariant))?;

@@ -18,10 +18,10 @@ use soldonce_lease::{SystemClock, SystemEntropy};
 use super::cards::{Card, EVENT, create_hall, lasting};
 use super::check::agrees;
 use super::draw::Draw;
-use super::injected::endless;
+use super::injected::{Log, endless};
 use super::load::Worker;
 use super::scratch::{Scratch, copy_folder};
-use super::server::{PROGRAM, Server, arguments};
+use super::server::{PROGRAM, Server, arguments, with_short_log};
 use super::trace::{Disk, Happened, Rest, parse};
 use super::{Run, Violation, in_parallel};
 
@@ -45,7 +45,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn make(run: &Run, scratch: &Scratch, planted: Option<&str>) -> Self {
+    fn make(run: &Run, scratch: &Scratch, log: Log, planted: Option<&str>) -> Self {
         let (data, before) = (scratch.join("data"), scratch.join("before"));
         let server = Server::start(&data).unwrap();
         let mut client = server.client("before");
@@ -58,7 +58,11 @@ impl Recording {
         copy_folder(&data, &before);
 
         let trace = scratch.join("trace");
-        let server = Server::run(recorded(&data, &trace, planted), &data).unwrap();
+        let command = match log {
+            Log::Long => recorded(&data, &trace, planted),
+            Log::Short => with_short_log(recorded(&data, &trace, planted)),
+        };
+        let server = Server::run(command, &data).unwrap();
         let mut client = server.client("record");
         let mut known = vec![worker.open.clone()];
         for _ in 0..REQUESTS.1 {
@@ -235,9 +239,25 @@ fn parsed(reply: &StoredReply) -> Value {
 
 #[test]
 fn no_power_cut_takes_what_was_acknowledged() {
-    let run = Run::new("power");
-    let scratch = Scratch::new(&run);
-    let recording = Recording::make(&run, &scratch, None);
+    cut_everywhere(&Run::new("power"), Log::Long);
+}
+
+#[cfg(feature = "planted")]
+#[test]
+fn no_power_cut_takes_it_while_the_log_is_moved() {
+    let recording = cut_everywhere(&Run::new("power-moving"), Log::Short);
+    // Teeth: the database itself was synced between answers, more than once.
+    let is_answer = |step: &Happened| matches!(step, Happened::Answered);
+    let last = recording.happened.iter().rposition(is_answer).unwrap();
+    let is_move =
+        |step: &&Happened| matches!(step, Happened::Synced { file, .. } if file == "ledger.sqlite");
+    let moves = recording.happened[..last].iter().filter(is_move).count();
+    assert!(moves >= 3, "the log was moved {moves} times under load");
+}
+
+fn cut_everywhere(run: &Run, log: Log) -> Recording {
+    let scratch = Scratch::new(run);
+    let recording = Recording::make(run, &scratch, log, None);
     let cuts = recording.happened.len() * RESTS.len() * run.times;
     in_parallel(cuts, |cut| {
         let mut draw = Draw::new(run.seed).part(u64::try_from(cut).unwrap());
@@ -251,6 +271,7 @@ fn no_power_cut_takes_what_was_acknowledged() {
         "power cuts: {cuts} images of a run with {} steps; nothing lost",
         recording.happened.len()
     );
+    recording
 }
 
 /// A commit that is not synced before its answer survives every kill, and no power cut.
@@ -259,7 +280,7 @@ fn no_power_cut_takes_what_was_acknowledged() {
 fn a_ledger_that_does_not_sync_is_caught() {
     let run = Run::new("sync-normal");
     let scratch = Scratch::new(&run);
-    let recording = Recording::make(&run, &scratch, Some("sync-normal"));
+    let recording = Recording::make(&run, &scratch, Log::Long, Some("sync-normal"));
     let folder = scratch.join("cut");
     let caught = (1..=recording.happened.len()).find_map(|steps| {
         let violations = recording.cut(steps, Rest::Nothing, &mut Draw::new(1), &folder);

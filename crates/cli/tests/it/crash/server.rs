@@ -36,6 +36,22 @@ pub(crate) fn arguments(data: &Path) -> Vec<String> {
         .to_vec()
 }
 
+/// Pages after which a server with a short write-ahead log moves it: after every other commit.
+const SHORT_LOG_PAGES: &str = "12";
+
+/// Serves `data`.
+pub(crate) fn serving(data: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments(data));
+    command
+}
+
+/// Makes the server of a command move its write-ahead log often, beside its commits.
+pub(crate) fn with_short_log(mut command: Command) -> Command {
+    command.env("SOLDONCE_LOG_PAGES", SHORT_LOG_PAGES);
+    command
+}
+
 /// The log of the server of a folder.
 fn log_of(data: &Path) -> PathBuf {
     data.with_extension("log")
@@ -44,9 +60,7 @@ fn log_of(data: &Path) -> PathBuf {
 impl Server {
     /// Serves a folder.
     pub(crate) fn start(data: &Path) -> Result<Self, NotStarted> {
-        let mut command = Command::new(PROGRAM);
-        command.args(arguments(data));
-        Self::run(command, data)
+        Self::run(serving(data), data)
     }
 
     /// Runs a command that ends up as the server of `data`, and waits until it listens or ends.

@@ -1,6 +1,7 @@
 //! What a server did to its files, read from strace, and what a power cut would leave of it. A
 //! file's durable bytes are those at its last finished sync; of what came after, anything may be
-//! there. A write counts from its start, a sync from its end.
+//! there. A write counts from its start; a sync counts from its end, for what was written before its
+//! start, because another thread may write meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,8 +24,15 @@ pub(crate) enum Happened {
         file: String,
         length: usize,
     },
+    /// A sync began on a thread.
+    Syncing {
+        file: String,
+        thread: String,
+    },
+    /// The sync of that thread ended.
     Synced {
         file: String,
+        thread: String,
     },
     /// An answer went out to the client.
     Answered,
@@ -39,27 +47,42 @@ pub(crate) fn parse(text: &str, files: &[&str]) -> Vec<Happened> {
             continue;
         };
         let call = call.trim_start();
+        let synced = |file| Happened::Synced {
+            file,
+            thread: thread.to_owned(),
+        };
         if call.contains(r#""\x48\x54\x54\x50\x2f"#) {
             happened.push(Happened::Answered);
         } else if call.starts_with("<... fsync resumed>") || call.starts_with("<... fdatasync") {
-            happened.extend(syncing.remove(thread).map(|file| Happened::Synced { file }));
+            happened.extend(syncing.remove(thread).map(synced));
         } else if let Some((name, file, rest)) = on_file(call, files) {
-            match name {
-                "fsync" | "fdatasync" if rest.contains("<unfinished") => {
-                    syncing.insert(thread, file);
-                }
-                "fsync" | "fdatasync" => happened.push(Happened::Synced { file }),
-                "pwrite64" => happened.extend(written(file, rest)),
-                "ftruncate" => {
-                    let length = rest.trim_start_matches(", ").split([')', ' ']).next();
-                    let length = length.and_then(|length| length.parse().ok()).unwrap();
-                    happened.push(Happened::Cut { file, length });
-                }
-                _ => {}
+            let is_sync = ["fsync", "fdatasync"].contains(&name);
+            happened.extend(begun(name, file.clone(), rest, thread));
+            if is_sync && rest.contains("<unfinished") {
+                syncing.insert(thread, file);
+            } else if is_sync {
+                happened.push(synced(file));
             }
         }
     }
     happened
+}
+
+/// What the start of a call means for a file.
+fn begun(name: &str, file: String, rest: &str, thread: &str) -> Option<Happened> {
+    match name {
+        "fsync" | "fdatasync" => {
+            let thread = thread.to_owned();
+            Some(Happened::Syncing { file, thread })
+        }
+        "pwrite64" => written(file, rest),
+        "ftruncate" => {
+            let length = rest.trim_start_matches(", ").split([')', ' ']).next();
+            let length = length.and_then(|length| length.parse().ok()).unwrap();
+            Some(Happened::Cut { file, length })
+        }
+        _ => None,
+    }
 }
 
 /// Call, file name and the rest of a call whose first argument is a file of the folder.
@@ -110,6 +133,8 @@ pub(crate) struct Disk(BTreeMap<String, Stored>);
 struct Stored {
     durable: Vec<u8>,
     waiting: Vec<Happened>,
+    /// By thread whose sync is under way: how many of those that wait it covers.
+    covered: BTreeMap<String, usize>,
 }
 
 impl Disk {
@@ -117,8 +142,12 @@ impl Disk {
     pub(crate) fn of(folder: &Path, files: &[&str]) -> Self {
         let read = |file: &&str| {
             let durable = fs::read(folder.join(file)).unwrap_or_default();
-            let waiting = Vec::new();
-            ((*file).to_owned(), Stored { durable, waiting })
+            let stored = Stored {
+                durable,
+                waiting: Vec::new(),
+                covered: BTreeMap::new(),
+            };
+            ((*file).to_owned(), stored)
         };
         Self(files.iter().map(read).collect())
     }
@@ -128,12 +157,11 @@ impl Disk {
             Happened::Written { file, .. } | Happened::Cut { file, .. } => {
                 self.stored(file).waiting.push(happened.clone());
             }
-            Happened::Synced { file } => {
+            Happened::Syncing { file, thread } => {
                 let stored = self.stored(file);
-                for change in std::mem::take(&mut stored.waiting) {
-                    change.apply(&mut stored.durable);
-                }
+                stored.covered.insert(thread.clone(), stored.waiting.len());
             }
+            Happened::Synced { file, thread } => self.stored(file).sync_ended(thread),
             Happened::Answered => {}
         }
     }
@@ -151,6 +179,18 @@ impl Disk {
                 change.reach(rest, &mut bytes, draw);
             }
             fs::write(folder.join(name), bytes).unwrap();
+        }
+    }
+}
+
+impl Stored {
+    fn sync_ended(&mut self, thread: &str) {
+        let covered = self.covered.remove(thread).unwrap_or(0);
+        for change in self.waiting.drain(..covered) {
+            change.apply(&mut self.durable);
+        }
+        for other in self.covered.values_mut() {
+            *other = other.saturating_sub(covered);
         }
     }
 }
@@ -177,7 +217,7 @@ impl Happened {
                 to[*at..end].copy_from_slice(bytes);
             }
             Self::Cut { length, .. } => to.resize(*length, 0),
-            Self::Synced { .. } | Self::Answered => {}
+            Self::Syncing { .. } | Self::Synced { .. } | Self::Answered => {}
         }
     }
 

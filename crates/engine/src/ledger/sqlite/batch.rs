@@ -136,7 +136,7 @@ fn distinct<T: Ord>(ids: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// What the file holds beside the inventory: moved on with each commit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ends {
     /// Where the ledger stands.
     pub(super) head: Head,

@@ -41,7 +41,7 @@ fn set_up_writer(connection: &Connection) -> Result<(), Fault> {
     // Each COMMIT returns when its bytes are durable. Nothing less is ever acknowledged.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "fullfsync", true)?;
-    // The writer moves the log into the database itself, after its answers are out.
+    // `checkpoint` moves the log into the database, not a commit that somebody waits for.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     set_up(connection)
@@ -57,6 +57,18 @@ fn set_up(connection: &Connection) -> Result<(), Fault> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(())
+}
+
+/// A second connection that writes nothing of its own: it moves the log into the database.
+pub(super) fn checkpointer(folder: &Folder) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(folder.database(), flags)?;
+    // As the writer's: the log is synced before the move, the database after it.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    Ok(connection)
 }
 
 /// A connection that only reads. The database must exist and have the schema of this program.

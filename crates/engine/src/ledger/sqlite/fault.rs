@@ -36,6 +36,14 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// What an error of the system means for `file`.
+    pub(crate) fn of_file(file: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::File {
+            file: file.to_owned(),
+            error,
+        }
+    }
+
     /// `table` holds something impossible.
     pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
         Self::Damaged {

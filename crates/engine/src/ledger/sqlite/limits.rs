@@ -9,7 +9,7 @@ pub(super) const BATCH_MAX: usize = 512;
 /// Transitions after which a batch takes no more commands, so that a few large ones do not make
 /// everybody else wait.
 pub(super) const BATCH_STEPS_MAX: usize = 4_096;
-/// Pages in the write-ahead log after which the writer moves them into the database file: 16 MiB.
+/// Pages in the write-ahead log after which they are moved into the database file: 16 MiB.
 pub(super) const WAL_PAGES_MAX: u32 = 4_096;
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u32 = 4_096;

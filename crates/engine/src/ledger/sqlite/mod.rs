@@ -3,7 +3,8 @@
 //! transaction, and answers after COMMIT returned. A failed commit ends its writing for good.
 //!
 //! Reading order: `writer` (the thread), `batch` (what one commit is made of), `tables/` (the rows),
-//! `rebuild` (start), `readers` (everything that only looks).
+//! `checkpoint` (the log's move into the database), `rebuild` (start), `readers` (everything that
+//! only looks).
 
 mod bare;
 mod checksum;
@@ -16,6 +17,7 @@ pub(crate) mod tables;
 
 mod batch;
 mod board;
+mod checkpoint;
 mod readers;
 mod rebuild;
 pub mod verify;
@@ -55,6 +57,8 @@ pub struct SqliteOptions {
     pub folder: PathBuf,
     /// Start even though commits that were acknowledged are missing. What is lost stays lost.
     pub accept_loss: bool,
+    /// Pages in the write-ahead log after which they are moved into the database file.
+    pub log_pages: u32,
     /// A bug planted on purpose.
     #[cfg(feature = "planted")]
     pub planted: Option<PlantedLedger>,
@@ -66,6 +70,7 @@ impl SqliteOptions {
         Self {
             folder: folder.into(),
             accept_loss: false,
+            log_pages: limits::WAL_PAGES_MAX,
             #[cfg(feature = "planted")]
             planted: None,
         }

@@ -6,6 +6,8 @@
 pub enum PlantedLedger {
     /// The writer's memory keeps a batch whose commit failed, and answers on.
     MemoryAhead,
+    /// A commit that failed is tried again, and what the second try says is believed.
+    FsyncRetry,
     /// Answers while the batch is still open.
     AckBeforeCommit,
     /// `synchronous=NORMAL`.
@@ -20,8 +22,9 @@ pub enum PlantedLedger {
 
 impl PlantedLedger {
     /// Every planted bug.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MemoryAhead,
+        Self::FsyncRetry,
         Self::AckBeforeCommit,
         Self::SyncNormal,
         Self::NoHighWater,
@@ -33,6 +36,7 @@ impl PlantedLedger {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::MemoryAhead => "memory-ahead",
+            Self::FsyncRetry => "fsync-retry",
             Self::AckBeforeCommit => "ack-before-commit",
             Self::SyncNormal => "sync-normal",
             Self::NoHighWater => "no-high-water",

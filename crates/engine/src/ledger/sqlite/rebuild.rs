@@ -10,6 +10,7 @@ use soldonce_core::{Chart, EventNo, HoldId, HoldState, Holder, Inventory, Timest
 use soldonce_lease::Entropy;
 
 use super::batch::Ends;
+use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::folder::{Folder, HighWater};
 use super::tables::audit::Chain;
@@ -21,6 +22,7 @@ use crate::ledger::{Decider, MasterKey, RequestKey};
 /// A ledger as it was found.
 pub(super) struct Opened {
     pub(super) connection: Connection,
+    pub(super) checkpointer: Checkpointer,
     pub(super) decider: Decider,
     pub(super) ends: Ends,
     pub(super) high_water: HighWater,
@@ -52,8 +54,10 @@ pub(super) fn open(
     if masters.is_empty() {
         return Err(Fault::damaged("master_keys", "there is none").into());
     }
+    let checkpointer = Checkpointer::start(folder)?;
     Ok(Opened {
         connection,
+        checkpointer,
         decider,
         ends,
         high_water,

@@ -14,9 +14,10 @@ use tokio::sync::oneshot;
 
 use super::batch::{self, Batch, Ends};
 use super::board::Shared;
+use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
-use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS, WAL_PAGES_MAX};
+use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS};
 use super::rebuild::Opened;
 use super::tables::{bookings, holds, idempotency, keys};
 use super::{PlantedLedger, SqliteOptions, connection};
@@ -56,6 +57,8 @@ enum Outcome {
 /// The writer's whole state. Whoever waits stands in it, so that nobody hears anything before the
 /// ledger is known to be read-only.
 pub(super) struct Writer {
+    /// Ends before the writer's own connection: the last one to close empties the log.
+    checkpointer: Checkpointer,
     connection: Connection,
     decider: Decider,
     ends: Ends,
@@ -130,6 +133,7 @@ impl Writer {
     pub(super) fn new(opened: Opened, outside: Outside) -> Result<Self, Fault> {
         let Opened {
             mut connection,
+            checkpointer,
             decider,
             ends,
             high_water,
@@ -139,6 +143,7 @@ impl Writer {
         let live = decider.inventory.holds().map(|hold| hold.id);
         outside.shared.note_holds(&decider.inventory, live);
         Ok(Self {
+            checkpointer,
             connection,
             decider,
             ends,
@@ -315,9 +320,16 @@ impl Writer {
         }
         if batch.has_effect {
             let begun = self.outside.clock.boot();
-            match self.commit(&batch, now) {
-                Err(_) if self.has(PlantedLedger::MemoryAhead) => {}
-                committed => committed?,
+            let ends = self
+                .has(PlantedLedger::FsyncRetry)
+                .then(|| self.ends.clone());
+            match (self.commit(&batch, now), ends) {
+                (Err(_), Some(ends)) => {
+                    self.ends = ends;
+                    self.commit(&batch, now)?;
+                }
+                (Err(_), None) if self.has(PlantedLedger::MemoryAhead) => {}
+                (committed, _) => committed?,
             }
             let took = self.outside.clock.boot().since(begun);
             self.decider.unload_replies(&batch.records);
@@ -336,6 +348,7 @@ impl Writer {
 
     /// One transaction. Whatever goes wrong in it goes wrong for good.
     fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), Fault> {
+        self.checkpointer.state()?;
         let oldest = Timestamp::from_ms(now.ms().saturating_sub_unsigned(IDEMPOTENCY_MS));
         if let Some(below) = self.decider.forget_records(oldest, FORGET_MAX) {
             self.forget_below = Some(below);
@@ -398,19 +411,26 @@ impl Writer {
         }
     }
 
-    /// Moves a long log into the database file, when everybody has his answer. Not a little at a
-    /// time whenever nobody waits: each move waits for the disk, and on a busy one that made the
-    /// slowest holds slower.
+    /// Has a long log moved into the database file, and moves by itself what came on top meanwhile.
     fn tidy_log(&mut self) -> Result<(), Fault> {
-        let pages = self.log_pages.load(Ordering::Relaxed);
-        if pages.saturating_sub(self.log_kept) < WAL_PAGES_MAX {
-            return Ok(());
-        }
-        let whole = connection::checkpoint(&self.connection)?;
-        // A reader in the middle keeps the rest: try again when as much has come on top.
-        self.log_kept = if whole { 0 } else { pages };
-        if whole {
-            self.log_pages.store(0, Ordering::Relaxed);
+        match self.checkpointer.state()? {
+            Move::Begun | Move::Failed => {}
+            Move::Idle => {
+                let pages = self.log_pages.load(Ordering::Relaxed);
+                if pages.saturating_sub(self.log_kept) >= self.outside.options.log_pages {
+                    self.checkpointer.begin();
+                }
+            }
+            Move::Done => {
+                let whole = connection::checkpoint(&self.connection)?;
+                // A reader in the middle keeps the rest: again when as much has come on top.
+                let pages = self.log_pages.load(Ordering::Relaxed);
+                self.log_kept = if whole { 0 } else { pages };
+                if whole {
+                    self.log_pages.store(0, Ordering::Relaxed);
+                }
+                self.checkpointer.end();
+            }
         }
         Ok(())
     }
@@ -432,6 +452,7 @@ impl Writer {
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        self.checkpointer.state()?;
         let now = self.read_clock();
         let transaction = self
             .connection
