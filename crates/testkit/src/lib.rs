@@ -1,6 +1,7 @@
 //! What the tests of Soldonce need from the machine they run on: programs, found or fetched, and
 //! private servers to hurt. Nothing of it runs in `soldonce serve`.
 
+pub mod chaos;
 pub mod postgres;
 pub mod redis;
 mod server;

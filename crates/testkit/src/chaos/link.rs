@@ -1,0 +1,175 @@
+//! One connection through a proxy: the client's stream, the server's, and a thread for each way.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rustix::net::sockopt::set_socket_linger;
+
+use super::Fault;
+use super::control::Control;
+
+const CHUNK: usize = 16 * 1024;
+
+/// A connection.
+pub(super) struct Link {
+    control: Arc<Control>,
+    number: usize,
+    client: Arc<TcpStream>,
+    server: Arc<TcpStream>,
+    target: SocketAddr,
+    /// The fault of the next reply, asked for with its request.
+    reply: Mutex<Option<Fault>>,
+    resetting: AtomicBool,
+}
+
+/// What becomes of a piece of traffic.
+enum Fate {
+    Passes,
+    Swallowed,
+    Closes,
+}
+
+impl Link {
+    /// Connects to the server, once the connection is not cut.
+    pub(super) fn open(
+        control: &Arc<Control>,
+        number: usize,
+        client: TcpStream,
+        target: SocketAddr,
+    ) -> Result<Self> {
+        let client = Arc::new(client);
+        ensure!(control.keep(&client), "the proxy ended");
+        ensure!(control.await_heal(number), "the proxy ended");
+        let server = Arc::new(TcpStream::connect(target)?);
+        ensure!(control.keep(&server), "the proxy ended");
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        Ok(Self {
+            control: Arc::clone(control),
+            number,
+            client,
+            server,
+            target,
+            reply: Mutex::new(None),
+            resetting: AtomicBool::new(false),
+        })
+    }
+
+    /// Passes traffic both ways until one side closes.
+    pub(super) fn run(&self) {
+        if self.control.lasting(self.number) == Fault::Reset {
+            self.reset();
+            return;
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.pump(&self.client, &self.server, |bytes| self.request(bytes)));
+            self.pump(&self.server, &self.client, |_| self.answer());
+        });
+    }
+
+    /// Passes traffic one way. A side that closes closes the other, unless traffic is swallowed.
+    fn pump(&self, mut from: &TcpStream, mut to: &TcpStream, fate: impl Fn(&[u8]) -> Fate) {
+        let mut chunk = vec![0; CHUNK];
+        let mut swallowed = false;
+        while let Ok(length @ 1..) = from.read(&mut chunk) {
+            let bytes = chunk.get(..length).unwrap_or_default();
+            match fate(bytes) {
+                Fate::Passes if to.write_all(bytes).is_ok() => {}
+                Fate::Swallowed => swallowed = true,
+                Fate::Passes | Fate::Closes => break,
+            }
+        }
+        if !swallowed && self.control.lasting(self.number) != Fault::HalfOpen {
+            self.close();
+        }
+    }
+
+    fn request(&self, bytes: &[u8]) -> Fate {
+        let once = self.control.take(bytes);
+        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = once;
+        match once.unwrap_or_else(|| self.control.lasting(self.number)) {
+            Fault::None | Fault::Delay(_) | Fault::DropReply => Fate::Passes,
+            Fault::Twice => {
+                // The copy is a fault; that it cannot be sent is none.
+                self.send_copy(bytes).ok();
+                Fate::Passes
+            }
+            Fault::Reset => {
+                self.reset();
+                Fate::Closes
+            }
+            Fault::HalfOpen => {
+                self.control.set_for(self.number, Fault::HalfOpen);
+                Fate::Swallowed
+            }
+            Fault::Cut => self.after_cut(once),
+        }
+    }
+
+    fn answer(&self) -> Fate {
+        let once = self
+            .reply
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match once.unwrap_or_else(|| self.control.lasting(self.number)) {
+            Fault::None | Fault::Twice => Fate::Passes,
+            Fault::Delay(span) => {
+                self.control.pause(span);
+                Fate::Passes
+            }
+            Fault::DropReply => Fate::Closes,
+            Fault::Reset => {
+                self.reset();
+                Fate::Closes
+            }
+            Fault::HalfOpen => Fate::Swallowed,
+            Fault::Cut => self.after_cut(once),
+        }
+    }
+
+    /// A cut that was asked for one request lasts as one of its connection.
+    fn after_cut(&self, once: Option<Fault>) -> Fate {
+        if once.is_some() {
+            self.control.set_for(self.number, Fault::Cut);
+        }
+        if self.control.await_heal(self.number) {
+            Fate::Passes
+        } else {
+            Fate::Closes
+        }
+    }
+
+    /// Sends the request by a connection of its own and waits for its reply.
+    fn send_copy(&self, bytes: &[u8]) -> Result<()> {
+        let mut copy = TcpStream::connect(self.target)?;
+        copy.set_read_timeout(Some(Duration::from_secs(2)))?;
+        copy.write_all(bytes)?;
+        let mut reply = vec![0; CHUNK];
+        ensure!(copy.read(&mut reply)? > 0, "no reply to the copy");
+        Ok(())
+    }
+
+    /// Closes with a reset instead of an end. The reset is sent when the client's stream is dropped;
+    /// to shut down its sending side would send an end before that.
+    fn reset(&self) {
+        set_socket_linger(&*self.client, Some(Duration::ZERO)).ok();
+        self.resetting.store(true, Ordering::Relaxed);
+        self.close();
+    }
+
+    /// Both pumps see the end. What is closed already needs nothing.
+    fn close(&self) {
+        let ways = if self.resetting.load(Ordering::Relaxed) {
+            Shutdown::Read
+        } else {
+            Shutdown::Both
+        };
+        self.client.shutdown(ways).ok();
+        self.server.shutdown(Shutdown::Both).ok();
+    }
+}

@@ -1,0 +1,144 @@
+//! A TCP proxy in front of a server that does to traffic what networks do: it delays, loses the
+//! reply of a request that ran, resets, swallows in silence, cuts and heals. The test decides when,
+//! by a switch for all traffic, for one connection, or for the next request that holds a text.
+
+mod control;
+mod link;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use control::Control;
+use link::Link;
+
+/// What happens to traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    #[default]
+    None,
+    /// Every reply waits for so long.
+    Delay(Duration),
+    /// The request reaches the server; its reply is swallowed, then the connection closes.
+    DropReply,
+    /// The connection is reset; the request does not reach the server.
+    Reset,
+    /// Both ways are swallowed in silence, for good; the connection stays open.
+    HalfOpen,
+    /// Nothing passes until the fault is gone; then everything does, as after a network partition.
+    Cut,
+    /// The server gets the request once more, by another connection, before the client gets its
+    /// reply. For protocols whose requests stand alone, such as that of Redis.
+    Twice,
+}
+
+/// The proxy. Its connections and threads end with it.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    control: Arc<Control>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    /// A proxy for the server at `target`, without a fault.
+    ///
+    /// # Errors
+    /// If no port can be had.
+    pub fn to(target: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let control = Arc::new(Control::default());
+        let own = Arc::clone(&control);
+        let accepting = std::thread::spawn(move || accept(&listener, target, &own));
+        Ok(Self {
+            address,
+            control,
+            accepting: Some(accepting),
+        })
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `url` with the address of the server in it replaced by that of the proxy.
+    pub fn url(&self, url: &str, server: SocketAddr) -> String {
+        url.replace(&server.to_string(), &self.address.to_string())
+    }
+
+    /// Sets the fault of all traffic from now on, also of open connections.
+    pub fn set(&self, fault: Fault) {
+        self.control.set(fault);
+    }
+
+    /// Ends the faults of all traffic and of single connections, and forgets those still to come.
+    pub fn heal(&self) {
+        self.control.heal();
+    }
+
+    /// Sets the fault of one connection; they are counted from 1 as they come.
+    pub fn set_for(&self, connection: usize, fault: Fault) {
+        self.control.set_for(connection, fault);
+    }
+
+    /// Gives `fault` to the next request, whichever connection it comes by.
+    pub fn next(&self, fault: Fault) {
+        self.next_with("", fault);
+    }
+
+    /// Gives `fault` to the next request that holds `text`, and to its reply.
+    pub fn next_with(&self, text: &str, fault: Fault) {
+        self.control.expect(text, fault);
+    }
+
+    /// How many of the faults asked for by [`Proxy::next`] and [`Proxy::next_with`] have not
+    /// happened yet.
+    pub fn to_come(&self) -> usize {
+        self.control.to_come()
+    }
+
+    /// How many connections were taken so far.
+    pub fn connections(&self) -> usize {
+        self.control.connections()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.control.close();
+        // Wakes the thread that accepts, which then sees that it is over.
+        TcpStream::connect(self.address).ok();
+        if let Some(accepting) = self.accepting.take() {
+            accepting.join().ok();
+        }
+    }
+}
+
+/// Takes connections until the proxy ends, then waits for those that are open.
+fn accept(listener: &TcpListener, target: SocketAddr, control: &Arc<Control>) {
+    let mut open: Vec<JoinHandle<()>> = Vec::new();
+    for client in listener.incoming() {
+        if control.is_closed() {
+            break;
+        }
+        let Ok(client) = client else { continue };
+        let number = control.count_connection();
+        let control = Arc::clone(control);
+        open.retain(|link| !link.is_finished());
+        open.push(std::thread::spawn(move || {
+            // A server that is down shows as a connection that closes at once.
+            if let Ok(link) = Link::open(&control, number, client, target) {
+                link.run();
+            }
+        }));
+    }
+    for link in open {
+        link.join().ok();
+    }
+}
