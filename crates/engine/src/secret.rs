@@ -15,7 +15,30 @@ use crate::ledger::MasterKey;
 #[derive(Clone)]
 pub struct Secrets {
     /// Newest first; never empty.
-    keys: Arc<[MasterKey]>,
+    keys: Arc<[Keyed]>,
+}
+
+/// A master key, taken in once: each secret after that costs half the hashing.
+struct Keyed {
+    hold: Hmac<Sha256>,
+    session: Hmac<Sha256>,
+}
+
+impl Keyed {
+    fn new(key: &MasterKey) -> Self {
+        Self {
+            hold: keyed(key, b"soldonce hold secret"),
+            session: keyed(key, b"soldonce session"),
+        }
+    }
+}
+
+/// HMAC-SHA-256 under a master key. The label keeps kinds of secrets apart.
+fn keyed(key: &MasterKey, label: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.secret.expose_secret())
+        .expect("HMAC takes keys of any length");
+    mac.update(label);
+    mac
 }
 
 /// A shopper's session, as its token tells it.
@@ -45,13 +68,12 @@ impl Session {
     }
 }
 
-const HOLD_LABEL: &[u8] = b"soldonce hold secret";
-const SESSION_LABEL: &[u8] = b"soldonce session";
-
 impl Secrets {
     /// Secrets of a ledger's master keys, newest first.
-    pub fn new(keys: Vec<MasterKey>) -> Self {
-        Self { keys: keys.into() }
+    pub fn new(keys: &[MasterKey]) -> Self {
+        Self {
+            keys: keys.iter().map(Keyed::new).collect(),
+        }
     }
 
     /// The secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).
@@ -59,7 +81,7 @@ impl Secrets {
         let bits = self
             .keys
             .first()
-            .map_or(0, |key| derive(key, HOLD_LABEL, hold.bytes()));
+            .map_or(0, |key| derive(&key.hold, hold.bytes()));
         format!("hs_{}", encode_128(bits))
     }
 
@@ -68,7 +90,7 @@ impl Secrets {
         let Some(offered) = text.strip_prefix("hs_").and_then(decode_128) else {
             return false;
         };
-        self.matches(HOLD_LABEL, hold.bytes(), offered)
+        self.matches(|key| &key.hold, hold.bytes(), offered)
     }
 
     /// The token of a session: caller, end and proof.
@@ -77,7 +99,7 @@ impl Secrets {
         let proof = self
             .keys
             .first()
-            .map_or(0, |key| derive(key, SESSION_LABEL, &message));
+            .map_or(0, |key| derive(&key.session, &message));
         let caller = encode_128(u128::from_be_bytes(*session.caller.bytes()));
         format!(
             "ses_{caller}.{}.{}",
@@ -95,13 +117,14 @@ impl Secrets {
         if parts.next().is_some() {
             return None;
         }
-        let genuine = self.matches(SESSION_LABEL, &session_message(caller, expires_at), proof);
+        let message = session_message(caller, expires_at);
+        let genuine = self.matches(|key| &key.session, &message, proof);
         (genuine && now < expires_at).then(|| Session::new(caller, expires_at))
     }
 
-    fn matches(&self, label: &[u8], message: &[u8], offered: u128) -> bool {
-        let one = |key: &MasterKey| {
-            derive(key, label, message)
+    fn matches(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8], offered: u128) -> bool {
+        let one = |key: &Keyed| {
+            derive(kind(key), message)
                 .to_be_bytes()
                 .ct_eq(&offered.to_be_bytes())
         };
@@ -126,11 +149,9 @@ fn session_message(caller: CallerId, expires_at: Timestamp) -> [u8; 24] {
     message
 }
 
-/// The first 128 bits of HMAC-SHA-256. The label keeps kinds of secrets apart.
-fn derive(key: &MasterKey, label: &[u8], message: &[u8]) -> u128 {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key.secret.expose_secret())
-        .expect("HMAC takes keys of any length");
-    mac.update(label);
+/// The first 128 bits of the code of `message`.
+fn derive(keyed: &Hmac<Sha256>, message: &[u8]) -> u128 {
+    let mut mac = keyed.clone();
     mac.update(message);
     let digest = mac.finalize().into_bytes();
     digest
@@ -150,7 +171,7 @@ mod tests {
             version,
             secret: Arc::new(SecretBox::new(Box::new([*fill; 32]))),
         };
-        Secrets::new((1..).zip(fills).map(key).collect())
+        Secrets::new(&(1..).zip(fills).map(key).collect::<Vec<_>>())
     }
 
     #[test]

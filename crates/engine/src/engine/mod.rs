@@ -103,7 +103,7 @@ impl Engine {
             .map(|key| (key.hash, key))
             .collect();
         let ids = Ids::new(Arc::clone(&world.clock), Arc::clone(&world.entropy));
-        let secrets = Secrets::new(ledger.master_keys());
+        let secrets = Secrets::new(&ledger.master_keys());
         let keys = RwLock::new(keys);
         let parts = Parts {
             ledger,

@@ -6,10 +6,12 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
-use soldonce_engine::Reply;
+use soldonce_core::EventId;
 use soldonce_engine::reply::{ReplyKind, StoredReply, open_object};
+use soldonce_engine::{EngineError, Reply};
 
 use super::app::App;
+use super::problem::{Handled, Problem};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -30,6 +32,18 @@ pub(super) fn object(app: &App, status: StatusCode, object: &impl Serialize) -> 
     let mut body = open_object(object);
     close(app, &mut body);
     json(status, body)
+}
+
+/// What the engine says about an event, a refusal with its units named by the event's chart.
+pub(super) fn about(app: &App, event: &EventId, said: Result<Reply, EngineError>) -> Handled {
+    match said {
+        Ok(said) => Ok(reply(app, &said)),
+        Err(error) => {
+            let event = app.engine.find_event(event).ok();
+            let chart = event.as_ref().map(|event| &*event.chart);
+            Err(Problem::of(&error, chart))
+        }
+    }
 }
 
 /// An answer of the engine.

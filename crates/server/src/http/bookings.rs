@@ -66,17 +66,8 @@ pub(super) async fn sell(mut asked: Asked) -> Handled {
         reference: json::text("reference", request.reference.as_ref())?,
     };
     let call = asked.keyed_call(&[event.as_str()], &body)?;
-    let engine = &asked.app.engine;
-    match engine.sell(&call, &event, ask).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
-        Err(error) => {
-            let event = engine.find_event(&event).ok();
-            Err(Problem::of(
-                &error,
-                event.as_ref().map(|event| &*event.chart),
-            ))
-        }
-    }
+    let said = asked.app.engine.sell(&call, &event, ask).await;
+    answer::about(&asked.app, &event, said)
 }
 
 /// `GET /v1/bookings/{booking}`

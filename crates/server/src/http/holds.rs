@@ -68,17 +68,8 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
         ttl: json::ttl(request.ttl_ms),
     };
     let call = asked.keyed_call(&[event.as_str()], &body)?;
-    let engine = &asked.app.engine;
-    match engine.hold(&call, &event, ask).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
-        Err(error) => {
-            let event = engine.find_event(&event).ok();
-            Err(Problem::of(
-                &error,
-                event.as_ref().map(|event| &*event.chart),
-            ))
-        }
-    }
+    let said = asked.app.engine.hold(&call, &event, ask).await;
+    answer::about(&asked.app, &event, said)
 }
 
 /// `GET /v1/holds/{hold}`

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
-use super::problem::{Handled, Problem};
+use super::problem::Handled;
 use super::units::{self, UnitRequest};
 use axum::http::StatusCode;
 
@@ -50,16 +50,7 @@ async fn set(mut asked: Asked, to: Block) -> Handled {
         Block::On => engine.block(&call, &event, &units, reason).await,
         Block::Off => engine.unblock(&call, &event, &units, reason).await,
     };
-    match done {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
-        Err(error) => {
-            let event = engine.find_event(&event).ok();
-            Err(Problem::of(
-                &error,
-                event.as_ref().map(|event| &*event.chart),
-            ))
-        }
-    }
+    answer::about(&asked.app, &event, done)
 }
 
 #[derive(Serialize)]
