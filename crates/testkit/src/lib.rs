@@ -2,6 +2,7 @@
 //! private servers to hurt. Nothing of it runs in `soldonce serve`.
 
 pub mod chaos;
+pub mod netns;
 pub mod postgres;
 pub mod redis;
 mod server;

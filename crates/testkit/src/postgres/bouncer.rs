@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::{Postgres, USER};
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, until_some};
+use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
 
 const CONFIG: &str = "pgbouncer.ini";
 const LOG: &str = "pgbouncer.log";
@@ -31,10 +31,11 @@ impl PgBouncer {
         let folder = Folder::new("pgbouncer")?;
         let port = Port::reserve()?;
         let config = format!(
-            "[databases]\n* = host=127.0.0.1 port={} user={USER}\n[pgbouncer]\n\
+            "[databases]\n* = host={} port={} user={USER}\n[pgbouncer]\n\
              listen_addr = 127.0.0.1\nlisten_port = {}\nunix_socket_dir =\nauth_type = any\n\
              pool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = 500\n\
              ignore_startup_parameters = extra_float_digits\n",
+            server.address().ip(),
             server.address().port(),
             port.number(),
         );
@@ -49,7 +50,7 @@ impl PgBouncer {
             if let Some(status) = process.ended()? {
                 bail!("PgBouncer ended ({status}): {}", folder.tail(LOG));
             }
-            Ok(TcpStream::connect(port.address()).ok())
+            Ok(TcpStream::connect(port.at(&Site::Loopback)).ok())
         })?;
         Ok(Self {
             _process: process,
@@ -60,6 +61,9 @@ impl PgBouncer {
 
     /// The url of a database of the server, through the pool.
     pub fn url_of(&self, database: &str) -> String {
-        format!("postgres://{USER}@{}/{database}", self.port.address())
+        format!(
+            "postgres://{USER}@{}/{database}",
+            self.port.at(&Site::Loopback)
+        )
     }
 }

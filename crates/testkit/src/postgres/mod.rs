@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use rustix::process::Signal;
 
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, until_some};
+use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
 
 pub use bouncer::PgBouncer;
 pub use standby::PostgresPair;
@@ -23,11 +23,15 @@ const DATA: &str = "data";
 const LOG: &str = "postgres.log";
 const USER: &str = "postgres";
 
+/// Whoever reaches a server here may do everything.
+const TRUST_ALL: &str = "host all all all trust\nhost replication all all trust\n";
+
 /// Options of a private PostgreSQL. Without any it never waits for the disk.
 #[derive(Clone, Debug, Default)]
 pub struct PostgresOptions {
     lines: Vec<String>,
-    follows: Option<u16>,
+    follows: Option<SocketAddr>,
+    site: Site,
 }
 
 impl PostgresOptions {
@@ -35,6 +39,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn durable(self) -> Self {
         self.line("fsync = on").line("full_page_writes = on")
+    }
+
+    /// Follows the primary at this address, which must have begun as the same fresh cluster: any
+    /// other server of this module.
+    #[must_use]
+    pub fn standby_of(mut self, primary: SocketAddr) -> Self {
+        self.follows = Some(primary);
+        self
     }
 
     /// Adds a line of configuration; a later line wins over an earlier one of the same name.
@@ -52,15 +64,23 @@ impl PostgresOptions {
         Postgres::start_with(&self)
     }
 
+    /// Runs there instead of on the loopback interface.
+    pub(crate) fn at(mut self, site: Site) -> Self {
+        self.site = site;
+        self
+    }
+
     fn text(&self, port: u16) -> String {
+        let ip = self.site.ip();
         let mut text = format!(
-            "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = ''\n\
+            "listen_addresses = '{ip}'\nport = {port}\nunix_socket_directories = ''\n\
              fsync = off\nfull_page_writes = off\n\
              shared_buffers = 16MB\nmax_connections = 200\nwal_level = replica\n\
              log_line_prefix = '%m [%p] '\n"
         );
         if let Some(primary) = self.follows {
-            let conninfo = format!("host=127.0.0.1 port={primary} user={USER}");
+            let (host, port) = (primary.ip(), primary.port());
+            let conninfo = format!("host={host} port={port} user={USER}");
             text.extend(["primary_conninfo = '", &conninfo, "'\nhot_standby = on\n"]);
         }
         text.extend(self.lines.iter().flat_map(|line| [line.as_str(), "\n"]));
@@ -75,6 +95,7 @@ pub struct Postgres {
     folder: Folder,
     port: Port,
     account: Account,
+    site: Site,
 }
 
 impl Postgres {
@@ -96,18 +117,19 @@ impl Postgres {
         let folder = Folder::new("postgres")?;
         let port = Port::reserve()?;
         template::copy_to(&folder.join(DATA), account)?;
-        let append = options.text(port.number());
-        let config = folder.join(DATA).join("postgresql.conf");
-        fs::write(&config, append).with_context(|| config.display().to_string())?;
+        let data = folder.join(DATA);
+        fs::write(data.join("postgresql.conf"), options.text(port.number()))?;
+        fs::write(data.join("pg_hba.conf"), TRUST_ALL)?;
         if options.follows.is_some() {
-            fs::write(folder.join(DATA).join("standby.signal"), "")?;
+            fs::write(data.join("standby.signal"), "")?;
         }
-        let process = start_process(&folder, account)?;
+        let process = start_process(&folder, account, &options.site)?;
         let mut server = Self {
             process,
             folder,
             port,
             account,
+            site: options.site.clone(),
         };
         server.await_ready()?;
         Ok(server)
@@ -139,7 +161,7 @@ impl Postgres {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.port.address()
+        self.port.at(&self.site)
     }
 
     /// The id of its first process.
@@ -208,7 +230,7 @@ impl Postgres {
     /// As [`Postgres::start`].
     pub fn restart(&mut self) -> Result<()> {
         self.kill()?;
-        self.process = start_process(&self.folder, self.account)?;
+        self.process = start_process(&self.folder, self.account, &self.site)?;
         self.await_ready()
     }
 }
@@ -238,9 +260,9 @@ pub fn query(url: &str, sql: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&stdout).trim_end().to_owned())
 }
 
-fn start_process(folder: &Folder, account: Account) -> Result<Process> {
+fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Process> {
     let server = program("postgres")?;
-    let mut command = account.command(server.as_os_str(), Some("QUIT"));
+    let mut command = site.command(account, &server, "QUIT");
     command.arg("-D").arg(folder.join(DATA));
     let log = fs::File::options()
         .create(true)

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Postgres, PostgresOptions};
+use super::Postgres;
 use crate::server::{PATIENCE, until};
 
 const WRITTEN: &str = "-- written\nSELECT pg_current_wal_flush_lsn()";
@@ -28,11 +28,7 @@ impl PostgresPair {
     /// As [`Postgres::start`].
     pub fn start() -> Result<Self> {
         let primary = Postgres::start()?;
-        let follows = PostgresOptions {
-            follows: Some(primary.address().port()),
-            ..PostgresOptions::default()
-        };
-        let standby = follows.start()?;
+        let standby = Postgres::options().standby_of(primary.address()).start()?;
         let pair = Self { primary, standby };
         pair.await_sync()?;
         Ok(pair)

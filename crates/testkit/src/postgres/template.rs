@@ -30,7 +30,7 @@ fn provide(account: Account) -> Result<PathBuf> {
     let version = String::from_utf8_lossy(&version.stdout);
     let version = version.split_whitespace().nth(2).unwrap_or("unknown");
     let owner = match account {
-        Account::Own => rustix::process::getuid().as_raw(),
+        Account::Own | Account::Nested => rustix::process::getuid().as_raw(),
         Account::Other { user, .. } => user,
     };
     let template = kept.join(format!("cluster-{version}-of-{owner}"));

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, until_some};
+use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
 
 pub use cluster::{FullCoverage, NODE_TIMEOUT, RedisCluster};
 pub use options::RedisOptions;
@@ -91,7 +91,7 @@ impl Redis {
     fn launch(options: RedisOptions, ports: Ports) -> Result<Self> {
         let folder = Folder::new("redis")?;
         write_files(&options, &folder, &ports)?;
-        let process = start_process(&folder)?;
+        let process = start_process(&folder, &options.site)?;
         Ok(Self {
             process,
             folder,
@@ -119,14 +119,14 @@ impl Redis {
         Ok(())
     }
 
-    /// `redis://127.0.0.1:PORT`.
+    /// `redis://ADDRESS:PORT`.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.ports.clients.address()
+        self.ports.clients.at(&self.options.site)
     }
 
     /// The id of its process.
@@ -205,7 +205,7 @@ impl Redis {
             lose_data(&self.folder)?;
             write_files(&self.options, &self.folder, &self.ports)?;
         }
-        self.process = start_process(&self.folder)?;
+        self.process = start_process(&self.folder, &self.options.site)?;
         self.await_answer()
     }
 }
@@ -230,9 +230,9 @@ fn write_files(options: &RedisOptions, folder: &Folder, ports: &Ports) -> Result
     Ok(())
 }
 
-fn start_process(folder: &Folder) -> Result<Process> {
+fn start_process(folder: &Folder, site: &Site) -> Result<Process> {
     let server = program("redis-server")?;
-    let mut command = Account::Own.command(server.as_os_str(), Some("KILL"));
+    let mut command = site.command(Account::Own, &server, "KILL");
     command.arg(folder.join(CONFIG));
     Process::start(command)
 }

@@ -1,8 +1,11 @@
 //! What a private Redis is told at its start.
 
+use std::net::SocketAddr;
+
 use anyhow::Result;
 
 use super::Redis;
+use crate::server::Site;
 
 /// Options of a private Redis. Without any it keeps nothing on disk.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +13,7 @@ pub struct RedisOptions {
     lines: Vec<String>,
     pub(super) acl: Option<String>,
     pub(super) nodes: Option<String>,
+    pub(super) site: Site,
 }
 
 impl RedisOptions {
@@ -35,6 +39,12 @@ impl RedisOptions {
         self
     }
 
+    /// Follows the primary at this address.
+    #[must_use]
+    pub fn replica_of(self, primary: SocketAddr) -> Self {
+        self.line(&format!("replicaof {} {}", primary.ip(), primary.port()))
+    }
+
     /// Adds a line of configuration; a later line wins over an earlier one of the same name.
     #[must_use]
     pub fn line(mut self, line: &str) -> Self {
@@ -50,10 +60,17 @@ impl RedisOptions {
         Redis::start_with(self)
     }
 
+    /// Runs there instead of on the loopback interface.
+    pub(crate) fn at(mut self, site: Site) -> Self {
+        self.site = site;
+        self
+    }
+
     /// The configuration file, without what the server's own place decides.
     pub(super) fn text(&self) -> String {
-        let base = "bind 127.0.0.1\nprotected-mode no\nsave \"\"\nrepl-diskless-sync-delay 0\n\
+        let base = "protected-mode no\nsave \"\"\nrepl-diskless-sync-delay 0\n\
                     repl-ping-replica-period 1\nenable-debug-command local\n";
-        format!("{base}{}\n", self.lines.join("\n"))
+        let bind = self.site.ip();
+        format!("bind {bind}\n{base}{}\n", self.lines.join("\n"))
     }
 }

@@ -29,8 +29,7 @@ impl RedisPair {
     /// As [`Redis::start`].
     pub fn start_with(options: &RedisOptions) -> Result<Self> {
         let primary = options.clone().start()?;
-        let port = primary.address().port();
-        let follows = options.clone().line(&format!("replicaof 127.0.0.1 {port}"));
+        let follows = options.clone().replica_of(primary.address());
         let pair = Self {
             primary,
             replica: follows.start()?,

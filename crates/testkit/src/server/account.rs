@@ -16,6 +16,8 @@ const NAMES: [&str; 2] = ["postgres", "nobody"];
 pub(crate) enum Account {
     /// The user of the test.
     Own,
+    /// One that looks unprivileged from inside, because the test is root in a namespace only.
+    Nested,
     /// Another one, because the test runs as root.
     Other {
         /// User id.
@@ -31,6 +33,9 @@ impl Account {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Own);
         }
+        if !is_root_of_the_machine(&std::fs::read_to_string("/proc/self/uid_map")?) {
+            return Ok(Self::Nested);
+        }
         let accounts = std::fs::read_to_string("/etc/passwd")?;
         NAMES
             .iter()
@@ -41,7 +46,15 @@ impl Account {
     /// A command that runs `program` as this account, in a folder that the account can be in. If
     /// `signal` is given, the process gets it when the thread that starts it ends.
     pub(crate) fn command(self, program: &OsStr, signal: Option<&str>) -> Command {
-        let mut command = Command::new("setpriv");
+        let mut command = match self {
+            Self::Own | Self::Other { .. } => Command::new("setpriv"),
+            Self::Nested => {
+                let mut command = Command::new("unshare");
+                command.args(["--user", "--map-user=1000", "--map-group=1000"]);
+                command.args(["--", "setpriv"]);
+                command
+            }
+        };
         if let Some(signal) = signal {
             command.args(["--pdeathsig", signal]);
         }
@@ -56,13 +69,18 @@ impl Account {
     /// Makes a file or folder this account's own.
     pub(crate) fn owns(self, path: &Path) -> Result<()> {
         match self {
-            Self::Own => Ok(()),
+            Self::Own | Self::Nested => Ok(()),
             Self::Other { user, group } => {
                 Ok(chown(path, Some(user), Some(group))
                     .with_context(|| path.display().to_string())?)
             }
         }
     }
+}
+
+/// Whether the text of `/proc/self/uid_map` maps every user to itself.
+fn is_root_of_the_machine(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// The ids of `name` in the text of /etc/passwd.
@@ -79,6 +97,14 @@ fn account(accounts: &str, name: &str) -> Option<Account> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_of_a_namespace_is_told_from_root() {
+        assert!(is_root_of_the_machine("         0          0 4294967295\n"));
+        assert!(!is_root_of_the_machine(
+            "         0      65534          1\n"
+        ));
+    }
 
     #[test]
     fn an_account_is_found_by_its_whole_name() {

@@ -5,10 +5,12 @@ mod account;
 mod folder;
 mod port;
 mod process;
+mod site;
 mod wait;
 
 pub(crate) use account::Account;
 pub(crate) use folder::Folder;
 pub(crate) use port::Port;
 pub(crate) use process::Process;
+pub(crate) use site::{Site, close_bridge_port, make_bridge, open_bridge_port};
 pub use wait::{PATIENCE, until, until_some};

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 
+use super::Site;
+
 /// Below the range from which the kernel takes the ports of outgoing connections (32768 and up): a
 /// client that calls a dead server must not meet itself.
 const FIRST: u32 = 10_000;
 const COUNT: u32 = 22_000;
 
-/// A port of 127.0.0.1 that no other test of this machine uses while this value lives.
+/// A port that no other test of this machine uses while this value lives.
 #[derive(Debug)]
 pub(crate) struct Port {
     number: u16,
@@ -48,8 +50,9 @@ impl Port {
         self.number
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.number).into()
+    /// The address of a server that listens on this port there.
+    pub(crate) fn at(&self, site: &Site) -> SocketAddr {
+        (site.ip(), self.number).into()
     }
 }
 
@@ -61,7 +64,7 @@ mod tests {
     fn a_port_is_given_once_until_it_is_given_back() {
         let first = Port::reserve().unwrap();
         assert!(Port::try_reserve(first.number()).is_none());
-        let server = TcpListener::bind(first.address()).unwrap();
+        let server = TcpListener::bind(first.at(&Site::Loopback)).unwrap();
         let number = first.number();
         drop(first);
         assert!(

@@ -1,5 +1,9 @@
 //! The programs that tests start.
 
+use std::path::Path;
+use std::process::Command;
+
+use super::machine::run;
 use super::{Source, Tool, node};
 
 /// PostgreSQL of the distribution's own version: the server, and the client that asks it.
@@ -93,14 +97,10 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "psql",
         variable: "SOLDONCE_PSQL",
-        // Debian's `psql` on PATH is a script that looks for a cluster of the machine.
-        commands: &[],
-        places: &[
-            "/usr/lib/postgresql/*/bin/psql",
-            "/usr/bin/psql",
-            "/usr/local/bin/psql",
-        ],
-        suits: |_| true,
+        commands: &["psql"],
+        places: &["/usr/lib/postgresql/*/bin/psql"],
+        // Debian's `psql` on PATH is a script, which may find no client to run.
+        suits: answers,
         source: Source::Debian {
             packages: POSTGRES_PACKAGES,
             program: "usr/lib/postgresql/*/bin/psql",
@@ -121,6 +121,32 @@ pub const TOOLS: &[Tool] = &[
         },
         by_hand: "apt-get install -y pgbouncer",
     },
+    Tool {
+        name: "ip",
+        variable: "SOLDONCE_IP",
+        commands: &["ip"],
+        places: &["/sbin/ip", "/usr/sbin/ip"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["iproute2"],
+            program: "bin/ip",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y iproute2",
+    },
+    Tool {
+        name: "bridge",
+        variable: "SOLDONCE_BRIDGE",
+        commands: &["bridge"],
+        places: &["/sbin/bridge", "/usr/sbin/bridge"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["iproute2"],
+            program: "sbin/bridge",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y iproute2",
+    },
 ];
 
 /// Needed only to unpack wheels, so provided only then.
@@ -137,3 +163,8 @@ pub(super) const PYTHON: Tool = Tool {
     },
     by_hand: "apt-get install -y python3-pip",
 };
+
+/// Whether the program runs at all.
+fn answers(program: &Path) -> bool {
+    run(Command::new(program).arg("--version")).is_ok()
+}

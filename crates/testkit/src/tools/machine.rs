@@ -82,7 +82,7 @@ pub fn workspace() -> Result<PathBuf> {
 }
 
 /// Runs a command to its end and returns what it printed.
-pub(super) fn run(command: &mut Command) -> Result<String> {
+pub(crate) fn run(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()

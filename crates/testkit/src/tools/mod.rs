@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 pub use list::TOOLS;
+pub(crate) use machine::run;
 pub use machine::{Machine, workspace};
 pub use node::{BROWSER_TESTS, install_node_packages};
 
@@ -74,7 +75,9 @@ impl Tool {
                 environment,
             } => {
                 let root = debian::unpack(machine, packages)?;
+                // Newer Debians keep below `usr` what older ones kept beside it.
                 let program = matching(&root.join(program))
+                    .or_else(|| matching(&root.join("usr").join(program)))
                     .with_context(|| format!("{packages:?} hold no {program}"))?;
                 debian::write_launcher(&self.fetched_path(machine), &root, &program, environment)
             }

@@ -1,5 +1,6 @@
 //! The private servers, against the programs themselves.
 
 mod chaos;
+mod netns;
 mod postgres;
 mod redis;

@@ -1,0 +1,73 @@
+//! A network of the test's own, in which a server can be cut off without a word: nothing is refused
+//! and nothing closes. Each server stands in a network namespace, joined to the others by a bridge;
+//! the test itself runs again in the namespace of the bridge. That needs no rights on the machine.
+//! Where the kernel forbids it, servers stand behind proxies that hold all traffic.
+
+mod rerun;
+mod station;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use anyhow::Result;
+
+use crate::postgres::{Postgres, PostgresOptions};
+use crate::redis::{Redis, RedisOptions};
+use crate::server::Site;
+
+pub use rerun::within;
+pub use station::Station;
+
+/// The network that [`within`] gives to a test.
+#[derive(Debug)]
+pub struct Network {
+    kind: Kind,
+    next: AtomicU8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Namespaces,
+    Proxies,
+}
+
+impl Network {
+    fn of(kind: Kind) -> Self {
+        // The namespace of the bridge is number 1.
+        Self {
+            kind,
+            next: AtomicU8::new(2),
+        }
+    }
+
+    /// What a test is given where the kernel forbids namespaces: a proxy before each server.
+    pub fn of_proxies() -> Self {
+        Self::of(Kind::Proxies)
+    }
+
+    /// Starts a Redis that can be cut off.
+    ///
+    /// # Errors
+    /// If Redis is not on this machine, or its namespace cannot be made.
+    pub fn redis(&self, options: RedisOptions) -> Result<Station<Redis>> {
+        let site = self.site()?;
+        let server = options.at(site.clone()).start()?;
+        Station::new(&site, server.address(), server)
+    }
+
+    /// Starts a PostgreSQL that can be cut off.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not on this machine, or its namespace cannot be made.
+    pub fn postgres(&self, options: PostgresOptions) -> Result<Station<Postgres>> {
+        let site = self.site()?;
+        let server = options.at(site.clone()).start()?;
+        Station::new(&site, server.address(), server)
+    }
+
+    fn site(&self) -> Result<Site> {
+        match self.kind {
+            Kind::Proxies => Ok(Site::Loopback),
+            Kind::Namespaces => Site::namespace(self.next.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs a test again in a network namespace of its own, where it may make bridges and cables.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Kind, Network};
+use crate::program;
+use crate::server::make_bridge;
+
+/// Set in the process that runs the test again.
+const INSIDE: &str = "SOLDONCE_INSIDE_NETNS";
+
+/// Ways to a network namespace: as root, and as anybody else or as root without that right.
+const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+
+/// What a test does inside, to see beforehand whether the kernel lets it.
+const REHEARSAL: &str = "\"$0\" link add name bridge type bridge \
+                         && \"$0\" link add name port type veth peer name inside \
+                         && unshare --net true";
+
+/// Runs `body`, which is all of a test, with a network of its own: the test's program is started
+/// again for this one test, in a new network namespace, and `body` runs there.
+///
+/// # Errors
+/// If `body` fails, or the test cannot be started again.
+///
+/// # Panics
+/// As `body` does.
+pub fn within(body: impl FnOnce(&Network) -> Result<()>) -> Result<()> {
+    if std::env::var_os(INSIDE).is_some() {
+        make_bridge()?;
+        return body(&Network::of(Kind::Namespaces));
+    }
+    match permitted()? {
+        Ok(way) => run_again(way),
+        Err(why) => {
+            report(&format!(
+                "no network namespaces here ({why}): partitions are made by proxies"
+            ));
+            body(&Network::of_proxies())
+        }
+    }
+}
+
+/// The first way that the kernel permits, else why it does not.
+fn permitted() -> Result<Result<&'static [&'static str], String>> {
+    let ip = program("ip")?;
+    let mut complaint = None;
+    for way in WAYS {
+        let mut rehearsal = Command::new("unshare");
+        rehearsal.args(way).args(["--", "sh", "-c", REHEARSAL]);
+        let output = rehearsal.arg(&ip).output()?;
+        if output.status.success() {
+            return Ok(Ok(way));
+        }
+        complaint = Some(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    Ok(Err(complaint.unwrap_or_default()))
+}
+
+fn run_again(way: &[&str]) -> Result<()> {
+    let name = test_name()?;
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", "unshare"]);
+    command.args(way).arg("--").arg(std::env::current_exe()?);
+    command.args([&name, "--exact", "--nocapture"]);
+    // This thread waits for the end, so the signal at its death comes at the right time.
+    let output = command.env(INSIDE, "1").output()?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    report(&printed);
+    report(&String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "{name} failed in its own network");
+    ensure!(
+        printed.contains("1 passed"),
+        "{name} did not run in its own network"
+    );
+    Ok(())
+}
+
+/// The name of the running test. The thread of a test has it, unless tests run in the main thread:
+/// then it is the test that the program was asked for.
+fn test_name() -> Result<String> {
+    let thread = std::thread::current();
+    let named = thread.name().filter(|name| *name != "main");
+    let asked = || std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let name = named.map(str::to_owned).or_else(asked);
+    name.context("the test's name is unknown: run it in a thread of its own")
+}
+
+#[expect(clippy::print_stderr, reason = "what a test tells its reader")]
+fn report(line: &str) {
+    eprintln!("{line}");
+}

@@ -1,0 +1,81 @@
+//! A server that can be cut off from all others.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+
+use crate::chaos::{Fault, Proxy};
+use crate::server::{Site, close_bridge_port, open_bridge_port};
+
+/// A server with its cable.
+#[derive(Debug)]
+pub struct Station<S> {
+    /// The server, to be asked and hurt.
+    pub server: S,
+    cable: Cable,
+    listens: SocketAddr,
+}
+
+#[derive(Debug)]
+enum Cable {
+    /// The port of the bridge.
+    Bridge(String),
+    /// What clients and replicas connect to. Connections that this server opens pass beside it.
+    Proxy(Proxy),
+}
+
+impl<S> Station<S> {
+    pub(super) fn new(site: &Site, listens: SocketAddr, server: S) -> Result<Self> {
+        let cable = match site.bridge_port() {
+            Some(port) => Cable::Bridge(port),
+            None => Cable::Proxy(Proxy::to(listens)?),
+        };
+        Ok(Self {
+            server,
+            cable,
+            listens,
+        })
+    }
+
+    /// Where clients, replicas and standbys must connect for a cut to concern them.
+    pub fn address(&self) -> SocketAddr {
+        match &self.cable {
+            Cable::Bridge(_) => self.listens,
+            Cable::Proxy(proxy) => proxy.address(),
+        }
+    }
+
+    /// The server's url with that address in it.
+    pub fn reach(&self, url: &str) -> String {
+        let listens = self.listens.to_string();
+        url.replace(&listens, &self.address().to_string())
+    }
+
+    /// Cuts the server off: packets vanish, connections stay open.
+    ///
+    /// # Errors
+    /// If the bridge does not obey.
+    pub fn cut(&self) -> Result<()> {
+        match &self.cable {
+            Cable::Bridge(port) => close_bridge_port(port),
+            Cable::Proxy(proxy) => {
+                proxy.set(Fault::Cut);
+                Ok(())
+            }
+        }
+    }
+
+    /// Joins the server to the others again.
+    ///
+    /// # Errors
+    /// If the bridge does not obey.
+    pub fn heal(&self) -> Result<()> {
+        match &self.cable {
+            Cable::Bridge(port) => open_bridge_port(port),
+            Cable::Proxy(proxy) => {
+                proxy.heal();
+                Ok(())
+            }
+        }
+    }
+}
