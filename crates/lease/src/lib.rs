@@ -17,6 +17,8 @@ pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use epoch::{EpochError, EpochSource, TokenSource};
 pub use epochs::FileEpochs;
+#[cfg(feature = "postgres")]
+pub use epochs::{PgEpochs, PgTokens};
 pub use error::{
     AcquireError, BackendError, Conflict, InvalidRequest, LostReason, Refusal, ReleaseOutcome,
     RenewError, RunError, TokenError, Unsettled,

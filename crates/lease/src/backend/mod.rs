@@ -2,6 +2,8 @@
 //! events belong to [`crate::Locks`], written once above this contract. `lease.md` 5.1.
 
 mod message;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 
 use std::future::Future;
 use std::pin::Pin;

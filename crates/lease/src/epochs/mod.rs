@@ -1,6 +1,10 @@
 //! Sources of epochs: a file for one host, a row of PostgreSQL for many. `lease.md` 4.3.
 
 mod file;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod record;
 
 pub use file::FileEpochs;
+#[cfg(feature = "postgres")]
+pub use postgres::{PgEpochs, PgTokens};

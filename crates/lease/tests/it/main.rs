@@ -3,6 +3,12 @@
     clippy::unwrap_used,
     reason = "helpers of tests, which panic when the machine is not as it must be"
 )]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "whatever else comes is shown and fails"
+)]
 
 mod epochs;
 mod folder;
+#[cfg(feature = "postgres")]
+mod postgres;

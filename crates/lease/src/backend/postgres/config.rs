@@ -1,0 +1,149 @@
+//! Where the PostgreSQL server is, and how it is used.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tokio_postgres::config::SslMode;
+
+use crate::BackendError;
+
+/// Connections that acquire, unless it is set.
+const CONNECTIONS: usize = 4;
+
+/// Most connections that acquire.
+const CONNECTIONS_MAX: usize = 64;
+
+/// Where the PostgreSQL server is, and how it is used. Works through `PgBouncer` in transaction mode,
+/// except for [`PgConfig::notify`]. Connections are not encrypted: use a private network, a Unix
+/// socket, or a local proxy that encrypts.
+#[derive(Clone)]
+pub struct PgConfig {
+    driver: tokio_postgres::Config,
+    connections: usize,
+    notify: bool,
+}
+
+impl PgConfig {
+    /// The server at `url`: `postgres://user:password@host:5432/database`, or `host=.. user=..
+    /// dbname=..`. Several hosts are tried in order.
+    ///
+    /// # Errors
+    /// [`BackendError::Config`] when the text is neither, or asks for encryption.
+    pub fn url(url: &str) -> Result<Self, BackendError> {
+        // The driver's words hold no part of the text, so no password.
+        let driver: tokio_postgres::Config = url
+            .parse()
+            .map_err(|error| BackendError::Config(format!("PostgreSQL address: {error}")))?;
+        if driver.get_ssl_mode() == SslMode::Require {
+            let mend = "PostgreSQL address: sslmode=require cannot be met, this client does not \
+                        encrypt; use a private network or a local proxy that encrypts";
+            return Err(BackendError::Config(mend.to_owned()));
+        }
+        Ok(Self::of(driver))
+    }
+
+    /// The server at `host` (a name, an address, or the folder of a Unix socket) and `port`.
+    pub fn new(host: &str, port: u16, user: &str, database: &str) -> Self {
+        let mut driver = tokio_postgres::Config::new();
+        driver.host(host).port(port).user(user).dbname(database);
+        Self::of(driver)
+    }
+
+    fn of(mut driver: tokio_postgres::Config) -> Self {
+        if driver.get_application_name().is_none() {
+            driver.application_name("soldonce-lease");
+        }
+        Self {
+            driver,
+            connections: CONNECTIONS,
+            notify: false,
+        }
+    }
+
+    /// Answers the server's question for a password.
+    #[must_use]
+    pub fn password(mut self, password: &str) -> Self {
+        self.driver.password(password);
+        self
+    }
+
+    /// How many connections acquire, 1 to 64: 4 unless it is set. Names are spread over them, each
+    /// opens when it is needed first. One more renews and releases.
+    #[must_use]
+    pub fn connections(mut self, count: usize) -> Self {
+        self.connections = count.clamp(1, CONNECTIONS_MAX);
+        self
+    }
+
+    /// Tells waiters of a release by NOTIFY, on one more connection, which must be direct. Every
+    /// process must ask for it. Off unless asked for: NOTIFY takes a lock of the whole server at
+    /// commit.
+    #[must_use]
+    pub fn notify(mut self) -> Self {
+        self.notify = true;
+        self
+    }
+
+    pub(crate) fn driver(&self) -> &tokio_postgres::Config {
+        &self.driver
+    }
+
+    pub(super) fn lanes(&self) -> usize {
+        self.connections
+    }
+
+    pub(super) fn notifies(&self) -> bool {
+        self.notify
+    }
+}
+
+impl FromStr for PgConfig {
+    type Err = BackendError;
+
+    fn from_str(url: &str) -> Result<Self, BackendError> {
+        Self::url(url)
+    }
+}
+
+impl fmt::Debug for PgConfig {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgConfig")
+            .field("hosts", &self.driver.get_hosts())
+            .field("ports", &self.driver.get_ports())
+            .field("user", &self.driver.get_user())
+            .field("database", &self.driver.get_dbname())
+            .field("connections", &self.connections)
+            .field("notify", &self.notify)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_it_holds_the_password() {
+        let config = PgConfig::url("postgres://app:hunter2@db.example:5433/main").expect("legal");
+        let shown = format!("{config:?}");
+        assert!(
+            shown.contains("db.example") && !shown.contains("hunter2"),
+            "{shown}"
+        );
+        for bad in [
+            "postgres://app:hunter2@db:x/main",
+            "hunter2",
+            "host=a hunter2",
+        ] {
+            let error = PgConfig::url(bad).expect_err("no address").to_string();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn encryption_that_cannot_be_had_is_an_error_at_once() {
+        let error = PgConfig::url("postgres://app@db/main?sslmode=require");
+        assert!(matches!(error, Err(BackendError::Config(_))));
+    }
+}

@@ -1,0 +1,139 @@
+//! One connection that is opened when it is needed and again when it broke. Every wait has an end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, NoTls, Row};
+
+use super::{PgConfig, failure};
+use crate::{BackendError, Clock};
+
+/// A parameter and its type. Types are told, never asked for: a statement that is prepared to learn
+/// them would need the same session again, which a pool in transaction mode does not give.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A connection to the server of a [`PgConfig`]. Statements of several callers go through it in the
+/// order of their calls, without waiting for each other's answers.
+pub(crate) struct Link {
+    config: PgConfig,
+    clock: Arc<dyn Clock>,
+    limit: Duration,
+    // Held while connecting, so that callers who meet a broken connection build one new, not many.
+    live: Mutex<Option<Live>>,
+}
+
+struct Live {
+    client: Arc<Client>,
+    /// Moves bytes between client and socket; ends with this value, or when the server goes away.
+    _driver: JoinSet<()>,
+}
+
+impl Link {
+    /// Opens nothing yet. `limit` is the longest wait for one answer or one connection.
+    pub(crate) fn new(config: PgConfig, clock: Arc<dyn Clock>, limit: Duration) -> Self {
+        Self {
+            config,
+            clock,
+            limit,
+            live: Mutex::new(None),
+        }
+    }
+
+    /// The rows of one statement, which is a transaction by itself.
+    ///
+    /// # Errors
+    /// `NotSent` and `Config` when no connection could be had; `Rejected` when the server refused
+    /// the statement and so wrote nothing; `Unknown` in all other cases, the end of the wait
+    /// included.
+    ///
+    /// # Cancel safety
+    /// A dropped call may have run.
+    pub(crate) async fn query(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, BackendError> {
+        let client = self.client().await?;
+        let answered = self.within(client.query_typed(sql, params)).await;
+        let error = match answered {
+            Some(Ok(rows)) => return Ok(rows),
+            Some(Err(error)) => failure::of_statement(&error),
+            None => BackendError::Unknown(self.late("the answer")),
+        };
+        // Behind a statement without an answer everything else would wait too.
+        if matches!(error, BackendError::Unknown(_)) || failure::is_misplaced(&error) {
+            self.give_up(&client).await;
+        }
+        Err(error)
+    }
+
+    /// Runs statements without parameters, in one transaction unless they say otherwise.
+    ///
+    /// # Errors
+    /// As [`Link::query`].
+    pub(crate) async fn batch(&self, sql: &str) -> Result<(), BackendError> {
+        let client = self.client().await?;
+        match self.within(client.batch_execute(sql)).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(failure::of_statement(&error)),
+            None => {
+                self.give_up(&client).await;
+                Err(BackendError::Unknown(self.late("the answer")))
+            }
+        }
+    }
+
+    async fn client(&self) -> Result<Arc<Client>, BackendError> {
+        let mut live = self.live.lock().await;
+        if let Some(live) = live.as_ref()
+            && !live.client.is_closed()
+        {
+            return Ok(live.client.clone());
+        }
+        *live = None;
+        let connected = self.within(self.config.driver().connect(NoTls)).await;
+        let (client, connection) = connected
+            .ok_or_else(|| BackendError::NotSent(self.late("the connection")))?
+            .map_err(|error| failure::of_connect(&error))?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "PostgreSQL connection ended");
+            }
+        });
+        let client = Arc::new(client);
+        *live = Some(Live {
+            client: client.clone(),
+            _driver: driver,
+        });
+        Ok(client)
+    }
+
+    /// Closes the connection, unless it is another one by now.
+    async fn give_up(&self, client: &Arc<Client>) {
+        let mut live = self.live.lock().await;
+        if live
+            .as_ref()
+            .is_some_and(|live| Arc::ptr_eq(&live.client, client))
+        {
+            *live = None;
+        }
+    }
+
+    /// The future's result; `None` when it took too long.
+    async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let until = self.clock.boot().plus(self.limit);
+        tokio::select! {
+            biased;
+            result = future => Some(result),
+            () = self.clock.sleep_until(until) => None,
+        }
+    }
+
+    fn late(&self, what: &str) -> String {
+        format!("{what} took more than {} ms", self.limit.as_millis())
+    }
+}

@@ -1,0 +1,152 @@
+//! Leases in PostgreSQL: rows that are believed until they expire, on the server's clock. Every
+//! command is one statement, and that statement is its own transaction: no session is needed, so it
+//! works through `PgBouncer` in transaction mode. The rules live in `sql/`; this side sends and reads.
+//! Tokens are epoch row and sequence of the same database. `lease.md` 5.5.
+
+mod acquire;
+mod config;
+mod failure;
+mod link;
+mod prune;
+mod schema;
+mod settle;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+pub use config::PgConfig;
+pub(crate) use link::{Link, Param};
+pub use schema::migrate;
+
+use crate::backend::{
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
+};
+use crate::{BackendError, Clock, Name, Namespace};
+
+/// Longest sleep of a waiter between two tries: there is no wake-up unless asked for.
+const POLL: Duration = Duration::from_millis(250);
+
+/// A backend on one PostgreSQL database.
+pub struct Postgres {
+    config: PgConfig,
+    namespace: Namespace,
+    clock: Arc<dyn Clock>,
+    call_timeout: Duration,
+    /// Each acquires the names that hash to it, so that a wait for a lock of one name stands before
+    /// few others.
+    lanes: Vec<Link>,
+    /// Renews and releases: no acquire can stand before a renewal.
+    settling: Link,
+    /// Removal of idle rows, under way.
+    pruning: std::sync::Mutex<JoinSet<()>>,
+}
+
+impl Postgres {
+    /// A backend of `namespace` on the database of `config`, which `migrate` must have prepared.
+    /// Connects when it is used first. Waits at most `call_timeout` for a connection and for an
+    /// answer. Must be used from one tokio runtime.
+    pub fn new(
+        config: PgConfig,
+        namespace: Namespace,
+        clock: Arc<dyn Clock>,
+        call_timeout: Duration,
+    ) -> Self {
+        let link = || Link::new(config.clone(), Arc::clone(&clock), call_timeout);
+        Self {
+            lanes: (0..config.lanes()).map(|_| link()).collect(),
+            settling: link(),
+            pruning: std::sync::Mutex::default(),
+            config,
+            namespace,
+            clock,
+            call_timeout,
+        }
+    }
+
+    /// Where releases are told of; `None` unless that was asked for.
+    fn channel(&self) -> Option<String> {
+        let channel = || format!("soldonce_lease_{}", self.namespace);
+        self.config.notifies().then(channel)
+    }
+
+    /// The connection that acquires `home`.
+    fn lane(&self, home: Option<&Name>) -> &Link {
+        let bytes = home.map_or(&[][..], |home| home.as_str().as_bytes());
+        let hash = bytes.iter().fold(0_usize, |hash, &byte| {
+            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
+        let lane = hash.checked_rem(self.lanes.len());
+        lane.and_then(|lane| self.lanes.get(lane))
+            .unwrap_or(&self.settling)
+    }
+}
+
+/// The column `name` of a name: a name holds no slash, so no two of them are written the same way.
+fn column(group: Option<&Name>, name: &Name) -> String {
+    match group {
+        Some(group) => format!("{group}/{name}"),
+        None => name.to_string(),
+    }
+}
+
+fn columns(names: &Names) -> impl Iterator<Item = String> + '_ {
+    names
+        .as_slice()
+        .iter()
+        .map(|name| column(names.group(), name))
+}
+
+/// Microseconds for the server; the longest that is asked for is 30 days.
+fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A span from the server, which gives none below zero.
+fn span(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// The server ran the statement and answered something else than its contract says.
+fn garbled(what: &str) -> BackendError {
+    BackendError::Unknown(format!("the answer has no {what}"))
+}
+
+impl Backend for Postgres {
+    fn facts(&self) -> Facts {
+        let mut facts = Facts::of(Kind::Postgres);
+        facts.poll = POLL;
+        facts.tokens = Tokens::Anchored;
+        facts
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(acquire::acquire(self, command))
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        Box::pin(settle::renew(self, batch))
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        Box::pin(settle::release(self, batch))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(acquire::inspect(self, group, name))
+    }
+
+    fn wake<'a>(&'a self, _names: &'a Names) -> Fut<'a, WakeStream> {
+        Box::pin(std::future::ready(WakeStream::silent()))
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}

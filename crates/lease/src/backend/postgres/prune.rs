@@ -1,0 +1,47 @@
+//! Rows that nobody has used for a day are removed, so that names of the past take no space.
+
+use std::sync::PoisonError;
+
+use tokio_postgres::types::Type;
+
+use super::{Link, Postgres};
+use crate::Owner;
+
+/// One grant in so many is followed by a look for idle rows.
+const GRANTS_PER_PRUNE: u64 = 1_024;
+
+/// Leaves rows alone that somebody else has locked: they are not idle. Removes more rows at once
+/// than were made since the last time, so the table cannot grow for ever.
+const PRUNE: &str = "\
+-- lease_prune
+DELETE FROM soldonce_lease d USING (
+    SELECT l.name FROM soldonce_lease l
+    WHERE l.ns = $1 AND l.expires_at < clock_timestamp() - interval '1 day'
+    LIMIT 65536 FOR UPDATE SKIP LOCKED
+) idle WHERE d.ns = $1 AND d.name = idle.name";
+
+/// Removes idle rows in the background after this grant, or not. The bits of the owner's tag decide,
+/// so it needs neither a timer nor a counter, and processes that live for one grant do their share.
+pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
+    if !owner.tag().bits().is_multiple_of(GRANTS_PER_PRUNE) {
+        return;
+    }
+    let namespace = backend.namespace.clone();
+    // A connection of its own: it reads the whole table, and nobody should wait behind that.
+    let link = Link::new(
+        backend.config.clone(),
+        backend.clock.clone(),
+        backend.call_timeout,
+    );
+    let mut pruning = backend
+        .pruning
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    while pruning.try_join_next().is_some() {}
+    pruning.spawn(async move {
+        let params = [(&namespace.as_str() as _, Type::TEXT)];
+        if let Err(error) = link.query(PRUNE, &params).await {
+            tracing::debug!(%error, "idle leases were not pruned");
+        }
+    });
+}

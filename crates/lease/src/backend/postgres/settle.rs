@@ -1,0 +1,148 @@
+//! Renewals and releases: batches of grants, flattened into one array of rows and folded again.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::acquire::{number, token};
+use super::{Postgres, columns, garbled, micros, span};
+use crate::backend::{Names, Release, ReleaseReply, Renew, RenewReply};
+use crate::{BackendError, FencingToken, Owner};
+
+const RENEW: &str = "\
+-- lease_renew
+SELECT out_grant, out_life_us, out_token FROM soldonce_lease_renew($1, $2, $3, $4, $5, $6)";
+
+const RELEASE: &str = "\
+-- lease_release
+SELECT out_grant, out_outcome, out_token FROM soldonce_lease_release($1, $2, $3, $4, $5, $6)";
+
+// What both functions answer for a name, beside a life or a 1.
+const GONE: i64 = 0;
+const TAKEN: i64 = -1;
+
+/// One element of the arrays for each name of each grant.
+#[derive(Default)]
+struct Elements {
+    grants: Vec<i32>,
+    names: Vec<String>,
+    owners: Vec<Vec<u8>>,
+    tokens: Vec<Option<i64>>,
+    ttls: Vec<i64>,
+}
+
+impl Elements {
+    fn add(&mut self, names: &Names, owner: Owner, token: Option<FencingToken>) {
+        let grant = self.grants.last().map_or(0, |last| last + 1);
+        for name in columns(names) {
+            self.grants.push(grant);
+            self.names.push(name);
+            self.owners.push(owner.expose().to_vec());
+            self.tokens.push(token.map(number));
+        }
+    }
+}
+
+/// What became of the names of one grant: the worst of them decides.
+#[derive(Clone, Copy)]
+enum Worst {
+    Ours { life_us: i64 },
+    Gone,
+    Taken { by: FencingToken },
+}
+
+impl Worst {
+    /// Taken is worse than gone, a higher token worse than a lower, a short life than a long one.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Worst::Taken { by: a }, Worst::Taken { by: b }) => Worst::Taken { by: a.max(b) },
+            (taken @ Worst::Taken { .. }, _) | (_, taken @ Worst::Taken { .. }) => taken,
+            (Worst::Gone, _) | (_, Worst::Gone) => Worst::Gone,
+            (Worst::Ours { life_us: a }, Worst::Ours { life_us: b }) => {
+                Worst::Ours { life_us: a.min(b) }
+            }
+        }
+    }
+}
+
+/// Folds rows of (grant, outcome, token) into what became of each of `count` grants.
+fn fold(rows: &[Row], count: usize) -> Result<Vec<Worst>, BackendError> {
+    let mut grants: Vec<Option<Worst>> = vec![None; count];
+    for row in rows {
+        let grant: i32 = row.try_get(0).map_err(|_| garbled("grant"))?;
+        let outcome: i64 = row.try_get(1).map_err(|_| garbled("outcome"))?;
+        let name = match outcome {
+            TAKEN => Worst::Taken {
+                by: token(row.try_get(2).map_err(|_| garbled("token"))?)?,
+            },
+            GONE => Worst::Gone,
+            life_us => Worst::Ours { life_us },
+        };
+        let slot = usize::try_from(grant)
+            .ok()
+            .and_then(|at| grants.get_mut(at));
+        let slot = slot.ok_or_else(|| garbled("asked grant"))?;
+        *slot = Some(slot.map_or(name, |before| before.or(name)));
+    }
+    let whole: Option<Vec<Worst>> = grants.into_iter().collect();
+    whole.ok_or_else(|| garbled("row for each grant"))
+}
+
+pub(super) async fn renew(backend: &Postgres, batch: &[Renew]) -> Vec<RenewReply> {
+    let mut all = Elements::default();
+    for renew in batch {
+        all.add(&renew.names, renew.owner, Some(renew.token));
+        all.ttls.resize(all.names.len(), micros(renew.ttl));
+    }
+    let params = [
+        (&backend.namespace.as_str() as _, Type::TEXT),
+        (&all.grants as _, Type::INT4_ARRAY),
+        (&all.names as _, Type::TEXT_ARRAY),
+        (&all.owners as _, Type::BYTEA_ARRAY),
+        (&all.tokens as _, Type::INT8_ARRAY),
+        (&all.ttls as _, Type::INT8_ARRAY),
+    ];
+    let rows = backend.settling.query(RENEW, &params).await;
+    match rows.and_then(|rows| fold(&rows, batch.len())) {
+        Ok(grants) => grants.into_iter().map(renewal).collect(),
+        Err(error) => vec![RenewReply::Failed(error); batch.len()],
+    }
+}
+
+fn renewal(worst: Worst) -> RenewReply {
+    match worst {
+        Worst::Ours { life_us } => RenewReply::Renewed {
+            granted: span(life_us),
+        },
+        Worst::Gone => RenewReply::Gone,
+        Worst::Taken { by } => RenewReply::Taken { by },
+    }
+}
+
+pub(super) async fn release(backend: &Postgres, batch: &[Release]) -> Vec<ReleaseReply> {
+    let mut all = Elements::default();
+    for release in batch {
+        all.add(&release.names, release.owner, release.token);
+    }
+    let channel = backend.channel();
+    let params = [
+        (&backend.namespace.as_str() as _, Type::TEXT),
+        (&all.grants as _, Type::INT4_ARRAY),
+        (&all.names as _, Type::TEXT_ARRAY),
+        (&all.owners as _, Type::BYTEA_ARRAY),
+        (&all.tokens as _, Type::INT8_ARRAY),
+        (&channel as _, Type::TEXT),
+    ];
+    let rows = backend.settling.query(RELEASE, &params).await;
+    match rows.and_then(|rows| fold(&rows, batch.len())) {
+        Ok(grants) => grants.into_iter().map(released).collect(),
+        Err(error) => vec![ReleaseReply::Failed(error); batch.len()],
+    }
+}
+
+fn released(worst: Worst) -> ReleaseReply {
+    match worst {
+        Worst::Ours { .. } => ReleaseReply::Released,
+        Worst::Gone => ReleaseReply::Gone,
+        Worst::Taken { by } => ReleaseReply::Taken { by },
+    }
+}
