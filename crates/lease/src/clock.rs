@@ -29,6 +29,12 @@ impl BootTime {
     pub fn plus(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span))
     }
+
+    /// The reading `span` earlier, at least zero.
+    #[must_use]
+    pub fn minus(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(span))
+    }
 }
 
 /// What [`Clock::sleep_until`] returns.

@@ -2,17 +2,27 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+mod blocking;
 mod clock;
 mod entropy;
 mod epoch;
 mod epochs;
 mod error;
 pub mod gate;
+mod lease;
 pub mod limits;
+mod locks;
 mod name;
+mod notice;
 mod owner;
+mod request;
+mod run;
+mod stats;
+mod timing;
 mod token;
+mod worker;
 
+pub use backend::Durability;
 pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use epoch::{EpochError, EpochSource, TokenSource};
@@ -23,6 +33,13 @@ pub use error::{
     AcquireError, BackendError, Conflict, InvalidRequest, LostReason, Refusal, ReleaseOutcome,
     RenewError, RunError, TokenError, Unsettled,
 };
+pub use lease::{Lease, LeaseRef, LeaseState, LeaseTicket, LostSignal, StateWatch};
+pub use locks::{Builder, Doctor, DoctorReport, Locks, OwnerInfo};
 pub use name::{InvalidName, Name, Namespace};
+pub use notice::{Notice, NoticeStream, Notices, What};
 pub use owner::Owner;
+pub use request::{Cap, Group, Renew, Request, Wait};
+pub use run::AcquireResultExt;
+pub use stats::Stats;
 pub use token::{EPOCH_MAX, FencingToken, InvalidToken, Tag};
+pub use worker::Drained;

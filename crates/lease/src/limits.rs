@@ -34,3 +34,6 @@ pub const WAITER_ALIVE: Duration = Duration::from_secs(3);
 
 /// Most notices kept for a reader that is behind.
 pub const NOTICES_MAX: usize = 1_024;
+
+/// Most floors remembered from targets.
+pub const FLOORS_MAX: usize = 10_000;

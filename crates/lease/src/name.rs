@@ -105,6 +105,45 @@ macro_rules! text_forms {
     };
 }
 
+impl TryFrom<&str> for Name {
+    type Error = InvalidName;
+
+    fn try_from(text: &str) -> Result<Self, InvalidName> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = InvalidName;
+
+    fn try_from(text: String) -> Result<Self, InvalidName> {
+        Self::new(&text)
+    }
+}
+
+impl TryFrom<&String> for Name {
+    type Error = InvalidName;
+
+    fn try_from(text: &String) -> Result<Self, InvalidName> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<&Name> for Name {
+    type Error = InvalidName;
+
+    fn try_from(name: &Name) -> Result<Self, InvalidName> {
+        Ok(name.clone())
+    }
+}
+
+/// For what is a name already.
+impl From<std::convert::Infallible> for InvalidName {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 text_forms!(Name);
 text_forms!(Namespace);
 

@@ -1,6 +1,8 @@
 //! What a backend must do: seven methods and ten laws. Timers, retries, deadlines, queues and
 //! events belong to [`crate::Locks`], written once above this contract. `lease.md` 5.1.
 
+mod connect;
+mod memory;
 mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -13,6 +15,8 @@ use tokio::sync::watch;
 
 use crate::{BackendError, Name};
 
+pub use connect::{Connect, Fencing, Wiring};
+pub use memory::{Command, Memory, Reply, State, apply};
 pub use message::{
     Acquire, AcquireReply, Durability, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
     Waiter,

@@ -10,5 +10,6 @@
 
 mod epochs;
 mod folder;
+mod holding;
 #[cfg(feature = "postgres")]
 mod postgres;

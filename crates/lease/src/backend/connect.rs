@@ -1,0 +1,94 @@
+//! How a backend is made: on the library's own thread, from what the builder gathered.
+//!
+//! A backend plugs in with three things in its own module:
+//!
+//! 1. a settings type, turned into a [`Connect`];
+//! 2. `impl Locks { pub fn <kind>(settings) -> Builder { Builder::of(..) } }` under its feature;
+//! 3. a [`Backend`].
+//!
+//! The future of [`Connect::connect`] and all futures of the backend are polled on one thread with
+//! one single-threaded runtime, timers and I/O enabled. Drivers tie their connections to the
+//! runtime they were made on, so connections are made in `connect` or later, never before. A
+//! background task of a backend belongs to a `JoinSet` that the backend holds, so that it ends with
+//! the backend.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Backend, Fut, Kind};
+use crate::{BackendError, Clock, Entropy, EpochSource, Namespace, Notices, TokenSource};
+
+/// Settings of a backend that can become one.
+pub trait Connect: Send + 'static {
+    /// The kind of the backend, known before it is connected.
+    fn kind(&self) -> Kind;
+
+    /// Connects. Runs on the library's own thread.
+    ///
+    /// # Errors
+    /// [`BackendError::Config`] when the settings cannot work, `NotSent` when nobody answers.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves no connection and no task behind.
+    fn connect(
+        self: Box<Self>,
+        with: Wiring,
+    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>>;
+}
+
+/// What a backend may use, and the settings that all backends share.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Wiring {
+    /// Keeps the leases of one application apart.
+    pub namespace: Namespace,
+    /// Over how many shards a namespace is spread.
+    pub shards: u16,
+    /// Local time, for back-off and watchdogs; never for expiry.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for jitter.
+    pub entropy: Arc<dyn Entropy>,
+    /// Where tokens get what they need to rise through loss of data.
+    pub fencing: Fencing,
+    /// Longest wait for one answer. The facade cuts each call of the backend after it, too.
+    pub call_timeout: Duration,
+    /// Where a backend tells of epochs, links and orphans.
+    pub notices: Notices,
+}
+
+/// Where tokens get what they need to rise through loss of the backend's data.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum Fencing {
+    /// Nowhere: tokens are unanchored.
+    #[default]
+    Unanchored,
+    /// Epochs from durable storage.
+    Epochs(Arc<dyn EpochSource>),
+    /// Whole tokens from a durable sequence, for Redlock.
+    Tokens(Arc<dyn TokenSource>),
+    /// The caller wants no tokens at all.
+    Off,
+}
+
+impl std::fmt::Debug for Fencing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Fencing::Unanchored => "Unanchored",
+            Fencing::Epochs(_) => "Epochs",
+            Fencing::Tokens(_) => "Tokens",
+            Fencing::Off => "Off",
+        })
+    }
+}
+
+impl std::fmt::Debug for Wiring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wiring")
+            .field("namespace", &self.namespace)
+            .field("shards", &self.shards)
+            .field("fencing", &self.fencing)
+            .field("call_timeout", &self.call_timeout)
+            .finish_non_exhaustive()
+    }
+}

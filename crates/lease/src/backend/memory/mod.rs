@@ -1,0 +1,221 @@
+//! Leases in this process: the embedded default, and the oracle that every other backend is held
+//! against. `lease.md` 5.2.
+
+mod apply;
+mod state;
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub use apply::{Command, Reply, apply};
+use state::NeedsEpoch;
+pub use state::State;
+
+use super::{
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    ReleaseReply, Renew, RenewReply, Tokens, WakeSender, WakeStream,
+};
+use crate::{BackendError, BootTime, Clock, EpochSource, Name};
+
+/// Listeners are told of releases by shard: a few wake for nothing, and names take no memory.
+const SHARDS: usize = 64;
+
+/// Commands between two looks for names that have ended.
+const SWEEP_EVERY: u32 = 4_096;
+
+/// A [`Backend`] in this process. Clones share the same leases, so that several [`crate::Locks`]
+/// can stand for several processes.
+#[derive(Clone)]
+pub struct Memory {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    clock: Arc<dyn Clock>,
+    epochs: Option<Epochs>,
+    kept: Mutex<Kept>,
+    wake: Vec<WakeSender>,
+}
+
+struct Epochs {
+    source: Arc<dyn EpochSource>,
+    namespace: Box<str>,
+}
+
+#[derive(Default)]
+struct Kept {
+    state: State,
+    since_sweep: u32,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+impl Memory {
+    /// An empty backend on `clock`. Its tokens are unanchored: they begin again with the process.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::of(clock, None, State::default())
+    }
+
+    /// An empty backend on `clock` that takes one epoch of `namespace` now, and another whenever a
+    /// floor asks for it.
+    ///
+    /// # Errors
+    /// [`BackendError::Config`] when the source has no epoch.
+    ///
+    /// # Cancel safety
+    /// A dropped future may use up an epoch.
+    pub async fn anchored(
+        clock: Arc<dyn Clock>,
+        source: Arc<dyn EpochSource>,
+        namespace: &str,
+    ) -> Result<Self, BackendError> {
+        let epoch = source.next(namespace, 0).await;
+        let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
+        let namespace = namespace.into();
+        let epochs = Epochs { source, namespace };
+        Ok(Self::of(clock, Some(epochs), State::with_epoch(epoch)))
+    }
+
+    fn of(clock: Arc<dyn Clock>, epochs: Option<Epochs>, state: State) -> Self {
+        let kept = Kept {
+            state,
+            since_sweep: 0,
+        };
+        Self {
+            inner: Arc::new(Inner {
+                clock,
+                epochs,
+                kept: Mutex::new(kept),
+                wake: (0..SHARDS).map(|_| WakeSender::default()).collect(),
+            }),
+        }
+    }
+
+    /// What is kept now; with [`Memory::restore`], a failover to a replica that was behind.
+    pub fn snapshot(&self) -> State {
+        self.kept().state.clone()
+    }
+
+    /// Puts `state` in the place of what is kept.
+    pub fn restore(&self, state: State) {
+        self.kept().state = state;
+    }
+
+    /// Applies `command` at the backend's own time.
+    pub fn apply(&self, command: Command) -> Reply {
+        self.with(|state, now| apply(state, now, command))
+    }
+
+    fn with<T>(&self, rule: impl FnOnce(&mut State, BootTime) -> T) -> T {
+        let mut kept = self.kept();
+        let now = self.inner.clock.boot();
+        kept.sweep_sometimes(now);
+        rule(&mut kept.state, now)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Nothing panics between two writes of `apply`, so a poisoned state is a whole one.
+        let kept = self.inner.kept.lock();
+        kept.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shard(&self, names: &Names) -> Option<&WakeSender> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(names.home());
+        let shard = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
+        self.inner.wake.get(shard)
+    }
+
+    async fn acquire_with_epochs(&self, command: &Acquire) -> AcquireReply {
+        loop {
+            let above = match self.with(|state, now| apply::acquire(state, now, command)) {
+                Ok(reply) => return reply,
+                Err(NeedsEpoch(above)) => above,
+            };
+            let Some(epochs) = &self.inner.epochs else {
+                return apply::without_epochs(above);
+            };
+            match epochs.source.next(&epochs.namespace, above).await {
+                Ok(epoch) => self.with(|state, _| state.install(epoch)),
+                Err(error) => return AcquireReply::Epoch(error),
+            }
+        }
+    }
+
+    fn release_one(&self, release: &Release) -> ReleaseReply {
+        let reply = self.with(|state, now| apply::release(state, now, release));
+        if let Some(sender) = self.shard(&release.names) {
+            sender.wake();
+        }
+        reply
+    }
+}
+
+impl Kept {
+    fn sweep_sometimes(&mut self, now: BootTime) {
+        self.since_sweep = self.since_sweep.saturating_add(1);
+        if self.since_sweep >= SWEEP_EVERY {
+            self.since_sweep = 0;
+            self.state.sweep(now);
+        }
+    }
+}
+
+impl Backend for Memory {
+    fn facts(&self) -> Facts {
+        let tokens = match self.inner.epochs {
+            Some(_) => Tokens::Anchored,
+            None => Tokens::Unanchored,
+        };
+        Facts {
+            ttl_min: Duration::from_millis(1),
+            fair: true,
+            tokens,
+            ..Facts::of(Kind::Memory)
+        }
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(self.acquire_with_epochs(command))
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        Box::pin(async {
+            let renew = |renew| self.with(|state, now| apply::renew(state, now, renew));
+            batch.iter().map(renew).collect()
+        })
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        Box::pin(async {
+            let release = |release| self.release_one(release);
+            batch.iter().map(release).collect()
+        })
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(async move {
+            let place = (group.cloned(), name.clone());
+            Ok(self.with(|state, now| apply::inspect(state, now, &place)))
+        })
+    }
+
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        Box::pin(async {
+            let sender = self.shard(names);
+            sender.map_or_else(WakeStream::silent, WakeSender::stream)
+        })
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        Box::pin(async { Vec::new() })
+    }
+}

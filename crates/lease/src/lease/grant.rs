@@ -1,0 +1,320 @@
+//! One grant as this process knows it: the single place where its state changes. States are
+//! computed when they are read, so that they are right even if the lease thread cannot run.
+//!
+//! ```text
+//! Held ──remaining < ttl/2──> Suspect ──confirmed renewal──> Held
+//! Held, Suspect ──deadline, backend, cap, target──> Lost      final
+//! Held, Suspect ──release──> Released                         final
+//! ```
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::backend::Names;
+use crate::{BootTime, Clock, FencingToken, LostReason, Owner, timing};
+
+/// The state of a lease at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// Ours, and renewed in time.
+    Held {
+        /// Until the deadline.
+        remaining: Duration,
+    },
+    /// Ours, with a renewal overdue: start nothing long.
+    Suspect {
+        /// Until the deadline.
+        remaining: Duration,
+    },
+    /// Not ours any more. Final.
+    Lost(LostReason),
+    /// Given back. Final.
+    Released,
+}
+
+impl LeaseState {
+    /// Whether it is ours: held or suspect.
+    pub const fn is_live(self) -> bool {
+        matches!(self, LeaseState::Held { .. } | LeaseState::Suspect { .. })
+    }
+
+    /// Whether two states differ by more than the time left.
+    pub(super) fn same_kind(self, other: LeaseState) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// What never changes about a grant.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    /// With its tag; backends get it without.
+    pub(crate) token: FencingToken,
+    pub(crate) fenced: bool,
+    pub(crate) safety: Duration,
+    pub(crate) renew: crate::Renew,
+    pub(crate) replicas: Option<u32>,
+    pub(crate) deletes: Deletes,
+    pub(crate) born: BootTime,
+}
+
+/// How often a release is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletes {
+    Once,
+    /// A command of this owner may still be in a buffer: once more after half the ttl.
+    Twice,
+}
+
+/// A confirmed answer: when its question was sent, and the life it promised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confirmed {
+    pub(crate) sent: BootTime,
+    pub(crate) granted: Duration,
+    pub(crate) asked: Duration,
+}
+
+/// A grant shared by its guard, its handles and the lease thread.
+pub(crate) struct Grant {
+    pub(crate) terms: Terms,
+    clock: Arc<dyn Clock>,
+    /// The longest ttl in force, in nanoseconds: `renew_for` may change it.
+    ttl_nanos: AtomicU64,
+    life: Mutex<Life>,
+    changed: Notify,
+    #[cfg(feature = "tokio-util")]
+    cancel: std::sync::OnceLock<tokio_util::sync::CancellationToken>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    deadline: BootTime,
+    /// When the last confirmed question was sent, by both clocks.
+    sent: BootTime,
+    wall_ms: i64,
+    boot: BootTime,
+    /// The cap cut the last answer short: the deadline cannot move any more.
+    capped: bool,
+    end: Option<End>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Lost(LostReason),
+    Released,
+}
+
+impl Grant {
+    pub(crate) fn new(terms: Terms, confirmed: Confirmed, clock: Arc<dyn Clock>) -> Self {
+        let life = Life {
+            deadline: timing::deadline(confirmed.sent, confirmed.granted, terms.safety),
+            sent: confirmed.sent,
+            wall_ms: clock.wall_ms(),
+            boot: clock.boot(),
+            capped: confirmed.is_capped(),
+            end: None,
+        };
+        Self {
+            ttl_nanos: AtomicU64::new(nanos(confirmed.asked)),
+            terms,
+            clock,
+            life: Mutex::new(life),
+            changed: Notify::new(),
+            #[cfg(feature = "tokio-util")]
+            cancel: std::sync::OnceLock::new(),
+        }
+    }
+
+    fn life(&self) -> MutexGuard<'_, Life> {
+        // `Life` is copied in whole, so a poisoned one is still a life.
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ttl that renewals ask for.
+    pub(crate) fn ttl(&self) -> Duration {
+        Duration::from_nanos(self.ttl_nanos.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn now(&self) -> BootTime {
+        self.clock.boot()
+    }
+
+    pub(crate) fn state(&self) -> LeaseState {
+        let life = *self.life();
+        let now = self.clock.boot();
+        match life.end_at(now) {
+            Some(End::Lost(reason)) => LeaseState::Lost(reason),
+            Some(End::Released) => LeaseState::Released,
+            None => {
+                let remaining = life.deadline.since(now);
+                if remaining < timing::suspect_below(self.ttl()) || self.drifted(&life, now) {
+                    LeaseState::Suspect { remaining }
+                } else {
+                    LeaseState::Held { remaining }
+                }
+            }
+        }
+    }
+
+    /// Why it is lost, if it is.
+    pub(crate) fn lost(&self) -> Option<LostReason> {
+        match self.state() {
+            LeaseState::Lost(reason) => Some(reason),
+            LeaseState::Held { .. } | LeaseState::Suspect { .. } | LeaseState::Released => None,
+        }
+    }
+
+    /// Time until the deadline; zero once it is over.
+    pub(crate) fn remaining(&self) -> Duration {
+        let life = *self.life();
+        let now = self.clock.boot();
+        match life.end_at(now) {
+            Some(_) => Duration::ZERO,
+            None => life.deadline.since(now),
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> BootTime {
+        self.life().deadline
+    }
+
+    /// When the last confirmed question was sent.
+    pub(crate) fn sent(&self) -> BootTime {
+        self.life().sent
+    }
+
+    /// LT7: the wall clock ran ahead of the boot clock, as after a resume of a virtual host.
+    pub(crate) fn has_drifted(&self) -> bool {
+        let life = *self.life();
+        self.drifted(&life, self.clock.boot())
+    }
+
+    fn drifted(&self, life: &Life, now: BootTime) -> bool {
+        let wall = self.clock.wall_ms().saturating_sub(life.wall_ms);
+        let wall = Duration::from_millis(u64::try_from(wall).unwrap_or(0));
+        let ahead = wall.saturating_sub(now.since(life.boot));
+        ahead > timing::drift_allowed(self.ttl())
+    }
+
+    /// Takes a confirmed renewal. An answer to an older question than the one applied changes
+    /// nothing; after the end nothing does. Answers whether the lease is live.
+    pub(crate) fn confirm(&self, confirmed: Confirmed) -> bool {
+        let mut life = self.life();
+        let now = self.clock.boot();
+        if life.end_at(now).is_some() {
+            return false;
+        }
+        if confirmed.sent > life.sent {
+            life.sent = confirmed.sent;
+            life.deadline = timing::deadline(confirmed.sent, confirmed.granted, self.terms.safety);
+            if !confirmed.asked.is_zero() {
+                life.capped = confirmed.is_capped();
+                self.ttl_nanos
+                    .store(nanos(confirmed.asked), Ordering::Relaxed);
+            }
+        }
+        (life.wall_ms, life.boot) = (self.clock.wall_ms(), now);
+        drop(life);
+        self.changed.notify_waiters();
+        true
+    }
+
+    /// Ends it as lost for `reason`, or for the deadline if that has passed before. Answers the
+    /// reason if this call ended it.
+    pub(crate) fn lose(&self, reason: LostReason) -> Option<LostReason> {
+        let mut life = self.life();
+        let end = match life.end_at(self.clock.boot()) {
+            Some(end) => end,
+            None => End::Lost(reason),
+        };
+        if life.end.is_some() {
+            return None;
+        }
+        life.end = Some(end);
+        drop(life);
+        self.announce();
+        match end {
+            End::Lost(reason) => Some(reason),
+            End::Released => None,
+        }
+    }
+
+    /// Ends it as released. False if it had ended before.
+    pub(crate) fn give_back(&self) -> bool {
+        let mut life = self.life();
+        if life.end_at(self.clock.boot()).is_some() {
+            return false;
+        }
+        life.end = Some(End::Released);
+        drop(life);
+        self.changed.notify_waiters();
+        true
+    }
+
+    /// Wakes whoever watches, and tells those who wait for the loss.
+    fn announce(&self) {
+        #[cfg(feature = "tokio-util")]
+        if let Some(cancel) = self.cancel.get() {
+            cancel.cancel();
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Tells whoever watches that a read may answer differently now.
+    pub(crate) fn stir(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until `done` says so; it is asked at once and after every change.
+    pub(super) async fn wait_for<T>(&self, done: impl Fn(LeaseState) -> Option<T>) -> T {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(value) = done(self.state()) {
+                return value;
+            }
+            changed.await;
+        }
+    }
+
+    /// A token that is cancelled when the lease is lost.
+    #[cfg(feature = "tokio-util")]
+    pub(super) fn cancellation(&self) -> tokio_util::sync::CancellationToken {
+        let token = self.cancel.get_or_init(Default::default).clone();
+        if matches!(self.state(), LeaseState::Lost(_)) {
+            token.cancel();
+        }
+        token
+    }
+}
+
+impl Life {
+    /// The end that holds at `now`: the one noted, else the deadline if it has passed.
+    fn end_at(&self, now: BootTime) -> Option<End> {
+        let passed = now >= self.deadline;
+        self.end.or_else(|| {
+            passed.then_some(End::Lost(if self.capped {
+                LostReason::CapReached
+            } else {
+                LostReason::Deadline
+            }))
+        })
+    }
+}
+
+impl Confirmed {
+    /// The backend promised clearly less than was asked: only a cap does that.
+    fn is_capped(&self) -> bool {
+        const ROUNDING: Duration = Duration::from_millis(2);
+        self.granted + ROUNDING < self.asked
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

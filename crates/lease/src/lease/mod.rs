@@ -1,0 +1,237 @@
+//! A lease in the hands of its holder. `lease.md` 2.1, 2.2.
+
+mod grant;
+mod handle;
+mod ticket;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::locks::Door;
+use crate::worker::Command;
+use crate::{
+    FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled, blocking,
+};
+
+pub(crate) use grant::{Confirmed, Deletes, Grant, Terms};
+pub(crate) use ticket::TicketTerms;
+
+pub use grant::LeaseState;
+pub use handle::{LeaseRef, LostSignal, StateWatch};
+pub use ticket::LeaseTicket;
+
+/// A grant, held: it is renewed until it is dropped or released, or lost.
+///
+/// It belongs to no thread and no runtime. Dropping it never blocks: the release is queued, and if
+/// the process dies, the ttl frees the names. A lease is no proof of being alone; before a write
+/// that must not happen twice, take [`Lease::live_token`] and let the target compare.
+///
+/// ```
+/// # use soldonce_lease::Locks;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::memory().connect().await?;
+/// let lease = locks.lease("report:2026").try_acquire().await?;
+/// let token = lease.live_token()?;
+/// assert!(lease.state().is_live());
+/// lease.release().await?;
+/// # let _ = token;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a lease is released when it is dropped"]
+pub struct Lease {
+    grant: Arc<Grant>,
+    door: Arc<Door>,
+}
+
+impl std::fmt::Debug for Lease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.handle().fmt(f)
+    }
+}
+
+impl Lease {
+    pub(crate) fn new(grant: Arc<Grant>, door: Arc<Door>) -> Self {
+        Self { grant, door }
+    }
+
+    /// The token, if the lease is live now. The one to take right before a write.
+    ///
+    /// # Errors
+    /// [`TokenError::Lost`] or `Released` after the end, `NoFencing` if these locks give no tokens.
+    pub fn live_token(&self) -> Result<FencingToken, TokenError> {
+        handle::live_token(&self.grant)
+    }
+
+    /// The token without a look at the state, for logs; `None` if these locks give none.
+    pub fn token(&self) -> Option<FencingToken> {
+        handle::token(&self.grant)
+    }
+
+    /// How many replicas had the grant when it was answered, if [`crate::Durability::Replicas`] was
+    /// asked for.
+    pub fn replicas(&self) -> Option<u32> {
+        self.grant.terms.replicas
+    }
+
+    /// The state at this instant.
+    pub fn state(&self) -> LeaseState {
+        self.grant.state()
+    }
+
+    /// Time until the deadline; zero after the end.
+    pub fn remaining(&self) -> Duration {
+        self.grant.remaining()
+    }
+
+    /// A view that tells each change of state.
+    pub fn watch(&self) -> StateWatch {
+        StateWatch::new(self.grant.clone())
+    }
+
+    /// A signal of the loss, which outlives the guard.
+    pub fn lost(&self) -> LostSignal {
+        LostSignal::new(self.grant.clone())
+    }
+
+    /// A handle that reads state and token and cannot release.
+    pub fn handle(&self) -> LeaseRef {
+        LeaseRef::new(self.grant.clone())
+    }
+
+    /// Renews now, for the ttl of the request. Answers the time until the new deadline.
+    ///
+    /// # Errors
+    /// [`RenewError::Lost`] after the end. `Unknown` and `Unavailable` leave the deadline where it
+    /// was.
+    ///
+    /// # Cancel safety
+    /// Dropped after sending, the renewal may have happened.
+    pub async fn renew(&self) -> Result<Duration, RenewError> {
+        self.ask(self.grant.ttl()).await
+    }
+
+    /// Renews now, for `span`, which later renewals ask for too. It is kept between the backend's
+    /// shortest ttl and 24 hours, and a cap may shorten it. Answers the time until the new deadline.
+    ///
+    /// # Errors
+    /// As [`Lease::renew`].
+    ///
+    /// # Cancel safety
+    /// As [`Lease::renew`].
+    pub async fn renew_for(&self, span: Duration) -> Result<Duration, RenewError> {
+        let (least, most) = (self.door.ttl_min(), crate::limits::TTL_MAX);
+        self.ask(span.clamp(least, most)).await
+    }
+
+    /// Asks the backend whether it still holds the grant, and changes nothing. Answers the time
+    /// until the deadline.
+    ///
+    /// # Errors
+    /// As [`Lease::renew`].
+    ///
+    /// # Cancel safety
+    /// Harmless.
+    pub async fn verify(&self) -> Result<Duration, RenewError> {
+        self.ask(Duration::ZERO).await
+    }
+
+    async fn ask(&self, ttl: Duration) -> Result<Duration, RenewError> {
+        match self.grant.state() {
+            LeaseState::Lost(reason) => return Err(RenewError::Lost(reason)),
+            LeaseState::Released => return Err(RenewError::Lost(LostReason::Gone)),
+            LeaseState::Held { .. } | LeaseState::Suspect { .. } => {}
+        }
+        let (to, answer) = oneshot::channel();
+        self.door.send(Command::Renew(self.grant.clone(), ttl, to));
+        // Without an answer the thread has ended, and all that was held was released.
+        let ended = RenewError::Lost(LostReason::Gone);
+        answer.await.unwrap_or(Err(ended))
+    }
+
+    /// Gives the lease back and waits for the backend's answer. Harmless after a loss: that the
+    /// lease had ended is an outcome, not an error.
+    ///
+    /// # Errors
+    /// [`Unsettled`] when the backend did not answer twice; it is asked on until the ttl ends.
+    ///
+    /// # Cancel safety
+    /// The release goes on.
+    pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
+        let answer = self.release_later();
+        answer.await.unwrap_or(Err(Unsettled))
+    }
+
+    fn release_later(self) -> oneshot::Receiver<Result<ReleaseOutcome, Unsettled>> {
+        let (settle, answer) = oneshot::channel();
+        self.grant.give_back();
+        self.door
+            .send(Command::Release(self.grant.clone(), Some(settle)));
+        answer
+    }
+
+    /// The target of a write has seen the higher token `by`: the lease is lost, and the next grant
+    /// of these names through these locks is above `by`. `lease.md` 4.5.
+    pub fn overtaken(&self, by: FencingToken) {
+        let ended = self.grant.lose(LostReason::Overtaken { by });
+        self.door
+            .send(Command::Overtaken(self.grant.clone(), by, ended));
+    }
+
+    /// Ends the guard without releasing: nothing is renewed here any more. The ticket is a secret;
+    /// [`crate::Locks::resume`] takes it up, here or elsewhere, before the ttl ends.
+    pub fn detach(self) -> LeaseTicket {
+        let ticket = LeaseTicket::of(&self.grant);
+        self.grant.give_back();
+        self.door.send(Command::Forget(self.grant.clone()));
+        ticket
+    }
+
+    /// [`Lease::renew`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Lease::renew`].
+    pub fn renew_blocking(&self) -> Result<Duration, RenewError> {
+        blocking::wait(self.renew())
+    }
+
+    /// [`Lease::renew_for`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Lease::renew`].
+    pub fn renew_for_blocking(&self, span: Duration) -> Result<Duration, RenewError> {
+        blocking::wait(self.renew_for(span))
+    }
+
+    /// [`Lease::verify`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Lease::renew`].
+    pub fn verify_blocking(&self) -> Result<Duration, RenewError> {
+        blocking::wait(self.verify())
+    }
+
+    /// [`Lease::release`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Lease::release`].
+    pub fn release_blocking(self) -> Result<ReleaseOutcome, Unsettled> {
+        blocking::wait(self.release())
+    }
+
+    pub(crate) fn door(&self) -> &Arc<Door> {
+        &self.door
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // After a loss the thread has queued the release already; after `release` and `detach` too.
+        if self.grant.give_back() {
+            self.door.send(Command::Release(self.grant.clone(), None));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A lease in writing: handed to another process, which resumes it.
+
+use std::time::Duration;
+
+use super::Grant;
+use crate::backend::Names;
+use crate::limits::{NAMES_MAX, TTL_MAX};
+use crate::{FencingToken, Name, Owner, Renew};
+
+/// What it takes to resume a lease. A secret: whoever has it can hold and release.
+///
+/// ```
+/// # use soldonce_lease::{LeaseTicket, Locks};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::memory().connect().await?;
+/// let ticket = locks.lease("handover").try_acquire().await?.detach();
+/// let text = serde_json::to_string(&ticket)?;
+/// let ticket: LeaseTicket = serde_json::from_str(&text)?;
+/// let lease = locks.resume(ticket).await?;
+/// assert!(lease.state().is_live());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct LeaseTicket(TicketTerms);
+
+/// The same, legal by construction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TicketTerms {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    pub(crate) token: FencingToken,
+    pub(crate) ttl: Duration,
+    pub(crate) safety: Duration,
+    pub(crate) renew: Renew,
+}
+
+impl std::fmt::Debug for LeaseTicket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LeaseTicket")
+            .field("names", &self.0.names)
+            .field("token", &self.0.token)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LeaseTicket {
+    pub(super) fn of(grant: &Grant) -> Self {
+        Self(TicketTerms {
+            names: grant.terms.names.clone(),
+            owner: grant.terms.owner,
+            token: grant.terms.token,
+            ttl: grant.ttl(),
+            safety: grant.terms.safety,
+            renew: grant.terms.renew,
+        })
+    }
+
+    pub(crate) fn into_terms(self) -> TicketTerms {
+        self.0
+    }
+}
+
+/// The form on paper.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    group: Option<String>,
+    names: Vec<String>,
+    owner: String,
+    token: FencingToken,
+    ttl_ms: u64,
+    safety_ms: u64,
+    renew: Renew,
+}
+
+/// Why a text is no ticket. Never tells what it says, for it may be a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a lease ticket: {0}")]
+struct InvalidTicket(&'static str);
+
+impl From<LeaseTicket> for Written {
+    fn from(LeaseTicket(terms): LeaseTicket) -> Self {
+        let text = |name: &Name| name.as_str().to_owned();
+        let owner = u128::from_be_bytes(terms.owner.expose());
+        Self {
+            group: terms.names.group().map(text),
+            names: terms.names.as_slice().iter().map(text).collect(),
+            owner: format!("{owner:032x}"),
+            token: terms.token,
+            ttl_ms: crate::worker::millis(terms.ttl),
+            safety_ms: crate::worker::millis(terms.safety),
+            renew: terms.renew,
+        }
+    }
+}
+
+impl TryFrom<Written> for LeaseTicket {
+    type Error = InvalidTicket;
+
+    fn try_from(written: Written) -> Result<Self, InvalidTicket> {
+        let name = |text: &String| Name::new(text).map_err(|_| InvalidTicket("a name is none"));
+        let names = written
+            .names
+            .iter()
+            .map(name)
+            .collect::<Result<Vec<_>, _>>()?;
+        if names.is_empty() || names.len() > NAMES_MAX {
+            return Err(InvalidTicket("too few or too many names"));
+        }
+        let names = match (written.group.as_ref(), names.as_slice()) {
+            (Some(group), _) => Names::of_group(name(group)?, names),
+            (None, [one]) => Names::one(one.clone()),
+            (None, _) => return Err(InvalidTicket("several names without a group")),
+        };
+        let ttl = Duration::from_millis(written.ttl_ms);
+        if ttl.is_zero() || ttl > TTL_MAX {
+            return Err(InvalidTicket("the ttl is out of bounds"));
+        }
+        Ok(Self(TicketTerms {
+            names,
+            owner: owner(&written.owner).ok_or(InvalidTicket("the owner is none"))?,
+            token: written.token,
+            ttl,
+            safety: Duration::from_millis(written.safety_ms),
+            renew: written.renew,
+        }))
+    }
+}
+
+fn owner(text: &str) -> Option<Owner> {
+    let plain = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let bits = u128::from_str_radix(text, 16).ok().filter(|_| plain)?;
+    Some(Owner::from_bits(bits.to_be_bytes()))
+}

@@ -1,0 +1,194 @@
+//! The facade: one backend, one thread, many leases. `lease.md` 2.1.
+
+mod builder;
+mod door;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::backend::{Facts, Finding, Names, Verdict};
+use crate::lease::{Lease, LeaseTicket};
+use crate::notice::NoticeStream;
+use crate::request::{Group, Request, name_of};
+use crate::worker::{Command, Recipient, Where};
+use crate::{
+    AcquireError, BackendError, Drained, FencingToken, InvalidName, Name, ReleaseOutcome, Stats,
+    blocking,
+};
+
+pub use builder::{Builder, Doctor};
+pub(crate) use door::Door;
+
+/// Leases on one backend. Clones share its thread, which ends when the last clone, request and lease
+/// are gone, or with [`Locks::shutdown`].
+///
+/// ```
+/// # use std::time::Duration;
+/// # use soldonce_lease::{AcquireResultExt, Locks};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::memory().connect().await?;
+/// let seats = locks.group("hall").names(["A-1", "A-2"]).try_acquire().await?;
+/// let refused = locks.group("hall").name("A-2").try_acquire().await;
+/// assert!(refused.granted()?.is_none());
+/// seats.release().await?;
+/// locks.shutdown(Duration::from_secs(1)).await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Locks {
+    door: Arc<Door>,
+}
+
+/// Who holds a name, without the secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OwnerInfo {
+    /// The token of the grant, without a tag.
+    pub token: FencingToken,
+    /// How long it has been held, on the backend's clock.
+    pub held: Duration,
+    /// Life left without renewal.
+    pub remaining: Duration,
+    /// Life left with all renewals; `None` is for ever.
+    pub cap: Option<Duration>,
+    /// What the holder wrote into its request.
+    pub meta: Vec<(String, String)>,
+}
+
+/// What the doctor found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DoctorReport {
+    /// All checks.
+    pub findings: Vec<Finding>,
+}
+
+impl DoctorReport {
+    /// The worst verdict; `Ok` if nothing was checked.
+    pub fn worst(&self) -> Verdict {
+        let verdicts = self.findings.iter().map(|finding| finding.verdict);
+        verdicts.max().unwrap_or(Verdict::Ok)
+    }
+}
+
+impl Locks {
+    /// A single name.
+    pub fn lease(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
+        Request::new(self.door.clone(), name_of(name).map(Names::one))
+    }
+
+    /// A group, whose names can be leased together. A plain [`Locks::lease`] of the same name is
+    /// another lease.
+    pub fn group(&self, group: impl TryInto<Name, Error: Into<InvalidName>>) -> Group {
+        Group::new(self.door.clone(), name_of(group))
+    }
+
+    /// Takes up a lease that was detached: verifies and renews it in one step.
+    ///
+    /// # Errors
+    /// [`AcquireError::Refused`] if the grant of the ticket has ended.
+    ///
+    /// # Cancel safety
+    /// Dropped after sending, the renewal may have happened; the ticket stays good until its ttl.
+    pub async fn resume(&self, ticket: LeaseTicket) -> Result<Lease, AcquireError> {
+        let (reply, answer) = oneshot::channel();
+        let door = self.door.clone();
+        let to = Recipient { reply, door };
+        self.door.send(Command::Resume(ticket.into_terms(), to));
+        answer.await.unwrap_or(Err(AcquireError::Closed))
+    }
+
+    /// Who holds `name`, if anyone does.
+    ///
+    /// # Errors
+    /// When the backend does not answer.
+    ///
+    /// # Cancel safety
+    /// Harmless.
+    pub async fn inspect(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
+        self.door.inspect(Where::alone(name)).await
+    }
+
+    /// Ends another's lease on `name`, if its token is still `expect`; `why` is logged. The holder
+    /// learns it at its next renewal: a target that does not compare tokens is not safe from it.
+    ///
+    /// # Errors
+    /// When the backend does not answer; with `Unknown` it may have been released.
+    ///
+    /// # Cancel safety
+    /// Dropped after sending, the release may have happened.
+    pub async fn force_release(
+        &self,
+        name: &Name,
+        expect: FencingToken,
+        why: &str,
+    ) -> Result<ReleaseOutcome, BackendError> {
+        let place = Where::alone(name);
+        self.door.force_release(place, expect, why).await
+    }
+
+    /// Looks for settings of the backend that endanger leases.
+    ///
+    /// # Cancel safety
+    /// Harmless.
+    pub async fn doctor(&self) -> DoctorReport {
+        let (to, answer) = oneshot::channel();
+        self.door.send(Command::Doctor(to));
+        DoctorReport {
+            findings: answer.await.unwrap_or_default(),
+        }
+    }
+
+    /// What happens from now on.
+    pub fn notices(&self) -> NoticeStream {
+        self.door.notices().listen()
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> Stats {
+        self.door.stats()
+    }
+
+    /// What the backend can do.
+    pub fn facts(&self) -> Facts {
+        self.door.facts()
+    }
+
+    /// Releases all live leases, waits for all releases under way, at most `within`, and ends the
+    /// thread. Whoever asks afterwards gets `Closed`.
+    ///
+    /// # Cancel safety
+    /// The shutdown goes on.
+    pub async fn shutdown(self, within: Duration) -> Drained {
+        let (to, answer) = oneshot::channel();
+        self.door.send(Command::Shutdown(within, to));
+        let drained = answer.await.unwrap_or_default();
+        self.door.join();
+        drained
+    }
+
+    /// [`Locks::resume`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Locks::resume`].
+    pub fn resume_blocking(&self, ticket: LeaseTicket) -> Result<Lease, AcquireError> {
+        blocking::wait(self.resume(ticket))
+    }
+
+    /// [`Locks::inspect`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Locks::inspect`].
+    pub fn inspect_blocking(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
+        blocking::wait(self.inspect(name))
+    }
+
+    /// [`Locks::shutdown`] for code without an executor.
+    pub fn shutdown_blocking(self, within: Duration) -> Drained {
+        blocking::wait(self.shutdown(within))
+    }
+}

@@ -1,0 +1,152 @@
+//! What happened to leases, told to whoever listens. `lease.md` 2.4.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+
+use crate::backend::Kind;
+use crate::limits::NOTICES_MAX;
+use crate::{FencingToken, Name};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notice {
+    /// What happened.
+    pub what: What,
+    /// The backend it happened on.
+    pub backend: Kind,
+    /// The lease; the group if it has one, none for what concerns no lease.
+    pub name: Option<Name>,
+    /// Its token.
+    pub token: Option<FencingToken>,
+    /// How long it took, or had lasted.
+    pub elapsed: Duration,
+    /// Why, in words for people.
+    pub reason: String,
+}
+
+/// The kinds of notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum What {
+    /// A lease was granted.
+    Acquired,
+    /// A request was refused for good, or its wait ended.
+    Refused,
+    /// A command may have run.
+    Unknown,
+    /// A renewal is overdue.
+    Suspect,
+    /// A suspect lease was renewed.
+    Recovered,
+    /// A lease is lost.
+    Lost,
+    /// A lease was released.
+    Released,
+    /// A renewal had no answer of the backend itself.
+    RenewFailed,
+    /// The backend began a new epoch.
+    EpochInstalled,
+    /// A grant had a token at or below one that was seen before.
+    Regressed,
+    /// The target has seen a higher token.
+    Overtaken,
+    /// A connection was replaced.
+    LinkRebuilt,
+    /// A grant that nobody waited for was released.
+    OrphanReaped,
+    /// The doctor found something.
+    DoctorFinding,
+}
+
+impl Notice {
+    /// A notice without lease, time or reason.
+    pub fn of(what: What, backend: Kind) -> Self {
+        Self {
+            what,
+            backend,
+            name: None,
+            token: None,
+            elapsed: Duration::ZERO,
+            reason: String::new(),
+        }
+    }
+
+    /// The same with a reason.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
+        self
+    }
+}
+
+/// Where notices are told. Telling never blocks, and costs next to nothing while nobody listens.
+#[derive(Clone, Debug, Default)]
+pub struct Notices {
+    sender: Arc<OnceLock<broadcast::Sender<Arc<Notice>>>>,
+}
+
+impl Notices {
+    /// Tells what `notice` makes, if anyone listens.
+    pub fn tell(&self, notice: impl FnOnce() -> Notice) {
+        if let Some(sender) = self.sender.get() {
+            // Fails only without listeners, and then there is nobody to tell.
+            drop(sender.send(Arc::new(notice())));
+        }
+    }
+
+    /// A stream of what is told from now on.
+    pub fn listen(&self) -> NoticeStream {
+        let sender = self
+            .sender
+            .get_or_init(|| broadcast::Sender::new(NOTICES_MAX));
+        NoticeStream {
+            from: sender.subscribe(),
+            dropped: 0,
+        }
+    }
+}
+
+/// Notices in order. A reader that falls more than 1,024 behind loses the oldest, and the loss is
+/// counted.
+#[derive(Debug)]
+pub struct NoticeStream {
+    from: broadcast::Receiver<Arc<Notice>>,
+    dropped: u64,
+}
+
+impl NoticeStream {
+    /// The next notice; `None` after the end of the locks.
+    ///
+    /// # Cancel safety
+    /// A dropped call loses no notice.
+    pub async fn next(&mut self) -> Option<Arc<Notice>> {
+        loop {
+            match self.from.recv().await {
+                Ok(notice) => return Some(notice),
+                Err(broadcast::error::RecvError::Lagged(missed)) => self.dropped += missed,
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// The next notice if there is one already.
+    pub fn try_next(&mut self) -> Option<Arc<Notice>> {
+        loop {
+            match self.from.try_recv() {
+                Ok(notice) => return Some(notice),
+                Err(broadcast::error::TryRecvError::Lagged(missed)) => self.dropped += missed,
+                Err(
+                    broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed,
+                ) => return None,
+            }
+        }
+    }
+
+    /// How many notices this reader was too slow for.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}

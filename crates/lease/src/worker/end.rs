@@ -1,0 +1,97 @@
+//! The end: everything held is given back, everything asked is answered, and the thread ends.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::release::Why;
+use super::{Later, Worker};
+use crate::BootTime;
+
+/// What a shutdown came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Releases that the backend has answered.
+    pub released: u64,
+    /// Leases, and what acquires may have left, that only their ttl ends.
+    pub left_to_ttl: u64,
+}
+
+/// The end is near.
+pub(super) struct Ending {
+    drained: Drained,
+    /// `None` without a limit: each release gives up by itself.
+    until: Option<BootTime>,
+    to: Option<oneshot::Sender<Drained>>,
+}
+
+impl Ending {
+    pub(super) fn until(&self) -> Option<BootTime> {
+        self.until
+    }
+
+    /// Counts a release that was answered.
+    pub(super) fn count(&mut self) {
+        self.drained.released += 1;
+    }
+}
+
+impl Worker {
+    /// Gives back everything, for at most `within`.
+    pub(super) fn shut_down(&mut self, within: Duration, to: oneshot::Sender<Drained>) {
+        let until = self.ctx.now().plus(within);
+        self.begin_to_end(Some(until), Some(to));
+    }
+
+    /// Nobody holds a lease or can ask: what is still to be released is.
+    pub(super) fn close(&mut self) {
+        if self.ending.is_none() {
+            self.begin_to_end(None, None);
+        }
+    }
+
+    fn begin_to_end(&mut self, until: Option<BootTime>, to: Option<oneshot::Sender<Drained>>) {
+        self.ctx.inbox.close();
+        // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
+        self.acquires.abort_all();
+        for grant in self.live.drain() {
+            if grant.give_back() {
+                let (token, born) = (grant.terms.token, grant.terms.born);
+                let job = self.job(&grant, Why::Guard { token, born });
+                self.releases.push(job);
+            }
+        }
+        self.ending = Some(Ending {
+            drained: Drained::default(),
+            until,
+            to,
+        });
+    }
+
+    /// Whether the loop has nothing left to do.
+    pub(super) fn is_finished(&mut self) -> bool {
+        let Some(ending) = &self.ending else {
+            return false;
+        };
+        let now = self.ctx.now();
+        if ending.until.is_some_and(|until| now >= until) {
+            return true;
+        }
+        // The second delete waits for commands in a buffer, and those go with the connection.
+        self.later.retain(|_, later| match later {
+            Later::Release(job) => job.is_retry(),
+            Later::Alarm(_) => false,
+        });
+        let quiet = self.acquires.is_empty() && self.calls.is_empty();
+        quiet && self.releases.is_empty() && self.later.is_empty()
+    }
+
+    /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
+    pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
+        let waiting = self.releases.len() + self.later.len() + self.calls.len();
+        let mut ending = self.ending.take()?;
+        ending.drained.left_to_ttl = u64::try_from(waiting).unwrap_or(u64::MAX);
+        Some((ending.to?, ending.drained))
+    }
+}

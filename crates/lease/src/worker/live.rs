@@ -1,0 +1,257 @@
+//! The live grants and their next instants: to renew, to call suspect, to call lost. `lease.md` 3,
+//! LT6 to LT8. Plain data: the loop does what it says.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::{Renew, RenewReply};
+use crate::lease::{Confirmed, Grant};
+use crate::limits::BATCH_MAX;
+use crate::{BackendError, BootTime, LeaseState, LostReason, Owner, timing};
+
+/// Grants by owner, in the order of their next instant.
+#[derive(Default)]
+pub(super) struct Live {
+    grants: HashMap<Owner, Watched>,
+    instants: BTreeSet<(BootTime, [u8; 16])>,
+}
+
+struct Watched {
+    grant: Arc<Grant>,
+    /// `None` while a renewal is under way, and for grants renewed by hand.
+    renew_at: Option<BootTime>,
+    /// Whether the holder has been told that a renewal is overdue.
+    suspect: bool,
+    next: BootTime,
+}
+
+/// What a look at the clock found.
+#[derive(Default)]
+pub(super) struct Due {
+    /// To be renewed now, in batches.
+    pub(super) renew: Vec<Vec<Arc<Grant>>>,
+    /// Newly overdue.
+    pub(super) suspect: Vec<Arc<Grant>>,
+    /// Past their deadline.
+    pub(super) lost: Vec<Arc<Grant>>,
+}
+
+/// What an answer made of a grant.
+pub(super) enum Renewed {
+    /// It lives on; `recovered` if it had been suspect.
+    Live {
+        recovered: bool,
+    },
+    /// It had ended here before the answer came: the backend's grant is to be released.
+    TooLate,
+    Lost(LostReason),
+    Failed(BackendError),
+}
+
+impl Live {
+    pub(super) fn len(&self) -> usize {
+        self.grants.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.grants.is_empty()
+    }
+
+    /// The next instant at which [`Live::due`] finds something.
+    pub(super) fn next(&self) -> Option<BootTime> {
+        self.instants.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn insert(&mut self, grant: Arc<Grant>) {
+        let owner = grant.terms.owner;
+        let renew_at = renewal_of(&grant);
+        let watched = Watched {
+            next: grant.deadline(),
+            grant,
+            renew_at,
+            suspect: false,
+        };
+        self.grants.insert(owner, watched);
+        self.plan(owner);
+    }
+
+    pub(super) fn remove(&mut self, owner: Owner) -> Option<Arc<Grant>> {
+        let watched = self.grants.remove(&owner)?;
+        self.instants.remove(&(watched.next, owner.expose()));
+        Some(watched.grant)
+    }
+
+    /// Takes out all grants.
+    pub(super) fn drain(&mut self) -> Vec<Arc<Grant>> {
+        self.instants.clear();
+        self.grants
+            .drain()
+            .map(|(_, watched)| watched.grant)
+            .collect()
+    }
+
+    /// Puts a grant at its next instant.
+    fn plan(&mut self, owner: Owner) {
+        let Some(watched) = self.grants.get_mut(&owner) else {
+            return;
+        };
+        let before = watched.next;
+        let deadline = watched.grant.deadline();
+        let mut next = deadline;
+        if !watched.suspect {
+            let span = timing::suspect_below(watched.grant.ttl());
+            next = next.min(deadline.minus(span));
+        }
+        if let Some(at) = watched.renew_at {
+            next = next.min(at);
+        }
+        watched.next = next;
+        self.instants.remove(&(before, owner.expose()));
+        self.instants.insert((next, owner.expose()));
+    }
+
+    /// What is due at `now`. Grants past their deadline are taken out; renewals due within 50 ms go
+    /// along with one that is due.
+    pub(super) fn due(&mut self, now: BootTime) -> Due {
+        let mut due = Due::default();
+        if self.next().is_none_or(|next| next > now) {
+            return due;
+        }
+        let soon = now.plus(timing::BATCH_SPAN);
+        let reached: Vec<(BootTime, Owner)> = self
+            .instants
+            .range(..=(soon, [u8::MAX; 16]))
+            .map(|(at, bits)| (*at, Owner::from_bits(*bits)))
+            .collect();
+        let mut renew = Vec::new();
+        for (at, owner) in reached {
+            self.reached((at, owner), now, &mut due, &mut renew);
+        }
+        batches(renew, &mut due);
+        due
+    }
+
+    fn reached(
+        &mut self,
+        (at, owner): (BootTime, Owner),
+        now: BootTime,
+        due: &mut Due,
+        renew: &mut Vec<Arc<Grant>>,
+    ) {
+        let Some(watched) = self.grants.get_mut(&owner) else {
+            return;
+        };
+        if now >= watched.grant.deadline() {
+            due.lost.extend(self.remove(owner));
+            return;
+        }
+        let soon = now.plus(timing::BATCH_SPAN);
+        if watched.renew_at.is_some_and(|renew_at| renew_at <= soon) {
+            watched.renew_at = None;
+            renew.push(watched.grant.clone());
+        }
+        let overdue = watched.grant.remaining() < timing::suspect_below(watched.grant.ttl());
+        if at <= now && !watched.suspect && overdue {
+            watched.suspect = true;
+            due.suspect.push(watched.grant.clone());
+        }
+        self.plan(owner);
+    }
+
+    /// LT7: grants whose wall clock ran ahead of the boot clock are asked about at once.
+    pub(super) fn drifted(&mut self) -> Due {
+        let mut due = Due::default();
+        let mut renew = Vec::new();
+        let mut moved = Vec::new();
+        for (owner, watched) in &mut self.grants {
+            if watched.suspect || !watched.grant.has_drifted() {
+                continue;
+            }
+            watched.suspect = true;
+            due.suspect.push(watched.grant.clone());
+            watched.renew_at = None;
+            renew.push(watched.grant.clone());
+            moved.push(*owner);
+        }
+        for owner in moved {
+            self.plan(owner);
+        }
+        batches(renew, &mut due);
+        due
+    }
+
+    /// Applies the answer to a renewal; `try_again` is the pause after a failure.
+    pub(super) fn answered(
+        &mut self,
+        grant: &Grant,
+        confirmed: Confirmed,
+        reply: RenewReply,
+        try_again: Duration,
+    ) -> Renewed {
+        let owner = grant.terms.owner;
+        let lost = match reply {
+            RenewReply::Renewed { granted } => {
+                let granted = Confirmed {
+                    granted,
+                    ..confirmed
+                };
+                return self.confirmed(grant, granted);
+            }
+            RenewReply::Failed(error) => {
+                let again = grant.now().plus(try_again);
+                if let Some(watched) = self.grants.get_mut(&owner) {
+                    watched.renew_at = is_automatic(grant).then_some(again);
+                }
+                self.plan(owner);
+                return Renewed::Failed(error);
+            }
+            RenewReply::Gone => LostReason::Gone,
+            RenewReply::Taken { by } => LostReason::Taken { by },
+            RenewReply::Capped => LostReason::CapReached,
+        };
+        self.remove(owner);
+        Renewed::Lost(lost)
+    }
+
+    fn confirmed(&mut self, grant: &Grant, confirmed: Confirmed) -> Renewed {
+        if !grant.confirm(confirmed) {
+            return Renewed::TooLate;
+        }
+        let owner = grant.terms.owner;
+        let mut recovered = false;
+        if let Some(watched) = self.grants.get_mut(&owner) {
+            let held = matches!(grant.state(), LeaseState::Held { .. });
+            recovered = watched.suspect && held;
+            watched.suspect = watched.suspect && !held;
+            watched.renew_at = renewal_of(&watched.grant).map(|at| at.max(grant.now()));
+        }
+        self.plan(owner);
+        Renewed::Live { recovered }
+    }
+}
+
+fn is_automatic(grant: &Grant) -> bool {
+    grant.terms.renew == crate::Renew::Auto
+}
+
+fn renewal_of(grant: &Grant) -> Option<BootTime> {
+    is_automatic(grant).then(|| timing::renew_at(grant.sent(), grant.ttl()))
+}
+
+/// Cuts into batches of like ttl, so that a short lease does not hurry the answer to a long one.
+fn batches(mut renew: Vec<Arc<Grant>>, due: &mut Due) {
+    renew.sort_unstable_by_key(|grant| grant.ttl());
+    let batches = renew.chunks(BATCH_MAX).map(<[_]>::to_vec);
+    due.renew.extend(batches);
+}
+
+/// The message that renews `grant`.
+pub(super) fn message(grant: &Grant, ttl: Duration) -> Renew {
+    Renew {
+        names: grant.terms.names.clone(),
+        owner: grant.terms.owner,
+        token: grant.terms.token.with_tag(crate::Tag::default()),
+        ttl,
+    }
+}

@@ -1,0 +1,200 @@
+//! Single questions to the backend: who holds a name, resume a ticket, break a lease, look for
+//! trouble.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::ctx::Ctx;
+use super::inbox::{Holding, Recipient, Where};
+use super::live::message;
+use super::release::Why;
+use super::{Called, Worker};
+use crate::backend::{Finding, Holder, Names, Release, ReleaseReply, RenewReply};
+use crate::lease::{Confirmed, Deletes, Grant, Lease, Terms, TicketTerms};
+use crate::{AcquireError, BackendError, Conflict, FencingToken, Refusal, ReleaseOutcome, timing};
+
+/// A ticket that was asked about.
+pub(super) struct Resumed {
+    grant: Arc<Grant>,
+    to: Recipient<Result<Lease, AcquireError>>,
+    confirmed: Confirmed,
+    reply: RenewReply,
+}
+
+impl Worker {
+    /// Verifies and renews a ticket by owner and token in one step.
+    pub(super) fn resume(
+        &mut self,
+        ticket: TicketTerms,
+        to: Recipient<Result<Lease, AcquireError>>,
+    ) {
+        let ctx = self.ctx.clone();
+        let terms = Terms {
+            names: ticket.names,
+            owner: ticket.owner,
+            token: ticket.token.with_tag(ticket.owner.tag()),
+            fenced: ctx.fenced,
+            safety: ticket.safety,
+            renew: ticket.renew,
+            replicas: None,
+            deletes: Deletes::Once,
+            born: ctx.now(),
+        };
+        let ttl = ticket.ttl;
+        self.calls.spawn(async move {
+            let sent = ctx.now();
+            let confirmed = Confirmed {
+                sent,
+                granted: ttl,
+                asked: ttl,
+            };
+            let grant = Arc::new(Grant::new(terms, confirmed, ctx.clock.clone()));
+            let batch = [message(&grant, ttl)];
+            let replies = ctx
+                .within(ctx.call_timeout, ctx.backend.renew(&batch))
+                .await;
+            let reply = replies.and_then(|mut replies| replies.pop());
+            let reply = reply.unwrap_or_else(|| RenewReply::Failed(silence()));
+            Called::Resumed(Box::new(Resumed {
+                grant,
+                to,
+                confirmed,
+                reply,
+            }))
+        });
+    }
+
+    pub(super) fn resumed(&mut self, resumed: Resumed) {
+        let Resumed {
+            grant,
+            to,
+            confirmed,
+            reply,
+        } = resumed;
+        let answer = match reply {
+            RenewReply::Renewed { granted } => self.take_over(
+                &grant,
+                Confirmed {
+                    granted,
+                    ..confirmed
+                },
+                to.door,
+            ),
+            RenewReply::Taken { by } => Err(taken(&grant.terms.names, by)),
+            RenewReply::Gone | RenewReply::Capped => Err(AcquireError::Refused(Refusal::default())),
+            RenewReply::Failed(BackendError::Unknown(_)) => Err(AcquireError::Unknown {
+                retry_after: confirmed.asked,
+            }),
+            RenewReply::Failed(error) => Err(AcquireError::Unavailable(error)),
+        };
+        // A guard that nobody takes is dropped here, and released.
+        drop(to.reply.send(answer));
+    }
+
+    fn take_over(
+        &mut self,
+        grant: &Grant,
+        confirmed: Confirmed,
+        door: Arc<crate::locks::Door>,
+    ) -> Result<Lease, AcquireError> {
+        let now = self.ctx.now();
+        let deadline = timing::deadline(confirmed.sent, confirmed.granted, grant.terms.safety);
+        let grant = Grant::new(grant.terms.clone(), confirmed, self.ctx.clock.clone());
+        if now >= deadline {
+            let job = self.job(&grant, Why::Lost);
+            self.releases.push(job);
+            return Err(AcquireError::Refused(Refusal::default()));
+        }
+        let grant = Arc::new(grant);
+        self.watch(grant.clone());
+        Ok(Lease::new(grant, door))
+    }
+
+    pub(super) fn inspect(&mut self, place: Where, to: oneshot::Sender<Holding>) {
+        let ctx = self.ctx.clone();
+        self.calls.spawn(async move {
+            drop(to.send(holder(&ctx, &place).await));
+            Called::Answered
+        });
+    }
+
+    /// Releases by the holder's own owner and the exact token that was seen: whoever took the name
+    /// since keeps it.
+    pub(super) fn force_release(
+        &mut self,
+        place: Where,
+        expect: FencingToken,
+        to: oneshot::Sender<Result<ReleaseOutcome, BackendError>>,
+    ) {
+        let ctx = self.ctx.clone();
+        self.calls.spawn(async move {
+            drop(to.send(break_lease(&ctx, place, expect).await));
+            Called::Answered
+        });
+    }
+
+    pub(super) fn doctor(&mut self, to: oneshot::Sender<Vec<Finding>>) {
+        let ctx = self.ctx.clone();
+        self.calls.spawn(async move {
+            drop(to.send(ctx.backend.doctor().await));
+            Called::Answered
+        });
+    }
+}
+
+async fn holder(ctx: &Ctx, place: &Where) -> Result<Option<Holder>, BackendError> {
+    let call = ctx.backend.inspect(place.group.as_ref(), &place.name);
+    let answer = ctx.within(ctx.call_timeout, call).await;
+    answer.unwrap_or_else(|| Err(silence()))
+}
+
+async fn break_lease(
+    ctx: &Ctx,
+    place: Where,
+    expect: FencingToken,
+) -> Result<ReleaseOutcome, BackendError> {
+    let Some(holder) = holder(ctx, &place).await? else {
+        return Ok(ReleaseOutcome::AlreadyGone);
+    };
+    if holder.token.number() != expect.number() {
+        return Ok(ReleaseOutcome::TakenBy(holder.token));
+    }
+    let names = match place.group {
+        Some(group) => Names::of_group(group, vec![place.name]),
+        None => Names::one(place.name),
+    };
+    let batch = [Release {
+        names,
+        owner: holder.owner,
+        token: Some(holder.token),
+        waiter: None,
+    }];
+    let replies = ctx
+        .within(ctx.call_timeout, ctx.backend.release(&batch))
+        .await;
+    let reply = replies.and_then(|mut replies| replies.pop());
+    match reply.unwrap_or_else(|| ReleaseReply::Failed(silence())) {
+        ReleaseReply::Released => Ok(ReleaseOutcome::Released),
+        ReleaseReply::Gone => Ok(ReleaseOutcome::AlreadyGone),
+        ReleaseReply::Taken { by } => Ok(ReleaseOutcome::TakenBy(by)),
+        ReleaseReply::Failed(error) => Err(error),
+    }
+}
+
+fn silence() -> BackendError {
+    BackendError::Unknown("no answer in time".to_owned())
+}
+
+/// Another owner holds a name of the ticket; the backend does not say which, so all are listed.
+fn taken(names: &Names, by: FencingToken) -> AcquireError {
+    let conflict = |name: &crate::Name| Conflict {
+        name: name.clone(),
+        remaining: std::time::Duration::ZERO,
+        token: by,
+    };
+    AcquireError::Refused(Refusal {
+        conflicts: names.as_slice().iter().map(conflict).collect(),
+        ..Refusal::default()
+    })
+}

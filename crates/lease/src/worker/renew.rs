@@ -1,0 +1,172 @@
+//! Renewals and losses: what the loop does when [`super::live::Live`] says that it is time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::ctx::Ctx;
+use super::live::{Due, Renewed, message};
+use super::release::Why;
+use super::{Answer, Called, Worker};
+use crate::backend::RenewReply;
+use crate::lease::{Confirmed, Grant};
+use crate::notice::What;
+use crate::{BackendError, LostReason, Notice, Renew, RenewError, timing};
+
+type To = oneshot::Sender<Result<Duration, RenewError>>;
+
+impl Worker {
+    pub(super) fn act_on(&mut self, due: Due) {
+        for grant in due.suspect {
+            grant.stir();
+            self.tell_of(What::Suspect, &grant, String::new());
+        }
+        for grant in due.lost {
+            self.lost(&grant, LostReason::Deadline);
+        }
+        for batch in due.renew {
+            let ctx = self.ctx.clone();
+            self.calls.spawn(async move {
+                let shortest = batch.iter().map(|grant| grant.ttl()).min();
+                let limit = timing::renew_timeout(shortest.unwrap_or_default());
+                let asked = batch
+                    .iter()
+                    .map(|grant| (grant.clone(), automatic_ttl(grant)));
+                Called::Renewed(send(&ctx, asked.collect(), limit).await)
+            });
+        }
+    }
+
+    pub(super) fn renew_by_hand(&mut self, grant: Arc<Grant>, ttl: Duration, to: To) {
+        let ctx = self.ctx.clone();
+        self.calls.spawn(async move {
+            let limit = ctx.call_timeout;
+            let mut answers = send(&ctx, vec![(grant, ttl)], limit).await;
+            if let Some(answer) = answers.first_mut() {
+                answer.to = Some(to);
+            }
+            Called::Renewed(answers)
+        });
+    }
+
+    pub(super) fn renewed(&mut self, answers: Vec<Answer>) {
+        for answer in answers {
+            let grant = answer.grant;
+            let try_again = timing::renew_again(grant.ttl(), self.ctx.draw());
+            let renewed = self
+                .live
+                .answered(&grant, answer.confirmed, answer.reply, try_again);
+            let result = self.renewal_ended(&grant, renewed);
+            if let Some(to) = answer.to {
+                // Fails when the caller no longer waits.
+                drop(to.send(result));
+            }
+        }
+    }
+
+    fn renewal_ended(
+        &mut self,
+        grant: &Arc<Grant>,
+        renewed: Renewed,
+    ) -> Result<Duration, RenewError> {
+        match renewed {
+            Renewed::Live { recovered } => {
+                self.ctx.counters.renewed.add(1);
+                if recovered {
+                    self.tell_of(What::Recovered, grant, String::new());
+                }
+                Ok(grant.remaining())
+            }
+            Renewed::TooLate => {
+                let reason = grant.lost();
+                if reason.is_some() {
+                    // A late good answer revives nothing: what it kept alive is given back.
+                    let job = self.job(grant, Why::Lost);
+                    self.releases.push(job);
+                }
+                Err(RenewError::Lost(reason.unwrap_or(LostReason::Gone)))
+            }
+            Renewed::Lost(reason) => {
+                self.lost(grant, reason);
+                Err(RenewError::Lost(grant.lost().unwrap_or(reason)))
+            }
+            Renewed::Failed(error) => {
+                self.ctx.counters.renew_failures.add(1);
+                self.tell_of(What::RenewFailed, grant, error.to_string());
+                if let BackendError::Unknown(_) = error {
+                    self.ctx.counters.unknown_renew.add(1);
+                    return Err(RenewError::Unknown);
+                }
+                Err(RenewError::Unavailable(error))
+            }
+        }
+    }
+
+    /// Ends a grant as lost.
+    fn lost(&mut self, grant: &Arc<Grant>, reason: LostReason) {
+        self.live.remove(grant.terms.owner);
+        if let Some(reason) = grant.lose(reason) {
+            self.settle_loss(grant, reason);
+        }
+    }
+
+    /// Tells a loss, and gives back whatever the backend still keeps of the grant.
+    pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
+        self.live.remove(grant.terms.owner);
+        let job = self.job(grant, Why::Lost);
+        self.releases.push(job);
+        let counters = &self.ctx.counters;
+        let (counter, what) = match reason {
+            LostReason::Deadline => (&counters.lost_deadline, What::Lost),
+            LostReason::Gone => (&counters.lost_gone, What::Lost),
+            LostReason::Taken { .. } => (&counters.lost_taken, What::Lost),
+            LostReason::CapReached => (&counters.lost_cap, What::Lost),
+            LostReason::Overtaken { .. } => (&counters.lost_overtaken, What::Overtaken),
+        };
+        counter.add(1);
+        self.tell_of(what, grant, reason.to_string());
+    }
+
+    fn tell_of(&self, what: What, grant: &Grant, reason: String) {
+        self.ctx.tell(what, |notice| Notice {
+            name: grant.terms.names.home().cloned(),
+            token: Some(grant.terms.token),
+            elapsed: grant.now().since(grant.terms.born),
+            reason,
+            ..notice
+        });
+    }
+}
+
+/// What an automatic renewal asks for: life, or only the truth for grants renewed by hand.
+fn automatic_ttl(grant: &Grant) -> Duration {
+    match grant.terms.renew {
+        Renew::Auto => grant.ttl(),
+        Renew::Manual => Duration::ZERO,
+    }
+}
+
+async fn send(ctx: &Ctx, asked: Vec<(Arc<Grant>, Duration)>, limit: Duration) -> Vec<Answer> {
+    let message = |(grant, ttl): &(Arc<Grant>, Duration)| message(grant, *ttl);
+    let batch: Vec<_> = asked.iter().map(message).collect();
+    // Read on the thread that sends, before anything can be sent (LT2).
+    let sent = ctx.now();
+    let replies = ctx.within(limit, ctx.backend.renew(&batch)).await;
+    let mut replies = replies.unwrap_or_default().into_iter();
+    let silence = || {
+        let why = format!("no answer in {} ms", limit.as_millis());
+        RenewReply::Failed(BackendError::Unknown(why))
+    };
+    let answer = |(grant, asked)| Answer {
+        grant,
+        confirmed: Confirmed {
+            sent,
+            granted: Duration::ZERO,
+            asked,
+        },
+        reply: replies.next().unwrap_or_else(silence),
+        to: None,
+    };
+    asked.into_iter().map(answer).collect()
+}

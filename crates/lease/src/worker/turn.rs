@@ -1,0 +1,246 @@
+//! One turn of the loop: time first, then everything that callers put in, then what has ended.
+
+use std::sync::Arc;
+
+use super::acquire::{self, Won};
+use super::inbox::{Ask, Command};
+use super::release::{Job, Next, Why, millis};
+use super::{Acquired, Called, Later, Request, Worker};
+use crate::backend::{Release, ReleaseReply};
+use crate::lease::{Deletes, Grant, Lease, Terms};
+use crate::limits::BATCH_MAX;
+use crate::notice::What;
+use crate::{AcquireError, BootTime, Notice, Tag, timing};
+
+impl Worker {
+    pub(super) fn turn(&mut self, batch: &mut Vec<Command>) {
+        self.look_at_the_clock();
+        self.ctx.clone().inbox.take(batch);
+        for command in batch.drain(..) {
+            self.command(command);
+        }
+        while let Some(done) = self.acquires.try_join_next() {
+            self.acquired_or_panicked(done);
+        }
+        while let Some(done) = self.calls.try_join_next() {
+            self.called_or_panicked(done);
+        }
+        self.releases.append(&mut self.ctx.take_left_behind());
+        self.send_releases();
+        self.ctx.counters.live.set(self.live.len());
+    }
+
+    /// When the loop must run again though nobody asks.
+    pub(super) fn next_instant(&self) -> Option<BootTime> {
+        let later = self.later.first_key_value().map(|((at, _), _)| *at);
+        let look = (!self.live.is_empty()).then(|| self.drift_look.plus(timing::DRIFT_LOOK));
+        let end = self.ending.as_ref().and_then(super::end::Ending::until);
+        [self.live.next(), later, look, end]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = self.ctx.now();
+        let due = self.live.due(now);
+        self.act_on(due);
+        if now >= self.drift_look.plus(timing::DRIFT_LOOK) {
+            self.drift_look = now;
+            let due = self.live.drifted();
+            self.act_on(due);
+        }
+        while let Some(entry) = self.later.first_entry()
+            && entry.key().0 <= now
+        {
+            match entry.remove() {
+                Later::Release(job) => self.releases.push(job),
+                Later::Alarm(to) => drop(to.send(())),
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Acquire(ask) => self.acquire(*ask),
+            Command::Renew(grant, ttl, to) => self.renew_by_hand(grant, ttl, to),
+            Command::Release(grant, settle) => {
+                self.live.remove(grant.terms.owner);
+                let (token, born) = (grant.terms.token, grant.terms.born);
+                let job = self.job(&grant, Why::Guard { token, born });
+                self.releases.push(job.settling(settle));
+            }
+            Command::Forget(grant) => drop(self.live.remove(grant.terms.owner)),
+            Command::Overtaken(grant, by, ended) => {
+                self.floors.raise(&grant.terms.names, by);
+                if let Some(reason) = ended {
+                    self.settle_loss(&grant, reason);
+                }
+            }
+            Command::WakeAt(at, to) => self.later(at, Later::Alarm(to)),
+            Command::Resume(terms, to) => self.resume(terms, to),
+            Command::Inspect(place, to) => self.inspect(place, to),
+            Command::ForceRelease(place, expect, to) => self.force_release(place, expect, to),
+            Command::Doctor(to) => self.doctor(to),
+            Command::Shutdown(within, to) => self.shut_down(within, to),
+            Command::Close => self.close(),
+        }
+    }
+
+    fn acquire(&mut self, mut ask: Ask) {
+        let ctx = self.ctx.clone();
+        ask.command.floor = self.floors.above(&ask.command.names, ask.command.floor);
+        let request = Request {
+            names: ask.command.names.clone(),
+            safety: ask.safety,
+            renew: ask.renew,
+            begun: ctx.now(),
+        };
+        self.acquires.spawn(async move {
+            let mut to = ask.to;
+            let result = tokio::select! {
+                biased;
+                result = acquire::acquire(&ctx, ask.command, ask.wait, ask.safety) => Some(result),
+                () = to.reply.closed() => None,
+            };
+            Acquired {
+                to,
+                request,
+                result,
+            }
+        });
+    }
+
+    pub(super) fn acquired_or_panicked(&mut self, done: Result<Acquired, tokio::task::JoinError>) {
+        // A panic has been reported by the hook, and the caller sees that its answer never comes.
+        if let Ok(done) = done {
+            self.acquired(done);
+        }
+    }
+
+    fn acquired(&mut self, done: Acquired) {
+        let Some(result) = done.result else {
+            return;
+        };
+        let waited = self.ctx.now().since(done.request.begun);
+        self.ctx.counters.wait_ms.add(millis(waited));
+        let answer = match result {
+            Ok(won) => Ok(self.guard(&won, done.request, done.to.door)),
+            Err(error) => {
+                self.not_acquired(&error, &done.request);
+                Err(error)
+            }
+        };
+        // An answer that nobody takes is dropped here, and a guard in it released.
+        drop(done.to.reply.send(answer));
+    }
+
+    fn guard(&mut self, won: &Won, request: Request, door: Arc<crate::locks::Door>) -> Lease {
+        let token = won.token.with_tag(won.owner.tag());
+        let terms = Terms {
+            names: request.names,
+            owner: won.owner,
+            token,
+            fenced: self.ctx.fenced,
+            safety: request.safety,
+            renew: request.renew,
+            replicas: won.replicas,
+            deletes: won.deletes,
+            born: request.begun,
+        };
+        let home = terms.names.home().cloned();
+        let grant = Arc::new(Grant::new(terms, won.confirmed, self.ctx.clock.clone()));
+        self.watch(grant.clone());
+        self.ctx.counters.acquired.add(1);
+        let elapsed = self.ctx.now().since(request.begun);
+        self.ctx.tell(What::Acquired, |notice| Notice {
+            name: home,
+            token: Some(token),
+            elapsed,
+            ..notice
+        });
+        Lease::new(grant, door)
+    }
+
+    /// Puts a grant among the live ones.
+    pub(super) fn watch(&mut self, grant: Arc<Grant>) {
+        if self.live.is_empty() {
+            self.drift_look = self.ctx.now();
+        }
+        self.live.insert(grant);
+    }
+
+    fn not_acquired(&mut self, error: &AcquireError, request: &Request) {
+        let refused = matches!(
+            error,
+            AcquireError::Refused(_) | AcquireError::TimedOut { .. }
+        );
+        let (counter, what) = if refused {
+            (&self.ctx.counters.refused, What::Refused)
+        } else {
+            (&self.ctx.counters.failed, What::Unknown)
+        };
+        counter.add(1);
+        self.ctx.tell(what, |notice| Notice {
+            name: request.names.home().cloned(),
+            elapsed: self.ctx.now().since(request.begun),
+            reason: error.to_string(),
+            ..notice
+        });
+    }
+
+    /// The release of a grant of this process.
+    pub(super) fn job(&self, grant: &Grant, why: Why) -> Job {
+        let release = Release {
+            names: grant.terms.names.clone(),
+            owner: grant.terms.owner,
+            token: Some(grant.terms.token.with_tag(Tag::default())),
+            waiter: None,
+        };
+        let ttl = grant.ttl();
+        let again = (grant.terms.deletes == Deletes::Twice).then_some(ttl / 2);
+        let give_up = grant.sent().plus(ttl).max(self.ctx.now().plus(ttl / 2));
+        Job::of(release, why, give_up, again)
+    }
+
+    pub(super) fn later(&mut self, at: BootTime, later: Later) {
+        self.later_seq = self.later_seq.wrapping_add(1);
+        self.later.insert((at, self.later_seq), later);
+    }
+
+    fn send_releases(&mut self) {
+        while !self.releases.is_empty() {
+            let size = self.releases.len().min(BATCH_MAX);
+            let jobs: Vec<Job> = self.releases.drain(..size).collect();
+            let ctx = self.ctx.clone();
+            self.calls
+                .spawn(async move { Called::Released(super::release::send(&ctx, jobs).await) });
+        }
+    }
+
+    pub(super) fn called_or_panicked(&mut self, done: Result<Called, tokio::task::JoinError>) {
+        match done {
+            Ok(Called::Renewed(answers)) => self.renewed(answers),
+            Ok(Called::Released(answers)) => {
+                for (job, reply) in answers {
+                    self.released(job, reply);
+                }
+            }
+            Ok(Called::Resumed(resumed)) => self.resumed(*resumed),
+            Ok(Called::Answered) | Err(_) => {}
+        }
+    }
+
+    fn released(&mut self, job: Job, reply: ReleaseReply) {
+        if let Some(ending) = &mut self.ending
+            && !matches!(reply, ReleaseReply::Failed(_))
+        {
+            ending.count();
+        }
+        match job.answered(&self.ctx, reply) {
+            Next::Done => {}
+            Next::At(at, job) => self.later(at, Later::Release(job)),
+            Next::LeftToTtl => self.ctx.counters.left_to_ttl.add(1),
+        }
+    }
+}
