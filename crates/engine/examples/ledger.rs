@@ -295,6 +295,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             "sale" => (seats, seats / 4, What::Sale),
             "keyed" => (seats, seats / 4, What::KeyedSale),
             "all" => (seats, seats, What::Sale),
+            "held" => (seats, seats, What::Hold),
             "none" => continue,
             other => return Err(format!("no phase `{other}`").into()),
         };

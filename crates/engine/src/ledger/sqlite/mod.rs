@@ -16,6 +16,7 @@ mod planted;
 pub(crate) mod tables;
 
 mod batch;
+mod beside;
 mod board;
 mod checkpoint;
 mod readers;

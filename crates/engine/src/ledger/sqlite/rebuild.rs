@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 use secrecy::SecretBox;
-use soldonce_core::{Chart, EventNo, HoldId, HoldState, Holder, Inventory, Timestamp, UnitState};
+use soldonce_core::{
+    Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, Timestamp, UnitState,
+};
 use soldonce_lease::Entropy;
 
 use super::batch::Ends;
+use super::beside::beside;
 use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::folder::{Folder, HighWater};
@@ -121,7 +124,7 @@ fn rebuild(
         let accounts = scope.spawn(|| Accounts::read(folder));
         let mut inventory = Inventory::new();
         let chains = rebuild_events(connection, &mut inventory)?;
-        rebuild_units(connection, &mut inventory, &chains)?;
+        rebuild_units(connection, folder, &mut inventory, &chains)?;
         let lost = |_| OpenError::Failed("the reading of the bookings panicked".to_owned());
         let accounts = accounts.join().map_err(lost)??;
         accounts.restore_bought(&mut inventory)?;
@@ -177,9 +180,10 @@ struct Sums {
 /// Units, then the holds that own some of them: each side must know the other.
 fn rebuild_units(
     connection: &Connection,
+    folder: &Folder,
     inventory: &mut Inventory,
     chains: &[Chain],
-) -> Result<(), Fault> {
+) -> Result<(), OpenError> {
     let mut sums = vec![Sums::default(); chains.len()];
     let mut oldest: Option<HoldId> = None;
     units::each(connection, |row| {
@@ -200,7 +204,13 @@ fn rebuild_units(
             .map_err(|_| foreign())
     })?;
     if let Some(oldest) = oldest {
-        rebuild_holds(connection, inventory, oldest, &mut sums)?;
+        beside(
+            |chunks| {
+                let reader = connection::reader(folder)?;
+                Ok(holds::each_live(&reader, oldest, |hold| chunks.push(hold))?)
+            },
+            |hold| restore_hold(connection, inventory, hold, &mut sums),
+        )?;
     }
     for ((sum, chain), event) in sums.iter().zip(chains).zip(0_u32..) {
         if sum.versions != chain.steps {
@@ -208,51 +218,49 @@ fn rebuild_units(
                 "event {event} has made {} transitions, its units know of {}",
                 chain.steps, sum.versions
             );
-            return Err(Fault::damaged("units", what));
+            return Err(Fault::damaged("units", what).into());
         }
         if sum.held != 0 {
             let what = format!("{} held units of event {event} have no live hold", sum.held);
-            return Err(Fault::damaged("units", what));
+            return Err(Fault::damaged("units", what).into());
         }
     }
     Ok(())
 }
 
-fn rebuild_holds(
+/// A hold of the file: its units must know it.
+fn restore_hold(
     connection: &Connection,
     inventory: &mut Inventory,
-    oldest: HoldId,
+    hold: Hold,
     sums: &mut [Sums],
 ) -> Result<(), Fault> {
-    holds::each_live(connection, oldest, |hold| {
-        let seating = inventory.seating(hold.event);
-        let owns = |unit: UnitState| {
-            unit == UnitState::Held {
-                hold: hold.id,
-                until: hold.expires_at,
-            }
-        };
-        let foreign = hold.units.iter().find(|held| {
-            let unit = seating.and_then(|seating| seating.units().get(held.unit.index()));
-            !unit.is_some_and(|unit| owns(unit.state) && unit.fence == hold.fence)
-        });
-        if let Some(held) = foreign {
-            let what = format!("{} does not have its unit {:?}", hold.id, held.unit);
-            return Err(Fault::damaged("holds", what));
+    let seating = inventory.seating(hold.event);
+    let owns = |unit: UnitState| {
+        unit == UnitState::Held {
+            hold: hold.id,
+            until: hold.expires_at,
         }
-        if let Some(sum) = sums.get_mut(hold.event.index()) {
-            sum.held = sum
-                .held
-                .saturating_sub(u64::try_from(hold.units.len()).unwrap_or(u64::MAX));
-        }
-        if let HoldState::Pinned(id) = hold.state {
-            let missing = || Fault::damaged("bookings", format!("{id} of {} is missing", hold.id));
-            let booking = bookings::find(connection, id)?.ok_or_else(missing)?;
-            inventory.restore_booking(booking);
-        }
-        inventory.restore_hold(hold);
-        Ok(())
-    })
+    };
+    let foreign = hold.units.iter().find(|held| {
+        let unit = seating.and_then(|seating| seating.units().get(held.unit.index()));
+        !unit.is_some_and(|unit| owns(unit.state) && unit.fence == hold.fence)
+    });
+    if let Some(held) = foreign {
+        let what = format!("{} does not have its unit {:?}", hold.id, held.unit);
+        return Err(Fault::damaged("holds", what));
+    }
+    if let Some(sum) = sums.get_mut(hold.event.index()) {
+        let units = u64::try_from(hold.units.len()).unwrap_or(u64::MAX);
+        sum.held = sum.held.saturating_sub(units);
+    }
+    if let HoldState::Pinned(id) = hold.state {
+        let missing = || Fault::damaged("bookings", format!("{id} of {} is missing", hold.id));
+        let booking = bookings::find(connection, id)?.ok_or_else(missing)?;
+        inventory.restore_booking(booking);
+    }
+    inventory.restore_hold(hold);
+    Ok(())
 }
 
 /// What is counted: units that holders have bought, and idempotency keys.
