@@ -13,3 +13,5 @@ mod folder;
 mod holding;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "redis")]
+mod redis;

@@ -1,0 +1,197 @@
+//! Builds the calls: which script, which keys, which arguments, on which shard.
+
+use std::time::Duration;
+
+use redis::{Arg, Cmd};
+
+use super::keys::{Keyspace, Shard, topic};
+use super::script::{self, Script};
+use crate::backend::{Acquire, Names, Release, Renew, Waiter};
+use crate::limits::BATCH_MAX;
+use crate::{Name, Owner};
+
+/// A script with its keys and arguments, ready to be sent by its hash.
+pub(super) struct Call {
+    pub(super) shard: Shard,
+    pub(super) command: Cmd,
+    script: &'static Script,
+}
+
+/// Arguments of a command before its keys: its name, the script, how many keys.
+const HEAD: usize = 2;
+
+impl Call {
+    fn new(shard: Shard, script: &'static Script, keys: &[String]) -> Self {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(script.hash()).arg(keys.len()).arg(keys);
+        Self {
+            shard,
+            command,
+            script,
+        }
+    }
+
+    /// The same call with the text of the script, for a server that does not know its hash.
+    pub(super) fn by_text(&self) -> Cmd {
+        let mut command = redis::cmd("EVAL");
+        command.arg(self.script.text());
+        for arg in self.command.args_iter().skip(HEAD) {
+            if let Arg::Simple(bytes) = arg {
+                command.arg(bytes);
+            }
+        }
+        command
+    }
+}
+
+/// Renewals of one shard that go in one script: how many keys each grant has, and which it is in
+/// the batch.
+pub(super) struct RenewPart {
+    pub(super) call: Call,
+    pub(super) grants: Vec<(usize, usize)>,
+}
+
+/// Makes calls in one namespace.
+#[derive(Clone, Copy)]
+pub(super) struct Calls<'a> {
+    keys: &'a Keyspace,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(keys: &'a Keyspace) -> Self {
+        Self { keys }
+    }
+
+    fn lease_keys(self, names: &'a Names) -> impl Iterator<Item = String> + 'a {
+        let shard = self.keys.shard_of_names(names);
+        let key = move |name| self.keys.lease(shard, names.group(), name);
+        names.as_slice().iter().map(key)
+    }
+
+    /// The queue of a grant. Groups have none, so theirs is always empty.
+    fn queue(self, names: &Names) -> String {
+        let shard = self.keys.shard_of_names(names);
+        let first = names.as_slice().first().or(names.home());
+        first.map_or_else(String::new, |name| {
+            self.keys.queue(shard, names.group(), name)
+        })
+    }
+
+    /// `least` is the lowest floor: an anchored process takes no token without an epoch.
+    pub(super) fn acquire(self, command: &'a Acquire, least: u64) -> Call {
+        let shard = self.keys.shard_of_names(&command.names);
+        let mut keys = vec![self.keys.fence(shard), self.queue(&command.names)];
+        keys.extend(self.lease_keys(&command.names));
+        let mut call = Call::new(shard, &script::ACQUIRE, &keys);
+        let floor = command.floor.map_or(0, crate::FencingToken::number);
+        call.command
+            .arg(hex(command.owner))
+            .arg(millis(command.ttl))
+            .arg(command.cap.map_or(0, millis))
+            .arg(floor.max(least))
+            .arg(waiter(command.waiter))
+            .arg(u8::from(command.fair))
+            .arg(&*command.meta);
+        call
+    }
+
+    pub(super) fn install(self, shard: Shard, epoch: u32, ask: &str) -> Call {
+        let mut call = Call::new(shard, &script::INSTALL, &[self.keys.fence(shard)]);
+        call.command.arg(epoch).arg(ask);
+        call
+    }
+
+    pub(super) fn release(self, release: &'a Release) -> Call {
+        let shard = self.keys.shard_of_names(&release.names);
+        let mut keys = vec![self.queue(&release.names)];
+        keys.extend(self.lease_keys(&release.names));
+        let mut call = Call::new(shard, &script::RELEASE, &keys);
+        call.command
+            .arg(hex(release.owner))
+            .arg(
+                release
+                    .token
+                    .map(|token| token.to_string())
+                    .unwrap_or_default(),
+            )
+            .arg(waiter(release.waiter))
+            .arg(self.keys.channel(shard))
+            .arg(topic(&release.names));
+        call
+    }
+
+    pub(super) fn inspect(self, group: Option<&Name>, name: &Name) -> Call {
+        let shard = self.keys.shard_of(group.unwrap_or(name));
+        Call::new(
+            shard,
+            &script::INSPECT,
+            &[self.keys.lease(shard, group, name)],
+        )
+    }
+
+    /// One call for each shard, or more where it has many keys. A grant is never split.
+    pub(super) fn renew(self, batch: &'a [Renew]) -> Vec<RenewPart> {
+        let shard = |renew: &Renew| self.keys.shard_of_names(&renew.names);
+        let mut order: Vec<(usize, &Renew)> = batch.iter().enumerate().collect();
+        order.sort_by_key(|(_, renew)| shard(renew));
+        let mut parts = Vec::new();
+        let mut rest = order.as_slice();
+        while let Some((_, first)) = rest.first() {
+            let of_shard = rest
+                .iter()
+                .take_while(|(_, renew)| shard(renew) == shard(first));
+            let mut keys = 0;
+            let fits = of_shard.take_while(|(_, renew)| {
+                let before = keys;
+                keys += renew.names.as_slice().len();
+                before == 0 || keys <= BATCH_MAX
+            });
+            let (now, later) = rest.split_at(fits.count().max(1));
+            parts.push(self.renew_part(shard(first), now));
+            rest = later;
+        }
+        parts
+    }
+
+    fn renew_part(self, shard: Shard, renewals: &[(usize, &'a Renew)]) -> RenewPart {
+        let keys = renewals
+            .iter()
+            .flat_map(|(_, renew)| self.lease_keys(&renew.names));
+        let mut call = Call::new(shard, &script::RENEW, &keys.collect::<Vec<_>>());
+        for (_, renew) in renewals {
+            let owner = hex(renew.owner);
+            let token = renew.token.to_string();
+            for _ in renew.names.as_slice() {
+                call.command.arg(&owner).arg(&token).arg(millis(renew.ttl));
+            }
+        }
+        let grants = renewals
+            .iter()
+            .map(|(at, renew)| (*at, renew.names.as_slice().len()));
+        RenewPart {
+            call,
+            grants: grants.collect(),
+        }
+    }
+}
+
+/// `WAIT`: how many replicas have all that its connection wrote.
+pub(super) fn wait(n: u32, within: Duration) -> Cmd {
+    let mut command = redis::cmd("WAIT");
+    command.arg(n).arg(millis(within));
+    command
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn hex(owner: Owner) -> String {
+    format!("{:032x}", u128::from_be_bytes(owner.expose()))
+}
+
+fn waiter(waiter: Option<Waiter>) -> String {
+    waiter
+        .map(|Waiter(id)| format!("{id:016x}"))
+        .unwrap_or_default()
+}

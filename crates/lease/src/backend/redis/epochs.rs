@@ -1,0 +1,75 @@
+//! Epochs for the fence records: drawn after a record asked for one, shared by the records that
+//! asked before it was drawn. `lease.md` 4.3, `docs/decisions/0007`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Mutex;
+
+use crate::{EPOCH_MAX, EpochError, EpochSource, Namespace};
+
+pub(super) struct Epochs {
+    source: Option<Arc<dyn EpochSource>>,
+    namespace: Namespace,
+    /// How many draws have begun.
+    begun: AtomicU64,
+    /// The last draw. One draw at a time is the purpose of this lock, so it lives across the wait.
+    last: Mutex<Draw>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Draw {
+    /// Its number among the draws of this process, from 1.
+    number: u64,
+    epoch: u32,
+}
+
+impl Epochs {
+    pub(super) fn new(source: Option<Arc<dyn EpochSource>>, namespace: Namespace) -> Self {
+        Self {
+            source,
+            namespace,
+            begun: AtomicU64::new(0),
+            last: Mutex::default(),
+        }
+    }
+
+    /// The lowest token an acquire may get: with a source, one that has an epoch.
+    pub(super) fn floor(&self) -> u64 {
+        if self.source.is_some() { 1 << 32 } else { 0 }
+    }
+
+    /// An epoch above `above` for a record that has just asked, drawn after this call: everything
+    /// that the record ever granted has a lower one, because its epoch was drawn before. Without a
+    /// source it is 0, which only binds the record to the server.
+    pub(super) async fn above(&self, above: u32) -> Result<u32, EpochError> {
+        let Some(source) = &self.source else {
+            return Ok(0);
+        };
+        let begun = self.begun.load(Ordering::Relaxed);
+        // Replies arrive in bursts: all who have theirs by now come here before the draw begins.
+        tokio::task::yield_now().await;
+        let mut last = self.last.lock().await;
+        if last.number > begun && last.epoch > above {
+            return Ok(last.epoch);
+        }
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let above = above.max(last.epoch);
+        let epoch = source.next(self.namespace.as_str(), above).await?;
+        if epoch <= above || epoch > EPOCH_MAX {
+            let why = format!("it gave {epoch} when asked for more than {above}");
+            return Err(EpochError::Unavailable(why));
+        }
+        *last = Draw { number, epoch };
+        Ok(epoch)
+    }
+
+    /// Whether a record whose epoch is `current` after an install can serve this process.
+    pub(super) fn accepts(&self, current: u32) -> Result<(), EpochError> {
+        if self.source.is_none() && current > 0 {
+            let why = "this namespace has epochs, and this process has no source of them";
+            return Err(EpochError::Unavailable(why.to_owned()));
+        }
+        Ok(())
+    }
+}

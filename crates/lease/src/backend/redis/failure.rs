@@ -1,0 +1,136 @@
+//! What an error of the driver means: certainly not sent, refused, or perhaps done. In doubt it is
+//! `Unknown` (law B7). `lease.md` 6.4.
+
+use redis::{ErrorKind, RedisError};
+
+use crate::BackendError;
+
+/// Answers with which a server refuses a command before any of it ran. The scripts of this crate
+/// check types and read everything before their first write, so `WRONGTYPE` is one of them.
+const REFUSED: [&str; 20] = [
+    "ASK",
+    "BUSY",
+    "CLUSTERDOWN",
+    "CROSSSLOT",
+    "LOADING",
+    "MASTERDOWN",
+    "MISCONF",
+    "MOVED",
+    "NOAUTH",
+    "NOPERM",
+    "NOREPLICAS",
+    "NOREPLID",
+    "NOSCRIPT",
+    "OOM",
+    "READONLY",
+    "TRYAGAIN",
+    "UNKILLABLE",
+    "WRONGPASS",
+    "WRONGTYPE",
+    "NOPROTO",
+];
+
+/// Answers that ask for another user or password.
+const LOGIN: [&str; 3] = ["NOAUTH", "NOPERM", "WRONGPASS"];
+
+/// The meaning of an error of a command that was handed to a connection.
+pub(super) fn of_command(error: &RedisError) -> BackendError {
+    match error.code() {
+        Some(code) if REFUSED.contains(&code) => BackendError::Rejected {
+            code: code.to_owned(),
+            message: error.detail().unwrap_or_default().to_owned(),
+        },
+        _ if error.is_connection_refusal() => BackendError::NotSent(error.to_string()),
+        _ => BackendError::Unknown(error.to_string()),
+    }
+}
+
+/// The meaning of an error of a connection that was being made: nothing was sent on it.
+pub(super) fn of_connect(error: &RedisError) -> BackendError {
+    let login = error.code().is_some_and(|code| LOGIN.contains(&code));
+    let settings = [
+        ErrorKind::AuthenticationFailed,
+        ErrorKind::InvalidClientConfig,
+        ErrorKind::RESP3NotSupported,
+    ];
+    if login || settings.contains(&error.kind()) {
+        BackendError::Config(error.to_string())
+    } else {
+        BackendError::NotSent(error.to_string())
+    }
+}
+
+/// The meaning of an error of the first command: a server that wants another login will not change
+/// its mind.
+pub(super) fn of_login(error: BackendError) -> BackendError {
+    if let BackendError::Rejected { code, message } = &error
+        && LOGIN.contains(&code.as_str())
+    {
+        return BackendError::Config(format!("{code} {message}"));
+    }
+    error
+}
+
+/// Whether the connection is of no use any more.
+pub(super) fn breaks(error: &RedisError) -> bool {
+    error.is_unrecoverable_error() || error.kind() == ErrorKind::Io
+}
+
+/// Whether the server does not know the script.
+pub(super) fn lacks_script(error: &RedisError) -> bool {
+    error.code() == Some("NOSCRIPT")
+}
+
+/// Whether the server has no right to decide any more: it became a replica.
+pub(super) fn is_demoted(error: &RedisError) -> bool {
+    error.code() == Some("READONLY")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(line: &str) -> BackendError {
+        let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("RESP");
+        of_command(&value.extract_error().expect_err("an error reply"))
+    }
+
+    #[test]
+    fn refusals_before_running_are_rejections() {
+        for line in [
+            "READONLY You can't write against a read only replica.",
+            "MOVED 12182 127.0.0.1:7002",
+            "LOADING Redis is loading the dataset in memory",
+            "BUSY Redis is busy running a script.",
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "MISCONF Redis is configured to save RDB snapshots",
+            "NOREPLICAS Not enough good replicas to write.",
+            "NOPERM User x has no permissions",
+            "TRYAGAIN Multiple keys request during rehashing of slot",
+            "CLUSTERDOWN The cluster is down",
+        ] {
+            let code = line.split(' ').next().expect("a code").to_owned();
+            let BackendError::Rejected { code: got, .. } = answer(line) else {
+                panic!("{line} must be a rejection");
+            };
+            assert_eq!(got, code);
+        }
+    }
+
+    #[test]
+    fn what_may_have_run_is_unknown() {
+        let script =
+            "ERR user_script:7: attempt to index a nil value script: 1a, on @user_script:7";
+        assert!(matches!(answer(script), BackendError::Unknown(_)));
+        let reset = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        assert!(matches!(of_command(&reset), BackendError::Unknown(_)));
+        let late = RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+        assert!(matches!(of_command(&late), BackendError::Unknown(_)));
+    }
+
+    #[test]
+    fn nothing_was_sent_on_a_connection_that_was_never_made() {
+        let refused = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        assert!(matches!(of_connect(&refused), BackendError::NotSent(_)));
+    }
+}

@@ -1,0 +1,157 @@
+//! Where a name lives: its shard, and the keys of that shard. All keys of one script share one
+//! hash tag, so they share one slot of a cluster whatever their names are. `lease.md` 6.1.
+
+use crate::backend::Names;
+use crate::{BackendError, Name, Namespace};
+
+/// Shards of a namespace unless it says otherwise.
+pub(super) const SHARDS: u16 = 64;
+
+/// Most shards: two hexadecimal digits.
+const SHARDS_MAX: u16 = 256;
+
+/// Slots of a Redis Cluster.
+#[cfg(test)]
+const SLOTS: u16 = 16_384;
+
+/// One part of a namespace: its names share a fence record, a channel and a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Shard(u16);
+
+impl Shard {
+    pub(super) const fn index(self) -> u16 {
+        self.0
+    }
+}
+
+/// The keys of one namespace.
+#[derive(Debug)]
+pub(super) struct Keyspace {
+    namespace: Namespace,
+    shards: u16,
+}
+
+impl Keyspace {
+    pub(super) fn new(namespace: &Namespace, shards: u16) -> Result<Self, BackendError> {
+        if shards == 0 || shards > SHARDS_MAX {
+            let why = format!("{shards} shards; 1 to {SHARDS_MAX} are possible");
+            return Err(BackendError::Config(why));
+        }
+        let namespace = namespace.clone();
+        Ok(Self { namespace, shards })
+    }
+
+    pub(super) fn shard_of(&self, home: &Name) -> Shard {
+        Shard(crc16(home.as_str().as_bytes()) % self.shards)
+    }
+
+    /// The shard of a grant; that of an empty one is never asked for.
+    pub(super) fn shard_of_names(&self, names: &Names) -> Shard {
+        names.home().map_or(Shard(0), |home| self.shard_of(home))
+    }
+
+    fn key(&self, shard: Shard, tail: &str) -> String {
+        format!("sl:{{{}.{:02x}}}:{tail}", self.namespace, shard.0)
+    }
+
+    /// The fence record, the only key that does not end by itself.
+    pub(super) fn fence(&self, shard: Shard) -> String {
+        self.key(shard, "f")
+    }
+
+    /// The channel on which releases of the shard's names are told.
+    pub(super) fn channel(&self, shard: Shard) -> String {
+        self.key(shard, "w")
+    }
+
+    pub(super) fn lease(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
+        self.named(shard, 'l', group, name)
+    }
+
+    pub(super) fn queue(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
+        self.named(shard, 'q', group, name)
+    }
+
+    fn named(&self, shard: Shard, kind: char, group: Option<&Name>, name: &Name) -> String {
+        match group {
+            Some(group) => self.key(shard, &format!("{kind}:{group}/{name}")),
+            None => self.key(shard, &format!("{kind}:{name}")),
+        }
+    }
+}
+
+/// What a release tells on the channel, and what waiters listen for: a name, or a whole group with
+/// a slash, which no name can hold.
+pub(super) fn topic(names: &Names) -> String {
+    match (names.group(), names.home()) {
+        (Some(group), _) => format!("{group}/"),
+        (None, Some(name)) => name.to_string(),
+        (None, None) => String::new(),
+    }
+}
+
+/// CRC-16/XMODEM, with which Redis Cluster maps a hash tag to its slot (Redis Cluster
+/// specification, key distribution model).
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |crc, &byte| {
+        (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| {
+            let shifted = crc << 1;
+            if crc & 0x8000 == 0 {
+                shifted
+            } else {
+                shifted ^ 0x1021
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::new(text).expect("legal")
+    }
+
+    fn keyspace() -> Keyspace {
+        Keyspace::new(&Namespace::new("app").expect("legal"), SHARDS).expect("legal")
+    }
+
+    #[test]
+    fn crc_is_the_one_of_the_cluster_specification() {
+        assert_eq!(crc16(b"123456789"), 0x31c3);
+        assert_eq!(crc16(b"foo") % SLOTS, 12_182);
+    }
+
+    #[test]
+    fn keys_of_a_grant_share_one_tag() {
+        let keys = keyspace();
+        let group = name("hall");
+        let shard = keys.shard_of(&group);
+        let tag = format!("sl:{{app.{:02x}}}:", shard.index());
+        for text in ["A-1", "A-2", "x"] {
+            let key = keys.lease(shard, Some(&group), &name(text));
+            assert_eq!(key, format!("{tag}l:hall/{text}"));
+        }
+        assert_eq!(keys.fence(shard), format!("{tag}f"));
+        assert_eq!(keys.queue(shard, None, &name("x")), format!("{tag}q:x"));
+    }
+
+    #[test]
+    fn names_spread_over_the_shards() {
+        let keys = keyspace();
+        let mut met = std::collections::BTreeSet::new();
+        for i in 0..2_000 {
+            met.insert(keys.shard_of(&name(&format!("report:{i}"))));
+        }
+        assert_eq!(met.len(), usize::from(SHARDS));
+    }
+
+    #[test]
+    fn a_number_of_shards_that_cannot_be_written_is_refused() {
+        let namespace = Namespace::new("app").expect("legal");
+        assert!(Keyspace::new(&namespace, 0).is_err());
+        assert!(Keyspace::new(&namespace, 257).is_err());
+        assert!(Keyspace::new(&namespace, 256).is_ok());
+    }
+}

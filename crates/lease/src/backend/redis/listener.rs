@@ -1,0 +1,212 @@
+//! Tells waiters that a name was released: one connection, one sharded channel for each shard that
+//! someone waits on. Hints only; whoever misses one asks again by itself. `lease.md` 7.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::aio::SendError;
+use redis::{PushInfo, PushKind, Value};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::keys::{Keyspace, Shard, topic};
+use super::link::{RedisLink, Subscriber};
+use super::topics::Topics;
+use crate::backend::{Names, WakeStream};
+use crate::{BackendError, Clock};
+
+/// Longest wait for the connection, and for each answer on it.
+const STEP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Shortest and longest pause between two attempts to connect.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Requests that may wait for their turn.
+const ASKED_MAX: usize = 1_024;
+
+enum Ask {
+    /// Subscribe to the shard's channel; answered when the server has acknowledged it.
+    Listen(Shard, oneshot::Sender<()>),
+    /// Nobody waits on the shard's channel any more.
+    Idle(Shard),
+}
+
+pub(super) struct Listener {
+    keys: Arc<Keyspace>,
+    topics: Arc<Topics>,
+    asks: mpsc::Sender<Ask>,
+    /// What the task begins with; taken by the first waiter, on the runtime that waits.
+    unstarted: Mutex<Option<Task>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Listener {
+    /// A listener that connects when someone waits.
+    pub(super) fn new(link: Arc<RedisLink>, keys: Arc<Keyspace>, clock: Arc<dyn Clock>) -> Self {
+        let topics = Arc::new(Topics::default());
+        let (asks, asked) = mpsc::channel(ASKED_MAX);
+        let task = Task {
+            link,
+            keys: Arc::clone(&keys),
+            topics: Arc::clone(&topics),
+            asks: asks.clone(),
+            asked,
+            clock,
+        };
+        Self {
+            keys,
+            topics,
+            asks,
+            unstarted: Mutex::new(Some(task)),
+            tasks: Mutex::default(),
+        }
+    }
+
+    /// Listens for releases of `names`, and waits for the server's acknowledgement at most
+    /// `within`.
+    pub(super) async fn listen(&self, names: &Names, within: Duration) -> WakeStream {
+        self.start();
+        let shard = self.keys.shard_of_names(names);
+        let (stream, acknowledged) = self.topics.listen(shard, topic(names));
+        if !acknowledged {
+            let (listening, listens) = oneshot::channel();
+            let ask = async {
+                self.asks.send(Ask::Listen(shard, listening)).await.ok()?;
+                listens.await.ok()
+            };
+            // Without the acknowledgement the stream may miss a release, which a poll makes good.
+            timeout(within, ask).await.ok();
+        }
+        stream
+    }
+
+    fn start(&self) {
+        let task = self
+            .unstarted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(task) = task {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.spawn(task.run());
+        }
+    }
+}
+
+/// Keeps the connection; ends when the listener is dropped, which drops the set it runs in.
+struct Task {
+    link: Arc<RedisLink>,
+    keys: Arc<Keyspace>,
+    topics: Arc<Topics>,
+    asks: mpsc::Sender<Ask>,
+    asked: mpsc::Receiver<Ask>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let broken = Arc::new(Notify::new());
+            if let Ok(subscriber) = self.connect(&broken).await {
+                pause = PAUSE_MIN;
+                let served = self.serve(subscriber, &broken).await;
+                tracing::debug!(?served, "subscription ended");
+            }
+            self.topics.unacknowledge();
+            self.clock.sleep_until(self.clock.boot().plus(pause)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn connect(&self, broken: &Arc<Notify>) -> Result<Subscriber, BackendError> {
+        let (topics, broken, asks) = (
+            Arc::clone(&self.topics),
+            Arc::clone(broken),
+            self.asks.clone(),
+        );
+        let heard = move |push: PushInfo| {
+            if push.kind == PushKind::SMessage {
+                hear(&topics, &asks, &push.data);
+            }
+            // The driver says the first; the server says the second when a slot moves away.
+            let dropped =
+                push.kind == PushKind::SUnsubscribe && topics.is_wanted(&channel_of(&push.data));
+            if push.kind == PushKind::Disconnection || dropped {
+                broken.notify_one();
+            }
+            Ok::<(), SendError>(())
+        };
+        self.link.subscriber(heard, STEP_TIMEOUT).await
+    }
+
+    /// Subscribes again to all that is waited for, then does what is asked, until the connection
+    /// breaks.
+    async fn serve(
+        &mut self,
+        mut subscriber: Subscriber,
+        broken: &Notify,
+    ) -> Result<(), BackendError> {
+        for shard in self.topics.shards() {
+            self.subscribe(&mut subscriber, shard).await?;
+        }
+        // Whatever was released while nobody listened is found by trying again.
+        self.topics.wake_all();
+        loop {
+            let ask = tokio::select! {
+                ask = self.asked.recv() => ask,
+                () = broken.notified() => return Ok(()),
+            };
+            match ask {
+                Some(Ask::Listen(shard, listening)) => {
+                    self.subscribe(&mut subscriber, shard).await?;
+                    // Whoever asked may have given up.
+                    listening.send(()).ok();
+                }
+                Some(Ask::Idle(shard)) if self.topics.forget_idle(shard) => {
+                    let channel = self.keys.channel(shard);
+                    subscriber.unsubscribe(&channel, STEP_TIMEOUT).await?;
+                }
+                Some(Ask::Idle(_)) => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        subscriber: &mut Subscriber,
+        shard: Shard,
+    ) -> Result<(), BackendError> {
+        let channel = self.keys.channel(shard);
+        if !self.topics.is_acknowledged(shard) {
+            subscriber.subscribe(&channel, STEP_TIMEOUT).await?;
+            self.topics.acknowledge(shard, channel);
+        }
+        Ok(())
+    }
+}
+
+/// A message on a channel: wakes whoever waits for that name.
+fn hear(topics: &Topics, asks: &mpsc::Sender<Ask>, message: &[Value]) {
+    let [Value::BulkString(channel), Value::BulkString(topic)] = message else {
+        return;
+    };
+    let (channel, topic) = (
+        String::from_utf8_lossy(channel),
+        String::from_utf8_lossy(topic),
+    );
+    if let Some(idle) = topics.wake(&channel, &topic) {
+        // A full queue of requests only means that the channel stays a little longer.
+        asks.try_send(Ask::Idle(idle)).ok();
+    }
+}
+
+fn channel_of(message: &[Value]) -> String {
+    match message.first() {
+        Some(Value::BulkString(channel)) => String::from_utf8_lossy(channel).into_owned(),
+        _ => String::new(),
+    }
+}

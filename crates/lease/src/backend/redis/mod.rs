@@ -1,0 +1,256 @@
+//! Leases on Redis: one primary, or the slots of a cluster. Every decision is one script on one
+//! slot, by the server's clock; this side sends, reads the answer, and installs epochs. Holds no
+//! timer, no retry of a refused name and no deadline: those are the facade's. `lease.md` 5.3, 6.
+//!
+//! Connections belong to the runtime that first used them, so one backend is used from one runtime.
+
+mod call;
+mod config;
+mod epochs;
+mod failure;
+mod join;
+mod keys;
+mod link;
+mod listener;
+mod reconnecting;
+mod reply;
+mod script;
+mod topics;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::{
+    Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
+};
+use crate::{BackendError, Clock, EpochError, EpochSource, Name, Namespace};
+
+pub use config::RedisConfig;
+
+use call::Calls;
+use epochs::Epochs;
+use keys::{Keyspace, Shard};
+use link::{Lane, RedisLink};
+use listener::Listener;
+use reply::Answer;
+
+/// What a backend on Redis needs beside the address of its server.
+pub struct RedisSettings {
+    /// Keeps the leases of one application apart from all others on the server.
+    pub namespace: Namespace,
+    /// Into how many slots the names of the namespace spread, 1 to 256. Every process of a
+    /// namespace must use the same number. Default 64.
+    pub shards: u16,
+    /// Where epochs come from; `None` gives unanchored tokens.
+    pub epochs: Option<Arc<dyn EpochSource>>,
+    /// Longest wait for one answer, connecting included.
+    pub call_timeout: Duration,
+    /// Paces reconnection.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl RedisSettings {
+    /// Settings of `namespace`: 64 shards, no epochs, 500 ms for a call, the machine's clock.
+    pub fn new(namespace: Namespace) -> Self {
+        Self {
+            namespace,
+            shards: keys::SHARDS,
+            epochs: None,
+            call_timeout: Duration::from_millis(500),
+            clock: Arc::new(crate::SystemClock),
+        }
+    }
+}
+
+/// How often one acquire installs an epoch and asks again. More than one is needed only when
+/// another process installs at the same moment, or the server is flushed once more.
+const EPOCH_ROUNDS: usize = 4;
+
+/// Longest wait for one renewal (lease.md LT6).
+const RENEW_TIMEOUT_MAX: Duration = Duration::from_secs(2);
+
+/// A backend on one Redis primary.
+pub struct RedisBackend {
+    facts: Facts,
+    keys: Arc<Keyspace>,
+    link: Arc<RedisLink>,
+    listener: Listener,
+    epochs: Epochs,
+    call_timeout: Duration,
+}
+
+impl RedisBackend {
+    /// A backend on the primary at `config`, reached once to see that it answers.
+    ///
+    /// # Errors
+    /// `Config` when the address or the settings cannot work or the server refuses the password;
+    /// `NotSent` when it cannot be reached.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection.
+    pub async fn connect(
+        config: &RedisConfig,
+        settings: RedisSettings,
+    ) -> Result<Self, BackendError> {
+        let link = Arc::new(RedisLink::new(config)?);
+        link.ping(settings.call_timeout).await?;
+        let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
+        let mut facts = Facts::of(Kind::Redis);
+        facts.fair = true;
+        if settings.epochs.is_some() {
+            facts.tokens = Tokens::Anchored;
+        }
+        Ok(Self {
+            facts,
+            listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), settings.clock),
+            epochs: Epochs::new(settings.epochs, settings.namespace),
+            call_timeout: settings.call_timeout,
+            keys,
+            link,
+        })
+    }
+
+    fn calls(&self) -> Calls<'_> {
+        Calls::new(&self.keys)
+    }
+
+    async fn grant(&self, command: &Acquire) -> AcquireReply {
+        let call = self.calls().acquire(command, self.epochs.floor());
+        let lane = match command.durability {
+            Durability::Primary => Lane::Main,
+            Durability::Replicas { .. } => Lane::Durable,
+        };
+        for _ in 0..EPOCH_ROUNDS {
+            let answer = self.link.run(&call, lane, self.call_timeout).await;
+            let installed = match answer.and_then(|value| reply::acquire(value, command)) {
+                Ok(Answer::Reply(reply)) => return self.replicated(reply, command).await,
+                Ok(Answer::Epoch { above, ask }) => self.install(call.shard, above, &ask).await,
+                Err(error) => Err(AcquireReply::Failed(error)),
+            };
+            if let Err(reply) = installed {
+                return reply;
+            }
+        }
+        let why = "the fence record changed while each epoch was on its way";
+        AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
+    }
+
+    /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
+    async fn install(&self, shard: Shard, above: u32, ask: &str) -> Result<(), AcquireReply> {
+        let epoch = self
+            .epochs
+            .above(above)
+            .await
+            .map_err(AcquireReply::Epoch)?;
+        let call = self.calls().install(shard, epoch, ask);
+        let answer = self.link.run(&call, Lane::Main, self.call_timeout).await;
+        match answer.and_then(reply::install) {
+            Ok(installed) => {
+                let current = installed.unwrap_or(epoch);
+                tracing::info!(shard = shard.index(), epoch, current, "epoch installed");
+                self.epochs.accepts(current).map_err(AcquireReply::Epoch)
+            }
+            Err(BackendError::Unknown(_)) => Ok(()),
+            Err(error) => Err(AcquireReply::Failed(error)),
+        }
+    }
+
+    /// Adds how many replicas have a grant, when that was asked for. Too few never undo it.
+    async fn replicated(&self, reply: AcquireReply, command: &Acquire) -> AcquireReply {
+        match (reply, command.durability) {
+            (
+                AcquireReply::Granted {
+                    token,
+                    granted,
+                    again,
+                    ..
+                },
+                Durability::Replicas { n, within },
+            ) => {
+                let wait = call::wait(n, within);
+                let limit = within.saturating_add(self.call_timeout);
+                let answer = self.link.plain(&wait, Lane::Durable, limit).await;
+                let replicas = answer
+                    .ok()
+                    .and_then(|value| reply::count(&value))
+                    .unwrap_or(0);
+                AcquireReply::Granted {
+                    token,
+                    granted,
+                    again,
+                    replicas: Some(replicas),
+                }
+            }
+            (reply, _) => reply,
+        }
+    }
+
+    async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
+        let ttls = batch
+            .iter()
+            .map(|renew| renew.ttl)
+            .filter(|ttl| !ttl.is_zero());
+        let within = ttls
+            .min()
+            .map_or(self.call_timeout, |ttl| (ttl / 6).min(RENEW_TIMEOUT_MAX));
+        let parts = self.calls().renew(batch);
+        let sent = parts
+            .iter()
+            .map(|part| self.link.run(&part.call, Lane::Renew, within));
+        let answers = join::all(sent).await;
+        reply::renewals(batch, &parts, answers)
+    }
+
+    async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
+        let calls: Vec<_> = batch
+            .iter()
+            .map(|release| self.calls().release(release))
+            .collect();
+        let sent = calls
+            .iter()
+            .map(|call| self.link.run(call, Lane::Main, self.call_timeout));
+        let answers = join::all(sent).await;
+        let released = |answer: Result<_, _>| answer.and_then(reply::release);
+        let failed = |answer| released(answer).unwrap_or_else(ReleaseReply::Failed);
+        answers.into_iter().map(failed).collect()
+    }
+}
+
+impl Backend for RedisBackend {
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(self.grant(command))
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        Box::pin(self.renew_all(batch))
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        Box::pin(self.release_all(batch))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(async move {
+            let call = self.calls().inspect(group, name);
+            let value = self.link.run(&call, Lane::Main, self.call_timeout).await?;
+            reply::inspect(value)
+        })
+    }
+
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        Box::pin(self.listener.listen(names, self.call_timeout))
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}

@@ -1,0 +1,225 @@
+//! Reads the scripts' answers. An answer of an unknown form is `Unknown`: the script has run.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::call::RenewPart;
+use crate::backend::{Acquire, AcquireReply, Holder, ReleaseReply, Renew, RenewReply};
+use crate::{BackendError, Conflict, FencingToken, Owner, Refusal, Tag};
+
+/// What the acquire script answered.
+pub(super) enum Answer {
+    Reply(AcquireReply),
+    /// It needs an epoch above this one, installed with this ask.
+    Epoch {
+        above: u32,
+        ask: String,
+    },
+}
+
+fn odd() -> BackendError {
+    BackendError::Unknown("the answer has an unknown form".to_owned())
+}
+
+/// The fields of an answer, in order.
+struct Fields(std::vec::IntoIter<Value>);
+
+impl Fields {
+    fn of(value: Value) -> Result<Self, BackendError> {
+        if let Value::Array(fields) = value {
+            return Ok(Self(fields.into_iter()));
+        }
+        Err(odd())
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.as_slice().is_empty()
+    }
+
+    fn int(&mut self) -> Result<i64, BackendError> {
+        match self.0.next() {
+            Some(Value::Int(number)) => Ok(number),
+            _ => Err(odd()),
+        }
+    }
+
+    fn text(&mut self) -> Result<String, BackendError> {
+        match self.0.next() {
+            Some(Value::BulkString(bytes)) => String::from_utf8(bytes).map_err(|_| odd()),
+            _ => Err(odd()),
+        }
+    }
+
+    fn span(&mut self) -> Result<Duration, BackendError> {
+        self.int().map(span)
+    }
+
+    fn token(&mut self) -> Result<FencingToken, BackendError> {
+        token(&self.text()?)
+    }
+}
+
+/// Milliseconds of the server. A key without a ttl answers -1; it is treated as ended.
+fn span(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
+fn token(digits: &str) -> Result<FencingToken, BackendError> {
+    let number = digits.parse().map_err(|_| odd())?;
+    FencingToken::new(number, Tag::default()).ok_or_else(odd)
+}
+
+pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let reply = match fields.int()? {
+        0 => AcquireReply::Refused(refusal(&mut fields, command)?),
+        1 => AcquireReply::Granted {
+            token: fields.token()?,
+            granted: fields.span()?,
+            again: fields.int()? == 1,
+            replicas: None,
+        },
+        2 => {
+            let above = u32::try_from(fields.int()?).map_err(|_| odd())?;
+            let ask = fields.text()?;
+            return Ok(Answer::Epoch { above, ask });
+        }
+        3 => AcquireReply::CapReached,
+        4 => AcquireReply::QueueFull,
+        _ => return Err(odd()),
+    };
+    Ok(Answer::Reply(reply))
+}
+
+fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendError> {
+    let mut conflicts = Vec::new();
+    while !fields.is_done() {
+        let index = usize::try_from(fields.int()?).map_err(|_| odd())?;
+        let name = command.names.as_slice().get(index).ok_or_else(odd)?;
+        conflicts.push(Conflict {
+            name: name.clone(),
+            remaining: fields.span()?,
+            token: fields.token()?,
+        });
+    }
+    let longest = conflicts.iter().map(|conflict| conflict.remaining).max();
+    Ok(Refusal {
+        conflicts,
+        retry_after: longest.unwrap_or_default(),
+        queued: command.fair && command.waiter.is_some(),
+    })
+}
+
+/// `None` when it was installed, else the epoch that stands there.
+pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let installed = fields.int()? == 1;
+    let epoch = u32::try_from(fields.int()?).map_err(|_| odd())?;
+    Ok((!installed).then_some(epoch))
+}
+
+/// One reply for each renewal of the batch; `answers` are those of its parts.
+pub(super) fn renewals(
+    batch: &[Renew],
+    parts: &[RenewPart],
+    answers: Vec<Result<Value, BackendError>>,
+) -> Vec<RenewReply> {
+    let mut replies = vec![RenewReply::Failed(odd()); batch.len()];
+    for (part, answer) in parts.iter().zip(answers) {
+        let mut fields = answer.and_then(Fields::of);
+        for &(at, keys) in &part.grants {
+            let reply = match &mut fields {
+                Ok(fields) => renewal(fields, keys).unwrap_or_else(RenewReply::Failed),
+                Err(error) => RenewReply::Failed(error.clone()),
+            };
+            if let Some(place) = replies.get_mut(at) {
+                *place = reply;
+            }
+        }
+    }
+    replies
+}
+
+/// The worst of a grant's keys decides: another's is worse than gone, gone worse than capped.
+fn renewal(fields: &mut Fields, keys: usize) -> Result<RenewReply, BackendError> {
+    let (mut least, mut worst) = (None, None);
+    for _ in 0..keys {
+        let (code, by) = (fields.int()?, fields.text()?);
+        let reply = match code {
+            -1 => Some(RenewReply::Taken { by: token(&by)? }),
+            0 => Some(RenewReply::Gone),
+            -2 => Some(RenewReply::Capped),
+            millis if millis > 0 => {
+                least = Some(least.map_or(millis, |least: i64| least.min(millis)));
+                None
+            }
+            _ => return Err(odd()),
+        };
+        worst = worse(worst, reply);
+    }
+    let renewed = least.map(|least| RenewReply::Renewed {
+        granted: span(least),
+    });
+    Ok(worst.or(renewed).unwrap_or(RenewReply::Gone))
+}
+
+fn worse(one: Option<RenewReply>, other: Option<RenewReply>) -> Option<RenewReply> {
+    let rank = |reply: &Option<RenewReply>| match reply {
+        Some(RenewReply::Taken { .. }) => 3,
+        Some(RenewReply::Gone) => 2,
+        Some(RenewReply::Capped) => 1,
+        Some(RenewReply::Renewed { .. } | RenewReply::Failed(_)) | None => 0,
+    };
+    if rank(&other) > rank(&one) {
+        other
+    } else {
+        one
+    }
+}
+
+/// The worst of a grant's names decides: another's is worse than gone.
+pub(super) fn release(value: Value) -> Result<ReleaseReply, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let mut reply = ReleaseReply::Released;
+    while !fields.is_done() {
+        let (code, by) = (fields.int()?, fields.text()?);
+        match code {
+            2 if reply == ReleaseReply::Released => reply = ReleaseReply::Gone,
+            1 | 2 => {}
+            3 => reply = ReleaseReply::Taken { by: token(&by)? },
+            _ => return Err(odd()),
+        }
+    }
+    Ok(reply)
+}
+
+pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {
+    let mut fields = Fields::of(value)?;
+    if fields.is_done() {
+        return Ok(None);
+    }
+    let (value, remaining, now) = (fields.text()?, fields.span()?, fields.int()?);
+    let mut parts = value.splitn(5, '|');
+    let mut part = || parts.next().ok_or_else(odd);
+    let owner = u128::from_str_radix(part()?, 16).map_err(|_| odd())?;
+    let token = token(part()?)?;
+    let cap_at: i64 = part()?.parse().map_err(|_| odd())?;
+    let born: i64 = part()?.parse().map_err(|_| odd())?;
+    Ok(Some(Holder {
+        owner: Owner::from_bits(owner.to_be_bytes()),
+        token,
+        held: span(now.saturating_sub(born)),
+        remaining,
+        cap: (cap_at > 0).then(|| span(cap_at.saturating_sub(now))),
+        meta: part()?.to_owned(),
+    }))
+}
+
+/// The number that `WAIT` answered.
+pub(super) fn count(value: &Value) -> Option<u32> {
+    if let Value::Int(number) = value {
+        return u32::try_from(*number).ok();
+    }
+    None
+}

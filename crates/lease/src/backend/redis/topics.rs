@@ -1,0 +1,109 @@
+//! Who waits for what: shards, their channels, and the names waited for. Counts by the streams that
+//! are alive; a name that nobody waits for is forgotten.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::keys::Shard;
+use crate::backend::{WakeSender, WakeStream};
+
+/// A channel with more names than this is searched for forgotten ones before it grows.
+const NAMES_KEPT: usize = 64;
+
+#[derive(Default)]
+pub(super) struct Topics(Mutex<HashMap<Shard, Channel>>);
+
+#[derive(Default)]
+struct Channel {
+    /// The channel's name, once the server has acknowledged the subscription.
+    acknowledged: Option<String>,
+    names: HashMap<String, WakeSender>,
+}
+
+impl Channel {
+    fn is_idle(&self) -> bool {
+        self.names.values().all(|sender| sender.listeners() == 0)
+    }
+}
+
+impl Topics {
+    fn channels(&self) -> MutexGuard<'_, HashMap<Shard, Channel>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream for `topic`, and whether its channel is subscribed already.
+    pub(super) fn listen(&self, shard: Shard, topic: String) -> (WakeStream, bool) {
+        let mut channels = self.channels();
+        let channel = channels.entry(shard).or_default();
+        if channel.names.len() >= NAMES_KEPT {
+            channel.names.retain(|_, sender| sender.listeners() > 0);
+        }
+        let stream = channel.names.entry(topic).or_default().stream();
+        (stream, channel.acknowledged.is_some())
+    }
+
+    /// Wakes whoever waits for `topic`. Answers the shard if nobody waits on its channel any more.
+    pub(super) fn wake(&self, channel: &str, topic: &str) -> Option<Shard> {
+        let mut channels = self.channels();
+        let of = |own: &&mut Channel| own.acknowledged.as_deref() == Some(channel);
+        let (shard, channel) = channels
+            .iter_mut()
+            .map(|(shard, own)| (*shard, own))
+            .find(|(_, own)| of(own))?;
+        match channel.names.get(topic) {
+            Some(sender) if sender.listeners() > 0 => {
+                sender.wake();
+                None
+            }
+            _ => {
+                channel.names.remove(topic);
+                channel.is_idle().then_some(shard)
+            }
+        }
+    }
+
+    pub(super) fn wake_all(&self) {
+        for channel in self.channels().values() {
+            channel.names.values().for_each(WakeSender::wake);
+        }
+    }
+
+    /// Every shard that has a channel here.
+    pub(super) fn shards(&self) -> Vec<Shard> {
+        self.channels().keys().copied().collect()
+    }
+
+    pub(super) fn is_acknowledged(&self, shard: Shard) -> bool {
+        self.channels()
+            .get(&shard)
+            .is_some_and(|channel| channel.acknowledged.is_some())
+    }
+
+    /// Whether someone counts on the channel of this name.
+    pub(super) fn is_wanted(&self, name: &str) -> bool {
+        self.channels()
+            .values()
+            .any(|channel| channel.acknowledged.as_deref() == Some(name))
+    }
+
+    pub(super) fn acknowledge(&self, shard: Shard, channel: String) {
+        self.channels().entry(shard).or_default().acknowledged = Some(channel);
+    }
+
+    /// The connection is gone, and every subscription with it.
+    pub(super) fn unacknowledge(&self) {
+        for channel in self.channels().values_mut() {
+            channel.acknowledged = None;
+        }
+    }
+
+    /// Forgets the channel if nobody waits on it, and tells whether that is so.
+    pub(super) fn forget_idle(&self, shard: Shard) -> bool {
+        let mut channels = self.channels();
+        let idle = channels.get(&shard).is_some_and(Channel::is_idle);
+        if idle {
+            channels.remove(&shard);
+        }
+        idle
+    }
+}

@@ -1,0 +1,264 @@
+//! Tokens rise through everything that makes a server forget. `lease.md` 4.3, `docs/decisions/0007`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::backend::Backend;
+use soldonce_lease::backend::{Acquire, AcquireReply, Fut};
+use soldonce_lease::{Clock, EpochError, EpochSource, FencingToken, SystemClock};
+use soldonce_testkit::redis::{Data, Redis, RedisPair};
+use tokio::sync::{Notify, oneshot};
+
+use super::site::{
+    Numbers, Site, anchored, ask, connect, granted, one, refused, release, settings, until,
+};
+
+/// A token of a name, given back at once.
+async fn token_of(
+    backend: &soldonce_lease::backend::redis::RedisBackend,
+    text: &str,
+) -> FencingToken {
+    let mine = ask(one(text));
+    let token = granted(backend, &mine).await;
+    release(backend, &mine, Some(token)).await;
+    token
+}
+
+#[tokio::test]
+async fn tokens_rise_through_flush_restart_and_an_evicted_record() {
+    let mut site = Site::on(Redis::options().appendonly("always").start().unwrap()).await;
+    let mut last = token_of(&site.backend, "a").await;
+    for incident in ["flush", "restart", "restart without data", "evicted"] {
+        match incident {
+            "flush" => drop(site.redis.cli(&["FLUSHALL"]).unwrap()),
+            "restart" => site.redis.restart(Data::Kept).unwrap(),
+            "restart without data" => site.redis.restart(Data::Lost).unwrap(),
+            _ => {
+                let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+                site.redis.cli(&["DEL", &record]).unwrap();
+            }
+        }
+        let mine = ask(one("a"));
+        let token = until("the server is back", async || {
+            match site.backend.acquire(&mine).await {
+                AcquireReply::Granted { token, .. } => Some(token),
+                _ => None,
+            }
+        })
+        .await;
+        assert!(
+            token.epoch() > last.epoch(),
+            "{incident}: {token:?} after {last:?}"
+        );
+        release(&site.backend, &mine, Some(token)).await;
+        last = token_of(&site.backend, "a").await;
+        assert_eq!(last.epoch(), token.epoch(), "one epoch for an incident");
+    }
+}
+
+#[tokio::test]
+async fn grants_lost_in_a_failover_are_given_again_with_higher_tokens() {
+    let pair = RedisPair::start().unwrap();
+    let epochs = Numbers::from(1);
+    let old = anchored(&pair.primary, &epochs).await;
+    token_of(&old, "warm").await;
+    pair.await_sync().unwrap();
+    pair.cut().unwrap();
+    let mut lost = Vec::new();
+    for i in 0..50 {
+        let text = format!("n:{i}");
+        lost.push((granted(&old, &ask(one(&text))).await, text));
+    }
+    pair.promote().unwrap();
+    let new = anchored(&pair.replica, &epochs).await;
+    for (token, text) in lost {
+        let again = granted(&new, &ask(one(&text))).await;
+        assert!(again > token, "{text}: {again:?} after {token:?}");
+    }
+}
+
+/// The bug that a bare counter has, so that the tests above are known to see it.
+#[tokio::test]
+async fn without_epochs_the_same_loss_makes_tokens_fall() {
+    let redis = Redis::start().unwrap();
+    let backend = connect(&redis, settings()).await;
+    let before = token_of(&backend, "a").await;
+    token_of(&backend, "a").await;
+    redis.cli(&["FLUSHALL"]).unwrap();
+    let after = token_of(&backend, "a").await;
+    assert!(
+        !after.is_anchored() && after <= before,
+        "{after:?} after {before:?}"
+    );
+}
+
+#[tokio::test]
+async fn without_epochs_a_restart_that_keeps_the_data_keeps_the_count() {
+    let mut redis = Redis::options().appendonly("always").start().unwrap();
+    let backend = connect(&redis, settings()).await;
+    let before = token_of(&backend, "a").await;
+    redis.restart(Data::Kept).unwrap();
+    let backend = connect(&redis, settings()).await;
+    assert!(token_of(&backend, "a").await > before);
+}
+
+#[tokio::test]
+async fn a_process_without_epochs_does_not_weaken_a_namespace_that_has_them() {
+    let site = Site::start().await;
+    token_of(&site.backend, "a").await;
+    let plain = connect(&site.redis, settings()).await;
+    assert!(token_of(&plain, "a").await.is_anchored(), "it takes part");
+    let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+    site.redis
+        .cli(&["HSET", &record, "rid", "another"])
+        .unwrap();
+    let reply = plain.acquire(&ask(one("a"))).await;
+    assert!(matches!(reply, AcquireReply::Epoch(_)), "{reply:?}");
+    assert!(
+        token_of(&site.backend, "a").await.epoch() > 1,
+        "who has them goes on"
+    );
+}
+
+#[tokio::test]
+async fn a_full_counter_asks_for_the_next_epoch() {
+    let site = Site::start().await;
+    let first = token_of(&site.backend, "a").await;
+    let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+    site.redis
+        .cli(&["HSET", &record, "n", &(u32::MAX - 1).to_string()])
+        .unwrap();
+    let last = token_of(&site.backend, "a").await;
+    assert_eq!((last.epoch(), last.counter()), (first.epoch(), u32::MAX));
+    let next = token_of(&site.backend, "a").await;
+    assert_eq!((next.epoch(), next.counter()), (first.epoch() + 1, 1));
+}
+
+#[tokio::test]
+async fn ten_processes_race_to_install_and_all_are_served() {
+    let redis = Redis::start().unwrap();
+    let epochs = Numbers::from(1);
+    let mut racing = tokio::task::JoinSet::new();
+    for i in 0..10 {
+        let backend = anchored(&redis, &epochs).await;
+        racing.spawn(async move { token_of(&backend, &format!("n:{i}")).await });
+    }
+    let mut tokens = racing.join_all().await;
+    tokens.sort_unstable();
+    assert!(tokens.iter().all(|token| token.is_anchored()), "{tokens:?}");
+}
+
+/// A source that takes as long as a slow disk.
+struct Disk(Arc<Numbers>);
+
+impl EpochSource for Disk {
+    fn next<'a>(&'a self, namespace: &'a str, above: u32) -> Fut<'a, Result<u32, EpochError>> {
+        Box::pin(async move {
+            let written = SystemClock.boot().plus(Duration::from_millis(50));
+            SystemClock.sleep_until(written).await;
+            self.0.next(namespace, above).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn one_incident_costs_a_burst_few_epochs() {
+    let redis = Redis::start().unwrap();
+    let epochs = Numbers::from(1);
+    let mut settings = settings();
+    settings.epochs = Some(Arc::new(Disk(Arc::clone(&epochs))));
+    let backend = Arc::new(connect(&redis, settings).await);
+    let mut burst = tokio::task::JoinSet::new();
+    for i in 0..200 {
+        let backend = Arc::clone(&backend);
+        burst.spawn(async move { token_of(&backend, &format!("report:{i}")).await });
+    }
+    assert_eq!(burst.join_all().await.len(), 200);
+    assert!(
+        epochs.given() <= 16,
+        "{} epochs for 64 shards",
+        epochs.given()
+    );
+}
+
+/// A source that answers when it is told to.
+struct Slow {
+    asked: Notify,
+    answer: tokio::sync::Mutex<Option<oneshot::Receiver<u32>>>,
+    then: Arc<Numbers>,
+}
+
+impl EpochSource for Slow {
+    fn next<'a>(&'a self, namespace: &'a str, above: u32) -> Fut<'a, Result<u32, EpochError>> {
+        Box::pin(async move {
+            self.asked.notify_one();
+            match self.answer.lock().await.take() {
+                Some(answer) => Ok(answer.await.unwrap()),
+                None => self.then.next(namespace, above).await,
+            }
+        })
+    }
+}
+
+/// An epoch drawn before a second loss of the data is not installed after it: another process may
+/// have used higher ones in between, and no record is left to tell.
+#[tokio::test]
+async fn an_epoch_that_was_overtaken_on_its_way_is_not_installed() {
+    let redis = Redis::start().unwrap();
+    let (give, answer) = oneshot::channel();
+    let numbers = Numbers::from(9);
+    let slow = Arc::new(Slow {
+        asked: Notify::new(),
+        answer: tokio::sync::Mutex::new(Some(answer)),
+        then: Arc::clone(&numbers),
+    });
+    let mut slow_settings = settings();
+    slow_settings.epochs = Some(Arc::clone(&slow) as Arc<dyn EpochSource>);
+    let slow_backend = connect(&redis, slow_settings).await;
+    let late = ask(one("a"));
+    let mut waiting = tokio::task::JoinSet::new();
+    waiting.spawn(async move { granted(&slow_backend, &late).await });
+    slow.asked.notified().await;
+    let quick = anchored(&redis, &numbers).await;
+    let high = token_of(&quick, "a").await;
+    redis.cli(&["FLUSHALL"]).unwrap();
+    give.send(3).unwrap();
+    let token = waiting.join_next().await.unwrap().unwrap();
+    assert!(token > high, "{token:?} after {high:?}");
+}
+
+#[tokio::test]
+async fn a_source_that_fails_stops_acquire_and_nothing_else() {
+    struct Broken;
+    impl EpochSource for Broken {
+        fn next<'a>(&'a self, _: &'a str, _: u32) -> Fut<'a, Result<u32, EpochError>> {
+            let error = EpochError::Unavailable("no disk".to_owned());
+            Box::pin(std::future::ready(Err(error)))
+        }
+    }
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    let mut broken = settings();
+    broken.epochs = Some(Arc::new(Broken));
+    let broken = connect(&site.redis, broken).await;
+    let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+    site.redis.cli(&["DEL", &record]).unwrap();
+    let free = ask(one("a"));
+    assert_eq!(
+        refused(&broken, &free).await,
+        ["a"],
+        "a conflict needs no epoch"
+    );
+    let renewed = super::site::renew(&broken, &mine, token, super::site::TTL).await;
+    assert!(matches!(
+        renewed,
+        soldonce_lease::backend::RenewReply::Renewed { .. }
+    ));
+    release(&broken, &mine, Some(token)).await;
+    let reply = broken.acquire(&Acquire { ..free }).await;
+    assert!(
+        matches!(reply, AcquireReply::Epoch(EpochError::Unavailable(_))),
+        "{reply:?}"
+    );
+}

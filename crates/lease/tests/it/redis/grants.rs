@@ -1,0 +1,391 @@
+//! What each script answers in each state a name can be in.
+
+use std::time::Duration;
+
+use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
+use soldonce_lease::{FencingToken, Tag};
+
+use super::site::{
+    Site, TTL, ask, ask_fair, granted, group, name, one, owner, refused, release, renew, until,
+};
+
+#[tokio::test]
+async fn a_free_name_is_granted_and_asking_again_gives_the_same_token() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    assert!(token.is_anchored());
+    let AcquireReply::Granted {
+        token: again,
+        granted,
+        again: was_ours,
+        replicas,
+    } = site.backend.acquire(&mine).await
+    else {
+        panic!("the owner may ask again");
+    };
+    assert_eq!(
+        (again, granted, was_ours, replicas),
+        (token, TTL, true, None)
+    );
+    assert_eq!(refused(&site.backend, &ask(one("a"))).await, ["a"]);
+}
+
+#[tokio::test]
+async fn a_lost_reply_is_healed_by_asking_again() {
+    let mut site = Site::start().await;
+    let mine = ask(one("a"));
+    granted(&site.backend, &ask(one("other"))).await;
+    site.redis.pause().unwrap();
+    let lost = site.backend.acquire(&mine).await;
+    site.redis.resume().unwrap();
+    assert!(
+        matches!(
+            lost,
+            AcquireReply::Failed(soldonce_lease::BackendError::Unknown(_))
+        ),
+        "{lost:?}"
+    );
+    let token = granted(&site.backend, &mine).await;
+    let held = site
+        .backend
+        .inspect(None, &name("a"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((held.owner, held.token), (mine.owner, token));
+}
+
+#[tokio::test]
+async fn tokens_of_a_name_rise_and_the_floor_lifts_them() {
+    let site = Site::start().await;
+    let mut last = None;
+    for _ in 0..5 {
+        let next = ask(one("a"));
+        let token = granted(&site.backend, &next).await;
+        assert!(Some(token) > last, "{token:?} after {last:?}");
+        last = Some(token);
+        assert_eq!(
+            release(&site.backend, &next, last).await,
+            ReleaseReply::Released
+        );
+    }
+    let floor = FencingToken::new(last.unwrap().number() + 1_000, Tag::default());
+    let lifted = Acquire {
+        floor,
+        ..ask(one("a"))
+    };
+    assert!(Some(granted(&site.backend, &lifted).await) > floor);
+    let floor = FencingToken::from_parts(77, 5);
+    let above = Acquire {
+        floor,
+        ..ask(one("b"))
+    };
+    let token = granted(&site.backend, &above).await;
+    assert!(token.epoch() > 77, "{token:?}");
+}
+
+#[tokio::test]
+async fn a_group_is_granted_whole_or_not_at_all() {
+    let site = Site::start().await;
+    let held = ask(group(&["A-1", "A-3"]));
+    granted(&site.backend, &held).await;
+    let more = ask(group(&["A-1", "A-2", "A-3"]));
+    assert_eq!(refused(&site.backend, &more).await, ["A-1", "A-3"]);
+    granted(&site.backend, &ask(group(&["A-2"]))).await;
+    granted(&site.backend, &ask(one("A-1"))).await;
+}
+
+#[tokio::test]
+async fn what_is_ours_is_freed_when_the_rest_is_anothers() {
+    let site = Site::start().await;
+    let mine = ask(group(&["A-1"]));
+    granted(&site.backend, &mine).await;
+    granted(&site.backend, &ask(group(&["A-2"]))).await;
+    let both = Acquire {
+        names: group(&["A-1", "A-2"]),
+        ..mine
+    };
+    assert_eq!(refused(&site.backend, &both).await, ["A-2"]);
+    granted(&site.backend, &ask(group(&["A-1"]))).await;
+}
+
+#[tokio::test]
+async fn renew_needs_owner_and_token_and_creates_nothing() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    let longer = Duration::from_mins(1);
+    let whole = RenewReply::Renewed { granted: longer };
+    assert_eq!(renew(&site.backend, &mine, token, longer).await, whole);
+    let RenewReply::Renewed { granted: left } =
+        renew(&site.backend, &mine, token, Duration::ZERO).await
+    else {
+        panic!("verifying tells what is left");
+    };
+    assert!(left <= longer && left + TTL > longer, "{left:?}");
+    let foreign = RenewReply::Taken { by: token };
+    let stranger = Acquire {
+        owner: owner(),
+        ..mine.clone()
+    };
+    assert_eq!(renew(&site.backend, &stranger, token, TTL).await, foreign);
+    let earlier = FencingToken::new(token.number() + 1, Tag::default()).unwrap();
+    assert_eq!(renew(&site.backend, &mine, earlier, TTL).await, foreign);
+    site.redis.cli(&["FLUSHALL"]).unwrap();
+    assert_eq!(
+        renew(&site.backend, &mine, token, TTL).await,
+        RenewReply::Gone
+    );
+    assert_eq!(site.redis.cli(&["DBSIZE"]).unwrap(), "0");
+}
+
+#[tokio::test]
+async fn nothing_lives_longer_than_its_cap() {
+    let site = Site::start().await;
+    let short = Duration::from_millis(600);
+    let mine = Acquire {
+        cap: Some(short),
+        ttl: short,
+        ..ask(one("a"))
+    };
+    let token = granted(&site.backend, &mine).await;
+    let RenewReply::Renewed { granted } = renew(&site.backend, &mine, token, TTL).await else {
+        panic!("the cap is not used up yet");
+    };
+    assert!(granted <= short, "{granted:?}");
+    let again = Acquire {
+        ttl: TTL,
+        ..mine.clone()
+    };
+    match site.backend.acquire(&again).await {
+        AcquireReply::Granted { granted, .. } => assert!(granted <= short, "{granted:?}"),
+        other => panic!("still ours, but {other:?}"),
+    }
+    until("the cap ends it", async || {
+        let ended = renew(&site.backend, &mine, token, TTL).await;
+        matches!(ended, RenewReply::Gone | RenewReply::Capped).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn release_frees_only_what_is_the_owners() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    let stranger = Acquire {
+        owner: owner(),
+        ..mine.clone()
+    };
+    let foreign = ReleaseReply::Taken { by: token };
+    assert_eq!(
+        release(&site.backend, &stranger, Some(token)).await,
+        foreign
+    );
+    let earlier = FencingToken::new(token.number() + 1, Tag::default());
+    assert_eq!(release(&site.backend, &mine, earlier).await, foreign);
+    assert_eq!(refused(&site.backend, &ask(one("a"))).await, ["a"]);
+    assert_eq!(
+        release(&site.backend, &mine, None).await,
+        ReleaseReply::Released
+    );
+    assert_eq!(
+        release(&site.backend, &mine, Some(token)).await,
+        ReleaseReply::Gone
+    );
+}
+
+#[tokio::test]
+async fn a_holder_can_be_looked_at() {
+    let site = Site::start().await;
+    let cap = Some(Duration::from_mins(1));
+    let mine = Acquire {
+        meta: "who=me|x".into(),
+        cap,
+        ..ask(group(&["A-1"]))
+    };
+    let token = granted(&site.backend, &mine).await;
+    let of = |text| {
+        site.backend
+            .inspect(Some(mine.names.group().unwrap()), text)
+    };
+    let (first, second) = (name("A-1"), name("A-2"));
+    let held = of(&first).await.unwrap().unwrap();
+    assert_eq!(
+        (held.owner, held.token, held.meta.as_str()),
+        (mine.owner, token, "who=me|x")
+    );
+    assert!(
+        held.remaining <= TTL && held.remaining > TTL / 2,
+        "{held:?}"
+    );
+    assert!(
+        held.cap <= cap && held.cap > cap.map(|cap| cap / 2),
+        "{held:?}"
+    );
+    assert_eq!(of(&second).await, Ok(None));
+    assert_eq!(site.backend.inspect(None, &name("A-1")).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_batch_of_renewals_keeps_its_places() {
+    let site = Site::start().await;
+    let mut batch = Vec::new();
+    for i in 0..100 {
+        let mine = ask(one(&format!("report:{i}")));
+        let token = granted(&site.backend, &mine).await;
+        batch.push((mine, token));
+    }
+    let gone: Vec<usize> = vec![3, 50, 99];
+    for at in &gone {
+        let (mine, token) = &batch[*at];
+        release(&site.backend, mine, Some(*token)).await;
+    }
+    let renewals = batch
+        .iter()
+        .map(|(mine, token)| soldonce_lease::backend::Renew {
+            names: mine.names.clone(),
+            owner: mine.owner,
+            token: *token,
+            ttl: TTL,
+        });
+    let replies = site.backend.renew(&renewals.collect::<Vec<_>>()).await;
+    let whole = RenewReply::Renewed { granted: TTL };
+    for (at, reply) in replies.iter().enumerate() {
+        let expected = if gone.contains(&at) {
+            &RenewReply::Gone
+        } else {
+            &whole
+        };
+        assert_eq!(reply, expected, "renewal {at}");
+    }
+    assert_eq!(replies.len(), 100);
+}
+
+#[tokio::test]
+async fn waiters_are_served_in_order_and_nobody_overtakes() {
+    let site = Site::start().await;
+    let holder = ask(one("a"));
+    granted(&site.backend, &holder).await;
+    let (first, second) = (ask_fair(one("a"), 1), ask_fair(one("a"), 2));
+    assert_eq!(refused(&site.backend, &first).await, ["a"]);
+    assert_eq!(refused(&site.backend, &second).await, ["a"]);
+    release(&site.backend, &holder, None).await;
+    let none: [String; 0] = [];
+    assert_eq!(
+        refused(&site.backend, &ask(one("a"))).await,
+        none,
+        "a passer-by waits too"
+    );
+    assert_eq!(refused(&site.backend, &second).await, none);
+    granted(&site.backend, &first).await;
+    assert_eq!(refused(&site.backend, &second).await, ["a"]);
+    assert_eq!(
+        release(&site.backend, &first, None).await,
+        ReleaseReply::Released
+    );
+    // The second gives its place up: a passer-by may go.
+    assert_eq!(
+        release(&site.backend, &second, None).await,
+        ReleaseReply::Gone
+    );
+    granted(&site.backend, &ask(one("a"))).await;
+}
+
+#[tokio::test]
+async fn a_waiter_that_died_is_passed_over_after_its_beat_is_old() {
+    let site = Site::start().await;
+    let dead = ask_fair(one("a"), 1);
+    let holder = ask(one("a"));
+    granted(&site.backend, &holder).await;
+    refused(&site.backend, &dead).await;
+    release(&site.backend, &holder, None).await;
+    // Its beat is set back by 4 s instead of waiting that long.
+    let queue = site.redis.cli(&["KEYS", "sl:*:q:a"]).unwrap();
+    let time = site.redis.cli(&["TIME"]).unwrap();
+    let now: u64 = time.lines().next().unwrap().parse().unwrap();
+    let place = format!("1:{}", (now - 4) * 1_000);
+    site.redis
+        .cli(&["HSET", &queue, &format!("{:016x}", 1), &place])
+        .unwrap();
+    granted(&site.backend, &ask(one("a"))).await;
+    assert_eq!(
+        site.redis.cli(&["EXISTS", &queue]).unwrap(),
+        "0",
+        "the dead one is removed"
+    );
+}
+
+#[tokio::test]
+async fn a_full_queue_says_so() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(one("a"))).await;
+    for waiter in 0..128 {
+        refused(&site.backend, &ask_fair(one("a"), waiter)).await;
+    }
+    let one_more = site.backend.acquire(&ask_fair(one("a"), 128)).await;
+    assert_eq!(one_more, AcquireReply::QueueFull);
+    refused(&site.backend, &ask_fair(one("a"), 5)).await;
+}
+
+#[tokio::test]
+async fn every_key_but_fence_ends_by_itself() {
+    let site = Site::start().await;
+    for text in ["a", "b", "c"] {
+        granted(&site.backend, &ask(one(text))).await;
+        refused(&site.backend, &ask_fair(one(text), 1)).await;
+    }
+    granted(&site.backend, &ask(group(&["A-1", "A-2"]))).await;
+    let keys = site.redis.cli(&["KEYS", "*"]).unwrap();
+    let (mut fences, mut others) = (0, 0);
+    for key in keys.lines() {
+        let ends = site
+            .redis
+            .cli(&["PTTL", key])
+            .unwrap()
+            .parse::<i64>()
+            .unwrap()
+            >= 0;
+        assert_eq!(ends, !key.ends_with(":f"), "{key}");
+        if ends { others += 1 } else { fences += 1 }
+    }
+    assert!(fences >= 1 && others == 8, "{keys}");
+}
+
+#[tokio::test]
+async fn lease_keys_never_meet_data() {
+    let site = Site::start().await;
+    for text in ["report:2026", "a", "f", "w", "l:a"] {
+        site.redis.cli(&["SET", text, "data"]).unwrap();
+        let mine = ask(one(text));
+        granted(&site.backend, &mine).await;
+        release(&site.backend, &mine, None).await;
+        assert_eq!(site.redis.cli(&["GET", text]).unwrap(), "data");
+    }
+    granted(&site.backend, &ask(one("kept"))).await;
+    let keys = site.redis.cli(&["KEYS", "*"]).unwrap();
+    let ours = keys.lines().filter(|key| key.starts_with("sl:{app."));
+    assert_eq!(ours.count(), keys.lines().count() - 5, "{keys}");
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_is_refused_and_left_alone() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    granted(&site.backend, &mine).await;
+    let key = site.redis.cli(&["KEYS", "sl:*:l:a"]).unwrap();
+    for command in [&["LPUSH", &key, "x"][..], &["SET", &key, "x"]] {
+        site.redis.cli(&["DEL", &key]).unwrap();
+        site.redis.cli(command).unwrap();
+        let AcquireReply::Failed(error) = site.backend.acquire(&ask(one("a"))).await else {
+            panic!("another's data is not a lease");
+        };
+        assert_eq!(super::site::code(&error), "WRONGTYPE");
+        assert_eq!(
+            release(&site.backend, &mine, None).await,
+            ReleaseReply::Gone
+        );
+        assert_eq!(site.redis.cli(&["EXISTS", &key]).unwrap(), "1");
+    }
+}

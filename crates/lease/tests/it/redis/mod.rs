@@ -1,0 +1,7 @@
+//! The Redis backend through its contract, on private servers that are flushed, stopped and killed.
+
+mod epochs;
+mod grants;
+mod refusals;
+mod site;
+mod wake;

@@ -1,0 +1,167 @@
+//! A server that refuses, hangs, breaks or forbids: what is said of it, and that leases still end.
+
+use soldonce_lease::BackendError;
+use soldonce_lease::backend::redis::RedisBackend;
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Durability, ReleaseReply, RenewReply,
+};
+use soldonce_testkit::redis::{Redis, RedisPair};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::site::{
+    Numbers, Site, TTL, anchored, ask, code, granted, one, release, renew, settings, until,
+};
+
+fn failed(reply: AcquireReply) -> BackendError {
+    match reply {
+        AcquireReply::Failed(error) => error,
+        other => panic!("failed, but {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn at_maxmemory_nothing_is_granted_and_everything_can_be_kept_and_ended() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    site.redis
+        .cli(&["CONFIG", "SET", "maxmemory", "1"])
+        .unwrap();
+    let error = failed(site.backend.acquire(&ask(one("b"))).await);
+    assert_eq!(code(&error), "OOM");
+    let whole = RenewReply::Renewed { granted: TTL };
+    assert_eq!(renew(&site.backend, &mine, token, TTL).await, whole);
+    assert_eq!(
+        release(&site.backend, &mine, Some(token)).await,
+        ReleaseReply::Released
+    );
+}
+
+#[tokio::test]
+async fn a_replica_refuses_and_the_next_call_finds_its_promotion() {
+    let pair = RedisPair::start().unwrap();
+    let backend = anchored(&pair.replica, &Numbers::from(1)).await;
+    let error = failed(backend.acquire(&ask(one("a"))).await);
+    assert_eq!(code(&error), "READONLY");
+    pair.promote().unwrap();
+    granted(&backend, &ask(one("a"))).await;
+}
+
+#[tokio::test]
+async fn scripts_come_back_after_the_server_forgot_them() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    let forget = || site.redis.cli(&["SCRIPT", "FLUSH"]).unwrap();
+    forget();
+    let whole = RenewReply::Renewed { granted: TTL };
+    assert_eq!(renew(&site.backend, &mine, token, TTL).await, whole);
+    forget();
+    assert_eq!(
+        release(&site.backend, &mine, Some(token)).await,
+        ReleaseReply::Released
+    );
+    forget();
+    granted(&site.backend, &mine).await;
+}
+
+#[tokio::test]
+async fn a_user_with_only_the_listed_commands_can_do_everything() {
+    let users = "user default on nopass ~* &* +@all\n\
+         user leases on >secret resetchannels &sl:{app.* ~sl:{app.* -@all \
+         +evalsha +eval +time +get +pttl +pexpire +set +del +hget +hgetall +hmget +hset +hdel \
+         +info +spublish +ssubscribe +sunsubscribe +ping +wait +hello +auth\n";
+    let redis = Redis::options().acl(users).start().unwrap();
+    let url = redis.url().replace("redis://", "redis://leases:secret@");
+    let mut settings = settings();
+    settings.epochs = Some(Numbers::from(1));
+    let backend = RedisBackend::connect(&url.into(), settings).await.unwrap();
+    let mine = ask(one("a"));
+    let token = granted(&backend, &mine).await;
+    let mut wakes = backend.wake(&mine.names).await;
+    let whole = RenewReply::Renewed { granted: TTL };
+    assert_eq!(renew(&backend, &mine, token, TTL).await, whole);
+    assert!(
+        backend
+            .inspect(None, mine.names.home().unwrap())
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert_eq!(
+        release(&backend, &mine, Some(token)).await,
+        ReleaseReply::Released
+    );
+    wakes.next().await;
+    for forbidden in [&["FLUSHALL"][..], &["KEYS", "*"], &["GET", "other"]] {
+        let reply = redis.ask_as("leases", "secret", forbidden).unwrap().text();
+        assert!(
+            reply.unwrap_err().to_string().contains("NOPERM"),
+            "{forbidden:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_a_configuration_error() {
+    let users = "user default on >right ~* &* +@all\n";
+    let redis = Redis::options().acl(users).start().unwrap();
+    let plain = redis.url();
+    let wrong = plain.replace("redis://", "redis://default:wrong@");
+    for url in [plain, wrong] {
+        let error = RedisBackend::connect(&url.into(), settings())
+            .await
+            .err()
+            .unwrap();
+        assert!(matches!(error, BackendError::Config(_)), "{error:?}");
+        assert!(!error.to_string().contains("wrong@"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_dead_server_was_sent_nothing_and_a_hung_one_perhaps() {
+    let mut site = Site::start().await;
+    let mine = ask(one("a"));
+    granted(&site.backend, &mine).await;
+    site.redis.pause().unwrap();
+    let hung = failed(site.backend.acquire(&mine).await);
+    assert!(matches!(hung, BackendError::Unknown(_)), "{hung:?}");
+    site.redis.resume().unwrap();
+    site.redis.kill().unwrap();
+    until("the broken connection is noticed", async || {
+        let dead = failed(site.backend.acquire(&mine).await);
+        matches!(dead, BackendError::NotSent(_)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn missing_replica_ack_is_reported_not_fatal() {
+    let pair = RedisPair::start().unwrap();
+    let backend = anchored(&pair.primary, &Numbers::from(1)).await;
+    let within = Duration::from_millis(300);
+    let names = AtomicU32::new(0);
+    let replicas = async |n| {
+        let free = one(&format!("n:{}", names.fetch_add(1, Ordering::Relaxed)));
+        let durability = Durability::Replicas { n, within };
+        match backend
+            .acquire(&Acquire {
+                durability,
+                ..ask(free)
+            })
+            .await
+        {
+            AcquireReply::Granted { replicas, .. } => replicas,
+            other => panic!("granted, but {other:?}"),
+        }
+    };
+    // A replica counts from its first word on, which it may still have to say.
+    until("the replica acknowledges", async || {
+        (replicas(1).await == Some(1)).then_some(())
+    })
+    .await;
+    assert_eq!(replicas(2).await, Some(1));
+    pair.cut().unwrap();
+    assert_eq!(replicas(3).await, Some(0));
+}

@@ -1,0 +1,189 @@
+//! A private server, a backend on it, and short words for what tests ask of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Durability, Fut, Names, Release, ReleaseReply, Renew,
+    RenewReply, Waiter,
+};
+use soldonce_lease::{BackendError, Clock};
+use soldonce_lease::{
+    EpochError, EpochSource, FencingToken, Name, Namespace, Owner, SeededEntropy, SystemClock,
+};
+use soldonce_testkit::redis::Redis;
+
+pub(super) const TTL: Duration = Duration::from_secs(10);
+
+/// Longest a test waits for something that should come to pass.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) struct Site {
+    pub(super) redis: Redis,
+    pub(super) backend: RedisBackend,
+}
+
+impl Site {
+    /// A server, and a backend with epochs.
+    pub(super) async fn start() -> Self {
+        Self::on(Redis::start().unwrap()).await
+    }
+
+    pub(super) async fn on(redis: Redis) -> Self {
+        let backend = anchored(&redis, &Numbers::from(1)).await;
+        Self { redis, backend }
+    }
+}
+
+pub(super) fn settings() -> RedisSettings {
+    RedisSettings::new(Namespace::new("app").unwrap())
+}
+
+pub(super) async fn anchored(redis: &Redis, epochs: &Arc<Numbers>) -> RedisBackend {
+    let mut settings = settings();
+    settings.epochs = Some(Arc::clone(epochs) as Arc<dyn EpochSource>);
+    connect(redis, settings).await
+}
+
+pub(super) async fn connect(redis: &Redis, settings: RedisSettings) -> RedisBackend {
+    let url = redis.url();
+    RedisBackend::connect(&url.into(), settings).await.unwrap()
+}
+
+/// An epoch source that counts.
+pub(super) struct Numbers(AtomicU32);
+
+impl Numbers {
+    pub(super) fn from(next: u32) -> Arc<Self> {
+        Arc::new(Self(AtomicU32::new(next)))
+    }
+
+    pub(super) fn given(&self) -> u32 {
+        self.0.load(Ordering::SeqCst) - 1
+    }
+}
+
+impl EpochSource for Numbers {
+    fn next<'a>(&'a self, _: &'a str, above: u32) -> Fut<'a, Result<u32, EpochError>> {
+        self.0.fetch_max(above + 1, Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(self
+            .0
+            .fetch_add(1, Ordering::SeqCst))))
+    }
+}
+
+pub(super) fn owner() -> Owner {
+    static DRAWN: AtomicU64 = AtomicU64::new(1);
+    Owner::draw(&SeededEntropy::new(DRAWN.fetch_add(1, Ordering::Relaxed)))
+}
+
+pub(super) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+pub(super) fn one(text: &str) -> Names {
+    Names::one(name(text))
+}
+
+pub(super) fn group(names: &[&str]) -> Names {
+    Names::of_group(name("hall"), names.iter().map(|text| name(text)).collect())
+}
+
+/// A request of a new owner.
+pub(super) fn ask(names: Names) -> Acquire {
+    Acquire {
+        names,
+        owner: owner(),
+        ttl: TTL,
+        cap: None,
+        floor: None,
+        waiter: None,
+        fair: false,
+        meta: "".into(),
+        durability: Durability::Primary,
+    }
+}
+
+/// The same, with a place in the queue.
+pub(super) fn ask_fair(names: Names, waiter: u64) -> Acquire {
+    Acquire {
+        waiter: Some(Waiter(waiter)),
+        fair: true,
+        ..ask(names)
+    }
+}
+
+pub(super) async fn granted(backend: &RedisBackend, ask: &Acquire) -> FencingToken {
+    match backend.acquire(ask).await {
+        AcquireReply::Granted { token, .. } => token,
+        other => panic!("granted, but {other:?}"),
+    }
+}
+
+/// The names in conflict.
+pub(super) async fn refused(backend: &RedisBackend, ask: &Acquire) -> Vec<String> {
+    match backend.acquire(ask).await {
+        AcquireReply::Refused(refusal) => {
+            let names = refusal
+                .conflicts
+                .iter()
+                .map(|conflict| conflict.name.to_string());
+            names.collect()
+        }
+        other => panic!("refused, but {other:?}"),
+    }
+}
+
+pub(super) async fn renew(
+    backend: &RedisBackend,
+    ask: &Acquire,
+    token: FencingToken,
+    ttl: Duration,
+) -> RenewReply {
+    let renew = Renew {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token,
+        ttl,
+    };
+    backend.renew(&[renew]).await.remove(0)
+}
+
+pub(super) async fn release(
+    backend: &RedisBackend,
+    ask: &Acquire,
+    token: Option<FencingToken>,
+) -> ReleaseReply {
+    let release = Release {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token,
+        waiter: ask.waiter,
+    };
+    backend.release(&[release]).await.remove(0)
+}
+
+/// The code with which the server refused.
+pub(super) fn code(error: &BackendError) -> &str {
+    match error {
+        BackendError::Rejected { code, .. } => code,
+        other => panic!("rejected, but {other:?}"),
+    }
+}
+
+/// Asks until it is so, and fails when it is not so in time.
+pub(super) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let clock = SystemClock;
+    let end = clock.boot().plus(PATIENCE);
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(clock.boot() < end, "waited in vain: {what}");
+        clock
+            .sleep_until(clock.boot().plus(Duration::from_millis(10)))
+            .await;
+    }
+}

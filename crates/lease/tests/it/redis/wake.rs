@@ -1,0 +1,144 @@
+//! Wake-ups: hints that a name was released, on few channels, through broken connections.
+
+use std::time::Duration;
+
+use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, WakeStream};
+use soldonce_testkit::redis::Data;
+use tokio::time::timeout;
+
+use super::site::{Site, TTL, ask, granted, group, one, refused, release, renew, until};
+
+/// Longest a hint may take in a test.
+const SOON: Duration = Duration::from_secs(5);
+
+async fn woken(stream: &mut WakeStream) -> bool {
+    timeout(SOON, stream.next()).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_release_wakes_those_who_wait_for_the_name() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    granted(&site.backend, &mine).await;
+    let mut first = site.backend.wake(&mine.names).await;
+    let mut second = site.backend.wake(&mine.names).await;
+    release(&site.backend, &mine, None).await;
+    assert!(woken(&mut first).await && woken(&mut second).await);
+}
+
+#[tokio::test]
+async fn a_release_of_part_of_a_group_wakes_the_group() {
+    let site = Site::start().await;
+    let part = ask(group(&["A-1"]));
+    granted(&site.backend, &part).await;
+    let whole = ask(group(&["A-1", "A-2"]));
+    refused(&site.backend, &whole).await;
+    let mut wakes = site.backend.wake(&whole.names).await;
+    release(&site.backend, &part, None).await;
+    assert!(woken(&mut wakes).await);
+}
+
+#[tokio::test]
+async fn works_with_keyspace_events_off() {
+    let site = Site::start().await;
+    let events = site
+        .redis
+        .cli(&["CONFIG", "GET", "notify-keyspace-events"])
+        .unwrap();
+    assert_eq!(events.trim(), "notify-keyspace-events");
+    let mine = ask(one("a"));
+    granted(&site.backend, &mine).await;
+    let mut wakes = site.backend.wake(&mine.names).await;
+    release(&site.backend, &mine, None).await;
+    assert!(woken(&mut wakes).await);
+}
+
+#[tokio::test]
+async fn thousand_names_share_one_subscription() {
+    let site = Site::start().await;
+    let mut waiting = Vec::new();
+    for i in 0..1_000 {
+        waiting.push(site.backend.wake(&one(&format!("report:{i}"))).await);
+    }
+    let clients = site.redis.cli(&["CLIENT", "LIST"]).unwrap();
+    let subscribed: Vec<u32> = clients
+        .lines()
+        .filter_map(|client| {
+            client
+                .split(" ssub=")
+                .nth(1)?
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        })
+        .filter(|channels| *channels > 0)
+        .collect();
+    assert_eq!(subscribed, [64], "{clients}");
+    let mine = ask(one("report:7"));
+    granted(&site.backend, &mine).await;
+    release(&site.backend, &mine, None).await;
+    assert!(woken(&mut waiting[7]).await);
+}
+
+#[tokio::test]
+async fn a_channel_that_nobody_waits_on_is_left() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    drop(site.backend.wake(&mine.names).await);
+    let channels = || site.redis.cli(&["PUBSUB", "SHARDCHANNELS"]).unwrap();
+    assert!(channels().ends_with(":w"), "{}", channels());
+    granted(&site.backend, &mine).await;
+    release(&site.backend, &mine, None).await;
+    until("the channel is left", async || {
+        channels().is_empty().then_some(())
+    })
+    .await;
+    let mut again = site.backend.wake(&mine.names).await;
+    granted(&site.backend, &mine).await;
+    release(&site.backend, &mine, None).await;
+    assert!(woken(&mut again).await);
+}
+
+#[tokio::test]
+async fn waiters_are_woken_when_the_connection_is_back() {
+    let mut site = Site::start().await;
+    let mine = ask(one("a"));
+    let mut wakes = site.backend.wake(&mine.names).await;
+    site.redis.restart(Data::Lost).unwrap();
+    assert!(
+        woken(&mut wakes).await,
+        "a release may have been missed: try at once"
+    );
+    until("a grant", async || {
+        let reply = site.backend.acquire(&mine).await;
+        matches!(reply, AcquireReply::Granted { .. }).then_some(())
+    })
+    .await;
+    release(&site.backend, &mine, None).await;
+    assert!(woken(&mut wakes).await, "and it listens again");
+}
+
+#[tokio::test]
+async fn renewal_survives_reconnect_and_ends_with_release() {
+    let site = Site::start().await;
+    let mine = ask(one("a"));
+    let token = granted(&site.backend, &mine).await;
+    let whole = RenewReply::Renewed { granted: TTL };
+    assert_eq!(renew(&site.backend, &mine, token, TTL).await, whole);
+    site.redis
+        .cli(&["CLIENT", "KILL", "TYPE", "normal"])
+        .unwrap();
+    until("renewed on a new connection", async || {
+        (renew(&site.backend, &mine, token, TTL).await == whole).then_some(())
+    })
+    .await;
+    until("released on a new connection", async || {
+        let released = release(&site.backend, &mine, Some(token)).await;
+        (released == ReleaseReply::Released).then_some(())
+    })
+    .await;
+    let after = renew(&site.backend, &mine, token, TTL).await;
+    assert_eq!(after, RenewReply::Gone);
+    assert_eq!(site.redis.cli(&["KEYS", "sl:*:l:a"]).unwrap(), "");
+}
