@@ -1,11 +1,12 @@
 // The server under test: the real binary on a folder of its own, stopped and started again on the
 // same port, and its API for those who are not the page: the organiser and the rivals.
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 
 const ADMIN_KEY = "browser-tests-admin-key";
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -58,6 +59,7 @@ export class Server {
     throw new Error(`the server did not start; its log is ${join(this.folder, "log")}`);
   }
 
+  /** Ends it in order, and has the ledger it leaves verified. */
   async stop() {
     const child = this.process;
     this.process = null;
@@ -65,6 +67,8 @@ export class Server {
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGTERM");
     await ended;
+    const ledger = ["verify", "--data", join(this.folder, "data")];
+    await promisify(execFile)(named("SOLDONCE_PROGRAM"), ledger);
   }
 
   /**
