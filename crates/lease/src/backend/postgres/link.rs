@@ -124,7 +124,7 @@ impl Link {
     }
 
     /// The future's result; `None` when it took too long.
-    async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let until = self.clock.boot().plus(self.limit);
         tokio::select! {
             biased;

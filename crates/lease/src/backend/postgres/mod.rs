@@ -5,8 +5,10 @@
 
 mod acquire;
 mod config;
+mod doctor;
 mod failure;
 mod link;
+mod pooling;
 mod prune;
 mod schema;
 mod settle;
@@ -147,6 +149,6 @@ impl Backend for Postgres {
     }
 
     fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        Box::pin(std::future::ready(Vec::new()))
+        Box::pin(doctor::examine(self))
     }
 }

@@ -1,7 +1,10 @@
 //! The PostgreSQL backend on private servers, hurt in the ways that it must survive.
 
 mod commands;
+mod doctor;
 mod epochs;
+mod faults;
+mod gate;
 mod race;
 
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use soldonce_lease::backend::{
 };
 use soldonce_lease::{FencingToken, Name, Namespace, Owner, Refusal, SystemClock, SystemEntropy};
 use soldonce_testkit::postgres::Postgres as Server;
+use tokio::task::JoinSet;
 
 /// Longest wait of the tests' backends for an answer: generous, the machine may be busy.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,6 +35,15 @@ pub(crate) fn config(server: &Server) -> PgConfig {
 pub(crate) fn backend(config: PgConfig) -> Postgres {
     let namespace = Namespace::new("app").unwrap();
     Postgres::new(config, namespace, Arc::new(SystemClock), CALL_TIMEOUT)
+}
+
+/// A plain session, and the task that moves its bytes.
+pub(crate) async fn session(server: &Server) -> (tokio_postgres::Client, JoinSet<()>) {
+    let connected = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await;
+    let (client, connection) = connected.unwrap();
+    let mut task = JoinSet::new();
+    task.spawn(async move { connection.await.unwrap_or_default() });
+    (client, task)
 }
 
 pub(crate) fn owner() -> Owner {

@@ -1,0 +1,235 @@
+//! What the doctor looks at on a PostgreSQL server. `lease.md` 8.
+
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::{Postgres, pooling, schema};
+use crate::backend::{Finding, Verdict};
+use crate::{BackendError, EPOCH_MAX};
+
+const SETTINGS: &str = "\
+-- doctor_settings
+SELECT pg_is_in_recovery(), current_setting('server_version_num')::integer,
+    current_setting('server_version'), current_setting('fsync'),
+    current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
+    (SELECT count(*) FROM pg_stat_replication), current_setting('default_transaction_isolation')";
+
+const WALL: &str = "\
+-- doctor_wall
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+const EPOCH: &str = "\
+-- doctor_epoch
+SELECT coalesce(max(epoch), 0) FROM soldonce_lease_epoch WHERE ns = $1";
+
+/// Least version: the oldest one that its makers still mend.
+const VERSION_MIN: i32 = 140_000;
+
+/// A client whose wall clock differs by more than that confuses people who compare logs.
+const OFFSET_MAX: Duration = Duration::from_secs(1);
+
+/// A twentieth of the shortest ttl.
+const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
+
+/// What `doctor_settings` answers.
+struct Settings {
+    in_recovery: bool,
+    version_number: i32,
+    version: String,
+    fsync: String,
+    commit: String,
+    synchronous: String,
+    standbys: i64,
+    isolation: String,
+}
+
+impl Settings {
+    fn read(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            in_recovery: row.try_get(0)?,
+            version_number: row.try_get(1)?,
+            version: row.try_get(2)?,
+            fsync: row.try_get(3)?,
+            commit: row.try_get(4)?,
+            synchronous: row.try_get(5)?,
+            standbys: row.try_get(6)?,
+            isolation: row.try_get(7)?,
+        })
+    }
+}
+
+pub(super) async fn examine(backend: &Postgres) -> Vec<Finding> {
+    let rows = match backend.settling.query(SETTINGS, &[]).await {
+        Ok(rows) => rows,
+        Err(error) => return vec![unreachable(&error)],
+    };
+    let Some(Ok(settings)) = rows.first().map(Settings::read) else {
+        return vec![unreachable(&super::garbled("settings"))];
+    };
+    let mut findings = vec![
+        role(&settings),
+        version(&settings),
+        durability(&settings),
+        standbys(&settings),
+        isolation(&settings),
+    ];
+    findings.extend(clocks(backend).await);
+    findings.push(tables(backend).await);
+    findings.extend(epochs(backend).await);
+    findings.push(pooling::examine(backend).await);
+    findings
+}
+
+pub(super) fn finding(
+    check: &'static str,
+    verdict: Verdict,
+    found: impl Into<String>,
+    mend: &str,
+) -> Finding {
+    Finding {
+        check,
+        verdict,
+        found: found.into(),
+        mend: mend.to_owned(),
+    }
+}
+
+fn unreachable(error: &BackendError) -> Finding {
+    let mend = "see that the server runs, takes connections from here, and lets this user in";
+    finding("server answers", Verdict::Fail, error.to_string(), mend)
+}
+
+fn role(settings: &Settings) -> Finding {
+    let check = "role is primary";
+    if settings.in_recovery {
+        let mend = "give the address of the primary; a standby cannot grant";
+        return finding(check, Verdict::Fail, "in recovery: a standby", mend);
+    }
+    finding(check, Verdict::Ok, "primary", "")
+}
+
+fn version(settings: &Settings) -> Finding {
+    let (check, found) = ("server version", settings.version.as_str());
+    if settings.version_number < VERSION_MIN {
+        let mend = "update to PostgreSQL 14 or later; nothing older is tested";
+        return finding(check, Verdict::Warn, found, mend);
+    }
+    finding(check, Verdict::Ok, found, "")
+}
+
+/// Whether a crash can take back what was answered.
+fn durability(settings: &Settings) -> Finding {
+    let check = "commits are durable";
+    let found = format!(
+        "fsync {}, synchronous_commit {}",
+        settings.fsync, settings.commit
+    );
+    if settings.fsync != "on" {
+        let mend = "set fsync = on: after a power cut leases may be granted twice and tokens fall";
+        return finding(check, Verdict::Fail, found, mend);
+    }
+    if settings.commit == "off" {
+        let found = format!("{found}; grants and renewals switch it on for themselves");
+        return finding(check, Verdict::Ok, found, "");
+    }
+    finding(check, Verdict::Ok, found, "")
+}
+
+/// Whether a promotion can lose what was answered.
+fn standbys(settings: &Settings) -> Finding {
+    let check = "standbys are synchronous";
+    let mend = "set synchronous_standby_names and synchronous_commit = on; or accept that leases \
+                granted just before a promotion may be granted twice, and keep the gate";
+    let found = format!(
+        "{} connected, synchronous_standby_names = '{}', synchronous_commit = {}",
+        settings.standbys, settings.synchronous, settings.commit
+    );
+    let waits = matches!(settings.commit.as_str(), "on" | "remote_apply" | "off");
+    match (settings.standbys, settings.synchronous.is_empty()) {
+        (0, true) => finding(check, Verdict::Ok, "no standby connected", ""),
+        (_, false) if waits => finding(check, Verdict::Ok, found, ""),
+        _ => finding(check, Verdict::Warn, found, mend),
+    }
+}
+
+fn isolation(settings: &Settings) -> Finding {
+    let (check, found) = ("isolation level", settings.isolation.as_str());
+    if found == "read committed" {
+        return finding(check, Verdict::Ok, found, "");
+    }
+    let mend = "set default_transaction_isolation = 'read committed' for this user; a stricter \
+                level turns contention into refusals without a named holder";
+    finding(check, Verdict::Warn, found, mend)
+}
+
+/// Round trip on an open connection, and how far the wall clocks are apart.
+async fn clocks(backend: &Postgres) -> Vec<Finding> {
+    let begun = backend.clock.boot();
+    let Ok(rows) = backend.settling.query(WALL, &[]).await else {
+        return Vec::new();
+    };
+    let took = backend.clock.boot().since(begun);
+    let here = backend.clock.wall_ms();
+    let server: i64 = rows
+        .first()
+        .and_then(|row| row.try_get(0).ok())
+        .unwrap_or(here);
+    let apart = Duration::from_millis(here.abs_diff(server)).saturating_sub(took);
+    let slow = took > ROUND_TRIP_MAX;
+    let skewed = apart > OFFSET_MAX;
+    let judge = |bad| if bad { Verdict::Warn } else { Verdict::Ok };
+    let advise = |bad, mend| if bad { mend } else { "" };
+    vec![
+        finding(
+            "round trip",
+            judge(slow),
+            format!("{} ms", took.as_millis()),
+            advise(
+                slow,
+                "use a ttl of at least 20 round trips, or a server that is nearer",
+            ),
+        ),
+        finding(
+            "wall clocks agree",
+            judge(skewed),
+            format!("{} ms apart", apart.as_millis()),
+            advise(
+                skewed,
+                "synchronise the clocks; leases do not need it, logs and people do",
+            ),
+        ),
+    ]
+}
+
+async fn tables(backend: &Postgres) -> Finding {
+    let check = "lease tables";
+    let mend = "call postgres::migrate once, as a user who may create tables";
+    match schema::installed(&backend.settling).await {
+        Ok(Some(schema::VERSION)) => finding(check, Verdict::Ok, "installed", ""),
+        Ok(Some(other)) => {
+            let found = format!("form {other}, this client knows {}", schema::VERSION);
+            finding(check, Verdict::Fail, found, mend)
+        }
+        Ok(None) => finding(check, Verdict::Fail, "not installed", mend),
+        Err(error) => finding(check, Verdict::NotVerifiable, error.to_string(), ""),
+    }
+}
+
+/// How many epochs are left; nothing while the tables are not there.
+async fn epochs(backend: &Postgres) -> Option<Finding> {
+    let params = [(&backend.namespace.as_str() as _, Type::TEXT)];
+    let rows = backend.settling.query(EPOCH, &params).await.ok()?;
+    let epoch: i32 = rows.first()?.try_get(0).ok()?;
+    let epoch = u32::try_from(epoch).ok()?;
+    let (check, found) = (
+        "epochs left",
+        format!("{} of {EPOCH_MAX}", EPOCH_MAX - epoch),
+    );
+    if epoch > EPOCH_MAX / 10 * 9 {
+        let mend = "nine tenths are used: find out who takes them, and plan a new namespace";
+        return Some(finding(check, Verdict::Warn, found, mend));
+    }
+    Some(finding(check, Verdict::Ok, found, ""))
+}

@@ -1,0 +1,111 @@
+//! The gate in front of a real PostgreSQL: the holder that was paused cannot write any more, and
+//! without the gate it could.
+
+use soldonce_lease::gate::{
+    self, Bound, Columns, FENCE_ADMIT, FENCE_HIGHEST, FENCE_TABLE, Placeholders, Trust,
+};
+use soldonce_lease::{FencingToken, Tag};
+use soldonce_testkit::postgres::Postgres as Server;
+use tokio_postgres::Client;
+
+use super::session;
+
+const COUNTER: &str = "\
+DROP TABLE IF EXISTS counter; DROP TABLE IF EXISTS soldonce_fence;
+CREATE TABLE counter (value bigint NOT NULL,
+    lease_token bigint NOT NULL DEFAULT 0, lease_tag bigint NOT NULL DEFAULT 0);
+INSERT INTO counter (value) VALUES (0);";
+
+#[derive(Clone, Copy, Debug)]
+enum Gate {
+    Columns,
+    FenceTable,
+    Without,
+}
+
+fn token(counter: u32) -> FencingToken {
+    let token = FencingToken::from_parts(3, counter).unwrap();
+    token.with_tag(Tag::from_bits(u64::from(counter) << 40))
+}
+
+async fn value(client: &Client) -> i64 {
+    client
+        .query_one("SELECT value FROM counter", &[])
+        .await
+        .unwrap()
+        .get(0)
+}
+
+/// Writes `next` with `token`; tells whether it was written.
+async fn write(client: &mut Client, gate: Gate, token: FencingToken, next: i64) -> bool {
+    let Bound { token, tag } = Trust::Anchored.bind(token).unwrap();
+    let tx = client.transaction().await.unwrap();
+    let rows = match gate {
+        Gate::Columns => {
+            let at = Placeholders::Dollar { token: 2, tag: 3 };
+            let parts = gate::sql(Columns::default(), at).unwrap();
+            let (set, check) = (parts.set, parts.check);
+            let sql = format!("UPDATE counter SET value = $1, {set} WHERE {check}");
+            tx.execute(&sql, &[&next, &token, &tag]).await.unwrap()
+        }
+        Gate::FenceTable => {
+            let admitted = tx.query_opt(FENCE_ADMIT, &[&"counter", &token, &tag]).await;
+            if admitted.unwrap().is_none() {
+                return false;
+            }
+            tx.execute("UPDATE counter SET value = $1", &[&next])
+                .await
+                .unwrap()
+        }
+        Gate::Without => tx
+            .execute("UPDATE counter SET value = $1", &[&next])
+            .await
+            .unwrap(),
+    };
+    tx.commit().await.unwrap();
+    rows == 1
+}
+
+/// Two holders read the counter, the first is paused, the second adds ten times, then the first
+/// adds to what it read before.
+async fn paused_holder(server: &Server, gate: Gate) -> (i64, bool) {
+    let (mut first, _first_task) = session(server).await;
+    let (mut second, _second_task) = session(server).await;
+    first.batch_execute(COUNTER).await.unwrap();
+    first.batch_execute(FENCE_TABLE).await.unwrap();
+    let read_before_the_pause = value(&first).await;
+    for _ in 0..10 {
+        let next = value(&second).await + 1;
+        assert!(write(&mut second, gate, token(8), next).await, "{gate:?}");
+    }
+    let stale = write(&mut first, gate, token(7), read_before_the_pause + 1).await;
+    (value(&second).await, stale)
+}
+
+#[tokio::test]
+async fn stale_token_is_refused_at_the_target() {
+    let server = Server::start().unwrap();
+    for gate in [Gate::Columns, Gate::FenceTable] {
+        assert_eq!(paused_holder(&server, gate).await, (10, false), "{gate:?}");
+    }
+    let (client, _task) = session(&server).await;
+    let row = client
+        .query_one(FENCE_HIGHEST, &[&"counter"])
+        .await
+        .unwrap();
+    let highest = Bound {
+        token: row.get(0),
+        tag: row.get(1),
+    };
+    assert_eq!(
+        highest.token(),
+        Some(token(8)),
+        "the target tells who overtook"
+    );
+}
+
+#[tokio::test]
+async fn the_same_counter_without_a_gate_loses_updates() {
+    let server = Server::start().unwrap();
+    assert_eq!(paused_holder(&server, Gate::Without).await, (1, true));
+}
