@@ -4,10 +4,15 @@
     reason = "helpers of tests, which panic when the machine is not as it must be"
 )]
 #![expect(
+    clippy::indexing_slicing,
+    reason = "an answer that is missing fails the test"
+)]
+#![expect(
     clippy::wildcard_enum_match_arm,
     reason = "whatever else comes is shown and fails"
 )]
 
+mod conformance;
 mod epochs;
 mod folder;
 mod holding;

@@ -1,0 +1,201 @@
+//! One suite for all backends: the laws of `lease.md` 5.1 and the rows of 1.3.
+//!
+//! A backend plugs in with a [`Bench`] and one line, which makes a test of each law:
+//!
+//! ```ignore
+//! conforms!(MyBench::start());    // a future of something that is a Bench, empty at each call
+//! ```
+
+mod laws;
+mod memory;
+mod planted;
+mod random;
+mod times;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Durability, Fut, Names, Release, ReleaseReply, Renew,
+    RenewReply,
+};
+use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
+
+pub(crate) use laws::*;
+pub(crate) use random::agrees_with_the_oracle;
+pub(crate) use times::*;
+pub(crate) use waiting::*;
+
+/// A backend under test and its time.
+pub(crate) trait Bench: Send + Sync {
+    /// The backend, with nothing in it at the start.
+    fn backend(&self) -> &dyn Backend;
+
+    /// Lets `span` pass on the backend's clock. Real servers make the test wait.
+    fn advance(&self, span: Duration) -> Fut<'_, ()>;
+
+    /// A ttl that is short for this backend and long against [`Bench::slack`].
+    fn ttl(&self) -> Duration;
+
+    /// How far the test's idea of the backend's time may be off: the round trips of a few calls.
+    fn slack(&self) -> Duration;
+
+    /// How many random sequences to run.
+    fn cases(&self) -> u32 {
+        12
+    }
+
+    /// Whether a release wakes those who listen.
+    fn wakes(&self) -> bool;
+}
+
+/// Makes a test of each law for the benches that the expression makes, a future each.
+macro_rules! conforms {
+    ($bench:expr) => {
+        conforms! { $bench =>
+            b1_one_owner_at_a_time
+            b1_of_many_at_once_one_wins
+            b2_all_names_or_none
+            b3_asking_again_gives_the_same_grant
+            b4_renew_never_creates
+            b4_renew_needs_owner_and_token
+            b4_renew_stops_at_the_cap
+            b4_renew_for_no_time_changes_nothing
+            b5_release_needs_owner_and_token
+            b5_release_by_owner_alone
+            b6_tokens_rise
+            b6_tokens_rise_above_the_floor
+            b8_a_grant_lives_as_long_as_answered
+            b9_every_conflict_is_listed
+            b10_what_is_kept_ends
+            a_name_alone_is_not_the_name_of_a_group
+            inspect_tells_who_holds
+            a_batch_is_answered_in_order
+            a_release_wakes
+            a_fair_queue_keeps_the_order
+            a_dead_waiter_costs_three_seconds
+            nobody_overtakes_a_live_waiter
+        }
+
+        #[tokio::test]
+        async fn agrees_with_the_oracle() {
+            let bench = $bench.await;
+            crate::conformance::agrees_with_the_oracle(&bench).await;
+        }
+    };
+    ($bench:expr => $($law:ident)+) => {
+        $(
+            #[tokio::test]
+            async fn $law() {
+                let bench = $bench.await;
+                crate::conformance::$law(&bench).await;
+            }
+        )+
+    };
+}
+pub(crate) use conforms;
+
+/// The owner number `n` of a test.
+pub(crate) fn owner(n: u64) -> Owner {
+    Owner::draw(&SeededEntropy::new(n))
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+pub(crate) fn one(text: &str) -> Names {
+    Names::one(name(text))
+}
+
+pub(crate) fn group(names: &[&str]) -> Names {
+    Names::of_group(name("hall"), names.iter().map(|text| name(text)).collect())
+}
+
+/// A plain request of `owner` for the bench's ttl.
+pub(crate) fn ask(bench: &dyn Bench, names: &Names, n: u64) -> Acquire {
+    Acquire {
+        names: names.clone(),
+        owner: owner(n),
+        ttl: bench.ttl(),
+        cap: Some(bench.ttl() * 100),
+        floor: None,
+        waiter: None,
+        fair: false,
+        meta: Arc::from(""),
+        durability: Durability::Primary,
+    }
+}
+
+/// A grant as a test sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Got {
+    pub(crate) token: FencingToken,
+    pub(crate) granted: Duration,
+    pub(crate) again: bool,
+}
+
+/// Asks, and must be granted.
+#[track_caller]
+pub(crate) fn granted(reply: AcquireReply) -> Got {
+    match reply {
+        AcquireReply::Granted {
+            token,
+            granted,
+            again,
+            ..
+        } => Got {
+            token,
+            granted,
+            again,
+        },
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn refused(reply: AcquireReply) -> Refusal {
+    match reply {
+        AcquireReply::Refused(refusal) => refusal,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+pub(crate) async fn acquire(bench: &dyn Bench, names: &Names, n: u64) -> AcquireReply {
+    bench.backend().acquire(&ask(bench, names, n)).await
+}
+
+pub(crate) async fn renew(
+    bench: &dyn Bench,
+    names: &Names,
+    (n, token): (u64, FencingToken),
+    ttl: Duration,
+) -> RenewReply {
+    let batch = [Renew {
+        names: names.clone(),
+        owner: owner(n),
+        token,
+        ttl,
+    }];
+    let mut replies = bench.backend().renew(&batch).await;
+    assert_eq!(replies.len(), 1);
+    replies.remove(0)
+}
+
+pub(crate) async fn release(
+    bench: &dyn Bench,
+    names: &Names,
+    n: u64,
+    token: Option<FencingToken>,
+) -> ReleaseReply {
+    let batch = [Release {
+        names: names.clone(),
+        owner: owner(n),
+        token,
+        waiter: None,
+    }];
+    let mut replies = bench.backend().release(&batch).await;
+    assert_eq!(replies.len(), 1);
+    replies.remove(0)
+}

@@ -1,0 +1,216 @@
+//! The suite must see bugs: each wrong backend here is caught by the law that forbids it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Memory, Names,
+    Release, ReleaseReply, Renew, RenewReply, State, WakeStream,
+};
+use soldonce_lease::{BackendError, ManualClock, Name};
+
+use super::memory::Virtual;
+use super::{laws, random, times};
+
+/// What is wrong with a backend.
+#[derive(Clone, Copy, Debug)]
+enum Bug {
+    /// Release deletes whatever is there.
+    BlindDelete,
+    /// Renew sets what is not there.
+    RenewSets,
+    /// Tokens begin again after a restart.
+    EpochReuse,
+    /// Renew asks for the owner alone.
+    RenewByOwner,
+    /// A refused group keeps what it got.
+    KeepsHalf,
+    /// Only the first conflict is told.
+    FirstConflict,
+    /// `<=` for `<`: a grant still lives at the instant of its expiry.
+    LateExpiry,
+}
+
+struct Wrong {
+    right: Memory,
+    bug: Bug,
+}
+
+impl Wrong {
+    fn bench(bug: Bug) -> Virtual {
+        let clock = ManualClock::at(0);
+        let right = Memory::new(Arc::new(clock.clone()));
+        let backend = Arc::new(Wrong { right, bug });
+        Virtual { clock, backend }
+    }
+
+    async fn holder(&self, names: &Names) -> Option<Holder> {
+        let name = names.as_slice().first().unwrap();
+        self.right.inspect(names.group(), name).await.unwrap()
+    }
+
+    async fn renew_wrongly(&self, ask: &Renew) -> RenewReply {
+        let mut asked = ask.clone();
+        if matches!(self.bug, Bug::RenewByOwner)
+            && let Some(holder) = self.holder(&ask.names).await
+        {
+            asked.token = holder.token;
+        }
+        let reply = self.right.renew(&[asked]).await.remove(0);
+        if matches!((self.bug, &reply), (Bug::RenewSets, RenewReply::Gone)) {
+            self.right.acquire(&acquire_of(ask)).await;
+            return RenewReply::Renewed { granted: ask.ttl };
+        }
+        reply
+    }
+
+    async fn release_wrongly(&self, ask: &Release) -> ReleaseReply {
+        let mut asked = ask.clone();
+        if matches!(self.bug, Bug::BlindDelete)
+            && let Some(holder) = self.holder(&ask.names).await
+        {
+            (asked.owner, asked.token) = (holder.owner, None);
+        }
+        let reply = self.right.release(&[asked]).await.remove(0);
+        if matches!(self.bug, Bug::EpochReuse) {
+            self.right.restore(State::default());
+        }
+        reply
+    }
+
+    async fn acquire_wrongly(&self, ask: &Acquire) -> AcquireReply {
+        let mut asked = ask.clone();
+        if matches!(self.bug, Bug::LateExpiry) {
+            asked.ttl += Duration::from_nanos(1);
+        }
+        let mut reply = self.right.acquire(&asked).await;
+        if let AcquireReply::Granted { granted, .. } = &mut reply {
+            *granted = ask.ttl;
+        }
+        let AcquireReply::Refused(refusal) = &mut reply else {
+            return reply;
+        };
+        match self.bug {
+            Bug::FirstConflict => refusal.conflicts.truncate(1),
+            Bug::KeepsHalf => self.keep_half(ask).await,
+            Bug::BlindDelete
+            | Bug::RenewSets
+            | Bug::EpochReuse
+            | Bug::RenewByOwner
+            | Bug::LateExpiry => {}
+        }
+        reply
+    }
+
+    async fn keep_half(&self, ask: &Acquire) {
+        let group = ask.names.group().expect("a group");
+        for name in ask.names.as_slice() {
+            let names = Names::of_group(group.clone(), vec![name.clone()]);
+            let half = Acquire {
+                names,
+                ..ask.clone()
+            };
+            self.right.acquire(&half).await;
+        }
+    }
+}
+
+fn acquire_of(ask: &Renew) -> Acquire {
+    Acquire {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        ttl: ask.ttl,
+        cap: None,
+        floor: None,
+        waiter: None,
+        fair: false,
+        meta: "".into(),
+        durability: Durability::Primary,
+    }
+}
+
+impl Backend for Wrong {
+    fn facts(&self) -> Facts {
+        self.right.facts()
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(self.acquire_wrongly(command))
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        Box::pin(async move {
+            let mut replies = Vec::new();
+            for ask in batch {
+                replies.push(self.renew_wrongly(ask).await);
+            }
+            replies
+        })
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        Box::pin(async move {
+            let mut replies = Vec::new();
+            for ask in batch {
+                replies.push(self.release_wrongly(ask).await);
+            }
+            replies
+        })
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        self.right.inspect(group, name)
+    }
+
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        self.right.wake(names)
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        self.right.doctor()
+    }
+}
+
+/// Asserts that the law fails, and fails by its own words.
+async fn caught(law: impl Future<Output = ()> + Send + 'static) {
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(law);
+    let outcome = tasks.join_next().await.expect("one task");
+    let error = outcome.expect_err("the planted bug was not caught");
+    assert!(error.is_panic(), "{error}");
+}
+
+macro_rules! catches {
+    ($($test:ident: $bug:expr => $law:path;)+) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                caught(async {
+                    let bench: Virtual = $bug;
+                    $law(&bench).await;
+                })
+                .await;
+            }
+        )+
+    };
+}
+
+catches! {
+    catches_blind_delete: Wrong::bench(Bug::BlindDelete) => laws::b5_release_needs_owner_and_token;
+    catches_renew_that_sets: Wrong::bench(Bug::RenewSets) => laws::b4_renew_never_creates;
+    catches_renew_by_owner: Wrong::bench(Bug::RenewByOwner) => laws::b4_renew_needs_owner_and_token;
+    catches_epoch_reuse: Wrong::bench(Bug::EpochReuse) => times::b6_tokens_rise;
+    catches_half_a_group: Wrong::bench(Bug::KeepsHalf) => laws::b2_all_names_or_none;
+    catches_a_hidden_conflict: Wrong::bench(Bug::FirstConflict) => laws::b9_every_conflict_is_listed;
+    catches_late_expiry: Wrong::bench(Bug::LateExpiry) => times::b8_a_grant_lives_as_long_as_answered;
+    random_commands_catch_blind_delete: Wrong::bench(Bug::BlindDelete) => unsaved;
+}
+
+/// The random commands without saving what they find: the bug is planted.
+async fn unsaved(bench: &Virtual) {
+    random::compare(bench, None).await;
+}

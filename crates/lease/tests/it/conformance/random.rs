@@ -1,0 +1,347 @@
+//! Random commands to the backend under test and to the oracle: both must answer alike. Times are
+//! whole units, lives and caps end between them, so that small delays decide nothing.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::{
+    Config, FailurePersistence, FileFailurePersistence, TestCaseError, TestRunner,
+};
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Command, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
+    Reply, State, apply,
+};
+use soldonce_lease::{BootTime, FencingToken, Name};
+
+use super::{Bench, owner};
+
+/// One step of a sequence.
+#[derive(Clone, Debug)]
+enum Op {
+    Acquire {
+        names: Which,
+        owner: u64,
+        ttl: u32,
+        cap: u32,
+    },
+    /// By the token of the grant with this number.
+    Renew {
+        names: Which,
+        owner: u64,
+        grant: usize,
+    },
+    Release {
+        names: Which,
+        owner: u64,
+        grant: Option<usize>,
+    },
+    Inspect(&'static str),
+    Advance(u32),
+}
+
+/// Names of a request: one alone, or some of a group.
+#[derive(Clone, Debug)]
+enum Which {
+    Alone(&'static str),
+    Grouped(Vec<&'static str>),
+}
+
+const TEXTS: [&str; 3] = ["a", "b", "c"];
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let text = || prop::sample::select(TEXTS.to_vec());
+    let which = || {
+        prop_oneof![
+            text().prop_map(Which::Alone),
+            prop::sample::subsequence(TEXTS.to_vec(), 1..=3).prop_map(Which::Grouped),
+        ]
+    };
+    let acquire =
+        (which(), 1..4_u64, 1..4_u32, 2..7_u32).prop_map(|(names, owner, ttl, cap)| Op::Acquire {
+            names,
+            owner,
+            ttl,
+            cap: cap.max(ttl),
+        });
+    let renew = (which(), 1..4_u64, 0..6_usize).prop_map(|(names, owner, grant)| Op::Renew {
+        names,
+        owner,
+        grant,
+    });
+    let release =
+        (which(), 1..4_u64, prop::option::of(0..6_usize)).prop_map(|(names, owner, grant)| {
+            Op::Release {
+                names,
+                owner,
+                grant,
+            }
+        });
+    let op = prop_oneof![
+        4 => acquire,
+        2 => renew,
+        2 => release,
+        1 => text().prop_map(Op::Inspect),
+        1 => (1..3_u32).prop_map(Op::Advance),
+    ];
+    prop::collection::vec(op, 1..24)
+}
+
+/// Runs random sequences; a failing one is shrunk and saved beside this file.
+pub(crate) async fn agrees_with_the_oracle(bench: &dyn Bench) {
+    compare(
+        bench,
+        Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+    )
+    .await;
+}
+
+/// The same, with the failing sequence saved where `saved` says.
+pub(super) async fn compare(bench: &dyn Bench, saved: Option<Box<dyn FailurePersistence>>) {
+    let (to_bench, mut sequences) = tokio::sync::mpsc::channel::<Vec<Op>>(1);
+    let (to_runner, answers) = mpsc::channel::<Result<(), String>>();
+    let config = Config {
+        cases: bench.cases(),
+        failure_persistence: saved,
+        source_file: Some(file!()),
+        ..Config::default()
+    };
+    // Proptest blocks, and the bench lives on this runtime: each keeps its own thread.
+    let runner = std::thread::spawn(move || {
+        TestRunner::new(config).run(&ops(), |sequence| {
+            to_bench.blocking_send(sequence).unwrap();
+            answers.recv().unwrap().map_err(TestCaseError::fail)
+        })
+    });
+    let mut case = 0;
+    while let Some(sequence) = sequences.recv().await {
+        case += 1;
+        to_runner.send(run(bench, case, &sequence).await).unwrap();
+    }
+    if let Err(error) = runner.join().unwrap() {
+        panic!("the backend differs from the oracle: {error}");
+    }
+}
+
+/// The oracle and what both sides have granted, in order.
+struct Both<'a> {
+    bench: &'a dyn Bench,
+    oracle: State,
+    now: BootTime,
+    case: u32,
+    oracle_tokens: Vec<FencingToken>,
+    bench_tokens: Vec<FencingToken>,
+}
+
+async fn run(bench: &dyn Bench, case: u32, sequence: &[Op]) -> Result<(), String> {
+    let mut both = Both {
+        bench,
+        oracle: State::default(),
+        now: BootTime::default(),
+        case,
+        oracle_tokens: Vec::new(),
+        bench_tokens: Vec::new(),
+    };
+    for (step, op) in sequence.iter().enumerate() {
+        let (expected, seen) = both.step(op).await;
+        if expected != seen {
+            return Err(format!(
+                "step {step}, {op:?}: the oracle says {expected}, the backend {seen}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Both<'_> {
+    /// Answers of the oracle and of the backend, in comparable words.
+    async fn step(&mut self, op: &Op) -> (String, String) {
+        match op {
+            Op::Acquire {
+                names,
+                owner: n,
+                ttl,
+                cap,
+            } => {
+                let command = Acquire {
+                    names: self.names(names),
+                    owner: self.owner(*n),
+                    ttl: self.life(*ttl),
+                    cap: Some(self.life(*cap)),
+                    floor: None,
+                    waiter: None,
+                    fair: false,
+                    meta: "".into(),
+                    durability: Durability::Primary,
+                };
+                let seen = self.bench.backend().acquire(&command).await;
+                let expected = match self.ask_oracle(Command::Acquire(command)) {
+                    Reply::Acquire(reply) => reply,
+                    other => panic!("{other:?}"),
+                };
+                (
+                    acquired(&expected, &mut self.oracle_tokens),
+                    acquired(&seen, &mut self.bench_tokens),
+                )
+            }
+            Op::Renew {
+                names,
+                owner,
+                grant,
+            } => self.renew(names, *owner, *grant).await,
+            Op::Release {
+                names,
+                owner,
+                grant,
+            } => self.release(names, *owner, *grant).await,
+            Op::Inspect(text) => self.inspect(text).await,
+            Op::Advance(units) => {
+                let span = self.unit() * *units;
+                self.bench.advance(span).await;
+                self.now = self.now.plus(span);
+                (String::new(), String::new())
+            }
+        }
+    }
+
+    async fn renew(&mut self, names: &Which, n: u64, grant: usize) -> (String, String) {
+        let message = |token| Renew {
+            names: self.names(names),
+            owner: self.owner(n),
+            token,
+            ttl: self.life(2),
+        };
+        let batch = [message(token(&self.bench_tokens, grant))];
+        let command = Command::Renew(message(token(&self.oracle_tokens, grant)));
+        let seen = self.bench.backend().renew(&batch).await.remove(0);
+        let Reply::Renew(expected) = self.ask_oracle(command) else {
+            panic!("not an answer to renew");
+        };
+        (
+            renewed(&expected, &self.oracle_tokens),
+            renewed(&seen, &self.bench_tokens),
+        )
+    }
+
+    async fn release(&mut self, names: &Which, n: u64, grant: Option<usize>) -> (String, String) {
+        let message = |token| Release {
+            names: self.names(names),
+            owner: self.owner(n),
+            token,
+            waiter: None,
+        };
+        let batch = [message(grant.map(|grant| token(&self.bench_tokens, grant)))];
+        let ours = message(grant.map(|grant| token(&self.oracle_tokens, grant)));
+        let seen = self.bench.backend().release(&batch).await.remove(0);
+        let Reply::Release(expected) = self.ask_oracle(Command::Release(ours)) else {
+            panic!("not an answer to release");
+        };
+        (
+            released(&expected, &self.oracle_tokens),
+            released(&seen, &self.bench_tokens),
+        )
+    }
+
+    async fn inspect(&mut self, text: &str) -> (String, String) {
+        let name = self.name(text);
+        let seen = self.bench.backend().inspect(None, &name).await.unwrap();
+        let command = Command::Inspect { group: None, name };
+        let Reply::Inspect(expected) = self.ask_oracle(command) else {
+            panic!("not an answer to inspect");
+        };
+        let word = |token, tokens: &[FencingToken]| number(token, tokens);
+        (
+            format!(
+                "{:?}",
+                expected.map(|holder| word(holder.token, &self.oracle_tokens))
+            ),
+            format!(
+                "{:?}",
+                seen.map(|holder| word(holder.token, &self.bench_tokens))
+            ),
+        )
+    }
+
+    fn ask_oracle(&mut self, command: Command) -> Reply {
+        apply(&mut self.oracle, self.now, command)
+    }
+
+    /// Cases share a backend and differ by their names and owners.
+    fn name(&self, text: &str) -> Name {
+        super::name(&format!("{}-{text}", self.case))
+    }
+
+    fn owner(&self, n: u64) -> soldonce_lease::Owner {
+        owner(u64::from(self.case) * 10 + n)
+    }
+
+    fn names(&self, which: &Which) -> Names {
+        match which {
+            Which::Alone(text) => Names::one(self.name(text)),
+            Which::Grouped(texts) => {
+                let names = texts.iter().map(|text| self.name(text)).collect();
+                Names::of_group(self.name("hall"), names)
+            }
+        }
+    }
+
+    fn unit(&self) -> Duration {
+        self.bench.ttl() / 2
+    }
+
+    /// Ends between two units.
+    fn life(&self, units: u32) -> Duration {
+        self.unit() / 2 * (2 * units - 1)
+    }
+}
+
+/// The token of the grant with this number, or one that was never given.
+fn token(tokens: &[FencingToken], grant: usize) -> FencingToken {
+    let unknown = || FencingToken::from_parts(0, u32::MAX).unwrap();
+    tokens.get(grant).copied().unwrap_or_else(unknown)
+}
+
+/// Which grant of the sequence a token belongs to.
+fn number(token: FencingToken, tokens: &[FencingToken]) -> String {
+    let same = |known: &FencingToken| known.number() == token.number();
+    format!("{:?}", tokens.iter().position(same))
+}
+
+fn acquired(reply: &AcquireReply, tokens: &mut Vec<FencingToken>) -> String {
+    match reply {
+        AcquireReply::Granted { token, again, .. } => {
+            if !again {
+                tokens.push(*token);
+            }
+            format!("granted {} again {again}", number(*token, tokens))
+        }
+        AcquireReply::Refused(refusal) => {
+            let mut held: Vec<_> = refusal
+                .conflicts
+                .iter()
+                .map(|held| format!("{} by {}", held.name, number(held.token, tokens)))
+                .collect();
+            held.sort_unstable();
+            format!("refused {held:?}")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn renewed(reply: &RenewReply, tokens: &[FencingToken]) -> String {
+    match reply {
+        RenewReply::Renewed { .. } => "renewed".to_owned(),
+        RenewReply::Gone | RenewReply::Capped => "gone".to_owned(),
+        RenewReply::Taken { by } => format!("taken by {}", number(*by, tokens)),
+        RenewReply::Failed(error) => format!("failed {error}"),
+    }
+}
+
+fn released(reply: &ReleaseReply, tokens: &[FencingToken]) -> String {
+    match reply {
+        ReleaseReply::Released => "released".to_owned(),
+        ReleaseReply::Gone => "gone".to_owned(),
+        ReleaseReply::Taken { by } => format!("taken by {}", number(*by, tokens)),
+        ReleaseReply::Failed(error) => format!("failed {error}"),
+    }
+}

@@ -1,0 +1,58 @@
+//! What holds as time passes: lives end when they were said to, and tokens rise.
+
+use std::time::Duration;
+
+use soldonce_lease::FencingToken;
+use soldonce_lease::backend::ReleaseReply;
+
+use super::{Bench, acquire, ask, granted, name, one, refused, release};
+
+pub(crate) async fn b6_tokens_rise(bench: &dyn Bench) {
+    let names = one("a");
+    let mut last = granted(acquire(bench, &names, 1).await).token;
+    for n in 2..=20 {
+        if n % 10 == 0 {
+            bench.advance(bench.ttl() + bench.slack()).await;
+        } else {
+            let reply = release(bench, &names, n - 1, None).await;
+            assert_eq!(reply, ReleaseReply::Released);
+        }
+        let next = granted(acquire(bench, &names, n).await).token;
+        assert!(next.number() > last.number(), "{next} after {last}");
+        last = next;
+    }
+}
+
+pub(crate) async fn b6_tokens_rise_above_the_floor(bench: &dyn Bench) {
+    let first = granted(acquire(bench, &one("a"), 1).await).token;
+    let floor = FencingToken::from_parts(first.epoch(), first.counter() + 1_000);
+    let mut asked = ask(bench, &one("b"), 2);
+    asked.floor = floor;
+    let above = granted(bench.backend().acquire(&asked).await).token;
+    assert!(above.number() > floor.unwrap().number(), "{above}");
+    let next = granted(acquire(bench, &one("c"), 3).await).token;
+    assert!(next.number() > first.number());
+}
+
+pub(crate) async fn b8_a_grant_lives_as_long_as_answered(bench: &dyn Bench) {
+    let names = one("a");
+    let held = granted(acquire(bench, &names, 1).await);
+    assert!(held.granted <= bench.ttl() && held.granted + bench.slack() >= bench.ttl());
+    // In virtual time to the nanosecond: the instant of expiry itself is too late.
+    let edge = bench.slack().max(Duration::from_nanos(1));
+    bench.advance(held.granted.saturating_sub(edge)).await;
+    refused(acquire(bench, &names, 2).await);
+    bench.advance(edge + bench.slack()).await;
+    granted(acquire(bench, &names, 3).await);
+}
+
+pub(crate) async fn b10_what_is_kept_ends(bench: &dyn Bench) {
+    for text in ["a", "b", "c"] {
+        granted(acquire(bench, &one(text), 1).await);
+    }
+    bench.advance(bench.ttl() + bench.slack()).await;
+    for text in ["a", "b", "c"] {
+        let holder = bench.backend().inspect(None, &name(text)).await;
+        assert_eq!(holder, Ok(None), "{text}");
+    }
+}
