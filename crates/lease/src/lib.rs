@@ -23,6 +23,8 @@ mod token;
 mod worker;
 
 pub use backend::Durability;
+#[cfg(feature = "postgres")]
+pub use backend::postgres::PgConfig;
 pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use epoch::{EpochError, EpochSource, TokenSource};

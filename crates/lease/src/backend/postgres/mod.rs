@@ -8,6 +8,8 @@ mod config;
 mod doctor;
 mod failure;
 mod link;
+mod listener;
+mod plug;
 mod pooling;
 mod prune;
 mod schema;
@@ -27,6 +29,7 @@ use crate::backend::{
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
 use crate::{BackendError, Clock, Name, Namespace};
+use listener::Listener;
 
 /// Longest sleep of a waiter between two tries: there is no wake-up unless asked for.
 const POLL: Duration = Duration::from_millis(250);
@@ -42,6 +45,8 @@ pub struct Postgres {
     lanes: Vec<Link>,
     /// Renews and releases: no acquire can stand before a renewal.
     settling: Link,
+    /// Hears of releases, if that was asked for.
+    listener: Option<Listener>,
     /// Removal of idle rows, under way.
     pruning: std::sync::Mutex<JoinSet<()>>,
 }
@@ -57,7 +62,10 @@ impl Postgres {
         call_timeout: Duration,
     ) -> Self {
         let link = || Link::new(config.clone(), Arc::clone(&clock), call_timeout);
+        let channel = format!("soldonce_lease_{namespace}");
+        let listener = || Listener::new(config.clone(), Arc::clone(&clock), channel);
         Self {
+            listener: config.notifies().then(listener),
             lanes: (0..config.lanes()).map(|_| link()).collect(),
             settling: link(),
             pruning: std::sync::Mutex::default(),
@@ -66,12 +74,6 @@ impl Postgres {
             clock,
             call_timeout,
         }
-    }
-
-    /// Where releases are told of; `None` unless that was asked for.
-    fn channel(&self) -> Option<String> {
-        let channel = || format!("soldonce_lease_{}", self.namespace);
-        self.config.notifies().then(channel)
     }
 
     /// The connection that acquires `home`.
@@ -144,8 +146,13 @@ impl Backend for Postgres {
         Box::pin(acquire::inspect(self, group, name))
     }
 
-    fn wake<'a>(&'a self, _names: &'a Names) -> Fut<'a, WakeStream> {
-        Box::pin(std::future::ready(WakeStream::silent()))
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        Box::pin(async move {
+            match &self.listener {
+                Some(listener) => listener.listen(names, self.call_timeout).await,
+                None => WakeStream::silent(),
+            }
+        })
     }
 
     fn doctor(&self) -> Fut<'_, Vec<Finding>> {

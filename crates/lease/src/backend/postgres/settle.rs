@@ -4,6 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::acquire::{number, token};
+use super::listener::Listener;
 use super::{Postgres, columns, garbled, micros, span};
 use crate::backend::{Names, Release, ReleaseReply, Renew, RenewReply};
 use crate::{BackendError, FencingToken, Owner};
@@ -123,7 +124,7 @@ pub(super) async fn release(backend: &Postgres, batch: &[Release]) -> Vec<Releas
     for release in batch {
         all.add(&release.names, release.owner, release.token);
     }
-    let channel = backend.channel();
+    let channel = backend.listener.as_ref().map(Listener::channel);
     let params = [
         (&backend.namespace.as_str() as _, Type::TEXT),
         (&all.grants as _, Type::INT4_ARRAY),

@@ -14,6 +14,7 @@ async fn epochs_rise_over_clients_and_restarts_and_respect_above() {
     assert_eq!(epochs.next("app", 40).await, Ok(41));
     assert_eq!(epochs.next("app", 7).await, Ok(42));
     assert_eq!(epochs.next("other", 3).await, Ok(4));
+    server.stop_immediately().unwrap();
     server.restart().unwrap();
     // The first call may meet the connection that the server ended.
     let after = match epochs.next("app", 0).await {

@@ -59,6 +59,7 @@ async fn tokens_rise_and_leases_stay_over_crashes_of_the_server() {
         let token = answered(&backend, &mine).await;
         assert!(token > last, "{last} then {token}");
         last = token;
+        server.stop_immediately().unwrap();
         server.restart().unwrap();
         let other = ask(one("held"));
         let refusal = match backend.acquire(&other).await {

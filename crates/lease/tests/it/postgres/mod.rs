@@ -3,6 +3,7 @@
 mod commands;
 mod doctor;
 mod epochs;
+mod facade;
 mod faults;
 mod gate;
 mod race;

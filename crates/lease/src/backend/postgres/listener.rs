@@ -1,0 +1,147 @@
+//! Wake-ups by NOTIFY, for those who asked for them: one connection that listens for the releases
+//! of a namespace. Hints only; waiters poll all the same.
+
+use std::collections::HashMap;
+use std::future::{pending, poll_fn};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_postgres::{AsyncMessage, NoTls};
+
+use super::PgConfig;
+use crate::Clock;
+use crate::backend::{Names, WakeSender, WakeStream};
+
+/// Pause before the connection is made again.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Names without a listener are forgotten when there are more than that.
+const FORGET_ABOVE: usize = 256;
+
+/// Listens from the first call of [`Listener::listen`] on.
+pub(super) struct Listener {
+    ear: Ear,
+    listening: watch::Sender<bool>,
+    task: Mutex<JoinSet<()>>,
+}
+
+/// What the task needs.
+#[derive(Clone)]
+struct Ear {
+    config: PgConfig,
+    clock: Arc<dyn Clock>,
+    channel: String,
+    wakes: Arc<Mutex<HashMap<String, WakeSender>>>,
+}
+
+impl Listener {
+    pub(super) fn new(config: PgConfig, clock: Arc<dyn Clock>, channel: String) -> Self {
+        Self {
+            ear: Ear {
+                config,
+                clock,
+                channel,
+                wakes: Arc::default(),
+            },
+            listening: watch::Sender::new(false),
+            task: Mutex::default(),
+        }
+    }
+
+    /// Where releases are told of.
+    pub(super) fn channel(&self) -> &str {
+        &self.ear.channel
+    }
+
+    /// A stream of hints about `names`, ready when the server listens for us or `within` is over.
+    pub(super) async fn listen(&self, names: &Names, within: Duration) -> WakeStream {
+        let Some(home) = names.home() else {
+            return WakeStream::silent();
+        };
+        let stream = self.ear.stream(home.as_str());
+        self.begin();
+        let mut listening = self.listening.subscribe();
+        let until = self.ear.clock.boot().plus(within);
+        tokio::select! {
+            biased;
+            // Fails only when the sender is gone, which is part of `self`.
+            listened = listening.wait_for(|listening| *listening) => drop(listened),
+            () = self.ear.clock.sleep_until(until) => {}
+        }
+        stream
+    }
+
+    /// Starts the task, if it does not run.
+    fn begin(&self) {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        while task.try_join_next().is_some() {}
+        if task.is_empty() {
+            let (ear, listening) = (self.ear.clone(), self.listening.clone());
+            task.spawn(ear.hear_for_ever(listening));
+        }
+    }
+}
+
+impl Ear {
+    fn wakes(&self) -> MutexGuard<'_, HashMap<String, WakeSender>> {
+        self.wakes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stream(&self, home: &str) -> WakeStream {
+        let mut wakes = self.wakes();
+        if wakes.len() > FORGET_ABOVE {
+            wakes.retain(|_, sender| sender.listeners() > 0);
+        }
+        wakes.entry(home.to_owned()).or_default().stream()
+    }
+
+    /// What is told is the name of a row: a group, a slash and a name, or a name.
+    fn wake(&self, message: &AsyncMessage) {
+        let AsyncMessage::Notification(told) = message else {
+            return;
+        };
+        let home = told.payload().split('/').next().unwrap_or_default();
+        if let Some(sender) = self.wakes().get(home) {
+            sender.wake();
+        }
+    }
+
+    async fn hear_for_ever(self, listening: watch::Sender<bool>) {
+        loop {
+            self.hear(&listening).await;
+            listening.send_replace(false);
+            let again = self.clock.boot().plus(RECONNECT);
+            self.clock.sleep_until(again).await;
+        }
+    }
+
+    /// Listens until the connection ends.
+    async fn hear(&self, listening: &watch::Sender<bool>) {
+        let (client, mut connection) = match self.config.driver().connect(NoTls).await {
+            Ok(connected) => connected,
+            Err(error) => return tracing::debug!(%error, "no connection for wake-ups"),
+        };
+        // The channel holds no quote: a namespace is small letters, digits and `-`.
+        let listen = format!("LISTEN \"{}\"", self.channel);
+        let acknowledged = async {
+            if let Err(error) = client.batch_execute(&listen).await {
+                return tracing::debug!(%error, "no wake-ups");
+            }
+            listening.send_replace(true);
+            // What was told before we listened is lost, so everybody looks again.
+            self.wakes().values().for_each(WakeSender::wake);
+            pending::<()>().await;
+        };
+        let messages = async {
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                self.wake(&message);
+            }
+        };
+        tokio::select! {
+            () = messages => {}
+            () = acknowledged => {}
+        }
+    }
+}

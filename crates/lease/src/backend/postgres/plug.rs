@@ -1,0 +1,45 @@
+//! How PostgreSQL becomes the backend of a [`Locks`].
+
+use std::sync::Arc;
+
+use super::{PgConfig, Postgres, schema};
+use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
+use crate::{BackendError, Builder, Locks};
+
+impl Locks {
+    /// Leases in a PostgreSQL database that `postgres::migrate` has prepared. Tokens are anchored:
+    /// their epochs are in the same database.
+    pub fn postgres(config: PgConfig) -> Builder {
+        Builder::of(config)
+    }
+}
+
+impl Connect for PgConfig {
+    fn kind(&self) -> Kind {
+        Kind::Postgres
+    }
+
+    fn connect(
+        self: Box<Self>,
+        with: Wiring,
+    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
+        Box::pin(async move {
+            match with.fencing {
+                Fencing::Unanchored | Fencing::Off => {}
+                Fencing::Epochs(_) | Fencing::Tokens(_) => {
+                    let why = "postgres keeps its own epochs: give it no other source";
+                    return Err(BackendError::Config(why.to_owned()));
+                }
+            }
+            let backend = Postgres::new(*self, with.namespace, with.clock, with.call_timeout);
+            let why = match schema::installed(&backend.settling).await? {
+                Some(schema::VERSION) => return Ok(Arc::new(backend) as Arc<dyn Backend>),
+                Some(other) => format!("the lease tables have another form: {other}"),
+                None => "the lease tables are not installed".to_owned(),
+            };
+            Err(BackendError::Config(format!(
+                "{why}. Call postgres::migrate"
+            )))
+        })
+    }
+}
