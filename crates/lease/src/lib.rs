@@ -9,6 +9,8 @@ mod epoch;
 mod epochs;
 mod error;
 pub mod gate;
+#[cfg(feature = "test-kit")]
+pub mod history;
 mod lease;
 pub mod limits;
 mod locks;

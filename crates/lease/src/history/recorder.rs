@@ -1,0 +1,262 @@
+//! Takes down what clients see while they see it. Whatever is dropped without a word counts as the
+//! outcome that claims least: an acquire as uncertain, a hold as lapsed, a write as unknown.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::record::{End, Grant, History, LossWindow, Refused, Uncertain, Verdict, Write};
+use crate::{BootTime, Clock, FencingToken};
+
+/// Records a history. Clones write into the same one.
+#[derive(Clone)]
+pub struct Recorder {
+    clock: Arc<dyn Clock>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+#[derive(Default)]
+struct Notes {
+    history: History,
+    last: Duration,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
+
+impl Recorder {
+    /// An empty history with the times of `clock`.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            notes: Arc::default(),
+        }
+    }
+
+    /// What was recorded so far. Holds that have not ended are open.
+    pub fn history(&self) -> History {
+        self.notes().history.clone()
+    }
+
+    /// Notes that `client` is about to ask for `name`.
+    pub fn acquire(&self, client: u32, name: &str) -> AcquireCall {
+        let asked = Refused {
+            client,
+            name: name.to_owned(),
+            invoked: self.now(),
+            returned: Duration::ZERO,
+        };
+        AcquireCall {
+            recorder: self.clone(),
+            asked: Some(asked),
+        }
+    }
+
+    /// Notes that `client` is about to write to `resource` with `token`.
+    pub fn write(&self, client: u32, resource: &str, token: FencingToken) -> WriteCall {
+        let write = Write {
+            client,
+            resource: resource.to_owned(),
+            token,
+            invoked: self.now(),
+            verdict: Verdict::Unknown,
+        };
+        WriteCall {
+            recorder: self.clone(),
+            write: Some(write),
+        }
+    }
+
+    /// Notes that the backend may lose grants while `fault` runs.
+    pub fn losing<T>(&self, fault: impl FnOnce() -> T) -> T {
+        let from = self.now();
+        let done = fault();
+        let to = self.now();
+        self.notes().history.losses.push(LossWindow { from, to });
+        done
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time, made unique: of two notes of one recorder, one is the earlier.
+    fn now(&self) -> Duration {
+        let now = self.clock.boot().since(BootTime::default());
+        let mut notes = self.notes();
+        notes.last = now.max(notes.last.saturating_add(Duration::from_nanos(1)));
+        notes.last
+    }
+}
+
+/// An acquire that was asked for. Dropped, its outcome is unknown.
+#[derive(Debug)]
+#[must_use = "tell what came of it"]
+pub struct AcquireCall {
+    recorder: Recorder,
+    asked: Option<Refused>,
+}
+
+impl AcquireCall {
+    /// It was granted, with this token.
+    pub fn granted(mut self, token: Option<FencingToken>) -> Held {
+        let returned = self.recorder.now();
+        let mut notes = self.recorder.notes();
+        if let Some(asked) = self.asked.take() {
+            notes.history.grants.push(Grant {
+                client: asked.client,
+                name: asked.name,
+                invoked: asked.invoked,
+                returned,
+                token,
+                end: End::Open,
+            });
+        }
+        let place = notes.history.grants.len().saturating_sub(1);
+        drop(notes);
+        Held {
+            recorder: self.recorder.clone(),
+            place,
+            ended: false,
+        }
+    }
+
+    /// It was refused.
+    pub fn refused(mut self) {
+        let returned = self.recorder.now();
+        if let Some(asked) = self.asked.take() {
+            let refused = Refused { returned, ..asked };
+            self.recorder.notes().history.refusals.push(refused);
+        }
+    }
+
+    /// Nobody knows.
+    pub fn unknown(self) {}
+}
+
+impl Drop for AcquireCall {
+    fn drop(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            self.recorder.notes().history.uncertain.push(Uncertain {
+                client: asked.client,
+                name: asked.name,
+                invoked: asked.invoked,
+            });
+        }
+    }
+}
+
+/// A hold. Dropped, it has lapsed at that time.
+#[derive(Debug)]
+#[must_use = "a hold that is dropped counts as lapsed"]
+pub struct Held {
+    recorder: Recorder,
+    place: usize,
+    ended: bool,
+}
+
+impl Held {
+    /// The client knows since now that it holds no longer.
+    pub fn lost(self) {}
+
+    /// The client, which may be paused or dead, does not count on it from this time on.
+    pub fn lost_at(mut self, at: BootTime) {
+        let at = at.since(BootTime::default());
+        self.end(End::Lapsed { at });
+    }
+
+    /// Notes that the client is about to release it.
+    pub fn releasing(mut self) -> ReleaseCall {
+        let invoked = self.recorder.now();
+        self.end(End::Lapsed { at: invoked });
+        ReleaseCall {
+            recorder: self.recorder.clone(),
+            place: self.place,
+            invoked,
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        self.ended = true;
+        self.recorder.end(self.place, end);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.ended {
+            let at = self.recorder.now();
+            self.end(End::Lapsed { at });
+        }
+    }
+}
+
+/// A release that was asked for. Dropped, it may have happened, at any time from its call on.
+#[derive(Debug)]
+pub struct ReleaseCall {
+    recorder: Recorder,
+    place: usize,
+    invoked: Duration,
+}
+
+impl ReleaseCall {
+    /// The backend confirmed that it was held until then.
+    pub fn released(self) {
+        let returned = self.recorder.now();
+        let invoked = self.invoked;
+        self.recorder
+            .end(self.place, End::Released { invoked, returned });
+    }
+}
+
+impl Recorder {
+    fn end(&self, place: usize, end: End) {
+        if let Some(grant) = self.notes().history.grants.get_mut(place) {
+            grant.end = end;
+        }
+    }
+}
+
+/// A write that was asked for. Dropped, its outcome is unknown.
+#[derive(Debug)]
+#[must_use = "tell what came of it"]
+pub struct WriteCall {
+    recorder: Recorder,
+    write: Option<Write>,
+}
+
+impl WriteCall {
+    /// The gate let it in.
+    pub fn admitted(self) {
+        let returned = self.recorder.now();
+        self.ends(Verdict::Admitted { returned });
+    }
+
+    /// The gate refused it, because of a higher token.
+    pub fn stale(self) {
+        let returned = self.recorder.now();
+        self.ends(Verdict::Stale { returned });
+    }
+
+    /// Nobody knows.
+    pub fn unknown(self) {}
+
+    fn ends(mut self, verdict: Verdict) {
+        if let Some(write) = &mut self.write {
+            write.verdict = verdict;
+        }
+    }
+}
+
+impl Drop for WriteCall {
+    fn drop(&mut self) {
+        self.recorder
+            .notes()
+            .history
+            .writes
+            .extend(self.write.take());
+    }
+}
