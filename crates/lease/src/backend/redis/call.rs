@@ -103,8 +103,10 @@ impl<'a> Calls<'a> {
 
     pub(super) fn release(self, release: &'a Release) -> Call {
         let shard = self.keys.shard_of_names(&release.names);
-        let mut keys = vec![self.queue(&release.names)];
-        keys.extend(self.lease_keys(&release.names));
+        let mut keys: Vec<String> = self.lease_keys(&release.names).collect();
+        if release.waiter.is_some() {
+            keys.push(self.queue(&release.names));
+        }
         let mut call = Call::new(shard, &script::RELEASE, &keys);
         call.command
             .arg(hex(release.owner))

@@ -1,6 +1,8 @@
 //! What an error of the driver means: certainly not sent, refused, or perhaps done. In doubt it is
 //! `Unknown` (law B7). `lease.md` 6.4.
 
+use std::time::Duration;
+
 use redis::{ErrorKind, RedisError};
 
 use crate::BackendError;
@@ -40,9 +42,14 @@ pub(super) fn of_command(error: &RedisError) -> BackendError {
             code: code.to_owned(),
             message: error.detail().unwrap_or_default().to_owned(),
         },
-        _ if error.is_connection_refusal() => BackendError::NotSent(error.to_string()),
+        _ if was_not_sent(error) => BackendError::NotSent(error.to_string()),
         _ => BackendError::Unknown(error.to_string()),
     }
+}
+
+/// Whether no connection took the command: none could be made, or the driver knew of none.
+fn was_not_sent(error: &RedisError) -> bool {
+    error.is_connection_refusal() || error.kind() == ErrorKind::ClusterConnectionNotFound
 }
 
 /// The meaning of an error of a connection that was being made: nothing was sent on it.
@@ -81,9 +88,25 @@ pub(super) fn lacks_script(error: &RedisError) -> bool {
     error.code() == Some("NOSCRIPT")
 }
 
+/// Whether another node of the cluster decides.
+#[cfg(feature = "cluster")]
+pub(super) fn is_elsewhere(error: &RedisError) -> bool {
+    ["MOVED", "READONLY"].map(Some).contains(&error.code())
+}
+
 /// Whether the server has no right to decide any more: it became a replica.
 pub(super) fn is_demoted(error: &RedisError) -> bool {
     error.code() == Some("READONLY")
+}
+
+/// Time was up before there was a connection.
+pub(super) fn not_connected(within: Duration) -> BackendError {
+    BackendError::NotSent(format!("no connection in {} ms", within.as_millis()))
+}
+
+/// Time was up after the command was handed to the connection.
+pub(super) fn not_answered(within: Duration) -> BackendError {
+    BackendError::Unknown(format!("no answer in {} ms", within.as_millis()))
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ pub(super) const SHARDS: u16 = 64;
 const SHARDS_MAX: u16 = 256;
 
 /// Slots of a Redis Cluster.
-#[cfg(test)]
+#[cfg(any(test, feature = "cluster"))]
 const SLOTS: u16 = 16_384;
 
 /// One part of a namespace: its names share a fence record, a channel and a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(super) struct Shard(u16);
 
 impl Shard {
@@ -39,6 +39,18 @@ impl Keyspace {
         }
         let namespace = namespace.clone();
         Ok(Self { namespace, shards })
+    }
+
+    /// How many shards there are.
+    #[cfg(feature = "cluster")]
+    pub(super) fn shards(&self) -> u16 {
+        self.shards
+    }
+
+    /// The slot of every key of the shard.
+    #[cfg(feature = "cluster")]
+    pub(super) fn slot(&self, shard: Shard) -> u16 {
+        crc16(format!("{}.{:02x}", self.namespace, shard.0).as_bytes()) % SLOTS
     }
 
     pub(super) fn shard_of(&self, home: &Name) -> Shard {

@@ -1,22 +1,19 @@
-//! One Redis server: three connections that are made again by themselves, a limit of time for each
-//! call, and errors in the words of the contract. Hides the driver. `lease.md` 8.
+//! What a backend talks through: one server, or a cluster. Errors in the words of the contract;
+//! the driver stays behind it. `lease.md` 8.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, Value};
+use redis::{Cmd, RedisResult, Value};
 use tokio::time::timeout;
 
 use super::call::Call;
-use super::config::RedisConfig;
-use super::failure;
-use super::reconnecting::{Attempt, Reconnecting};
+#[cfg(feature = "cluster")]
+use super::cluster::ClusterLink;
+use super::failure::{self, not_answered};
+use super::keys::Shard;
+use super::server::ServerLink;
 use crate::BackendError;
-
-/// Calls that may wait in front of a connection. The driver's 50 would make callers wait in turn.
-const QUEUED_CALLS_MAX: usize = 1_024;
 
 /// Which connection a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,104 +27,51 @@ pub(super) enum Lane {
     Durable,
 }
 
-pub(super) struct RedisLink {
-    client: Client,
-    main: Reconnecting<MultiplexedConnection>,
-    renew: Reconnecting<MultiplexedConnection>,
-    durable: Reconnecting<MultiplexedConnection>,
+pub(super) enum Link {
+    Server(ServerLink),
+    #[cfg(feature = "cluster")]
+    Cluster(Box<ClusterLink>),
 }
 
-impl RedisLink {
-    /// A link that connects when it is first used.
-    pub(super) fn new(config: &RedisConfig) -> Result<Self, BackendError> {
-        let client = Client::open(config.driver()?);
-        Ok(Self {
-            client: client.map_err(|error| failure::of_connect(&error))?,
-            main: Reconnecting::unmade(),
-            renew: Reconnecting::unmade(),
-            durable: Reconnecting::unmade(),
-        })
-    }
-
-    fn lane(&self, lane: Lane) -> &Reconnecting<MultiplexedConnection> {
-        match lane {
-            Lane::Main => &self.main,
-            Lane::Renew => &self.renew,
-            Lane::Durable => &self.durable,
-        }
-    }
-
-    /// Sees that the server answers, and lets us in.
-    pub(super) async fn ping(&self, within: Duration) -> Result<(), BackendError> {
-        let answer = self.plain(&redis::cmd("PING"), Lane::Main, within).await;
-        answer.map(drop).map_err(failure::of_login)
-    }
-
-    /// Runs a script by its hash, and by its text when the server does not know it.
+impl Link {
+    /// Runs a script by its hash, and by its text where a server does not know it.
     pub(super) async fn run(
         &self,
         call: &Call,
         lane: Lane,
         within: Duration,
     ) -> Result<Value, BackendError> {
-        let give = async |mut connection: MultiplexedConnection| match call
-            .command
-            .query_async(&mut connection)
-            .await
-        {
-            Err(error) if failure::lacks_script(&error) => {
-                call.by_text().query_async(&mut connection).await
-            }
-            outcome => outcome,
-        };
-        self.limited(lane, within, give).await
-    }
-
-    /// Runs a plain command.
-    pub(super) async fn plain(
-        &self,
-        command: &Cmd,
-        lane: Lane,
-        within: Duration,
-    ) -> Result<Value, BackendError> {
-        let give = async |mut connection| command.query_async(&mut connection).await;
-        self.limited(lane, within, give).await
-    }
-
-    async fn limited(
-        &self,
-        lane: Lane,
-        within: Duration,
-        give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
-    ) -> Result<Value, BackendError> {
-        let lane = self.lane(lane);
-        let attempt = lane.current();
-        let sent = AtomicBool::new(false);
-        let outcome = timeout(within, async {
-            let connection = attempt.get(self.connect()).await?;
-            sent.store(true, Ordering::Relaxed);
-            Ok(give(connection).await)
-        });
-        match outcome.await {
-            Ok(Ok(answer)) => judged(lane, &attempt, answer),
-            Ok(Err(not_connected)) => Err(not_connected),
-            Err(_) if sent.into_inner() => {
-                if attempt.timed_out() {
-                    lane.give_up(&attempt);
-                }
-                Err(not_answered(within))
-            }
-            Err(_) => Err(not_connected(within)),
+        match self {
+            Link::Server(server) => server.run(call, lane, within).await,
+            #[cfg(feature = "cluster")]
+            Link::Cluster(cluster) => cluster.run(call, lane, within).await,
         }
     }
 
-    async fn connect(&self) -> Result<MultiplexedConnection, BackendError> {
-        let config = unlimited();
-        let made = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config)
+    /// Runs a plain command on the primary of `shard`.
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(unused_variables, reason = "one server has all shards")
+    )]
+    pub(super) async fn plain(
+        &self,
+        (shard, command): (Shard, &Cmd),
+        lane: Lane,
+        within: Duration,
+    ) -> Result<Value, BackendError> {
+        match self {
+            Link::Server(server) => server.plain(command, lane, within).await,
+            #[cfg(feature = "cluster")]
+            Link::Cluster(cluster) => cluster.plain((shard, command), lane, within).await,
+        }
+    }
+
+    /// Sees that the other end answers, and lets us in.
+    pub(super) async fn ping(&self, shard: Shard, within: Duration) -> Result<(), BackendError> {
+        let answer = self
+            .plain((shard, &redis::cmd("PING")), Lane::Main, within)
             .await;
-        made.map_err(|error| failure::of_connect(&error))
+        answer.map(drop).map_err(failure::of_login)
     }
 
     /// A connection of its own that hands messages, and word of its own end, to `heard`.
@@ -136,58 +80,29 @@ impl RedisLink {
         heard: impl AsyncPushSender,
         within: Duration,
     ) -> Result<Subscriber, BackendError> {
-        let info = self.client.get_connection_info().clone();
-        let login = info
-            .redis_settings()
-            .clone()
-            .set_protocol(ProtocolVersion::RESP3);
-        let client = Client::open(info.set_redis_settings(login));
-        let client = client.map_err(|error| failure::of_connect(&error))?;
-        let config = unlimited().set_push_sender(heard);
-        let making = client.get_multiplexed_async_connection_with_config(&config);
-        match timeout(within, making).await {
-            Ok(Ok(connection)) => Ok(Subscriber { connection }),
-            Ok(Err(error)) => Err(failure::of_connect(&error)),
-            Err(_) => Err(not_connected(within)),
+        match self {
+            Link::Server(server) => server.subscriber(heard, within).await,
+            #[cfg(feature = "cluster")]
+            Link::Cluster(cluster) => cluster.subscriber(heard, within).await,
+        }
+    }
+
+    /// Ready when a connection was replaced because its other end fell silent: others to the same
+    /// place are of no use either.
+    pub(super) async fn rebuilt(&self) {
+        match self {
+            Link::Server(_) => std::future::pending().await,
+            #[cfg(feature = "cluster")]
+            Link::Cluster(cluster) => cluster.rebuilt().await,
         }
     }
 }
 
-fn judged(
-    lane: &Reconnecting<MultiplexedConnection>,
-    attempt: &Arc<Attempt<MultiplexedConnection>>,
-    answer: redis::RedisResult<Value>,
-) -> Result<Value, BackendError> {
-    attempt.answered();
-    answer.map_err(|error| {
-        // A server that became a replica keeps its connections. Behind a name or an address that
-        // moved, a new one reaches the new primary.
-        if failure::breaks(&error) || failure::is_demoted(&error) {
-            lane.give_up(attempt);
-        }
-        failure::of_command(&error)
-    })
-}
-
-/// Without the driver's limits: ours stand around every call, connecting included.
-fn unlimited() -> AsyncConnectionConfig {
-    AsyncConnectionConfig::new()
-        .set_connection_timeout(None)
-        .set_response_timeout(None)
-        .set_pipeline_buffer_size(QUEUED_CALLS_MAX)
-}
-
-fn not_connected(within: Duration) -> BackendError {
-    BackendError::NotSent(format!("no connection in {} ms", within.as_millis()))
-}
-
-fn not_answered(within: Duration) -> BackendError {
-    BackendError::Unknown(format!("no answer in {} ms", within.as_millis()))
-}
-
 /// A connection that listens on channels.
-pub(super) struct Subscriber {
-    connection: MultiplexedConnection,
+pub(super) enum Subscriber {
+    Server(MultiplexedConnection),
+    #[cfg(feature = "cluster")]
+    Cluster(redis::cluster_async::ClusterConnection),
 }
 
 impl Subscriber {
@@ -197,7 +112,14 @@ impl Subscriber {
         channel: &str,
         within: Duration,
     ) -> Result<(), BackendError> {
-        self.ask("SSUBSCRIBE", channel, within).await
+        let asking = async {
+            match self {
+                Subscriber::Server(connection) => ask(connection, "SSUBSCRIBE", channel).await,
+                #[cfg(feature = "cluster")]
+                Subscriber::Cluster(connection) => connection.ssubscribe(channel).await,
+            }
+        };
+        acknowledged(timeout(within, asking).await.ok(), within)
     }
 
     /// Listens on it no more.
@@ -206,22 +128,27 @@ impl Subscriber {
         channel: &str,
         within: Duration,
     ) -> Result<(), BackendError> {
-        self.ask("SUNSUBSCRIBE", channel, within).await
+        let asking = async {
+            match self {
+                Subscriber::Server(connection) => ask(connection, "SUNSUBSCRIBE", channel).await,
+                #[cfg(feature = "cluster")]
+                Subscriber::Cluster(connection) => connection.sunsubscribe(channel).await,
+            }
+        };
+        acknowledged(timeout(within, asking).await.ok(), within)
     }
+}
 
-    async fn ask(
-        &mut self,
-        command: &str,
-        channel: &str,
-        within: Duration,
-    ) -> Result<(), BackendError> {
-        let mut command = redis::cmd(command);
-        command.arg(channel);
-        match timeout(within, command.query_async::<Value>(&mut self.connection)).await {
-            Ok(answer) => answer
-                .map(drop)
-                .map_err(|error| failure::of_command(&error)),
-            Err(_) => Err(not_answered(within)),
-        }
-    }
+async fn ask(connection: &mut MultiplexedConnection, word: &str, channel: &str) -> RedisResult<()> {
+    redis::cmd(word)
+        .arg(channel)
+        .query_async::<Value>(connection)
+        .await
+        .map(drop)
+}
+
+fn acknowledged(answer: Option<RedisResult<()>>, within: Duration) -> Result<(), BackendError> {
+    answer.map_or(Err(not_answered(within)), |answer| {
+        answer.map_err(|error| failure::of_command(&error))
+    })
 }

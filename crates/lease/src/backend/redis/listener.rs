@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::keys::{Keyspace, Shard, topic};
-use super::link::{RedisLink, Subscriber};
+use super::link::{Link, Subscriber};
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
 use crate::{BackendError, Clock};
@@ -44,7 +44,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// A listener that connects when someone waits.
-    pub(super) fn new(link: Arc<RedisLink>, keys: Arc<Keyspace>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(link: Arc<Link>, keys: Arc<Keyspace>, clock: Arc<dyn Clock>) -> Self {
         let topics = Arc::new(Topics::default());
         let (asks, asked) = mpsc::channel(ASKED_MAX);
         let task = Task {
@@ -97,7 +97,7 @@ impl Listener {
 
 /// Keeps the connection; ends when the listener is dropped, which drops the set it runs in.
 struct Task {
-    link: Arc<RedisLink>,
+    link: Arc<Link>,
     keys: Arc<Keyspace>,
     topics: Arc<Topics>,
     asks: mpsc::Sender<Ask>,
@@ -157,6 +157,7 @@ impl Task {
         loop {
             let ask = tokio::select! {
                 ask = self.asked.recv() => ask,
+                () = self.link.rebuilt() => return Ok(()),
                 () = broken.notified() => return Ok(()),
             };
             match ask {

@@ -5,7 +5,10 @@
 //! Connections belong to the runtime that first used them, so one backend is used from one runtime.
 
 mod call;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod config;
+mod connect;
 mod epochs;
 mod failure;
 mod join;
@@ -15,7 +18,10 @@ mod listener;
 mod reconnecting;
 mod reply;
 mod script;
+mod server;
 mod topics;
+#[cfg(feature = "cluster")]
+mod watchdog;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,16 +30,17 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
-use crate::{BackendError, Clock, EpochError, EpochSource, Name, Namespace};
+use crate::{BackendError, Clock, EpochError, EpochSource, Name, Namespace, Notice, Notices, What};
 
 pub use config::RedisConfig;
 
 use call::Calls;
 use epochs::Epochs;
 use keys::{Keyspace, Shard};
-use link::{Lane, RedisLink};
+use link::{Lane, Link};
 use listener::Listener;
 use reply::Answer;
+use server::ServerLink;
 
 /// What a backend on Redis needs beside the address of its server.
 pub struct RedisSettings {
@@ -48,6 +55,8 @@ pub struct RedisSettings {
     pub call_timeout: Duration,
     /// Paces reconnection.
     pub clock: Arc<dyn Clock>,
+    /// Where installed epochs and replaced connections are told.
+    pub notices: Notices,
 }
 
 impl RedisSettings {
@@ -59,6 +68,7 @@ impl RedisSettings {
             epochs: None,
             call_timeout: Duration::from_millis(500),
             clock: Arc::new(crate::SystemClock),
+            notices: Notices::default(),
         }
     }
 }
@@ -67,17 +77,21 @@ impl RedisSettings {
 /// another process installs at the same moment, or the server is flushed once more.
 const EPOCH_ROUNDS: usize = 4;
 
+/// Calls that the first connection is allowed to take.
+const CONNECT_CALLS: u32 = 4;
+
 /// Longest wait for one renewal (lease.md LT6).
 const RENEW_TIMEOUT_MAX: Duration = Duration::from_secs(2);
 
-/// A backend on one Redis primary.
+/// A backend on one Redis primary, or on a Redis Cluster.
 pub struct RedisBackend {
     facts: Facts,
     keys: Arc<Keyspace>,
-    link: Arc<RedisLink>,
+    link: Arc<Link>,
     listener: Listener,
     epochs: Epochs,
     call_timeout: Duration,
+    notices: Notices,
 }
 
 impl RedisBackend {
@@ -93,10 +107,40 @@ impl RedisBackend {
         config: &RedisConfig,
         settings: RedisSettings,
     ) -> Result<Self, BackendError> {
-        let link = Arc::new(RedisLink::new(config)?);
-        link.ping(settings.call_timeout).await?;
+        let link = Link::Server(ServerLink::new(config)?);
         let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
-        let mut facts = Facts::of(Kind::Redis);
+        Self::on(Kind::Redis, link, keys, settings).await
+    }
+
+    /// A backend on the cluster that any of `seeds` belongs to, reached once.
+    ///
+    /// # Errors
+    /// As [`RedisBackend::connect`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connections.
+    #[cfg(feature = "cluster")]
+    pub async fn connect_cluster(
+        seeds: &[RedisConfig],
+        settings: RedisSettings,
+    ) -> Result<Self, BackendError> {
+        let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
+        let (shared, limit) = (Arc::clone(&keys), settings.call_timeout);
+        let link = cluster::ClusterLink::new(seeds, shared, &settings.clock, limit)?;
+        Self::on(Kind::Cluster, Link::Cluster(Box::new(link)), keys, settings).await
+    }
+
+    async fn on(
+        kind: Kind,
+        link: Link,
+        keys: Arc<Keyspace>,
+        settings: RedisSettings,
+    ) -> Result<Self, BackendError> {
+        // A connection to a cluster is made of many.
+        let limit = settings.call_timeout.saturating_mul(CONNECT_CALLS);
+        link.ping(Shard::default(), limit).await?;
+        let link = Arc::new(link);
+        let mut facts = Facts::of(kind);
         facts.fair = true;
         if settings.epochs.is_some() {
             facts.tokens = Tokens::Anchored;
@@ -106,6 +150,7 @@ impl RedisBackend {
             listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), settings.clock),
             epochs: Epochs::new(settings.epochs, settings.namespace),
             call_timeout: settings.call_timeout,
+            notices: settings.notices,
             keys,
             link,
         })
@@ -148,12 +193,22 @@ impl RedisBackend {
         match answer.and_then(reply::install) {
             Ok(installed) => {
                 let current = installed.unwrap_or(epoch);
-                tracing::info!(shard = shard.index(), epoch, current, "epoch installed");
+                if installed.is_none() {
+                    self.tell_installed(shard, epoch);
+                }
                 self.epochs.accepts(current).map_err(AcquireReply::Epoch)
             }
             Err(BackendError::Unknown(_)) => Ok(()),
             Err(error) => Err(AcquireReply::Failed(error)),
         }
+    }
+
+    fn tell_installed(&self, shard: Shard, epoch: u32) {
+        tracing::info!(shard = shard.index(), epoch, "epoch installed");
+        let reason = || format!("epoch {epoch} begins on shard {}", shard.index());
+        let kind = self.facts.kind;
+        self.notices
+            .tell(|| Notice::of(What::EpochInstalled, kind).because(reason()));
     }
 
     /// Adds how many replicas have a grant, when that was asked for. Too few never undo it.
@@ -169,8 +224,9 @@ impl RedisBackend {
                 Durability::Replicas { n, within },
             ) => {
                 let wait = call::wait(n, within);
+                let shard = self.keys.shard_of_names(&command.names);
                 let limit = within.saturating_add(self.call_timeout);
-                let answer = self.link.plain(&wait, Lane::Durable, limit).await;
+                let answer = self.link.plain((shard, &wait), Lane::Durable, limit).await;
                 let replicas = answer
                     .ok()
                     .and_then(|value| reply::count(&value))

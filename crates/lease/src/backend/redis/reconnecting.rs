@@ -44,6 +44,16 @@ impl<C: Clone> Reconnecting<C> {
         Arc::clone(&current)
     }
 
+    /// Puts a connection that was made elsewhere in the place of the current one.
+    #[cfg(feature = "cluster")]
+    pub(super) fn replace(&self, made: C) {
+        let fresh = Attempt {
+            made: OnceCell::new_with(Some(made)),
+            timeouts: AtomicU32::new(0),
+        };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
+    }
+
     /// Gives up `attempt`, unless another took its place already. Calls in flight on it end by
     /// themselves. Answers whether it was this call that gave it up.
     pub(super) fn give_up(&self, attempt: &Arc<Attempt<C>>) -> bool {

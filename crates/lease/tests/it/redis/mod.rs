@@ -1,5 +1,7 @@
 //! The Redis backend through its contract, on private servers that are flushed, stopped and killed.
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod epochs;
 mod grants;
 mod refusals;

@@ -2,13 +2,18 @@
 -- Frees the names of one grant, compared by owner and token, and gives up a place in the queue.
 -- Specification: lease.md 6.3. At maxmemory it must still run, or leases could not be ended.
 --
--- KEYS: queue, lease keys (1 to 64)
+-- KEYS: lease keys (1 to 64), and after them the queue if there is a waiter: in a slot that is
+--       being moved, a script with fewer keys is refused less often
 -- ARGV: owner, token ('': the owner alone decides), waiter ('': none), channel, names
 -- Answers, for each lease key:  1, '' released  |  2, '' gone  |  3, token taken
 local owner, token, waiter = ARGV[1], ARGV[2], ARGV[3]
 
+local leases = #KEYS
+if waiter ~= '' then
+  leases = leases - 1
+end
 local answers, freed = {}, {}
-for i = 2, #KEYS do
+for i = 1, leases do
   local held = redis.pcall('GET', KEYS[i])
   local answer, by = 2, ''
   if type(held) == 'string' and #held >= 84 then
@@ -28,7 +33,7 @@ if #freed > 0 then
 end
 local left = 0
 if waiter ~= '' then
-  left = redis.call('HDEL', KEYS[1], waiter)
+  left = redis.call('HDEL', KEYS[#KEYS], waiter)
 end
 if #freed > 0 or left > 0 then
   -- A hint. A user without the channel's permission still releases.

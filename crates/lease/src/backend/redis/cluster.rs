@@ -1,0 +1,235 @@
+//! A Redis Cluster: the driver's connection finds the slots, and a watchdog replaces it when a
+//! shard falls silent, because the driver reads the slots again only when someone answers.
+//! `lease.md` 8.
+//!
+//! The driver repeats nothing by itself: it would repeat a command whose connection broke, and then
+//! report the refusal of the repetition although the first may have run (law B7).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use redis::aio::AsyncPushSender;
+use redis::cluster::{ClusterClient, ClusterClientBuilder};
+use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
+use redis::{Cmd, ConnectionInfo, ProtocolVersion, RedisError, RedisResult, Value};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::call::Call;
+use super::config::RedisConfig;
+use super::failure::{self, not_answered, not_connected};
+use super::keys::{Keyspace, Shard};
+use super::link::{Lane, Subscriber};
+use super::watchdog::Watchdog;
+use crate::{BackendError, Clock};
+
+/// Longest wait for one node while a connection to the cluster is made.
+const NODE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Longest `WAIT` for replicas.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest wait for a whole connection to the cluster.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often one call follows a redirection.
+const HOPS: usize = 3;
+
+pub(super) struct ClusterLink {
+    seeds: Vec<ConnectionInfo>,
+    keys: Arc<Keyspace>,
+    main: Watchdog,
+    renew: Watchdog,
+    durable: Watchdog,
+    rebuilt: Arc<Notify>,
+}
+
+impl ClusterLink {
+    /// A link that connects when it is first used. A node that says nothing for `node_timeout`
+    /// is passed over, also when the driver asks it for the slots.
+    pub(super) fn new(
+        seeds: &[RedisConfig],
+        keys: Arc<Keyspace>,
+        clock: &Arc<dyn Clock>,
+        node_timeout: Duration,
+    ) -> Result<Self, BackendError> {
+        let seeds: Result<Vec<_>, _> = seeds.iter().map(RedisConfig::driver).collect();
+        let seeds = seeds?;
+        if seeds.iter().any(|seed| seed.redis_settings().db() != 0) {
+            return Err(BackendError::Config(
+                "a cluster has only database 0".to_owned(),
+            ));
+        }
+        let quick = build(builder(&seeds).response_timeout(node_timeout))?;
+        let patient = build(builder(&seeds).response_timeout(WAIT_TIMEOUT))?;
+        let rebuilt = Arc::new(Notify::new());
+        let watchdog = |client: &ClusterClient| {
+            let (clock, rebuilt) = (Arc::clone(clock), Arc::clone(&rebuilt));
+            Watchdog::new(client.clone(), keys.shards(), clock, rebuilt)
+        };
+        Ok(Self {
+            main: watchdog(&quick),
+            renew: watchdog(&quick),
+            durable: watchdog(&patient),
+            seeds,
+            keys,
+            rebuilt,
+        })
+    }
+
+    fn lane(&self, lane: Lane) -> &Watchdog {
+        match lane {
+            Lane::Main => &self.main,
+            Lane::Renew => &self.renew,
+            Lane::Durable => &self.durable,
+        }
+    }
+
+    pub(super) async fn rebuilt(&self) {
+        self.rebuilt.notified().await;
+    }
+
+    /// Runs a script on the primary of its shard.
+    pub(super) async fn run(
+        &self,
+        call: &Call,
+        lane: Lane,
+        within: Duration,
+    ) -> Result<Value, BackendError> {
+        let to = self.route(call.shard);
+        let give = async |connection| hop(connection, call, to).await;
+        self.limited((call.shard, lane), within, give).await
+    }
+
+    /// Runs a plain command on the primary of `shard`.
+    pub(super) async fn plain(
+        &self,
+        (shard, command): (Shard, &Cmd),
+        lane: Lane,
+        within: Duration,
+    ) -> Result<Value, BackendError> {
+        let to = self.route(shard);
+        let give = async |mut connection: ClusterConnection| {
+            connection
+                .route_command(command.clone(), to)
+                .await?
+                .extract_error()
+        };
+        self.limited((shard, lane), within, give).await
+    }
+
+    fn route(&self, shard: Shard) -> RoutingInfo {
+        let route = Route::new(self.keys.slot(shard), SlotAddr::Master);
+        RoutingInfo::SingleNode(SingleNodeRoutingInfo::SpecificNode(route))
+    }
+
+    async fn limited(
+        &self,
+        (shard, lane): (Shard, Lane),
+        within: Duration,
+        give: impl AsyncFnOnce(ClusterConnection) -> RedisResult<Value>,
+    ) -> Result<Value, BackendError> {
+        let watchdog = self.lane(lane);
+        let attempt = watchdog.current();
+        let sent = AtomicBool::new(false);
+        let outcome = timeout(within, async {
+            let connection = attempt.get(watchdog.connect()).await?;
+            sent.store(true, Ordering::Relaxed);
+            Ok(give(connection).await)
+        });
+        let answer = match outcome.await {
+            Ok(Ok(answer)) => answer.map_err(|error| failure::of_command(&error)),
+            Ok(Err(error)) => Err(error),
+            Err(_) if sent.into_inner() => Err(not_answered(within)),
+            Err(_) => Err(not_connected(within)),
+        };
+        match &answer {
+            Err(BackendError::Unknown(_) | BackendError::NotSent(_)) => watchdog.silent(shard),
+            _ => watchdog.answered(shard),
+        }
+        answer
+    }
+
+    /// A connection of its own that hands messages, and word of the end of any node's connection,
+    /// to `heard`.
+    pub(super) async fn subscriber(
+        &self,
+        heard: impl AsyncPushSender,
+        within: Duration,
+    ) -> Result<Subscriber, BackendError> {
+        let builder = builder(&self.seeds)
+            .use_protocol(ProtocolVersion::RESP3)
+            .push_sender(heard);
+        let client = build(builder)?;
+        match timeout(within, client.get_async_connection()).await {
+            Ok(Ok(connection)) => Ok(Subscriber::Cluster(connection)),
+            Ok(Err(error)) => Err(failure::of_connect(&error)),
+            Err(_) => Err(not_connected(within)),
+        }
+    }
+}
+
+fn builder(seeds: &[ConnectionInfo]) -> ClusterClientBuilder {
+    let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
+    // Our own limit stands around every call, and `hop` follows redirections.
+    ClusterClientBuilder::new(seeds.to_vec())
+        .retries(0)
+        .connection_timeout(NODE_TIMEOUT)
+        .overall_response_timeout(None)
+        .tcp_settings(tcp)
+}
+
+fn build(builder: ClusterClientBuilder) -> Result<ClusterClient, BackendError> {
+    builder.build().map_err(|error| failure::of_connect(&error))
+}
+
+/// Sends a script, and follows it to where its slot is now.
+async fn hop(
+    mut connection: ClusterConnection,
+    call: &Call,
+    to: RoutingInfo,
+) -> RedisResult<Value> {
+    let mut command = call.command.clone();
+    for _ in 0..HOPS {
+        let answer = connection.route_command(command.clone(), to.clone()).await;
+        let error = match answer.and_then(Value::extract_error) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        if failure::lacks_script(&error) {
+            command = call.by_text();
+        } else if error.code() == Some("ASK") {
+            return asking(&mut connection, &call.by_text(), &error).await;
+        } else if !failure::is_elsewhere(&error) {
+            return Err(error);
+        }
+        // The driver reads the slots again before it takes the next command.
+    }
+    connection.route_command(command, to).await?.extract_error()
+}
+
+/// Follows the redirection of a slot that is being moved: the other node takes the command only
+/// after `ASKING`.
+async fn asking(
+    connection: &mut ClusterConnection,
+    command: &Cmd,
+    error: &RedisError,
+) -> RedisResult<Value> {
+    let target = error
+        .redirect_node()
+        .and_then(|(address, _)| address.rsplit_once(':'));
+    let Some((host, port)) = target.and_then(|(host, port)| Some((host, port.parse().ok()?)))
+    else {
+        return Err(error.clone());
+    };
+    let to = SingleNodeRoutingInfo::ByAddress {
+        host: host.to_owned(),
+        port,
+    };
+    let mut both = redis::pipe();
+    both.cmd("ASKING").ignore().add_command(command.clone());
+    let mut answers = connection.route_pipeline(both, 0, 2, to).await?;
+    answers.pop().unwrap_or(Value::Nil).extract_error()
+}

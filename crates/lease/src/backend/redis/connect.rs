@@ -1,0 +1,92 @@
+//! Where the backends plug in: `Locks::redis` and `Locks::cluster`.
+
+use std::sync::Arc;
+
+use super::{RedisBackend, RedisConfig, RedisSettings};
+use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
+use crate::{BackendError, Builder, Locks};
+
+impl Locks {
+    /// Leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
+    /// [`Builder::namespace`], and [`Builder::epochs`] if tokens are to rise through loss of its
+    /// data.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use soldonce_lease::{FileEpochs, Locks};
+    ///
+    /// let locks = Locks::redis("redis://127.0.0.1:6379")
+    ///     .namespace("app")
+    ///     .epochs(FileEpochs::new("/var/lib/app"))
+    ///     .connect()
+    ///     .await?;
+    /// let lease = locks.lease("report:2026").try_acquire().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn redis(config: impl Into<RedisConfig>) -> Builder {
+        Builder::of(Server(config.into()))
+    }
+
+    /// Leases on a Redis Cluster, reached through any of its nodes. Names of a group share one slot
+    /// by their key form. Needs what [`Locks::redis`] needs.
+    #[cfg(feature = "cluster")]
+    pub fn cluster(seeds: Vec<RedisConfig>) -> Builder {
+        Builder::of(Seeds(seeds))
+    }
+}
+
+struct Server(RedisConfig);
+
+impl Connect for Server {
+    fn kind(&self) -> Kind {
+        Kind::Redis
+    }
+
+    fn connect(
+        self: Box<Self>,
+        with: Wiring,
+    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
+        Box::pin(async move {
+            let backend = RedisBackend::connect(&self.0, settings(with)?).await?;
+            Ok(Arc::new(backend) as Arc<dyn Backend>)
+        })
+    }
+}
+
+#[cfg(feature = "cluster")]
+struct Seeds(Vec<RedisConfig>);
+
+#[cfg(feature = "cluster")]
+impl Connect for Seeds {
+    fn kind(&self) -> Kind {
+        Kind::Cluster
+    }
+
+    fn connect(
+        self: Box<Self>,
+        with: Wiring,
+    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
+        Box::pin(async move {
+            let backend = RedisBackend::connect_cluster(&self.0, settings(with)?).await?;
+            Ok(Arc::new(backend) as Arc<dyn Backend>)
+        })
+    }
+}
+
+fn settings(with: Wiring) -> Result<RedisSettings, BackendError> {
+    let epochs = match with.fencing {
+        Fencing::Epochs(source) => Some(source),
+        Fencing::Unanchored | Fencing::Off => None,
+        Fencing::Tokens(_) => {
+            let why = "redis and cluster take epochs(..); tokens(..) is for redlock";
+            return Err(BackendError::Config(why.to_owned()));
+        }
+    };
+    let mut settings = RedisSettings::new(with.namespace);
+    settings.shards = with.shards;
+    settings.epochs = epochs;
+    settings.call_timeout = with.call_timeout;
+    settings.clock = with.clock;
+    settings.notices = with.notices;
+    Ok(settings)
+}

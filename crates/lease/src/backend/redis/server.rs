@@ -1,0 +1,161 @@
+//! One Redis server: three connections that are made again by themselves, a limit of time for each
+//! call, and errors in the words of the contract. Hides the driver. `lease.md` 8.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use redis::aio::{AsyncPushSender, MultiplexedConnection};
+use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, Value};
+use tokio::time::timeout;
+
+use super::call::Call;
+use super::config::RedisConfig;
+use super::failure::{self, not_answered, not_connected};
+use super::link::{Lane, Subscriber};
+use super::reconnecting::{Attempt, Reconnecting};
+use crate::BackendError;
+
+/// Calls that may wait in front of a connection. The driver's 50 would make callers wait in turn.
+const QUEUED_CALLS_MAX: usize = 1_024;
+
+pub(super) struct ServerLink {
+    client: Client,
+    main: Reconnecting<MultiplexedConnection>,
+    renew: Reconnecting<MultiplexedConnection>,
+    durable: Reconnecting<MultiplexedConnection>,
+}
+
+impl ServerLink {
+    /// A link that connects when it is first used.
+    pub(super) fn new(config: &RedisConfig) -> Result<Self, BackendError> {
+        let client = Client::open(config.driver()?);
+        Ok(Self {
+            client: client.map_err(|error| failure::of_connect(&error))?,
+            main: Reconnecting::unmade(),
+            renew: Reconnecting::unmade(),
+            durable: Reconnecting::unmade(),
+        })
+    }
+
+    fn lane(&self, lane: Lane) -> &Reconnecting<MultiplexedConnection> {
+        match lane {
+            Lane::Main => &self.main,
+            Lane::Renew => &self.renew,
+            Lane::Durable => &self.durable,
+        }
+    }
+
+    /// Runs a script by its hash, and by its text when the server does not know it.
+    pub(super) async fn run(
+        &self,
+        call: &Call,
+        lane: Lane,
+        within: Duration,
+    ) -> Result<Value, BackendError> {
+        let give = async |mut connection: MultiplexedConnection| match call
+            .command
+            .query_async(&mut connection)
+            .await
+        {
+            Err(error) if failure::lacks_script(&error) => {
+                call.by_text().query_async(&mut connection).await
+            }
+            outcome => outcome,
+        };
+        self.limited(lane, within, give).await
+    }
+
+    /// Runs a plain command.
+    pub(super) async fn plain(
+        &self,
+        command: &Cmd,
+        lane: Lane,
+        within: Duration,
+    ) -> Result<Value, BackendError> {
+        let give = async |mut connection| command.query_async(&mut connection).await;
+        self.limited(lane, within, give).await
+    }
+
+    async fn limited(
+        &self,
+        lane: Lane,
+        within: Duration,
+        give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
+    ) -> Result<Value, BackendError> {
+        let lane = self.lane(lane);
+        let attempt = lane.current();
+        let sent = AtomicBool::new(false);
+        let outcome = timeout(within, async {
+            let connection = attempt.get(self.connect()).await?;
+            sent.store(true, Ordering::Relaxed);
+            Ok(give(connection).await)
+        });
+        match outcome.await {
+            Ok(Ok(answer)) => judged(lane, &attempt, answer),
+            Ok(Err(not_connected)) => Err(not_connected),
+            Err(_) if sent.into_inner() => {
+                if attempt.timed_out() {
+                    lane.give_up(&attempt);
+                }
+                Err(not_answered(within))
+            }
+            Err(_) => Err(not_connected(within)),
+        }
+    }
+
+    async fn connect(&self) -> Result<MultiplexedConnection, BackendError> {
+        let config = unlimited();
+        let made = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await;
+        made.map_err(|error| failure::of_connect(&error))
+    }
+
+    /// A connection of its own that hands messages, and word of its own end, to `heard`.
+    pub(super) async fn subscriber(
+        &self,
+        heard: impl AsyncPushSender,
+        within: Duration,
+    ) -> Result<Subscriber, BackendError> {
+        let info = self.client.get_connection_info().clone();
+        let login = info
+            .redis_settings()
+            .clone()
+            .set_protocol(ProtocolVersion::RESP3);
+        let client = Client::open(info.set_redis_settings(login));
+        let client = client.map_err(|error| failure::of_connect(&error))?;
+        let config = unlimited().set_push_sender(heard);
+        let making = client.get_multiplexed_async_connection_with_config(&config);
+        match timeout(within, making).await {
+            Ok(Ok(connection)) => Ok(Subscriber::Server(connection)),
+            Ok(Err(error)) => Err(failure::of_connect(&error)),
+            Err(_) => Err(not_connected(within)),
+        }
+    }
+}
+
+fn judged(
+    lane: &Reconnecting<MultiplexedConnection>,
+    attempt: &Arc<Attempt<MultiplexedConnection>>,
+    answer: redis::RedisResult<Value>,
+) -> Result<Value, BackendError> {
+    attempt.answered();
+    answer.map_err(|error| {
+        // A server that became a replica keeps its connections. Behind a name or an address that
+        // moved, a new one reaches the new primary.
+        if failure::breaks(&error) || failure::is_demoted(&error) {
+            lane.give_up(attempt);
+        }
+        failure::of_command(&error)
+    })
+}
+
+/// Without the driver's limits: ours stand around every call, connecting included.
+fn unlimited() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(QUEUED_CALLS_MAX)
+}

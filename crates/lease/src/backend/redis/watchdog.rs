@@ -1,0 +1,131 @@
+//! Replaces a connection to a cluster when a shard falls silent: two calls in a row without an
+//! answer on the same shard. One replacement at a time, in the background, 250 ms to 2 s apart;
+//! the old connection serves the other shards until the new one is there. `lease.md` 8.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::cluster::CONNECT_TIMEOUT;
+use super::failure::{self, not_connected};
+use super::keys::Shard;
+use super::reconnecting::{Attempt, Reconnecting};
+use crate::{BackendError, BootTime, Clock};
+
+/// Calls without an answer in a row on one shard. A count over all shards would be set back by
+/// healthy ones.
+const SILENT_MAX: u32 = 2;
+
+/// Shortest and longest time between two replacements.
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+pub(super) struct Watchdog {
+    client: ClusterClient,
+    connection: Arc<Reconnecting<ClusterConnection>>,
+    /// Calls without an answer since the last answer, by shard.
+    silent: Vec<AtomicU32>,
+    pace: Mutex<Pace>,
+    tasks: Mutex<JoinSet<()>>,
+    clock: Arc<dyn Clock>,
+    rebuilt: Arc<Notify>,
+}
+
+/// When the next replacement may begin.
+struct Pace {
+    next: BootTime,
+    pause: Duration,
+}
+
+impl Watchdog {
+    pub(super) fn new(
+        client: ClusterClient,
+        shards: u16,
+        clock: Arc<dyn Clock>,
+        rebuilt: Arc<Notify>,
+    ) -> Self {
+        let next = clock.boot();
+        Self {
+            client,
+            connection: Arc::new(Reconnecting::unmade()),
+            silent: (0..shards).map(|_| AtomicU32::new(0)).collect(),
+            pace: Mutex::new(Pace {
+                next,
+                pause: PAUSE_MIN,
+            }),
+            tasks: Mutex::default(),
+            clock,
+            rebuilt,
+        }
+    }
+
+    pub(super) fn current(&self) -> Arc<Attempt<ClusterConnection>> {
+        self.connection.current()
+    }
+
+    pub(super) async fn connect(&self) -> Result<ClusterConnection, BackendError> {
+        connect(&self.client).await
+    }
+
+    /// An answer came from the shard, be it a refusal.
+    pub(super) fn answered(&self, shard: Shard) {
+        let Some(silent) = self.silent.get(usize::from(shard.index())) else {
+            return;
+        };
+        if silent.load(Ordering::Relaxed) != 0 && silent.swap(0, Ordering::Relaxed) >= SILENT_MAX {
+            let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+            pace.pause = PAUSE_MIN;
+        }
+    }
+
+    /// No answer came from the shard.
+    pub(super) fn silent(&self, shard: Shard) {
+        let count = self.silent.get(usize::from(shard.index()));
+        let before = count.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
+        if before + 1 >= SILENT_MAX && self.may_replace() {
+            self.replace(shard);
+        }
+    }
+
+    fn may_replace(&self) -> bool {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.boot();
+        if !tasks.is_empty() || now < pace.next {
+            return false;
+        }
+        pace.next = now.plus(pace.pause);
+        pace.pause = (pace.pause * 2).min(PAUSE_MAX);
+        true
+    }
+
+    fn replace(&self, shard: Shard) {
+        let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
+        let connection = Arc::clone(&self.connection);
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.spawn(async move {
+            match connect(&client).await {
+                Ok(made) => {
+                    connection.replace(made);
+                    rebuilt.notify_one();
+                    tracing::warn!(shard = shard.index(), "cluster connection replaced");
+                }
+                Err(error) => tracing::warn!(%error, "cluster connection not replaced"),
+            }
+        });
+    }
+}
+
+async fn connect(client: &ClusterClient) -> Result<ClusterConnection, BackendError> {
+    match timeout(CONNECT_TIMEOUT, client.get_async_connection()).await {
+        Ok(made) => made.map_err(|error| failure::of_connect(&error)),
+        Err(_) => Err(not_connected(CONNECT_TIMEOUT)),
+    }
+}
