@@ -1,6 +1,7 @@
 //! The PostgreSQL backend on private servers, hurt in the ways that it must survive.
 
 mod commands;
+mod conformance;
 mod doctor;
 mod epochs;
 mod facade;
