@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
+mod conformance;
 mod epochs;
 mod grants;
 mod refusals;
