@@ -28,7 +28,7 @@ pub(super) enum Lane {
 }
 
 pub(super) enum Link {
-    Server(ServerLink),
+    Server(Box<ServerLink>),
     #[cfg(feature = "cluster")]
     Cluster(Box<ClusterLink>),
 }

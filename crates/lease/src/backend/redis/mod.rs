@@ -107,7 +107,7 @@ impl RedisBackend {
         config: &RedisConfig,
         settings: RedisSettings,
     ) -> Result<Self, BackendError> {
-        let link = Link::Server(ServerLink::new(config)?);
+        let link = Link::Server(Box::new(ServerLink::new(config)?));
         let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
         Self::on(Kind::Redis, link, keys, settings).await
     }

@@ -1,0 +1,166 @@
+//! The four who lock and unlock, behind one word each.
+
+use std::error::Error;
+use std::time::Duration;
+
+use redis::Script;
+use redis::aio::MultiplexedConnection;
+use soldonce_lease::{Doctor, Lease, Locks};
+
+pub(crate) const TTL: Duration = Duration::from_secs(10);
+
+const ACQUIRE: &str = include_str!("../../src/backend/redis/scripts/acquire.lua");
+const RELEASE: &str = include_str!("../../src/backend/redis/scripts/release.lua");
+
+const BARE_LOCK: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])";
+const BARE_UNLOCK: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
+                           return redis.call('DEL', KEYS[1]) end return 0";
+
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Bare,
+    Scripts,
+    Ours,
+    Rslock,
+}
+
+impl Peer {
+    pub(crate) const ALL: [Self; 4] = [Self::Bare, Self::Scripts, Self::Ours, Self::Rslock];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare pair",
+            Self::Scripts => "script pair",
+            Self::Ours => "soldonce-lease",
+            Self::Rslock => "rslock",
+        }
+    }
+}
+
+/// Everybody, connected to one server.
+#[derive(Clone)]
+pub(crate) struct Peers {
+    connection: MultiplexedConnection,
+    bare: (Script, Script),
+    scripts: (Script, Script),
+    pub(crate) locks: Locks,
+    rslock: rslock::LockManager,
+}
+
+impl Peers {
+    pub(crate) async fn connect(url: &str) -> Result<Self, Box<dyn Error>> {
+        let client = redis::Client::open(url)?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        bind_fence(&mut connection).await?;
+        let locks = Locks::redis(url).namespace("bench").doctor(Doctor::Off);
+        let scripts = (Script::new(ACQUIRE), Script::new(RELEASE));
+        Ok(Self {
+            bare: (Script::new(BARE_LOCK), Script::new(BARE_UNLOCK)),
+            scripts,
+            locks: locks.connect().await?,
+            rslock: rslock::LockManager::from_clients(vec![client]),
+            connection,
+        })
+    }
+
+    /// A connection for questions beside the measurement.
+    pub(crate) fn connection(&self) -> MultiplexedConnection {
+        self.connection.clone()
+    }
+
+    /// Locks the name that only this task uses, and unlocks it.
+    pub(crate) async fn pair(&mut self, peer: Peer, task: usize) {
+        match peer {
+            Peer::Bare => self.bare_pair(task).await,
+            Peer::Scripts => self.script_pair(task).await,
+            Peer::Ours => {
+                let lease = self.lease(&format!("own-{task}")).await;
+                lease.release().await.unwrap();
+            }
+            Peer::Rslock => {
+                let name = format!("bench:rslock-{task}");
+                let lock = self.rslock.lock(name.as_bytes(), TTL).await.unwrap();
+                self.rslock.unlock(&lock).await;
+            }
+        }
+    }
+
+    async fn lease(&self, name: &str) -> Lease {
+        self.locks.lease(name).ttl(TTL).try_acquire().await.unwrap()
+    }
+
+    async fn bare_pair(&mut self, task: usize) {
+        let (key, owner) = (format!("bench:bare-{task}"), format!("{task:032x}"));
+        let (lock, unlock) = &self.bare;
+        let mut lock = lock.key(&key);
+        let taken: Option<String> = lock
+            .arg(&owner)
+            .arg(TTL.as_millis())
+            .invoke_async(&mut self.connection)
+            .await
+            .unwrap();
+        assert!(taken.is_some(), "{key} was taken");
+        let mut unlock = unlock.key(&key);
+        let freed: u8 = unlock
+            .arg(&owner)
+            .invoke_async(&mut self.connection)
+            .await
+            .unwrap();
+        assert_eq!(freed, 1);
+    }
+
+    async fn script_pair(&mut self, task: usize) {
+        let (fence, queue) = ("sl:{bench.raw}:f", format!("sl:{{bench.raw}}:q:raw-{task}"));
+        let (lease, owner) = (
+            format!("sl:{{bench.raw}}:l:raw-{task}"),
+            format!("{task:032x}"),
+        );
+        let (acquire, release) = &self.scripts;
+        let mut acquire = acquire.key(fence);
+        acquire.key(&queue).key(&lease).arg(&owner);
+        acquire.arg(TTL.as_millis()).arg(900_000).arg(0).arg("");
+        let granted: (u8, String, u64, u8) = acquire
+            .arg("0")
+            .arg("")
+            .invoke_async(&mut self.connection)
+            .await
+            .unwrap();
+        assert_eq!((granted.0, granted.3), (1, 0));
+        let mut release = release.key(&lease);
+        let freed: (u8, String) = release
+            .arg(&owner)
+            .arg(&granted.1)
+            .arg("")
+            .arg("sl:{bench.raw}:w")
+            .arg(format!("raw-{task}"))
+            .invoke_async(&mut self.connection)
+            .await
+            .unwrap();
+        assert_eq!(freed.0, 1);
+    }
+}
+
+/// Binds the fence record of the raw scripts to this server, as an install does.
+async fn bind_fence(connection: &mut MultiplexedConnection) -> Result<(), Box<dyn Error>> {
+    let info: String = redis::cmd("INFO")
+        .arg("replication")
+        .query_async(connection)
+        .await?;
+    let id = info
+        .lines()
+        .find_map(|line| line.strip_prefix("master_replid:"));
+    let () = redis::cmd("HSET")
+        .arg("sl:{bench.raw}:f")
+        .arg(&[
+            "ep",
+            "1",
+            "n",
+            "0",
+            "rid",
+            id.ok_or("INFO shows no master_replid")?,
+        ])
+        .query_async(connection)
+        .await?;
+    Ok(())
+}
