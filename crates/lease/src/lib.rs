@@ -20,6 +20,8 @@ mod owner;
 mod request;
 mod run;
 mod stats;
+#[cfg(feature = "test-kit")]
+pub mod test_kit;
 mod timing;
 mod token;
 mod worker;

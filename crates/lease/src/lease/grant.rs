@@ -209,7 +209,7 @@ impl Grant {
         if life.end_at(now).is_some() {
             return false;
         }
-        if confirmed.sent > life.sent {
+        if confirmed.sent >= life.sent {
             life.sent = confirmed.sent;
             life.deadline = timing::deadline(confirmed.sent, confirmed.granted, self.terms.safety);
             if !confirmed.asked.is_zero() {

@@ -50,6 +50,8 @@ pub struct Builder {
     doctor: Doctor,
     call_timeout: Duration,
     ttl_min: Option<Duration>,
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    planted: Option<crate::test_kit::Planted>,
 }
 
 impl std::fmt::Debug for Builder {
@@ -87,6 +89,8 @@ impl Builder {
             doctor: Doctor::default(),
             call_timeout: CALL_TIMEOUT_DEFAULT,
             ttl_min: None,
+            #[cfg(all(feature = "test-kit", debug_assertions))]
+            planted: None,
         }
     }
 
@@ -152,6 +156,13 @@ impl Builder {
         Self { ttl_min, ..self }
     }
 
+    /// Plants a bug in the facade, to see whether tests catch it.
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    pub fn planted(self, bug: crate::test_kit::Planted) -> Self {
+        let planted = Some(bug);
+        Self { planted, ..self }
+    }
+
     /// Starts the thread and connects.
     ///
     /// # Errors
@@ -215,6 +226,8 @@ impl Builder {
             connect: self.connect,
             doctor: self.doctor,
             ttl_min: self.ttl_min,
+            #[cfg(all(feature = "test-kit", debug_assertions))]
+            planted: self.planted,
             wiring: Wiring {
                 namespace,
                 shards: self.shards,
@@ -251,6 +264,8 @@ struct Start {
     connect: Box<dyn Connect>,
     doctor: Doctor,
     ttl_min: Option<Duration>,
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    planted: Option<crate::test_kit::Planted>,
     wiring: Wiring,
 }
 
@@ -270,6 +285,8 @@ fn run(start: Start, (inbox, counters): (Arc<Inbox>, Arc<Counters>), mut ready: 
     };
     let told = runtime.block_on(async {
         let wiring = start.wiring.clone();
+        #[cfg(all(feature = "test-kit", debug_assertions))]
+        let planted = start.planted;
         let backend = tokio::select! {
             biased;
             backend = open(start) => backend,
@@ -291,6 +308,8 @@ fn run(start: Start, (inbox, counters): (Arc<Inbox>, Arc<Counters>), mut ready: 
             inbox,
             counters,
             notices: wiring.notices,
+            #[cfg(all(feature = "test-kit", debug_assertions))]
+            planted,
         }));
         ready.send(Ok(backend.facts())).ok()?;
         Worker::new(ctx).run().await

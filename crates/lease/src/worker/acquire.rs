@@ -197,6 +197,7 @@ impl<'a> Attempt<'a> {
         self.unanswered = self.unanswered.saturating_add(1);
         let sent = ctx.now();
         let answer = ctx.within(limit, ctx.backend.acquire(&self.command)).await;
+        let sent = ctx.counted_from(sent);
         let silence = || BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()));
         let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence()));
         if !matches!(answer, AcquireReply::Failed(_)) {

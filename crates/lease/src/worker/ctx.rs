@@ -25,6 +25,8 @@ pub(crate) struct Ctx {
     pub(crate) notices: Notices,
     pub(super) gate: Gate,
     left_behind: Mutex<Vec<Job>>,
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    planted: Option<crate::test_kit::Planted>,
 }
 
 /// What [`Ctx`] is made of.
@@ -37,6 +39,8 @@ pub(crate) struct Parts {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    pub(crate) planted: Option<crate::test_kit::Planted>,
 }
 
 impl Ctx {
@@ -53,11 +57,22 @@ impl Ctx {
             notices: parts.notices,
             gate: Gate::default(),
             left_behind: Mutex::default(),
+            #[cfg(all(feature = "test-kit", debug_assertions))]
+            planted: parts.planted,
         }
     }
 
     pub(super) fn now(&self) -> BootTime {
         self.clock.boot()
+    }
+
+    /// The instant that a deadline counts from: the send (LT3), unless a test planted a bug.
+    pub(super) fn counted_from(&self, sent: BootTime) -> BootTime {
+        #[cfg(all(feature = "test-kit", debug_assertions))]
+        if self.planted == Some(crate::test_kit::Planted::DeadlineFromReply) {
+            return self.now();
+        }
+        sent
     }
 
     /// 64 random bits, for jitter.
@@ -82,6 +97,10 @@ impl Ctx {
 
     /// Hands a release to the loop: what an acquire may have left at the backend.
     pub(super) fn leave(&self, job: Job) {
+        #[cfg(all(feature = "test-kit", debug_assertions))]
+        if self.planted == Some(crate::test_kit::Planted::CancelledRelease) {
+            return;
+        }
         let left = self.left_behind.lock();
         left.unwrap_or_else(PoisonError::into_inner).push(job);
         self.inbox.nudge();

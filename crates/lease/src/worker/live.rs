@@ -224,7 +224,10 @@ impl Live {
             let held = matches!(grant.state(), LeaseState::Held { .. });
             recovered = watched.suspect && held;
             watched.suspect = watched.suspect && !held;
-            watched.renew_at = renewal_of(&watched.grant).map(|at| at.max(grant.now()));
+            // A look changes no life, so it does not put off the renewal either.
+            if !confirmed.asked.is_zero() {
+                watched.renew_at = renewal_of(&watched.grant);
+            }
         }
         self.plan(owner);
         Renewed::Live { recovered }

@@ -14,6 +14,8 @@
 
 mod conformance;
 mod epochs;
+#[cfg(feature = "test-kit")]
+mod facade;
 mod folder;
 mod holding;
 #[cfg(feature = "postgres")]

@@ -165,7 +165,7 @@ impl Both<'_> {
             } => {
                 let command = Acquire {
                     names: self.names(names),
-                    owner: self.owner(*n),
+                    owner: self.owner(names, *n),
                     ttl: self.life(*ttl),
                     cap: Some(self.life(*cap)),
                     floor: None,
@@ -207,7 +207,7 @@ impl Both<'_> {
     async fn renew(&mut self, names: &Which, n: u64, grant: usize) -> (String, String) {
         let message = |token| Renew {
             names: self.names(names),
-            owner: self.owner(n),
+            owner: self.owner(names, n),
             token,
             ttl: self.life(2),
         };
@@ -226,7 +226,7 @@ impl Both<'_> {
     async fn release(&mut self, names: &Which, n: u64, grant: Option<usize>) -> (String, String) {
         let message = |token| Release {
             names: self.names(names),
-            owner: self.owner(n),
+            owner: self.owner(names, n),
             token,
             waiter: None,
         };
@@ -271,8 +271,17 @@ impl Both<'_> {
         super::name(&format!("{}-{text}", self.case))
     }
 
-    fn owner(&self, n: u64) -> soldonce_lease::Owner {
-        owner(u64::from(self.case) * 10 + n)
+    /// An owner proves one grant, so each set of names has its own.
+    fn owner(&self, names: &Which, n: u64) -> soldonce_lease::Owner {
+        let texts = match names {
+            Which::Alone(text) => std::slice::from_ref(text),
+            Which::Grouped(texts) => texts.as_slice(),
+        };
+        let mut set = u64::from(matches!(names, Which::Grouped(_)));
+        for text in TEXTS {
+            set = set * 2 + u64::from(texts.contains(&text));
+        }
+        owner(u64::from(self.case) * 1_000 + set * 10 + n)
     }
 
     fn names(&self, which: &Which) -> Names {
@@ -328,11 +337,17 @@ fn acquired(reply: &AcquireReply, tokens: &mut Vec<FencingToken>) -> String {
     }
 }
 
+/// Of several other owners, any may be named.
+fn taken(by: FencingToken, tokens: &[FencingToken]) -> String {
+    let known = number(by, tokens) != "None";
+    format!("taken by a known grant: {known}")
+}
+
 fn renewed(reply: &RenewReply, tokens: &[FencingToken]) -> String {
     match reply {
         RenewReply::Renewed { .. } => "renewed".to_owned(),
         RenewReply::Gone | RenewReply::Capped => "gone".to_owned(),
-        RenewReply::Taken { by } => format!("taken by {}", number(*by, tokens)),
+        RenewReply::Taken { by } => taken(*by, tokens),
         RenewReply::Failed(error) => format!("failed {error}"),
     }
 }
@@ -341,7 +356,7 @@ fn released(reply: &ReleaseReply, tokens: &[FencingToken]) -> String {
     match reply {
         ReleaseReply::Released => "released".to_owned(),
         ReleaseReply::Gone => "gone".to_owned(),
-        ReleaseReply::Taken { by } => format!("taken by {}", number(*by, tokens)),
+        ReleaseReply::Taken { by } => taken(*by, tokens),
         ReleaseReply::Failed(error) => format!("failed {error}"),
     }
 }

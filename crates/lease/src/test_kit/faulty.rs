@@ -1,0 +1,239 @@
+//! A backend that fails on request.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::backend::{
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Names, Release, ReleaseReply,
+    Renew, RenewReply, WakeStream,
+};
+use crate::{BackendError, Clock, Name};
+
+/// The commands that can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// [`Backend::acquire`].
+    Acquire,
+    /// [`Backend::renew`].
+    Renew,
+    /// [`Backend::release`].
+    Release,
+}
+
+/// What happens to one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It never arrives, and nobody knows.
+    LoseRequest,
+    /// It runs, and its answer never comes: the connection breaks.
+    LoseReply,
+    /// It runs, and its answer comes so much later.
+    DelayReply(Duration),
+    /// It arrives twice, and the second answer is told.
+    Double,
+    /// It certainly was not sent.
+    NotSent,
+    /// Nobody knows; it waits in a buffer until [`FaultyBackend::deliver`].
+    Buffer,
+}
+
+/// A backend around another that does to commands what it was told.
+pub struct FaultyBackend {
+    inner: Mutex<Arc<dyn Backend>>,
+    clock: Arc<dyn Clock>,
+    plan: Mutex<Plan>,
+    paused: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Plan {
+    faults: VecDeque<(Op, Fault)>,
+    buffer: Vec<Buffered>,
+    calls: Vec<Op>,
+}
+
+enum Buffered {
+    Acquire(Acquire),
+    Renew(Vec<Renew>),
+    Release(Vec<Release>),
+}
+
+impl std::fmt::Debug for FaultyBackend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FaultyBackend").finish_non_exhaustive()
+    }
+}
+
+impl FaultyBackend {
+    /// A backend that does what `inner` does until it is told otherwise. Delays count by `clock`.
+    pub fn around(inner: Arc<dyn Backend>, clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Mutex::new(inner),
+            clock,
+            plan: Mutex::default(),
+            paused: watch::Sender::new(false),
+        })
+    }
+
+    /// The next `op` that has no fault yet gets this one.
+    pub fn next(&self, op: Op, fault: Fault) {
+        self.plan().faults.push_back((op, fault));
+    }
+
+    /// Lets every command hang before it arrives, until [`FaultyBackend::resume`].
+    pub fn pause(&self) {
+        self.paused.send_replace(true);
+    }
+
+    /// Lets commands go on.
+    pub fn resume(&self) {
+        self.paused.send_replace(false);
+    }
+
+    /// Puts another backend in the place of this one: a restart, or a failover.
+    pub fn replace(&self, inner: Arc<dyn Backend>) {
+        let kept = self.inner.lock();
+        *kept.unwrap_or_else(PoisonError::into_inner) = inner;
+    }
+
+    /// Delivers what waits in the buffer, oldest first.
+    pub async fn deliver(&self) {
+        let buffer = std::mem::take(&mut self.plan().buffer);
+        let inner = self.inner();
+        for command in buffer {
+            match command {
+                Buffered::Acquire(command) => drop(inner.acquire(&command).await),
+                Buffered::Renew(batch) => drop(inner.renew(&batch).await),
+                Buffered::Release(batch) => drop(inner.release(&batch).await),
+            }
+        }
+    }
+
+    /// How many calls of `op` there were, failed ones included.
+    pub fn calls(&self, op: Op) -> usize {
+        let plan = self.plan();
+        plan.calls.iter().filter(|call| **call == op).count()
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inner(&self) -> Arc<dyn Backend> {
+        let inner = self.inner.lock();
+        inner.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts the call, waits out a pause, and tells what is to happen.
+    async fn begin(&self, op: Op) -> Option<Fault> {
+        self.plan().calls.push(op);
+        let mut paused = self.paused.subscribe();
+        // Fails only when the sender is gone, and that is in `self`.
+        paused.wait_for(|paused| !paused).await.ok();
+        let mut plan = self.plan();
+        let at = plan.faults.iter().position(|(of, _)| *of == op)?;
+        plan.faults.remove(at).map(|(_, fault)| fault)
+    }
+
+    /// Does to a command what `fault` says; `run` runs it once.
+    async fn suffer<T, F>(
+        &self,
+        fault: Option<Fault>,
+        buffered: impl FnOnce() -> Buffered,
+        run: impl Fn() -> F,
+    ) -> Result<T, BackendError>
+    where
+        F: Future<Output = T>,
+    {
+        let unknown = || Err(BackendError::Unknown("the connection broke".to_owned()));
+        match fault {
+            None => Ok(run().await),
+            Some(Fault::LoseRequest) => unknown(),
+            Some(Fault::LoseReply) => {
+                drop(run().await);
+                unknown()
+            }
+            Some(Fault::DelayReply(span)) => {
+                let reply = run().await;
+                let until = self.clock.boot().plus(span);
+                self.clock.sleep_until(until).await;
+                Ok(reply)
+            }
+            Some(Fault::Double) => {
+                drop(run().await);
+                Ok(run().await)
+            }
+            Some(Fault::NotSent) => Err(BackendError::NotSent("no connection".to_owned())),
+            Some(Fault::Buffer) => {
+                let buffered = buffered();
+                self.plan().buffer.push(buffered);
+                unknown()
+            }
+        }
+    }
+}
+
+impl Backend for FaultyBackend {
+    fn facts(&self) -> Facts {
+        self.inner().facts()
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(async {
+            let fault = self.begin(Op::Acquire).await;
+            let inner = self.inner();
+            let buffered = || Buffered::Acquire(command.clone());
+            let reply = self
+                .suffer(fault, buffered, || inner.acquire(command))
+                .await;
+            reply.unwrap_or_else(AcquireReply::Failed)
+        })
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        Box::pin(async move {
+            let fault = self.begin(Op::Renew).await;
+            let inner = self.inner();
+            let buffered = || Buffered::Renew(batch.to_vec());
+            let replies = self.suffer(fault, buffered, || inner.renew(batch)).await;
+            let failed = |error: BackendError| {
+                let reply = |_| RenewReply::Failed(error.clone());
+                batch.iter().map(reply).collect()
+            };
+            replies.unwrap_or_else(failed)
+        })
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        Box::pin(async move {
+            let fault = self.begin(Op::Release).await;
+            let inner = self.inner();
+            let buffered = || Buffered::Release(batch.to_vec());
+            let replies = self.suffer(fault, buffered, || inner.release(batch)).await;
+            let failed = |error: BackendError| {
+                let reply = |_| ReleaseReply::Failed(error.clone());
+                batch.iter().map(reply).collect()
+            };
+            replies.unwrap_or_else(failed)
+        })
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(async move { self.inner().inspect(group, name).await })
+    }
+
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        Box::pin(async move { self.inner().wake(names).await })
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        Box::pin(async move { self.inner().doctor().await })
+    }
+}

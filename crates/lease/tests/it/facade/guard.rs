@@ -1,0 +1,126 @@
+//! Guards: moved, dropped, detached, resumed.
+
+use soldonce_lease::test_kit::{Fault, Op};
+use soldonce_lease::{
+    AcquireError, LeaseState, LeaseTicket, ReleaseOutcome, Renew, TokenError, Unsettled,
+};
+
+use super::{World, ms, secs, until};
+
+#[tokio::test]
+async fn guard_moves_between_threads() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let token = lease.token();
+    let moved = std::thread::spawn(move || {
+        assert_eq!(lease.live_token().ok(), token);
+        lease.renew_blocking().unwrap();
+        lease.release_blocking()
+    });
+    assert_eq!(moved.join().unwrap(), Ok(ReleaseOutcome::Released));
+    // Dropped outside of every runtime, and while a panic unwinds.
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    std::thread::spawn(move || drop(lease)).join().unwrap();
+    until(|| world.locks.stats().released == 2).await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let panicked = std::thread::spawn(move || {
+        let _held = lease;
+        panic!("as planned");
+    });
+    assert!(panicked.join().is_err());
+    until(|| world.locks.stats().released == 3).await;
+    assert!(!world.holds("a").await);
+}
+
+#[tokio::test]
+async fn handles_read_and_cannot_release() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let handle = lease.handle();
+    assert_eq!(handle.live_token(), lease.live_token());
+    drop(handle.clone());
+    assert!(handle.state().is_live());
+    lease.release().await.unwrap();
+    assert_eq!(handle.live_token(), Err(TokenError::Released));
+    assert_eq!(handle.state(), LeaseState::Released);
+    assert_eq!(handle.remaining(), ms(0));
+    assert!(!handle.lost().is_lost(), "released is not lost");
+}
+
+#[tokio::test]
+async fn release_tells_what_it_found() {
+    let world = World::start().await;
+    let manual = |name: &str| world.locks.lease(name).renew(Renew::Manual);
+    let gone = manual("a").try_acquire().await.unwrap();
+    let taken = manual("b").try_acquire().await.unwrap();
+    world.server.advance(secs(11));
+    let other = world.other().await;
+    let thief = other.lease("b").try_acquire().await.unwrap();
+    assert_eq!(gone.release().await, Ok(ReleaseOutcome::AlreadyGone));
+    let Ok(ReleaseOutcome::TakenBy(by)) = taken.release().await else {
+        panic!("not taken");
+    };
+    assert_eq!(by.number(), thief.token().unwrap().number());
+    assert!(thief.verify().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_release_without_an_answer_is_unsettled_and_goes_on() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    for _ in 0..3 {
+        world.faulty.next(Op::Release, Fault::LoseRequest);
+    }
+    let mut release = Box::pin(lease.release());
+    let outcome = loop {
+        if let Some(outcome) = world.poll_or_pass(&mut release, ms(20)).await {
+            break outcome;
+        }
+    };
+    assert_eq!(outcome, Err(Unsettled));
+    world.pass(ms(500)).await;
+    assert!(!world.holds("a").await, "nobody tried on");
+    assert_eq!(world.faulty.calls(Op::Release), 4);
+}
+
+#[tokio::test]
+async fn a_ticket_is_resumed_once_it_is_in_time() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let token = lease.token();
+    let handle = lease.handle();
+    let ticket = lease.detach();
+    assert!(!handle.state().is_live(), "here it is over");
+    let shown = format!("{ticket:?}");
+    let text = serde_json::to_string(&ticket).unwrap();
+    let owner = text.split("\"owner\":\"").nth(1).unwrap();
+    assert!(!shown.contains(&owner[..32]), "Debug shows the secret");
+    world.pass(secs(8)).await;
+    assert_eq!(world.faulty.calls(Op::Renew), 0, "a ticket is not renewed");
+    let other = world.other().await;
+    let read: LeaseTicket = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, ticket);
+    let resumed = other.resume(read).await.unwrap();
+    assert_eq!(resumed.token(), token);
+    world.pass(secs(8)).await;
+    assert!(resumed.live_token().is_ok());
+    resumed.release().await.unwrap();
+    let late = world.locks.resume(ticket).await;
+    assert!(matches!(late, Err(AcquireError::Refused(_))), "{late:?}");
+    for wrong in ["{}", "{\"owner\":\"x\"}", "[]"] {
+        assert!(serde_json::from_str::<LeaseTicket>(wrong).is_err());
+    }
+}
+
+#[cfg(feature = "tokio-util")]
+#[tokio::test]
+async fn a_cancellation_token_fires_with_the_loss() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let token = lease.lost().cancellation_token();
+    assert!(!token.is_cancelled());
+    world.faulty.pause();
+    world.jump(secs(10));
+    super::soon(token.cancelled()).await;
+    assert!(lease.lost().cancellation_token().is_cancelled());
+}

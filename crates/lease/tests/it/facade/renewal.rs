@@ -1,0 +1,168 @@
+//! The cadence of renewals (LT6), their batches, and what their failures change.
+
+use soldonce_lease::test_kit::{Fault, Op};
+use soldonce_lease::{LeaseState, Renew, RenewError, What};
+
+use super::{TEN_LESS_MARGIN, World, drain, ms, secs, ten_less, until};
+
+#[tokio::test]
+async fn renewed_every_third_of_the_ttl() {
+    let world = World::start().await;
+    let lease = world
+        .locks
+        .lease("a")
+        .ttl(secs(9))
+        .try_acquire()
+        .await
+        .unwrap();
+    world.pass(ms(2_900)).await;
+    assert_eq!(world.faulty.calls(Op::Renew), 0, "too early");
+    world.pass(ms(200)).await;
+    assert_eq!(world.faulty.calls(Op::Renew), 1);
+    world.pass(secs(30)).await;
+    let calls = world.faulty.calls(Op::Renew);
+    assert!((10..=12).contains(&calls), "{calls} renewals in 33 s");
+    assert!(matches!(lease.state(), LeaseState::Held { .. }));
+    assert_eq!(world.locks.stats().lost_deadline, 0);
+}
+
+#[tokio::test]
+async fn renewals_due_together_go_together_in_batches_of_a_hundred() {
+    let world = World::start().await;
+    let mut leases = Vec::new();
+    for n in 0..250 {
+        let request = world.locks.lease(format!("a-{n}"));
+        leases.push(request.try_acquire().await.unwrap());
+    }
+    world.jump(secs(4));
+    until(|| world.locks.stats().renewed == 250).await;
+    assert_eq!(world.faulty.calls(Op::Renew), 3);
+    assert!(
+        leases
+            .iter()
+            .all(|lease| lease.remaining() == TEN_LESS_MARGIN)
+    );
+}
+
+#[tokio::test]
+async fn at_least_three_tries_before_the_deadline() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    world.faulty.pause();
+    world.pass(ten_less(ms(25))).await;
+    let calls = world.faulty.calls(Op::Renew);
+    assert!(calls >= 3, "{calls} tries");
+    world.faulty.resume();
+    // The last try may still save it.
+    let renewed = lease.renew().await;
+    assert_eq!(renewed, Ok(TEN_LESS_MARGIN));
+    assert!(matches!(lease.state(), LeaseState::Held { .. }));
+}
+
+#[tokio::test]
+async fn suspect_is_told_and_recovered_from() {
+    let world = World::start().await;
+    let mut notices = world.locks.notices();
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    let mut watch = lease.watch();
+    world.faulty.pause();
+    world.pass(ms(5_500)).await;
+    let suspect = super::soon(watch.changed()).await;
+    assert!(
+        matches!(suspect, Some(LeaseState::Suspect { .. })),
+        "{suspect:?}"
+    );
+    world.faulty.resume();
+    world.pass(secs(2)).await;
+    let held = super::soon(watch.changed()).await;
+    assert!(matches!(held, Some(LeaseState::Held { .. })), "{held:?}");
+    lease.release().await.unwrap();
+    assert_eq!(
+        super::soon(watch.changed()).await,
+        Some(LeaseState::Released)
+    );
+    assert_eq!(watch.changed().await, None);
+    let told: Vec<_> = drain(&mut notices).iter().map(|told| told.what).collect();
+    for what in [
+        What::Suspect,
+        What::RenewFailed,
+        What::Recovered,
+        What::Released,
+    ] {
+        assert!(told.contains(&what), "{what:?} is not in {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_leaves_the_deadline_where_it_was() {
+    let world = World::start().await;
+    let manual = world.locks.lease("a").renew(Renew::Manual);
+    let lease = manual.try_acquire().await.unwrap();
+    world.jump(secs(3));
+    world.faulty.next(Op::Renew, Fault::LoseReply);
+    assert_eq!(lease.renew().await, Err(RenewError::Unknown));
+    assert_eq!(lease.remaining(), ten_less(secs(3)));
+    world.faulty.next(Op::Renew, Fault::NotSent);
+    let failed = lease.renew().await;
+    assert!(
+        matches!(failed, Err(RenewError::Unavailable(_))),
+        "{failed:?}"
+    );
+    assert_eq!(lease.remaining(), ten_less(secs(3)));
+    assert_eq!(lease.renew().await, Ok(TEN_LESS_MARGIN));
+}
+
+#[tokio::test]
+async fn the_deadline_counts_from_the_send() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    deadline_counts_from_the_send(&world, &lease).await;
+}
+
+/// The answer to a renewal takes 400 ms, which the holder must not count as its own.
+pub(super) async fn deadline_counts_from_the_send(world: &World, lease: &soldonce_lease::Lease) {
+    world.faulty.next(Op::Renew, Fault::DelayReply(ms(400)));
+    let mut renewal = Box::pin(lease.renew());
+    assert!(super::is_pending(&mut renewal).await);
+    until(|| world.faulty.calls(Op::Renew) == 1).await;
+    world.settle().await;
+    world.jump(ms(400));
+    let left = super::soon(renewal).await;
+    assert_eq!(left, Ok(ten_less(ms(400))));
+}
+
+#[tokio::test]
+async fn renew_for_lasts_and_verify_changes_nothing() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    assert_eq!(lease.renew_for(secs(100)).await, Ok(ms(98_998)));
+    world.jump(secs(20));
+    let left = lease.verify().await.unwrap();
+    assert!(left < secs(80) && left > secs(78), "{left:?}");
+    world.pass(secs(20)).await;
+    let left = lease.remaining();
+    assert!(
+        left > secs(90),
+        "the thread renews for the new ttl: {left:?}"
+    );
+}
+
+#[tokio::test]
+async fn renewal_survives_reconnect_and_ends_with_release() {
+    let world = World::start().await;
+    let lease = world.locks.lease("a").try_acquire().await.unwrap();
+    for fault in [Fault::NotSent, Fault::LoseRequest, Fault::LoseReply] {
+        world.faulty.next(Op::Renew, fault);
+    }
+    world.pass(secs(20)).await;
+    assert!(matches!(lease.state(), LeaseState::Held { .. }));
+    lease.release().await.unwrap();
+    let calls = world.faulty.calls(Op::Renew);
+    world.pass(secs(20)).await;
+    assert_eq!(
+        world.faulty.calls(Op::Renew),
+        calls,
+        "renewed after the release"
+    );
+    assert!(!world.holds("a").await);
+}
