@@ -95,6 +95,26 @@ impl<'a> Calls<'a> {
         call
     }
 
+    /// A vote for `command` under `token`. A server younger than `least_age` gives none.
+    #[cfg(feature = "redlock")]
+    pub(super) fn vote(self, command: &'a Acquire, token: u64, least_age: Duration) -> Call {
+        let names = &command.names;
+        let shard = self.keys.shard_of_names(names);
+        let keys = names.as_slice().iter().flat_map(|name| {
+            let lease = self.keys.lease(shard, names.group(), name);
+            [lease, self.keys.record(shard, names.group(), name)]
+        });
+        let mut call = Call::new(shard, &script::RL_ACQUIRE, &keys.collect::<Vec<_>>());
+        call.command
+            .arg(hex(command.owner))
+            .arg(millis(command.ttl))
+            .arg(command.cap.map_or(0, millis))
+            .arg(format!("{token:016}"))
+            .arg(millis(least_age))
+            .arg(&*command.meta);
+        call
+    }
+
     pub(super) fn install(self, shard: Shard, epoch: u32, ask: &str) -> Call {
         let mut call = Call::new(shard, &script::INSTALL, &[self.keys.fence(shard)]);
         call.command.arg(epoch).arg(ask);

@@ -84,6 +84,12 @@ impl Keyspace {
         self.named(shard, 'q', group, name)
     }
 
+    /// The last token that this node granted for a name, for Redlock.
+    #[cfg(feature = "redlock")]
+    pub(super) fn record(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
+        self.named(shard, 't', group, name)
+    }
+
     fn named(&self, shard: Shard, kind: char, group: Option<&Name>, name: &Name) -> String {
         match group {
             Some(group) => self.key(shard, &format!("{kind}:{group}/{name}")),

@@ -16,6 +16,8 @@ mod keys;
 mod link;
 mod listener;
 mod reconnecting;
+#[cfg(feature = "redlock")]
+mod redlock;
 mod reply;
 mod script;
 mod server;
@@ -33,6 +35,8 @@ use crate::backend::{
 use crate::{BackendError, Clock, EpochError, EpochSource, Name, Namespace, Notice, Notices, What};
 
 pub use config::RedisConfig;
+#[cfg(feature = "redlock")]
+pub use redlock::{Redlock, RedlockConfig};
 
 use call::Calls;
 use epochs::Epochs;
@@ -139,13 +143,18 @@ impl RedisBackend {
         // A connection to a cluster is made of many.
         let limit = settings.call_timeout.saturating_mul(CONNECT_CALLS);
         link.ping(Shard::default(), limit).await?;
+        Ok(Self::unreached(kind, link, keys, settings))
+    }
+
+    /// A backend that connects when it is used first.
+    fn unreached(kind: Kind, link: Link, keys: Arc<Keyspace>, settings: RedisSettings) -> Self {
         let link = Arc::new(link);
         let mut facts = Facts::of(kind);
         facts.fair = true;
         if settings.epochs.is_some() {
             facts.tokens = Tokens::Anchored;
         }
-        Ok(Self {
+        Self {
             facts,
             listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), settings.clock),
             epochs: Epochs::new(settings.epochs, settings.namespace),
@@ -153,7 +162,7 @@ impl RedisBackend {
             notices: settings.notices,
             keys,
             link,
-        })
+        }
     }
 
     fn calls(&self) -> Calls<'_> {

@@ -72,24 +72,50 @@ fn token(digits: &str) -> Result<FencingToken, BackendError> {
 
 pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
     let mut fields = Fields::of(value)?;
-    let reply = match fields.int()? {
-        0 => AcquireReply::Refused(refusal(&mut fields, command)?),
+    match fields.int()? {
+        2 => {
+            let above = u32::try_from(fields.int()?).map_err(|_| odd())?;
+            let ask = fields.text()?;
+            Ok(Answer::Epoch { above, ask })
+        }
+        code => told(code, &mut fields, command).map(Answer::Reply),
+    }
+}
+
+/// What one node of a Redlock answered.
+#[cfg(feature = "redlock")]
+pub(super) enum Vote {
+    Reply(AcquireReply),
+    /// This token was granted before, and ours is not above it.
+    TooLow(FencingToken),
+    /// The server started so long ago, which is too short.
+    Young(Duration),
+}
+
+#[cfg(feature = "redlock")]
+pub(super) fn vote(value: Value, command: &Acquire) -> Result<Vote, BackendError> {
+    let mut fields = Fields::of(value)?;
+    Ok(match fields.int()? {
+        5 => Vote::TooLow(fields.token()?),
+        6 => Vote::Young(fields.span()?),
+        code => Vote::Reply(told(code, &mut fields, command)?),
+    })
+}
+
+/// The answers that both scripts share.
+fn told(code: i64, fields: &mut Fields, command: &Acquire) -> Result<AcquireReply, BackendError> {
+    Ok(match code {
+        0 => AcquireReply::Refused(refusal(fields, command)?),
         1 => AcquireReply::Granted {
             token: fields.token()?,
             granted: fields.span()?,
             again: fields.int()? == 1,
             replicas: None,
         },
-        2 => {
-            let above = u32::try_from(fields.int()?).map_err(|_| odd())?;
-            let ask = fields.text()?;
-            return Ok(Answer::Epoch { above, ask });
-        }
         3 => AcquireReply::CapReached,
         4 => AcquireReply::QueueFull,
         _ => return Err(odd()),
-    };
-    Ok(Answer::Reply(reply))
+    })
 }
 
 fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendError> {

@@ -24,8 +24,8 @@ impl Script {
 }
 
 macro_rules! scripts {
-    ($($name:ident = $file:literal;)*) => {
-        $(pub(super) static $name: LazyLock<Script> =
+    ($($(#[$when:meta])* $name:ident = $file:literal;)*) => {
+        $($(#[$when])* pub(super) static $name: LazyLock<Script> =
             LazyLock::new(|| Script::of(include_str!(concat!("scripts/", $file))));)*
 
         #[cfg(test)]
@@ -39,6 +39,8 @@ scripts! {
     RELEASE = "release.lua";
     INSTALL = "install.lua";
     INSPECT = "inspect.lua";
+    #[cfg(feature = "redlock")]
+    RL_ACQUIRE = "rl_acquire.lua";
 }
 
 #[cfg(test)]

@@ -1,0 +1,144 @@
+//! What the doctor looks at on the nodes of a Redlock. `lease.md` 8.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::Redlock;
+use super::nodes::Node;
+use super::tally::majority;
+use crate::BackendError;
+use crate::backend::redis::keys::Shard;
+use crate::backend::redis::link::Lane;
+use crate::backend::{Finding, Verdict};
+
+/// Longest wait for one node.
+const LIMIT: Duration = Duration::from_millis(500);
+
+/// What INFO tells of a node.
+#[derive(Default)]
+struct Info {
+    run_id: String,
+    role: String,
+    replicas: u64,
+    uptime: Duration,
+}
+
+pub(super) async fn examine(redlock: &Redlock) -> Vec<Finding> {
+    let mut answers = redlock
+        .nodes
+        .ask(|node| Box::pin(async move { ask(&node).await }));
+    let mut nodes = Vec::new();
+    let mut silent = Vec::new();
+    while let Some((at, answer)) = answers.recv().await {
+        match answer {
+            Ok(info) => nodes.push((at, info)),
+            Err(error) => silent.push(format!("node {at}: {error}")),
+        }
+    }
+    nodes.sort_by_key(|(at, _)| *at);
+    vec![
+        count(redlock.nodes.len()),
+        reached(redlock.nodes.len(), &silent),
+        distinct(&nodes),
+        alone(&nodes),
+        uptimes(&nodes, redlock.config.sit_out),
+    ]
+}
+
+async fn ask(node: &Node) -> Result<Info, BackendError> {
+    let command = redis::cmd("INFO");
+    let answer = node
+        .link
+        .plain((Shard::default(), &command), Lane::Main, LIMIT)
+        .await?;
+    let odd = |_| BackendError::Unknown("INFO has an unknown form".to_owned());
+    let text: String = redis::from_redis_value(answer).map_err(odd)?;
+    let mut info = Info::default();
+    for (field, value) in text
+        .lines()
+        .filter_map(|line| line.trim_end().split_once(':'))
+    {
+        match field {
+            "run_id" => value.clone_into(&mut info.run_id),
+            "role" => value.clone_into(&mut info.role),
+            "connected_slaves" => info.replicas = value.parse().unwrap_or(0),
+            "uptime_in_seconds" => {
+                info.uptime = Duration::from_secs(value.parse().unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+    Ok(info)
+}
+
+fn finding(check: &'static str, bad: Option<(Verdict, &str)>, found: String) -> Finding {
+    let (verdict, mend) = bad.unwrap_or((Verdict::Ok, ""));
+    Finding {
+        check,
+        verdict,
+        found,
+        mend: mend.to_owned(),
+    }
+}
+
+fn count(nodes: usize) -> Finding {
+    let mend = "name 3, 5 or 7 nodes: an even number survives no more failures than one less";
+    let bad = !matches!(nodes, 3 | 5 | 7);
+    let bad = bad.then_some((Verdict::Warn, mend));
+    finding("number of nodes", bad, nodes.to_string())
+}
+
+fn reached(nodes: usize, silent: &[String]) -> Finding {
+    let check = "nodes answer";
+    if silent.is_empty() {
+        return finding(check, None, format!("all {nodes}"));
+    }
+    let minority = nodes - silent.len() < majority(nodes);
+    let verdict = if minority {
+        Verdict::Fail
+    } else {
+        Verdict::Warn
+    };
+    let mend = "bring the silent nodes back; without a majority nothing is granted";
+    finding(check, Some((verdict, mend)), silent.join("; "))
+}
+
+fn distinct(nodes: &[(usize, Info)]) -> Finding {
+    let ids: BTreeSet<&str> = nodes.iter().map(|(_, info)| info.run_id.as_str()).collect();
+    let mend = "two addresses lead to one server, which then votes twice: name each server once";
+    let bad = (ids.len() < nodes.len()).then_some((Verdict::Fail, mend));
+    let found = format!("{} servers behind {} addresses", ids.len(), nodes.len());
+    finding("nodes are distinct", bad, found)
+}
+
+fn alone(nodes: &[(usize, Info)]) -> Finding {
+    let coupled = nodes
+        .iter()
+        .filter(|(_, info)| info.role != "master" || info.replicas > 0);
+    let told: Vec<String> = coupled
+        .map(|(at, info)| format!("node {at}: {} with {} replicas", info.role, info.replicas))
+        .collect();
+    let mend = "run every node as a primary without replicas: a promotion forgets votes";
+    let bad = (!told.is_empty()).then_some((Verdict::Fail, mend));
+    let found = if told.is_empty() {
+        "primaries without replicas".to_owned()
+    } else {
+        told.join("; ")
+    };
+    finding("nodes are independent", bad, found)
+}
+
+fn uptimes(nodes: &[(usize, Info)], sit_out: Duration) -> Finding {
+    let young = nodes.iter().filter(|(_, info)| info.uptime < sit_out);
+    let told: Vec<String> = young
+        .map(|(at, info)| format!("node {at}: up {} s", info.uptime.as_secs()))
+        .collect();
+    let mend = "wait: a node votes when it has been up for the longest ttl";
+    let bad = (!told.is_empty()).then_some((Verdict::Warn, mend));
+    let found = if told.is_empty() {
+        format!("all above {} s", sit_out.as_secs())
+    } else {
+        told.join("; ")
+    };
+    finding("nodes are old enough to vote", bad, found)
+}

@@ -1,0 +1,354 @@
+//! A majority of independent Redis primaries. A token is minted before the vote; every node decides
+//! by its own clock and by the scripts of the single server; this side counts. Whatever is lost is
+//! released on all nodes. `lease.md` 5.4.
+//!
+//! The assumptions that no lock service can check stay: a majority of the nodes keeps its data and
+//! its clock. The gate at the target is what makes up for them.
+
+mod config;
+mod doctor;
+mod heal;
+mod nodes;
+mod numbers;
+mod plug;
+mod tally;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use config::RedlockConfig;
+
+use super::RedisBackend;
+use super::link::Lane;
+use super::reply::{self, Vote};
+use crate::backend::{
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
+};
+use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name, Namespace, TokenSource};
+use heal::Round;
+use nodes::{Node, Nodes};
+use numbers::Numbers;
+use tally::{Outcome, Votes, majority};
+
+/// Shortest ttl: drift and timeouts of several servers eat more of a lease than those of one.
+const TTL_MIN: Duration = Duration::from_secs(2);
+
+/// Longest sleep of a waiter between two tries: there is no wake-up.
+const POLL: Duration = Duration::from_millis(250);
+
+/// How often one acquire mints a token above the ones that the nodes remember. More than one is
+/// needed only when another process is granted in between.
+const TOKEN_ROUNDS: usize = 3;
+
+/// Bounds of the wait for one node's vote.
+const VOTE_MIN: Duration = Duration::from_millis(20);
+const VOTE_MAX: Duration = Duration::from_millis(200);
+
+/// When to ask again after the votes were split: between one and two of it.
+const SPLIT_RETRY: Duration = Duration::from_millis(25);
+
+/// What a Redlock uses of the machine.
+struct Machine {
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+/// A backend on a majority of independent Redis primaries.
+pub struct Redlock {
+    nodes: Nodes,
+    numbers: Numbers,
+    config: RedlockConfig,
+    machine: Machine,
+    anchored: bool,
+}
+
+impl RedisBackend {
+    /// One node's vote.
+    async fn vote(
+        &self,
+        command: &Acquire,
+        token: u64,
+        least_age: Duration,
+    ) -> Result<Vote, BackendError> {
+        let within = (command.ttl / 50).clamp(VOTE_MIN, VOTE_MAX);
+        let call = self.calls().vote(command, token, least_age);
+        let answer = self.link.run(&call, Lane::Main, within).await?;
+        reply::vote(answer, command)
+    }
+}
+
+impl Redlock {
+    /// A Redlock of these nodes, none of which has been reached yet.
+    fn new(
+        config: RedlockConfig,
+        nodes: Vec<Node>,
+        (tokens, namespace): (Option<Arc<dyn TokenSource>>, Namespace),
+        machine: Machine,
+    ) -> Self {
+        Self {
+            nodes: Nodes::new(nodes),
+            anchored: tokens.is_some(),
+            numbers: Numbers::new(tokens, namespace),
+            config,
+            machine,
+        }
+    }
+
+    async fn grant(&self, command: &Acquire) -> AcquireReply {
+        if command.ttl > self.config.ttl_longest {
+            return AcquireReply::Failed(self.too_long(command.ttl));
+        }
+        let mut above = command.floor.map_or(0, FencingToken::number);
+        let mut last = None;
+        for _ in 0..TOKEN_ROUNDS {
+            let sent = self.machine.clock.boot();
+            let token = match self.numbers.offer(command, above, sent).await {
+                Ok(token) => token,
+                Err(error) => return AcquireReply::Epoch(error),
+            };
+            match self.ballot(command, token).await {
+                Outcome::Won(reply) => {
+                    self.note(command, &reply, sent);
+                    return reply;
+                }
+                Outcome::TooLow(highest) => {
+                    self.withdraw(command).await;
+                    above = above.max(highest.number());
+                    last = None;
+                }
+                Outcome::Lost(reply) => {
+                    self.withdraw(command).await;
+                    return reply;
+                }
+                Outcome::Open => last = Some("the nodes were not asked to the end"),
+            }
+        }
+        let why = last.unwrap_or("others were granted while each token was on its way");
+        AcquireReply::Failed(BackendError::Unknown(why.to_owned()))
+    }
+
+    /// Keeps the token for whoever asks again.
+    fn note(&self, command: &Acquire, reply: &AcquireReply, sent: BootTime) {
+        if let AcquireReply::Granted { token, granted, .. } = reply {
+            let held = (token.number(), sent.plus(*granted));
+            self.numbers.held(command.owner, &command.names, held);
+        }
+    }
+
+    fn too_long(&self, ttl: Duration) -> BackendError {
+        BackendError::Config(format!(
+            "a ttl of {ttl:?} is above {:?}, the time that restarted nodes sit out; raise \
+             RedlockConfig::ttl_longest in every process",
+            self.config.ttl_longest
+        ))
+    }
+
+    /// Asks all nodes for their votes until a majority granted or none can any more.
+    async fn ballot(&self, command: &Acquire, token: u64) -> Outcome {
+        let (asked, least_age) = (Arc::new(command.clone()), self.config.sit_out);
+        let mut answers = self.nodes.ask(|node| {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { node.vote(&asked, token, least_age).await })
+        });
+        let mut votes = Votes::of(self.nodes.len());
+        let retry = self.split_retry();
+        let mut outcome = Outcome::Open;
+        while let Some((_, vote)) = answers.recv().await {
+            votes.add(vote);
+            outcome = votes.outcome(command, retry);
+            if outcome != Outcome::Open {
+                break;
+            }
+        }
+        votes.tokens().for_each(|token| self.numbers.saw(token));
+        outcome
+    }
+
+    /// Two who split the votes must not meet again at once.
+    fn split_retry(&self) -> Duration {
+        let mut bits = [0; 1];
+        self.machine.entropy.fill(&mut bits);
+        SPLIT_RETRY + SPLIT_RETRY * u32::from(bits[0]) / 255
+    }
+
+    /// Gives back on every node what a lost vote left, also on nodes that refused or were silent.
+    async fn withdraw(&self, command: &Acquire) {
+        let release = Arc::new([Release {
+            names: command.names.clone(),
+            owner: command.owner,
+            token: None,
+            waiter: None,
+        }]);
+        let mut answers = self.nodes.ask(|node| {
+            let release = Arc::clone(&release);
+            Box::pin(async move { node.release_all(&*release).await })
+        });
+        // Nodes that answer at all do so in the time of a vote; the others are released behind us.
+        let until = self.machine.clock.boot().plus(VOTE_MAX);
+        let all = async { while answers.recv().await.is_some() {} };
+        tokio::select! {
+            biased;
+            () = all => {}
+            () = self.machine.clock.sleep_until(until) => {}
+        }
+    }
+
+    async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
+        if batch.is_empty() {
+            return Vec::new();
+        }
+        let sent = self.machine.clock.boot();
+        let asked: Arc<[Renew]> = batch.into();
+        let mut answers = self.nodes.ask(|node| {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { node.renew_all(&asked).await })
+        });
+        let mut heard: Vec<Option<Vec<RenewReply>>> = vec![None; self.nodes.len()];
+        let mut replies = None;
+        while replies.is_none() {
+            let Some((at, answer)) = answers.recv().await else {
+                break;
+            };
+            if let Some(slot) = heard.get_mut(at) {
+                *slot = Some(answer);
+            }
+            replies = decide(&heard, batch.len(), tally::renewal);
+        }
+        let Some(replies) = replies else {
+            let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
+            return vec![RenewReply::Failed(lost); batch.len()];
+        };
+        for (renew, reply) in batch.iter().zip(&replies) {
+            if let RenewReply::Renewed { granted } = reply {
+                let held = (renew.token.number(), sent.plus(*granted));
+                self.numbers.held(renew.owner, &renew.names, held);
+            }
+        }
+        let kept = replies.iter().map(is_renewed).collect();
+        heal::behind(
+            &self.nodes,
+            Round {
+                batch: asked,
+                kept,
+                heard,
+                answers,
+            },
+        );
+        replies
+    }
+
+    async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
+        for release in batch {
+            self.numbers.forget(release.owner, &release.names);
+        }
+        let asked: Arc<[Release]> = batch.into();
+        let mut answers = self.nodes.ask(|node| {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { node.release_all(&asked).await })
+        });
+        let mut heard: Vec<Option<Vec<ReleaseReply>>> = vec![None; self.nodes.len()];
+        while let Some((at, answer)) = answers.recv().await {
+            if let Some(slot) = heard.get_mut(at) {
+                *slot = Some(answer);
+            }
+            if let Some(replies) = decide(&heard, batch.len(), tally::release) {
+                return replies;
+            }
+        }
+        let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
+        vec![ReleaseReply::Failed(lost); batch.len()]
+    }
+
+    /// Who holds `name` on a majority of the nodes.
+    async fn holder(
+        &self,
+        group: Option<&Name>,
+        name: &Name,
+    ) -> Result<Option<Holder>, BackendError> {
+        let asked = Arc::new((group.cloned(), name.clone()));
+        let mut answers = self.nodes.ask(|node| {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { node.inspect(asked.0.as_ref(), &asked.1).await })
+        });
+        let (mut seen, mut failed): (Vec<Holder>, _) = (Vec::new(), Vec::new());
+        while let Some((_, answer)) = answers.recv().await {
+            match answer {
+                Ok(holder) => seen.extend(holder),
+                Err(error) => failed.push(error),
+            }
+            let same = |one: &Holder| {
+                let alike = seen.iter().filter(|other| other.owner == one.owner);
+                alike.count() >= majority(self.nodes.len())
+            };
+            if let Some(holder) = seen.iter().find(|holder| same(holder)) {
+                return Ok(Some(holder.clone()));
+            }
+        }
+        if self.nodes.len() - failed.len() < majority(self.nodes.len()) {
+            let none = || BackendError::Unknown("no node answered".to_owned());
+            return Err(failed.pop().unwrap_or_else(none));
+        }
+        Ok(None)
+    }
+}
+
+fn is_renewed(reply: &RenewReply) -> bool {
+    matches!(reply, RenewReply::Renewed { .. })
+}
+
+/// Replies for all `grants` of a batch, once every one of them is decided.
+fn decide<R>(
+    heard: &[Option<Vec<R>>],
+    grants: usize,
+    rule: fn(usize, &[Option<&R>]) -> Option<R>,
+) -> Option<Vec<R>> {
+    let of = |grant: usize| {
+        let nodes = heard.iter();
+        let answers: Vec<Option<&R>> = nodes
+            .map(|node| node.as_ref().and_then(|replies| replies.get(grant)))
+            .collect();
+        rule(heard.len(), &answers)
+    };
+    (0..grants).map(of).collect()
+}
+
+impl Backend for Redlock {
+    fn facts(&self) -> Facts {
+        let mut facts = Facts::of(Kind::Redlock);
+        facts.ttl_min = TTL_MIN;
+        facts.poll = POLL;
+        if self.anchored {
+            facts.tokens = Tokens::Anchored;
+        }
+        facts
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(self.grant(command))
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        Box::pin(self.renew_all(batch))
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        Box::pin(self.release_all(batch))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        Box::pin(self.holder(group, name))
+    }
+
+    fn wake<'a>(&'a self, _names: &'a Names) -> Fut<'a, WakeStream> {
+        Box::pin(std::future::ready(WakeStream::silent()))
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        Box::pin(doctor::examine(self))
+    }
+}

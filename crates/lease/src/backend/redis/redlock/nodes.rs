@@ -1,0 +1,60 @@
+//! The nodes, and questions to all of them at once. A question goes on when nobody waits for its
+//! answers any more: late winners belong to the grant, and a release must not be cut short by the
+//! caller's cancellation.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::backend::Fut;
+use crate::backend::redis::RedisBackend;
+
+pub(super) type Node = Arc<RedisBackend>;
+
+pub(super) struct Nodes {
+    nodes: Vec<Node>,
+    /// Ends with the backend; each task ends by the limit of its call before.
+    tasks: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Nodes {
+    pub(super) fn new(nodes: Vec<Node>) -> Self {
+        Self {
+            nodes,
+            tasks: Arc::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn all(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Goes on with `work` whoever waits for it.
+    pub(super) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
+    }
+
+    /// Asks every node at once; answers come as (node, answer), in the order of their arrival.
+    pub(super) fn ask<T: Send + 'static>(
+        &self,
+        question: impl Fn(Node) -> Fut<'static, T>,
+    ) -> mpsc::Receiver<(usize, T)> {
+        let (told, answers) = mpsc::channel(self.nodes.len().max(1));
+        for (at, node) in self.nodes.iter().enumerate() {
+            let (asking, told) = (question(Arc::clone(node)), told.clone());
+            self.background(async move {
+                let answer = asking.await;
+                // Nobody may listen any more.
+                told.send((at, answer)).await.ok();
+            });
+        }
+        answers
+    }
+}

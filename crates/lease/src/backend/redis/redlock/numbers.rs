@@ -1,0 +1,115 @@
+//! Tokens for Redlock: minted before the vote, and offered again by whoever asks again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::backend::{Acquire, Names};
+use crate::{BootTime, EpochError, FencingToken, Namespace, Owner, TokenSource};
+
+/// Remembered offers are swept when there are more than that.
+const SWEEP_ABOVE: usize = 1_024;
+
+/// The highest token without an epoch.
+const UNANCHORED_MAX: u64 = (1 << 32) - 1;
+
+pub(super) struct Numbers {
+    source: Option<Arc<dyn TokenSource>>,
+    namespace: Namespace,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// What was offered for whom: nodes that have the key and nodes that do not must hear the same
+    /// token when the same owner asks again.
+    offers: HashMap<(Owner, Names), Offer>,
+    /// The highest token met.
+    seen: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Offer {
+    token: u64,
+    /// Granted, not only offered: asking again must give this one, whatever the floor is.
+    held: bool,
+    /// After that it stands for no lease any more, and a new grant needs a new token.
+    until: BootTime,
+}
+
+impl Numbers {
+    pub(super) fn new(source: Option<Arc<dyn TokenSource>>, namespace: Namespace) -> Self {
+        Self {
+            source,
+            namespace,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The token to offer for `command`: the one that its owner was offered last, or a new one
+    /// above `above`.
+    pub(super) async fn offer(
+        &self,
+        command: &Acquire,
+        above: u64,
+        now: BootTime,
+    ) -> Result<u64, EpochError> {
+        let key = (command.owner, command.names.clone());
+        if let Some(offer) = self.kept().offers.get(&key)
+            && offer.until > now
+            && (offer.held || offer.token > above)
+        {
+            return Ok(offer.token);
+        }
+        let token = self.mint(above).await?;
+        let mut kept = self.kept();
+        if kept.offers.len() > SWEEP_ABOVE {
+            kept.offers.retain(|_, offer| offer.until > now);
+        }
+        let offer = Offer {
+            token,
+            held: false,
+            until: now.plus(command.ttl),
+        };
+        kept.offers.insert(key, offer);
+        Ok(token)
+    }
+
+    async fn mint(&self, above: u64) -> Result<u64, EpochError> {
+        if let Some(source) = &self.source {
+            return source.next(self.namespace.as_str(), above).await;
+        }
+        // Two processes may mint the same: no node grants it twice, and the loser mints again.
+        let mut kept = self.kept();
+        kept.seen = kept.seen.max(above).saturating_add(1);
+        if kept.seen > UNANCHORED_MAX {
+            return Err(EpochError::Exhausted { above: 0 });
+        }
+        Ok(kept.seen)
+    }
+
+    /// The next token without a source is above `token`.
+    pub(super) fn saw(&self, token: FencingToken) {
+        let mut kept = self.kept();
+        kept.seen = kept.seen.max(token.number());
+    }
+
+    /// The grant lives at least until `until`, if it is one of ours.
+    pub(super) fn held(&self, owner: Owner, names: &Names, (token, until): (u64, BootTime)) {
+        let mut kept = self.kept();
+        if let Some(offer) = kept.offers.get_mut(&(owner, names.clone()))
+            && offer.token == token
+        {
+            offer.held = true;
+            offer.until = offer.until.max(until);
+        }
+    }
+
+    /// The owner holds nothing any more.
+    pub(super) fn forget(&self, owner: Owner, names: &Names) {
+        self.kept().offers.remove(&(owner, names.clone()));
+    }
+}

@@ -1,0 +1,160 @@
+//! Minorities that are dead, stopped or restarted empty, and what must not follow from them.
+
+use std::time::Duration;
+
+use soldonce_lease::BackendError;
+use soldonce_lease::backend::redis::RedlockConfig;
+use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, Verdict};
+use soldonce_testkit::redis::{Data, Redis};
+use soldonce_testkit::{PATIENCE, until};
+
+use super::{ask, connect, granted, keys, nodes, redlock, release, renew};
+
+/// A minority of nodes dead, then stopped: nothing changes for the caller.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_three_and_two_of_five_may_be_dead_or_slow() {
+    for (count, lost) in [(3, 1), (5, 2)] {
+        let mut servers = Redis::independent(count).unwrap();
+        let backend = redlock(&servers).await;
+        let held = ask("held");
+        let token = granted(&backend, &held).await;
+        for server in &mut servers[..lost] {
+            server.pause().unwrap();
+        }
+        let renewed = renew(&backend, &held, token).await;
+        assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+        let slow = ask("slow");
+        let later = granted(&backend, &slow).await;
+        assert_eq!(release(&backend, &slow).await, ReleaseReply::Released);
+        for server in &mut servers[..lost] {
+            server.kill().unwrap();
+        }
+        let dead = granted(&backend, &ask("slow")).await;
+        assert!(token < later && later < dead, "{token} {later} {dead}");
+        let renewed = renew(&backend, &held, token).await;
+        assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_majority_nothing_is_granted_and_nothing_stays() {
+    let mut servers = Redis::independent(3).unwrap();
+    let backend = redlock(&servers).await;
+    for server in &mut servers[..2] {
+        server.kill().unwrap();
+    }
+    let reply = backend.acquire(&ask("a")).await;
+    assert!(matches!(reply, AcquireReply::Failed(_)), "{reply:?}");
+    // The node that said yes is released too: one of three is no lease.
+    until("the vote is given back", PATIENCE, || {
+        keys(&servers[2..]) == 0
+    })
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_minority_is_no_lease_when_it_is_renewed() {
+    let servers = Redis::independent(3).unwrap();
+    let backend = redlock(&servers).await;
+    let held = ask("held");
+    let token = granted(&backend, &held).await;
+    until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
+    for server in &servers[..2] {
+        server.cli(&["FLUSHALL"]).unwrap();
+    }
+    assert_eq!(renew(&backend, &held, token).await, RenewReply::Gone);
+    assert_eq!(keys(&servers), 1, "a lost lease is not healed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarted_node_heals_and_does_not_vote() {
+    let mut servers = Redis::independent(3).unwrap();
+    let longest = Duration::from_secs(20);
+    let voting = redlock(&servers).await;
+    let held = ask("held");
+    let token = granted(&voting, &held).await;
+    until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
+    servers[0].restart(Data::Lost).unwrap();
+    assert_eq!(keys(&servers), 2);
+    let strict = connect(RedlockConfig::new(nodes(&servers)).ttl_longest(longest)).await;
+    // It is young, as all of them are: nobody is granted anything new.
+    let reply = strict.acquire(&ask("other")).await;
+    let AcquireReply::Failed(BackendError::Rejected { code, .. }) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(code, "YOUNG");
+    assert_eq!(keys(&servers), 2);
+    // And it gets back what a majority still holds.
+    let renewed = renew(&strict, &held, token).await;
+    assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+    until("the node is healed", PATIENCE, || keys(&servers) == 3).unwrap();
+    // So a second restart does not cost the lease.
+    servers[1].restart(Data::Lost).unwrap();
+    let renewed = renew(&strict, &held, token).await;
+    assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_majority_that_remembers_grants_no_lower_token() {
+    let servers = Redis::independent(3).unwrap();
+    let (first, second) = (redlock(&servers).await, redlock(&servers).await);
+    let mut last = None;
+    for round in 0..6 {
+        // Each has seen only its own tokens.
+        let backend = if round % 2 == 0 { &first } else { &second };
+        let mine = ask("turns");
+        let token = granted(backend, &mine).await;
+        assert!(last < Some(token), "{last:?} then {token}");
+        last = Some(token);
+        assert_eq!(release(backend, &mine).await, ReleaseReply::Released);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_race_at_most_one_wins_and_in_the_end_one_does() {
+    let servers = Redis::independent(3).unwrap();
+    let mut racing = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let backend = redlock(&servers).await;
+        racing.spawn(async move {
+            let reply = backend.acquire(&ask("race")).await;
+            (backend, reply)
+        });
+    }
+    let replies = racing.join_all().await;
+    let won = |reply: &AcquireReply| matches!(reply, AcquireReply::Granted { .. });
+    let winners = replies.iter().filter(|(_, reply)| won(reply)).count();
+    assert!(winners <= 1, "{winners} winners");
+    for (_, reply) in replies.iter().filter(|(_, reply)| !won(reply)) {
+        assert!(matches!(reply, AcquireReply::Refused(_)), "{reply:?}");
+    }
+    if winners == 0 {
+        granted(&replies[0].0, &ask("race")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_sees_a_server_that_is_named_twice_and_one_that_is_gone() {
+    let mut servers = Redis::independent(3).unwrap();
+    let mut named = nodes(&servers);
+    named[2] = named[1].clone();
+    let of = |findings: &[soldonce_lease::backend::Finding], check: &str| {
+        let mut found = findings.iter().filter(|finding| finding.check == check);
+        found.next().map(|finding| finding.verdict)
+    };
+    let twice = connect(RedlockConfig::new(named)).await.doctor().await;
+    assert_eq!(
+        of(&twice, "nodes are distinct"),
+        Some(Verdict::Fail),
+        "{twice:?}"
+    );
+    let backend = redlock(&servers).await;
+    let good = backend.doctor().await;
+    assert!(
+        good.iter().all(|finding| finding.verdict == Verdict::Ok),
+        "{good:?}"
+    );
+    servers[0].kill().unwrap();
+    let gone = backend.doctor().await;
+    assert_eq!(of(&gone, "nodes answer"), Some(Verdict::Warn), "{gone:?}");
+}

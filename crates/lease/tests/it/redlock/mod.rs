@@ -1,0 +1,81 @@
+//! Redlock on private servers that are killed, stopped and restarted empty.
+
+mod conformance;
+mod faults;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, RedlockConfig};
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
+};
+use soldonce_lease::{FencingToken, Name, Namespace, Owner, SystemEntropy};
+use soldonce_testkit::redis::Redis;
+
+/// A backend whose nodes vote at once, however young they are.
+pub(crate) async fn redlock(servers: &[Redis]) -> Redlock {
+    let config = RedlockConfig::new(nodes(servers)).sit_out(Duration::ZERO);
+    connect(config).await
+}
+
+pub(crate) fn nodes(servers: &[Redis]) -> Vec<RedisConfig> {
+    let nodes = servers.iter().map(|server| RedisConfig::from(server.url()));
+    nodes.collect()
+}
+
+pub(crate) async fn connect(config: RedlockConfig) -> Redlock {
+    let settings = RedisSettings::new(Namespace::new("app").unwrap());
+    Redlock::connect(config, settings, None).await.unwrap()
+}
+
+/// Twenty seconds for a new owner: nodes then have 200 ms for their votes.
+pub(crate) fn ask(name: &str) -> Acquire {
+    Acquire {
+        names: Names::one(Name::new(name).unwrap()),
+        owner: Owner::draw(&SystemEntropy),
+        ttl: Duration::from_secs(20),
+        cap: Some(Duration::from_mins(10)),
+        floor: None,
+        waiter: None,
+        fair: false,
+        meta: Arc::from("who=test"),
+        durability: Durability::Primary,
+    }
+}
+
+pub(crate) async fn granted(backend: &Redlock, ask: &Acquire) -> FencingToken {
+    match backend.acquire(ask).await {
+        AcquireReply::Granted { token, .. } => token,
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+pub(crate) async fn renew(backend: &Redlock, ask: &Acquire, token: FencingToken) -> RenewReply {
+    let renew = Renew {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token,
+        ttl: ask.ttl,
+    };
+    backend.renew(&[renew]).await.remove(0)
+}
+
+pub(crate) async fn release(backend: &Redlock, ask: &Acquire) -> ReleaseReply {
+    let release = Release {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token: None,
+        waiter: None,
+    };
+    backend.release(&[release]).await.remove(0)
+}
+
+/// How many servers have a lease key.
+pub(crate) fn keys(servers: &[Redis]) -> usize {
+    let has = |server: &&Redis| {
+        let keys = server.cli(&["KEYS", "sl:*:l:*"]);
+        keys.is_ok_and(|keys| !keys.trim().is_empty())
+    };
+    servers.iter().filter(has).count()
+}
