@@ -10,6 +10,8 @@ pub(crate) enum Exit {
     Done,
     /// A check failed, or what was asked for was refused.
     Refused,
+    /// What `lease run` ends with: the code of the command it ran, or one of its own.
+    Code(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -17,6 +19,7 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => ExitCode::SUCCESS,
             Exit::Refused => ExitCode::from(1),
+            Exit::Code(code) => ExitCode::from(code),
         }
     }
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod exit;
 mod keys;
 mod lab;
+mod lease;
 mod limits;
 mod migrate;
 mod output;
@@ -55,6 +56,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Seat plans
     Chart(chart::ChartArgs),
+    /// Timed exclusive claims on names
+    Lease(lease::LeaseArgs),
     /// Measures and proves: benchmarks, races, storms, simulation
     Lab(lab::LabArgs),
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Why(args) => why::run(&args),
         Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done),
         Command::Lab(args) => lab::run(args),
+        Command::Lease(args) => lease::run(&args),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -5,3 +5,4 @@
 mod bench;
 mod browser;
 mod crash;
+mod lease_run;

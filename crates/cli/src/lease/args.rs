@@ -1,0 +1,122 @@
+//! The options of `soldonce lease run`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use soldonce_lease::{Name, Namespace};
+
+/// Least time between the end of CMD and the deadline of the lease.
+const MARGIN_MIN: Duration = Duration::from_millis(500);
+
+/// Arguments of `soldonce lease run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What is leased: letters, digits and ._:- (1 to 128)
+    pub(crate) name: Name,
+    /// How long the lease lives without renewal
+    #[arg(long, default_value = "30s", value_parser = span)]
+    pub(crate) ttl: Duration,
+    /// How long to wait for a lease that another holds
+    #[arg(long, default_value = "0", value_parser = span)]
+    pub(crate) wait: Duration,
+    /// How long the lease may live with all renewals
+    #[arg(long, default_value = "24h", value_parser = span)]
+    pub(crate) cap: Duration,
+    /// Time for CMD between SIGTERM and SIGKILL
+    #[arg(long, default_value = "5s", value_parser = span)]
+    pub(crate) grace: Duration,
+    /// Keeps the lease so long from its start, also if CMD ends sooner
+    #[arg(long, default_value = "0", value_parser = span)]
+    pub(crate) at_least: Duration,
+    /// Wait in the order of arrival
+    #[arg(long)]
+    pub(crate) fair: bool,
+    /// A line for people who inspect the lease, KEY=VALUE; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = meta_line)]
+    pub(crate) meta: Vec<(String, String)>,
+    /// Writes the outcome there as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Where the leases are.
+#[derive(Debug, Args)]
+pub(crate) struct BackendArgs {
+    /// Redis; with --database-url as well, PostgreSQL anchors the tokens
+    #[arg(
+        long,
+        env = "SOLDONCE_REDIS_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    pub(crate) redis_url: Option<String>,
+    /// PostgreSQL
+    #[arg(
+        long,
+        env = "SOLDONCE_DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    pub(crate) database_url: Option<String>,
+    /// Keeps these leases apart from others on the same backend
+    #[arg(long, default_value = "soldonce")]
+    pub(crate) namespace: Namespace,
+}
+
+impl RunArgs {
+    /// Time between the end of CMD and the deadline of the lease: `max(500 ms, ttl/20)`.
+    pub(crate) fn margin(&self) -> Duration {
+        MARGIN_MIN.max(self.ttl / 20)
+    }
+
+    /// Why these options do not fit together, if they do not.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let reserved = self.grace.saturating_add(self.margin());
+        if reserved > self.ttl / 2 {
+            let least = reserved.saturating_mul(2);
+            return Some(format!(
+                "--grace {:?} leaves too little of --ttl {:?}: shorten the grace, or take a ttl of \
+                 {least:?} or more",
+                self.grace, self.ttl,
+            ));
+        }
+        if self.backend.redis_url.is_none() && self.backend.database_url.is_none() {
+            return Some("no backend: give --redis-url or --database-url".to_owned());
+        }
+        None
+    }
+}
+
+/// `30s`, `1500ms`, `5m`, `24h`, or `0`.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let invalid = || format!("`{text}` is no time: write 1500ms, 30s, 5m or 24h");
+    let number: u64 = number.parse().map_err(|_| invalid())?;
+    let millis = match unit {
+        "ms" => Some(1),
+        "s" => Some(1_000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        "" if number == 0 => Some(0),
+        _ => None,
+    };
+    let millis = millis.and_then(|millis| number.checked_mul(millis));
+    Ok(Duration::from_millis(millis.ok_or_else(invalid)?))
+}
+
+fn meta_line(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` is not KEY=VALUE"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,95 @@
+//! How a run ended, and its exit code. The codes lie beside those of the binary, because CMD owns
+//! all small ones.
+
+use soldonce_lease::{AcquireError, LostReason};
+
+/// The wait is over, or there was none.
+const REFUSED: u8 = 110;
+const UNKNOWN: u8 = 111;
+const LOST: u8 = 112;
+const UNAVAILABLE: u8 = 113;
+const USAGE: u8 = 2;
+const SIGNAL: u8 = 128;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// CMD ended by itself, with this exit code.
+    Done(u8),
+    /// CMD was ended, because the lease was about to be lost or was lost.
+    Lost(Option<LostReason>),
+    /// Another held the lease.
+    Refused(String),
+    /// Nobody knows whether it was granted; it is treated as not granted.
+    Unknown(String),
+    /// The backend or its settings.
+    Unavailable(String),
+    /// The request can never be granted.
+    Usage(String),
+    /// A signal ended the wait.
+    Interrupted(u8),
+}
+
+impl Outcome {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Done(code) => *code,
+            Self::Lost(_) => LOST,
+            Self::Refused(_) => REFUSED,
+            Self::Unknown(_) => UNKNOWN,
+            Self::Unavailable(_) => UNAVAILABLE,
+            Self::Usage(_) => USAGE,
+            Self::Interrupted(signal) => SIGNAL.saturating_add(*signal),
+        }
+    }
+
+    /// One word for reports.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Lost(_) => "lost",
+            Self::Refused(_) => "refused",
+            Self::Unknown(_) => "unknown",
+            Self::Unavailable(_) => "unavailable",
+            Self::Usage(_) => "usage",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+
+    /// What people are told, if there is anything to tell.
+    pub(crate) fn message(&self) -> Option<String> {
+        match self {
+            Self::Done(_) | Self::Interrupted(_) => None,
+            Self::Lost(Some(reason)) => Some(format!("lease lost ({reason}): CMD was ended")),
+            Self::Lost(None) => Some("lease not renewed in time: CMD was ended".to_owned()),
+            Self::Refused(why) | Self::Unknown(why) | Self::Unavailable(why) | Self::Usage(why) => {
+                Some(why.clone())
+            }
+        }
+    }
+}
+
+impl From<AcquireError> for Outcome {
+    fn from(error: AcquireError) -> Self {
+        let why = error.to_string();
+        match error {
+            AcquireError::Refused(_) | AcquireError::TimedOut { .. } | AcquireError::QueueFull => {
+                Self::Refused(why)
+            }
+            AcquireError::Unknown { .. } => Self::Unknown(why),
+            AcquireError::Invalid(_) => Self::Usage(why),
+            AcquireError::Unavailable(_) | AcquireError::Epoch(_) | AcquireError::Closed | _ => {
+                Self::Unavailable(why)
+            }
+        }
+    }
+}
+
+/// The exit code that tells how a process ended, as a shell gives it.
+pub(crate) fn exit_code(status: std::process::ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    let signal = status.signal().and_then(|signal| u8::try_from(signal).ok());
+    code.unwrap_or_else(|| SIGNAL.saturating_add(signal.unwrap_or_default()))
+}
