@@ -1,10 +1,11 @@
 //! Minorities that are dead, stopped or restarted empty, and what must not follow from them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use soldonce_lease::BackendError;
 use soldonce_lease::backend::redis::RedlockConfig;
-use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, Verdict};
+use soldonce_lease::backend::{AcquireReply, Backend, Fut, ReleaseReply, RenewReply, Verdict};
+use soldonce_lease::{AcquireError, BackendError, EpochError, Locks, TokenSource};
 use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -157,4 +158,57 @@ async fn the_doctor_sees_a_server_that_is_named_twice_and_one_that_is_gone() {
     servers[0].kill().unwrap();
     let gone = backend.doctor().await;
     assert_eq!(of(&gone, "nodes answer"), Some(Verdict::Warn), "{gone:?}");
+}
+
+/// A durable sequence, as far as this process lives.
+struct Sequence(std::sync::atomic::AtomicU64);
+
+impl TokenSource for Sequence {
+    fn next<'a>(&'a self, _: &'a str, above: u64) -> Fut<'a, Result<u64, EpochError>> {
+        let raise = |last: u64| Some(last.max(above) + 1);
+        let relaxed = Ordering::Relaxed;
+        let last = self.0.fetch_update(relaxed, relaxed, raise).unwrap();
+        Box::pin(std::future::ready(Ok(last.max(above) + 1)))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_of_a_source_rise_even_when_every_node_forgets() {
+    let servers = Redis::independent(3).unwrap();
+    let config = RedlockConfig::new(nodes(&servers)).sit_out(Duration::ZERO);
+    let locks = Locks::redlock(config)
+        .namespace("app")
+        .tokens(Sequence(AtomicU64::new(1 << 32)))
+        .connect()
+        .await
+        .unwrap();
+    let lease = locks.lease("report").try_acquire().await.unwrap();
+    let first = lease.live_token().unwrap();
+    assert!(first.is_anchored());
+    let refused = locks.lease("report").try_acquire().await;
+    assert!(
+        matches!(refused, Err(AcquireError::Refused(_))),
+        "{refused:?}"
+    );
+    for server in &servers {
+        server.cli(&["FLUSHALL"]).unwrap();
+    }
+    let second = locks.lease("report").try_acquire().await.unwrap();
+    assert!(
+        second.live_token().unwrap() > first,
+        "granted twice, and ordered"
+    );
+    drop((lease, second));
+    locks.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test]
+async fn a_ttl_that_restarted_nodes_would_not_sit_out_is_refused() {
+    let servers = Redis::independent(3).unwrap();
+    let backend = redlock(&servers).await;
+    let mut long = ask("long");
+    long.ttl = Duration::from_mins(2);
+    let reply = backend.acquire(&long).await;
+    let config = matches!(reply, AcquireReply::Failed(BackendError::Config(_)));
+    assert!(config, "{reply:?}");
 }

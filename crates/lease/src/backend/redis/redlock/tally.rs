@@ -315,14 +315,14 @@ mod tests {
     #[test]
     fn a_majority_of_the_nodes_that_were_won_is_caught() {
         let of_those_that_answered: Rule = |_, answers| {
-            let answered: Vec<_> = answers.iter().copied().filter(Option::is_some).collect();
+            let answered: Vec<_> = answers.iter().flatten().copied().map(Some).collect();
             renewal(answered.len(), &answered)
         };
         let of_those_that_did_not_fail: Rule = |_, answers| {
-            let fine = |answer: &Option<&RenewReply>| {
-                !matches!(answer, Some(RenewReply::Failed(_) | RenewReply::Gone))
-            };
-            let won: Vec<_> = answers.iter().copied().filter(fine).collect();
+            let fine =
+                |answer: &&RenewReply| !matches!(answer, RenewReply::Failed(_) | RenewReply::Gone);
+            let won = answers.iter().flatten().copied().filter(fine);
+            let won: Vec<_> = won.map(Some).collect();
             renewal(won.len(), &won)
         };
         assert!(first_wrong(of_those_that_answered).is_some());
