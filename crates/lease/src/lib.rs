@@ -1,4 +1,4 @@
-//! `soldonce-lease`: timed exclusive claims on names, with fencing tokens.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod backend;

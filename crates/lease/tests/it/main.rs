@@ -20,6 +20,7 @@ mod folder;
 mod holding;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod readme;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redlock")]
