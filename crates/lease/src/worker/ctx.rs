@@ -67,6 +67,13 @@ impl Ctx {
     }
 
     /// The instant that a deadline counts from: the send (LT3), unless a test planted a bug.
+    #[cfg_attr(
+        not(all(feature = "test-kit", debug_assertions)),
+        expect(
+            clippy::unused_self,
+            reason = "the same call with and without planted bugs"
+        )
+    )]
     pub(super) fn counted_from(&self, sent: BootTime) -> BootTime {
         #[cfg(all(feature = "test-kit", debug_assertions))]
         if self.planted == Some(crate::test_kit::Planted::DeadlineFromReply) {
