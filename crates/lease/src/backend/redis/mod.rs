@@ -9,7 +9,9 @@ mod call;
 mod cluster;
 mod config;
 mod connect;
+mod doctor;
 mod epochs;
+mod facts;
 mod failure;
 mod join;
 mod keys;
@@ -95,6 +97,7 @@ pub struct RedisBackend {
     listener: Listener,
     epochs: Epochs,
     call_timeout: Duration,
+    clock: Arc<dyn Clock>,
     notices: Notices,
 }
 
@@ -156,9 +159,14 @@ impl RedisBackend {
         }
         Self {
             facts,
-            listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), settings.clock),
+            listener: Listener::new(
+                Arc::clone(&link),
+                Arc::clone(&keys),
+                Arc::clone(&settings.clock),
+            ),
             epochs: Epochs::new(settings.epochs, settings.namespace),
             call_timeout: settings.call_timeout,
+            clock: settings.clock,
             notices: settings.notices,
             keys,
             link,
@@ -316,6 +324,6 @@ impl Backend for RedisBackend {
     }
 
     fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        Box::pin(std::future::ready(Vec::new()))
+        Box::pin(self.examine())
     }
 }

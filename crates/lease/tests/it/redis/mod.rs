@@ -3,7 +3,9 @@
 #[cfg(feature = "cluster")]
 mod cluster;
 mod conformance;
+mod doctor;
 mod epochs;
+mod facade;
 mod grants;
 mod refusals;
 mod site;

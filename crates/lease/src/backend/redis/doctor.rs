@@ -1,0 +1,277 @@
+//! What the doctor looks at on Redis: settings that lose leases, and what the server hides. Of a
+//! cluster it looks at one primary, that of the first shard. `lease.md` 8.
+
+use std::time::Duration;
+
+use super::facts::{self, ServerFacts};
+use super::{Lane, RedisBackend, keys::Shard};
+use crate::EPOCH_MAX;
+use crate::backend::{Finding, Kind, Verdict};
+
+/// Oldest server: scripts with flags, sharded channels.
+const VERSION_MIN: (u32, u32) = (7, 0);
+
+/// Wall clocks that differ by more confuse people who compare logs.
+const OFFSET_MAX: Duration = Duration::from_secs(1);
+
+/// A twentieth of the shortest ttl.
+const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
+
+/// Epochs in use from which on someone should know: 90 %.
+const EPOCHS_WARN: u32 = EPOCH_MAX / 10 * 9;
+
+impl RedisBackend {
+    pub(super) async fn examine(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let sent = self.clock.boot();
+        let info = self.look(&["INFO"]).await;
+        let round_trip = self.clock.boot().since(sent);
+        findings.push(verdict(
+            ("round trip", round_trip <= ROUND_TRIP_MAX, Verdict::Warn),
+            format!("{} ms", round_trip.as_millis()),
+            "use ttls of at least twenty round trips, or a nearer server",
+        ));
+        let Some(info) = info else {
+            let what = "INFO is not answered";
+            findings.push(hidden(
+                "server settings",
+                what,
+                "allow INFO, also inside scripts",
+            ));
+            return findings;
+        };
+        let server = ServerFacts::of(&info);
+        findings.extend([version(&server), role(&server), script_fixes(&server)]);
+        findings.push(self.eviction(&server).await);
+        findings.push(self.durability(&server).await);
+        findings.push(replicas(
+            &server,
+            self.setting("min-replicas-to-write").await.as_deref(),
+        ));
+        findings.push(self.clock_offset().await);
+        findings.push(self.epochs_left().await);
+        if self.facts.kind == Kind::Cluster {
+            findings.push(coverage(
+                self.setting("cluster-require-full-coverage")
+                    .await
+                    .as_deref(),
+            ));
+            findings.push(node_timeout(
+                self.setting("cluster-node-timeout").await.as_deref(),
+            ));
+        }
+        findings
+    }
+
+    /// The text of a plain answer; nothing when the server refuses.
+    async fn look(&self, words: &[&str]) -> Option<String> {
+        let mut command = redis::Cmd::new();
+        command.arg(words);
+        let shard = Shard::default();
+        let answer = self
+            .link
+            .plain((shard, &command), Lane::Main, self.call_timeout)
+            .await;
+        facts::text(answer.ok()?)
+    }
+
+    /// A setting by its name; nothing when the server does not tell.
+    async fn setting(&self, name: &str) -> Option<String> {
+        let answer = self.look(&["CONFIG", "GET", name]).await?;
+        let value = answer.lines().nth(1)?;
+        Some(value.to_owned())
+    }
+
+    async fn eviction(&self, server: &ServerFacts<'_>) -> Finding {
+        let policy = match server.field("maxmemory_policy") {
+            Some(policy) => Some(policy.to_owned()),
+            None => self.setting("maxmemory-policy").await,
+        };
+        let Some(policy) = policy else {
+            return hidden(
+                "eviction",
+                "the policy is hidden",
+                "set maxmemory-policy noeviction",
+            );
+        };
+        let bounded = server.field("maxmemory").is_some_and(|bytes| bytes != "0");
+        let keeps = policy == "noeviction";
+        let worst = if bounded {
+            Verdict::Fail
+        } else {
+            Verdict::Warn
+        };
+        verdict(
+            ("eviction", keeps, worst),
+            format!("maxmemory-policy {policy}"),
+            "set maxmemory-policy noeviction: an evicted key is a lost lease",
+        )
+    }
+
+    async fn durability(&self, server: &ServerFacts<'_>) -> Finding {
+        let logs = server.field("aof_enabled") == Some("1");
+        let Some(fsync) = self.setting("appendfsync").await else {
+            let mend = "set appendonly yes and appendfsync always";
+            return hidden("leases survive a restart", "appendfsync is hidden", mend);
+        };
+        let found = if logs {
+            format!("appendfsync {fsync}")
+        } else {
+            "appendonly no".to_owned()
+        };
+        verdict(
+            (
+                "leases survive a restart",
+                logs && fsync == "always",
+                Verdict::Warn,
+            ),
+            found,
+            "set appendonly yes and appendfsync always, or expect a lease to be granted twice \
+             after a crash; tokens rise with epochs(..) either way",
+        )
+    }
+
+    async fn clock_offset(&self) -> Finding {
+        let answer = self.look(&["TIME"]).await;
+        let seconds = answer.and_then(|time| time.lines().next()?.parse::<i64>().ok());
+        let Some(seconds) = seconds else {
+            return hidden("clock offset", "TIME is not answered", "allow TIME");
+        };
+        let offset = self.clock.wall_ms().abs_diff(seconds.saturating_mul(1_000));
+        let offset = Duration::from_millis(offset);
+        verdict(
+            // TIME is read in whole seconds, which alone is up to one second off.
+            ("clock offset", offset <= OFFSET_MAX * 2, Verdict::Warn),
+            format!("{} ms", offset.as_millis()),
+            "synchronise both clocks; leases do not depend on it, people who read logs do",
+        )
+    }
+
+    async fn epochs_left(&self) -> Finding {
+        let fence = self.keys.fence(Shard::default());
+        let answer = self.look(&["HGET", &fence, "ep"]).await;
+        let used = answer
+            .and_then(|text| text.parse::<u32>().ok())
+            .unwrap_or(0);
+        verdict(
+            ("epochs left", used < EPOCHS_WARN, Verdict::Warn),
+            format!("{used} of {EPOCH_MAX} used"),
+            "move to a new namespace before they are used up",
+        )
+    }
+}
+
+fn verdict(
+    (check, good, bad): (&'static str, bool, Verdict),
+    found: String,
+    mend: &str,
+) -> Finding {
+    let verdict = if good { Verdict::Ok } else { bad };
+    let mend = if good { String::new() } else { mend.to_owned() };
+    Finding {
+        check,
+        verdict,
+        found,
+        mend,
+    }
+}
+
+fn hidden(check: &'static str, found: &str, mend: &str) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::NotVerifiable,
+        found: found.to_owned(),
+        mend: mend.to_owned(),
+    }
+}
+
+fn version(server: &ServerFacts<'_>) -> Finding {
+    verdict(
+        (
+            "server version",
+            server.version() >= VERSION_MIN,
+            Verdict::Fail,
+        ),
+        server
+            .field("redis_version")
+            .unwrap_or("unknown")
+            .to_owned(),
+        "use Redis 7.0 or later, or Valkey",
+    )
+}
+
+fn role(server: &ServerFacts<'_>) -> Finding {
+    let role = server.field("role").unwrap_or("unknown");
+    verdict(
+        ("role is primary", role == "master", Verdict::Fail),
+        role.to_owned(),
+        "connect to the primary",
+    )
+}
+
+/// Distributions mend without a new number, so an old one is no proof.
+fn script_fixes(server: &ServerFacts<'_>) -> Finding {
+    let (version, patch) = (server.version(), server.patch());
+    let mended = match version {
+        (6, 2) => patch >= 20,
+        (7, 2) => patch >= 11,
+        (7, 4) => patch >= 6,
+        (8, 0) => patch >= 4,
+        (0..=7, _) | (8, 1) => false,
+        _ => version >= (8, 2),
+    };
+    verdict(
+        ("script engine is mended", mended, Verdict::Warn),
+        server
+            .field("redis_version")
+            .unwrap_or("unknown")
+            .to_owned(),
+        "see that the server has the mend of CVE-2025-49844 (Debian 12: 5:7.0.15-1~deb12u6)",
+    )
+}
+
+fn replicas(server: &ServerFacts<'_>, needed: Option<&str>) -> Finding {
+    let count = server.field("connected_slaves").unwrap_or("0");
+    let found = format!(
+        "{count} replicas, min-replicas-to-write {}",
+        needed.unwrap_or("hidden")
+    );
+    // With replicas, a failover may lose grants; a primary that is cut off should stop granting.
+    let good = count == "0" || needed.is_some_and(|needed| needed != "0");
+    verdict(
+        ("a primary without replicas stops", good, Verdict::Warn),
+        found,
+        "set min-replicas-to-write 1, so that a primary that is cut off grants for ten seconds only",
+    )
+}
+
+fn coverage(setting: Option<&str>) -> Finding {
+    let check = "slots fail alone";
+    let mend = "set cluster-require-full-coverage no, or all slots stop when one primary fails";
+    match setting {
+        Some(value) => {
+            let found = format!("cluster-require-full-coverage {value}");
+            verdict((check, value == "no", Verdict::Warn), found, mend)
+        }
+        None => hidden(check, "the setting is hidden", mend),
+    }
+}
+
+/// A lease should outlive the vote on a new primary: twice the node timeout, and 3 s.
+fn node_timeout(setting: Option<&str>) -> Finding {
+    let check = "ttl outlives a failover";
+    let millis = setting.and_then(|text| text.parse::<u64>().ok());
+    let Some(millis) = millis else {
+        return hidden(
+            check,
+            "the setting is hidden",
+            "use ttls above 2 x node timeout + 3 s",
+        );
+    };
+    let least = millis.saturating_mul(2).saturating_add(3_000);
+    verdict(
+        (check, least <= 10_000, Verdict::Warn),
+        format!("cluster-node-timeout {millis} ms: ttls of {least} ms and more survive a failover"),
+        "lower cluster-node-timeout, or use longer ttls than the usual 10 s",
+    )
+}

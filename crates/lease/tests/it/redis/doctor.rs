@@ -1,0 +1,72 @@
+//! The doctor sees what endangers leases, and says what to do.
+
+use soldonce_lease::backend::redis::RedisBackend;
+use soldonce_lease::backend::{Backend, Finding, Verdict};
+use soldonce_testkit::redis::{Redis, RedisPair};
+
+use super::site::{Numbers, Site, anchored, settings};
+
+fn of<'a>(findings: &'a [Finding], check: &str) -> &'a Finding {
+    let found = findings.iter().find(|finding| finding.check == check);
+    found.unwrap_or_else(|| panic!("{check} is not in {findings:#?}"))
+}
+
+fn assert_all(findings: &[Finding], expected: &[(&str, Verdict)]) {
+    for (check, verdict) in expected {
+        let finding = of(findings, check);
+        assert_eq!(finding.verdict, *verdict, "{finding:?}");
+        let mended = finding.mend.is_empty() == (finding.verdict == Verdict::Ok);
+        assert!(mended, "what is not ok names the mend: {finding:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_as_it_should_be_is_ok() {
+    let site = Site::on(Redis::options().appendonly("always").start().unwrap()).await;
+    let expected = [
+        ("server version", Verdict::Ok),
+        ("role is primary", Verdict::Ok),
+        ("eviction", Verdict::Ok),
+        ("leases survive a restart", Verdict::Ok),
+        ("a primary without replicas stops", Verdict::Ok),
+        ("clock offset", Verdict::Ok),
+        ("epochs left", Verdict::Ok),
+    ];
+    assert_all(&site.backend.doctor().await, &expected);
+}
+
+#[tokio::test]
+async fn careless_settings_are_found() {
+    let careless = Redis::options()
+        .line("maxmemory 100mb")
+        .line("maxmemory-policy allkeys-lru");
+    let site = Site::on(careless.start().unwrap()).await;
+    let expected = [
+        ("eviction", Verdict::Fail),
+        ("leases survive a restart", Verdict::Warn),
+    ];
+    assert_all(&site.backend.doctor().await, &expected);
+    let pair = RedisPair::start().unwrap();
+    let on_replica = anchored(&pair.replica, &Numbers::from(1)).await;
+    assert_all(
+        &on_replica.doctor().await,
+        &[("role is primary", Verdict::Fail)],
+    );
+    let on_primary = anchored(&pair.primary, &Numbers::from(1)).await;
+    let lonely = [("a primary without replicas stops", Verdict::Warn)];
+    assert_all(&on_primary.doctor().await, &lonely);
+}
+
+#[tokio::test]
+async fn what_the_server_hides_is_not_verifiable() {
+    let users = "user default on nopass ~* &* +@all -config\n";
+    let redis = Redis::options().acl(users).start().unwrap();
+    let backend = RedisBackend::connect(&redis.url().into(), settings())
+        .await
+        .unwrap();
+    let expected = [
+        ("eviction", Verdict::Ok),
+        ("leases survive a restart", Verdict::NotVerifiable),
+    ];
+    assert_all(&backend.doctor().await, &expected);
+}

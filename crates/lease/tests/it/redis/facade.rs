@@ -1,0 +1,79 @@
+//! `Locks` on Redis and on a cluster: the backends where the builder plugs them in.
+
+use std::time::Duration;
+
+use soldonce_lease::{AcquireError, BackendError, Locks, ReleaseOutcome, Wait};
+use soldonce_testkit::redis::Redis;
+
+#[tokio::test]
+async fn a_lease_on_redis_from_end_to_end() {
+    let redis = Redis::start().unwrap();
+    let locks = Locks::redis(redis.url())
+        .namespace("app")
+        .connect()
+        .await
+        .unwrap();
+    let other = Locks::redis(redis.url())
+        .namespace("app")
+        .connect()
+        .await
+        .unwrap();
+    let lease = locks.lease("report:2026").try_acquire().await.unwrap();
+    lease.live_token().unwrap();
+    let refused = other.lease("report:2026").try_acquire().await;
+    assert!(
+        matches!(refused, Err(AcquireError::Refused(_))),
+        "{refused:?}"
+    );
+    let waiting = other.lease("report:2026");
+    let waiting = waiting.acquire(Wait::UpTo(Duration::from_secs(9)));
+    let release = async {
+        assert_eq!(lease.release().await, Ok(ReleaseOutcome::Released));
+    };
+    let (next, ()) = tokio::join!(waiting, release);
+    assert!(next.is_ok(), "{next:?}");
+}
+
+#[cfg(feature = "cluster")]
+#[tokio::test]
+async fn a_lease_on_a_cluster_from_end_to_end() {
+    use soldonce_lease::backend::redis::RedisConfig;
+    use soldonce_testkit::redis::{FullCoverage, RedisCluster};
+
+    let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
+    let seeds = cluster.urls().into_iter().map(RedisConfig::from).collect();
+    let locks = Locks::cluster(seeds)
+        .namespace("app")
+        .connect()
+        .await
+        .unwrap();
+    let whole = locks
+        .group("hall")
+        .names(["A-1", "A-2"])
+        .try_acquire()
+        .await
+        .unwrap();
+    let part = locks.group("hall").name("A-2").try_acquire().await;
+    assert!(matches!(part, Err(AcquireError::Refused(_))), "{part:?}");
+    assert_eq!(whole.release().await, Ok(ReleaseOutcome::Released));
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_work_is_told_at_connect() {
+    for url in ["nonsense", "rediss://127.0.0.1:1"] {
+        let error = Locks::redis(url)
+            .namespace("app")
+            .connect()
+            .await
+            .unwrap_err();
+        assert!(matches!(error, BackendError::Config(_)), "{url}: {error:?}");
+    }
+    let nobody = Locks::redis("redis://127.0.0.1:1")
+        .namespace("app")
+        .connect()
+        .await;
+    assert!(
+        matches!(nobody, Err(BackendError::NotSent(_))),
+        "{nobody:?}"
+    );
+}
