@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use tracing::Instrument;
+
 use super::ctx::Ctx;
 use super::gate::Place;
 use super::release::Job;
@@ -115,7 +117,8 @@ impl<'a> Attempt<'a> {
             turn = place.turn() => turn,
             () = sleep_until(ctx, end) => return Err(self.give_up(last)),
         };
-        let outcome = self.wait_at_the_head(&place, end).await;
+        let span = tracing::debug_span!("lease.wait");
+        let outcome = self.wait_at_the_head(&place, end).instrument(span).await;
         drop(turn);
         outcome
     }

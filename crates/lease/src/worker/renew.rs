@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use super::ctx::Ctx;
 use super::live::{Due, Renewed, message};
@@ -27,14 +28,16 @@ impl Worker {
         }
         for batch in due.renew {
             let ctx = self.ctx.clone();
-            self.calls.spawn(async move {
+            let span = tracing::debug_span!("lease.renew", count = batch.len());
+            let call = async move {
                 let shortest = batch.iter().map(|grant| grant.ttl()).min();
                 let limit = timing::renew_timeout(shortest.unwrap_or_default());
                 let asked = batch
                     .iter()
                     .map(|grant| (grant.clone(), automatic_ttl(grant)));
                 Called::Renewed(send(&ctx, asked.collect(), limit).await)
-            });
+            };
+            self.calls.spawn(call.instrument(span));
         }
     }
 

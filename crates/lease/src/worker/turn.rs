@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use super::acquire::{self, Won};
 use super::inbox::{Ask, Command};
 use super::release::{Job, Next, Why, millis};
@@ -96,7 +98,8 @@ impl Worker {
             renew: ask.renew,
             begun: ctx.now(),
         };
-        self.acquires.spawn(async move {
+        let span = tracing::debug_span!("lease.acquire", backend = ctx.facts.kind.as_str());
+        let flow = async move {
             let mut to = ask.to;
             let result = tokio::select! {
                 biased;
@@ -108,7 +111,8 @@ impl Worker {
                 request,
                 result,
             }
-        });
+        };
+        self.acquires.spawn(flow.instrument(span));
     }
 
     pub(super) fn acquired_or_panicked(&mut self, done: Result<Acquired, tokio::task::JoinError>) {
@@ -213,8 +217,9 @@ impl Worker {
             let size = self.releases.len().min(BATCH_MAX);
             let jobs: Vec<Job> = self.releases.drain(..size).collect();
             let ctx = self.ctx.clone();
-            self.calls
-                .spawn(async move { Called::Released(super::release::send(&ctx, jobs).await) });
+            let span = tracing::debug_span!("lease.release", count = size);
+            let call = async move { Called::Released(super::release::send(&ctx, jobs).await) };
+            self.calls.spawn(call.instrument(span));
         }
     }
 
