@@ -8,7 +8,7 @@ use soldonce_testkit::postgres::Postgres as Server;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::{ask, backend, config, one, server};
+use super::{ask, backend, config, granted, one, release, server};
 
 const CLIENTS: usize = 50;
 
@@ -36,8 +36,16 @@ async fn ask_at_once(config: PgConfig, name: String, barrier: Arc<Barrier>) -> A
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_clients_race_for_one_name_and_exactly_one_wins() {
     let server = server().await;
-    for round in 0..5 {
-        let replies = race(&server, &format!("race-{round}")).await;
+    let before = backend(config(&server));
+    for round in 0..6 {
+        let name = format!("race-{round}");
+        // A new row is guarded by its key already; one that is there and free needs its lock.
+        if round % 2 == 0 {
+            let used = ask(one(&name));
+            granted(&before, &used).await;
+            release(&before, &used, None).await;
+        }
+        let replies = race(&server, &name).await;
         let winners = replies.iter().filter_map(|reply| match reply {
             AcquireReply::Granted { token, .. } => Some(*token),
             _ => None,
