@@ -103,11 +103,15 @@ impl Votes {
                 replicas: None,
             });
         }
-        if votes + self.nodes - self.answered >= needed {
+        let open = self.nodes - self.answered;
+        if votes + open >= needed {
             return Outcome::Open;
         }
+        // A higher token may still have a majority, if those who have not answered yet want one too.
+        let higher = votes + self.too_low.len();
         match self.too_low.iter().max() {
-            Some(&last) if votes + self.too_low.len() >= needed => Outcome::TooLow(last),
+            Some(&last) if higher >= needed => Outcome::TooLow(last),
+            Some(_) if higher + open >= needed => Outcome::Open,
             _ => Outcome::Lost(self.lost(command, split_retry)),
         }
     }
@@ -305,6 +309,44 @@ mod tests {
         };
         let mut rounds = [3, 5].into_iter().flat_map(every_round);
         rounds.find(wrong)
+    }
+
+    fn ask() -> Acquire {
+        Acquire {
+            names: crate::backend::Names::one(crate::Name::new("n").expect("legal")),
+            owner: crate::Owner::from_bits([1; 16]),
+            ttl: Duration::from_secs(2),
+            cap: None,
+            floor: None,
+            waiter: None,
+            fair: false,
+            meta: "".into(),
+            durability: crate::backend::Durability::Primary,
+        }
+    }
+
+    /// The release of the last holder may still be on its way to one node: what the others remember
+    /// decides, in whatever order they answer.
+    #[test]
+    fn a_token_too_low_is_minted_anew_though_one_node_still_refuses() {
+        let too_low = || Ok(Vote::TooLow(token(3)));
+        let refused = || Ok(Vote::Reply(AcquireReply::Refused(Refusal::default())));
+        let outcome = |answers: Vec<Result<Vote, BackendError>>| {
+            let mut votes = Votes::of(3);
+            for answer in answers {
+                votes.add(answer);
+            }
+            votes.outcome(&ask(), Duration::ZERO)
+        };
+        assert_eq!(outcome(vec![too_low(), refused()]), Outcome::Open);
+        for last in [
+            vec![too_low(), refused(), too_low()],
+            vec![refused(), too_low(), too_low()],
+        ] {
+            assert_eq!(outcome(last), Outcome::TooLow(token(3)));
+        }
+        let lost = outcome(vec![refused(), too_low(), refused()]);
+        assert!(matches!(lost, Outcome::Lost(AcquireReply::Refused(_))));
     }
 
     #[test]
