@@ -56,8 +56,27 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// The machine's clocks: `CLOCK_REALTIME` and `CLOCK_BOOTTIME`.
+///
+/// Systems without a clock that goes on during suspend give `CLOCK_MONOTONIC` instead, which may
+/// stand still meanwhile. A lease then notices the sleep by its wall clock, which ran ahead: it is
+/// suspect, and asked about at once (`lease.md` 3, LT1 and LT7).
+///
+/// ```
+/// use soldonce_lease::{Clock, SystemClock};
+///
+/// let begun = SystemClock.boot();
+/// assert!(SystemClock.boot() >= begun);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
+
+/// The clock of local deadlines where there is one that counts suspended time.
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+
+/// Elsewhere the one that never steps.
+#[cfg(not(any(target_os = "android", target_os = "fuchsia", target_os = "linux")))]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
 /// Longest single sleep handed to the runtime's timer, which panics beyond about two years.
 const SLEEP_MAX: Duration = Duration::from_hours(24);
@@ -71,7 +90,7 @@ impl Clock for SystemClock {
     }
 
     fn boot(&self) -> BootTime {
-        let at = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let at = rustix::time::clock_gettime(BOOT_CLOCK);
         let seconds = u64::try_from(at.tv_sec).unwrap_or(0);
         let nanos = u32::try_from(at.tv_nsec).unwrap_or(0);
         BootTime(Duration::new(seconds, nanos))
@@ -90,6 +109,22 @@ impl Clock for SystemClock {
 }
 
 /// A clock that stands still until it is told to move. Clones share the same time.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use soldonce_lease::{LeaseState, Locks, LostReason, ManualClock};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::at(0);
+/// let locks = Locks::memory().clock(Arc::new(clock.clone())).connect_blocking()?;
+/// let lease = locks.lease("job").ttl(Duration::from_secs(10)).try_acquire_blocking()?;
+/// // This process stops for a minute.
+/// clock.advance(Duration::from_mins(1));
+/// assert_eq!(lease.state(), LeaseState::Lost(LostReason::Deadline));
+/// assert!(lease.live_token().is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     now: Arc<watch::Sender<ManualTime>>,

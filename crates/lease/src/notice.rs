@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 
 use crate::backend::Kind;
 use crate::limits::NOTICES_MAX;
-use crate::{FencingToken, Name};
+use crate::{FencingToken, Name, blocking};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +130,11 @@ impl NoticeStream {
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
+    }
+
+    /// [`NoticeStream::next`] for code without an executor.
+    pub fn next_blocking(&mut self) -> Option<Arc<Notice>> {
+        blocking::wait(self.next())
     }
 
     /// The next notice if there is one already.

@@ -58,6 +58,29 @@ pub enum Renew {
 }
 
 /// A lease that can be asked for. Nothing is sent before one of the methods at its end is polled.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use soldonce_lease::{AcquireError, Cap, Locks, Renew, Wait};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::memory().connect().await?;
+/// let request = locks
+///     .lease("import")
+///     .ttl(Duration::from_secs(30))
+///     .cap(Cap::After(Duration::from_hours(2))) // renewed at most so long
+///     .renew(Renew::Auto)
+///     .fair() // first come, first served
+///     .meta("host", "db-1");
+/// let lease = request.clone().acquire(Wait::UpTo(Duration::from_secs(3))).await?;
+/// match request.try_acquire().await {
+///     Err(AcquireError::Refused(refusal)) => assert_eq!(refusal.conflicts.len(), 1),
+///     other => panic!("{other:?}"),
+/// }
+/// lease.release().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a request does nothing until it is acquired or run"]
 pub struct Request {
@@ -231,6 +254,23 @@ impl Request {
 }
 
 /// Names that can be leased together in one step.
+///
+/// ```
+/// # use soldonce_lease::{AcquireError, Locks, Name};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hall = Locks::memory().connect().await?.group("hall");
+/// let family = hall.names(["A-1", "A-2", "A-3"]).try_acquire().await?; // all, with one token
+/// let Err(AcquireError::Refused(refusal)) = hall.names(["A-3", "A-4"]).try_acquire().await else {
+///     panic!("A-3 is held");
+/// };
+/// assert_eq!(refusal.conflicts[0].name, Name::new("A-3")?);
+/// let free = hall.inspect(&Name::new("A-4")?).await?;
+/// assert!(free.is_none(), "nothing of a refused group is kept");
+/// family.release().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Group {
     door: Arc<Door>,
@@ -287,6 +327,27 @@ impl Group {
         self.door
             .force_release(self.place(name)?, expect, why)
             .await
+    }
+
+    /// [`Group::inspect`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Group::inspect`].
+    pub fn inspect_blocking(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
+        blocking::wait(self.inspect(name))
+    }
+
+    /// [`Group::force_release`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Group::force_release`].
+    pub fn force_release_blocking(
+        &self,
+        name: &Name,
+        expect: FencingToken,
+        why: &str,
+    ) -> Result<ReleaseOutcome, BackendError> {
+        blocking::wait(self.force_release(name, expect, why))
     }
 
     fn place(&self, name: &Name) -> Result<Where, BackendError> {

@@ -77,6 +77,43 @@ impl Request {
         conclude(lease, output).await
     }
 
+    /// [`Request::run_cooperative`] for code without an executor: the body is polled on this thread,
+    /// which sleeps while the body waits.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use soldonce_lease::{Locks, Wait};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let locks = Locks::memory().connect_blocking()?;
+    /// let grace = Duration::from_secs(1);
+    /// let run = locks.lease("import").run_cooperative_blocking(Wait::No, grace, async |lease| {
+    ///     let lost = lease.lost();
+    ///     let mut rows = 0;
+    ///     while rows < 100 && !lost.is_lost() {
+    ///         rows += 1; // one step, which takes less than the grace
+    ///     }
+    ///     Ok::<_, std::io::Error>(rows)
+    /// });
+    /// assert_eq!(run?, 100);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Request::run`].
+    pub fn run_cooperative_blocking<T, E, F, Fut>(
+        self,
+        wait: Wait,
+        grace: Duration,
+        body: F,
+    ) -> Result<T, RunError<T, E>>
+    where
+        F: FnOnce(LeaseRef) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        blocking::wait(self.run_cooperative(wait, grace, body))
+    }
+
     /// [`Request::run`] for code without an executor. Nothing stops the body when the lease is lost:
     /// it has to look.
     ///
@@ -144,6 +181,17 @@ async fn conclude<T, E>(lease: Lease, output: Option<Result<T, E>>) -> Result<T,
 }
 
 /// For callers who prefer an option.
+///
+/// ```
+/// # use soldonce_lease::{AcquireResultExt, Locks};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::memory().connect_blocking()?;
+/// let mine = locks.lease("job").try_acquire_blocking().granted()?;
+/// assert!(mine.is_some());
+/// assert!(locks.lease("job").try_acquire_blocking().granted()?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 pub trait AcquireResultExt<T> {
     /// `Ok(None)` if another holds it, however long we waited.
     ///

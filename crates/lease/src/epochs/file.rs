@@ -22,6 +22,22 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 /// synced, before the number is returned. A lock file lets one process at a time do that. A file
 /// that is damaged is an error, never a reason to begin at 1 again; [`FileEpochs::repair`] mends
 /// it. Must not lie on a network file system, and is of no use to processes of other hosts.
+///
+/// ```
+/// use soldonce_lease::{FileEpochs, Locks};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = std::env::temp_dir().join(format!("soldonce-doc-epochs-{}", std::process::id()));
+/// let before = Locks::memory().epochs(FileEpochs::new(&folder)).connect_blocking()?;
+/// let old = before.lease("job").try_acquire_blocking()?.live_token()?;
+/// // The process starts again, and its memory begins with nothing.
+/// let after = Locks::memory().epochs(FileEpochs::new(&folder)).connect_blocking()?;
+/// let new = after.lease("job").try_acquire_blocking()?.live_token()?;
+/// assert!(new > old);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct FileEpochs {
     folder: PathBuf,

@@ -50,6 +50,36 @@ pub enum Admit {
 }
 
 /// A gate over any embedded store with transactions.
+///
+/// ```
+/// use std::{collections::BTreeMap, convert::Infallible};
+/// use soldonce_lease::FencingToken;
+/// use soldonce_lease::gate::{Admit, Embedded, FenceStore};
+///
+/// /// A store whose transaction is the only reference to its table.
+/// struct Fences;
+///
+/// impl FenceStore for Fences {
+///     type Tx<'a> = BTreeMap<String, FencingToken>;
+///     type Error = Infallible;
+///
+///     fn highest(&self, tx: &mut Self::Tx<'_>, of: &str) -> Result<Option<FencingToken>, Infallible> {
+///         Ok(tx.get(of).copied())
+///     }
+///
+///     fn keep(&self, tx: &mut Self::Tx<'_>, of: &str, token: FencingToken) -> Result<(), Infallible> {
+///         tx.insert(of.to_owned(), token);
+///         Ok(())
+///     }
+/// }
+///
+/// let (gate, mut tx) = (Embedded::new(Fences), BTreeMap::new());
+/// let old = FencingToken::from_parts(1, 1).expect("a token");
+/// let new = FencingToken::from_parts(1, 2).expect("a token");
+/// assert_eq!(gate.admit(&mut tx, "report", new), Ok(Admit::Ok));
+/// // The holder of the older token was paused: its write is rolled back.
+/// assert_eq!(gate.admit(&mut tx, "report", old), Ok(Admit::Stale { current: new }));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Embedded<S> {
     store: S,

@@ -135,6 +135,25 @@ fn column(text: &str) -> Result<&str, InvalidColumn> {
 /// The fragments for a table with these columns. They are plain text without data: build the
 /// statement once, and bind the token with [`Trust::bind`].
 ///
+/// ```
+/// use soldonce_lease::FencingToken;
+/// use soldonce_lease::gate::{self, Columns, Placeholders, Trust};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = gate::sql(Columns::default(), Placeholders::Dollar { token: 3, tag: 4 })?;
+/// let update = format!("UPDATE job SET state = $1, {} WHERE id = $2 AND {}", gate.set, gate.check);
+/// assert_eq!(
+///     update,
+///     "UPDATE job SET state = $1, lease_token = $3, lease_tag = $4 \
+///      WHERE id = $2 AND ((lease_token, lease_tag) <= ($3, $4))"
+/// );
+/// let token = FencingToken::from_parts(1, 7).expect("a token"); // lease.live_token()?
+/// let bound = Trust::Anchored.bind(token)?; // $3 and $4; 0 rows updated means stale
+/// assert_eq!(bound.token, (1 << 32) + 7);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`InvalidColumn`] when a column is not a plain word.
 pub fn sql(columns: Columns<'_>, at: Placeholders) -> Result<Fragments, InvalidColumn> {

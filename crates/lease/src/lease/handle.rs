@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Grant, LeaseState};
-use crate::{FencingToken, LostReason, TokenError};
+use crate::{FencingToken, LostReason, TokenError, blocking};
 
 pub(super) fn live_token(grant: &Grant) -> Result<FencingToken, TokenError> {
     match grant.state() {
@@ -21,6 +21,23 @@ pub(super) fn token(grant: &Grant) -> Option<FencingToken> {
 }
 
 /// Reads a lease; pass it to code that works under the lease.
+///
+/// ```
+/// # use soldonce_lease::{LeaseRef, Locks, TokenError};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// fn write(lease: &LeaseRef) -> Result<u64, TokenError> {
+///     Ok(lease.live_token()?.number()) // fails once the lease is lost or released
+/// }
+///
+/// let locks = Locks::memory().connect_blocking()?;
+/// let lease = locks.lease("job").try_acquire_blocking()?;
+/// let reader = lease.handle();
+/// write(&reader)?;
+/// lease.release_blocking()?;
+/// assert_eq!(write(&reader), Err(TokenError::Released));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct LeaseRef {
     grant: Arc<Grant>,
@@ -76,6 +93,23 @@ impl std::fmt::Debug for LeaseRef {
 }
 
 /// Tells that a lease is lost: at its deadline at the latest, even if the backend hangs.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// # use soldonce_lease::{Locks, LostReason, ManualClock, Renew};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let clock = ManualClock::at(0);
+/// let locks = Locks::memory().clock(Arc::new(clock.clone())).connect().await?;
+/// let ttl = Duration::from_secs(10);
+/// let lease = locks.lease("leader").ttl(ttl).renew(Renew::Manual).try_acquire().await?;
+/// let lost = lease.lost(); // may be moved into a task of its own
+/// assert!(!lost.is_lost());
+/// clock.advance(ttl); // nobody renews
+/// assert_eq!(lost.wait().await, LostReason::Deadline);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct LostSignal {
     grant: Arc<Grant>,
@@ -104,6 +138,11 @@ impl LostSignal {
         self.grant.wait_for(lost).await
     }
 
+    /// [`LostSignal::wait`] for code without an executor.
+    pub fn wait_blocking(&self) -> LostReason {
+        blocking::wait(self.wait())
+    }
+
     /// Whether it is lost now.
     pub fn is_lost(&self) -> bool {
         self.reason().is_some()
@@ -122,6 +161,20 @@ impl LostSignal {
 }
 
 /// Follows the state of a lease.
+///
+/// ```
+/// # use soldonce_lease::{LeaseState, Locks};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::memory().connect().await?;
+/// let lease = locks.lease("job").try_acquire().await?;
+/// let mut watch = lease.watch();
+/// lease.release().await?;
+/// assert_eq!(watch.changed().await, Some(LeaseState::Released));
+/// assert_eq!(watch.changed().await, None); // an end is final
+/// # Ok(())
+/// # }
+/// ```
 pub struct StateWatch {
     grant: Arc<Grant>,
     seen: LeaseState,
@@ -142,6 +195,11 @@ impl StateWatch {
     /// The state now.
     pub fn state(&self) -> LeaseState {
         self.grant.state()
+    }
+
+    /// [`StateWatch::changed`] for code without an executor.
+    pub fn changed_blocking(&mut self) -> Option<LeaseState> {
+        blocking::wait(self.changed())
     }
 
     /// Waits until the state is another than the last one answered, time left aside, and answers it;

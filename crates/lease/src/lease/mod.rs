@@ -104,6 +104,20 @@ impl Lease {
 
     /// Renews now, for the ttl of the request. Answers the time until the new deadline.
     ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use soldonce_lease::{Locks, Renew};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = Locks::memory().connect().await?;
+    /// let lease = locks.lease("step").renew(Renew::Manual).try_acquire().await?; // 10 s
+    /// assert!(lease.renew_for(Duration::from_secs(60)).await? > Duration::from_secs(50));
+    /// assert!(lease.renew().await? > Duration::from_secs(50), "60 s from now on");
+    /// assert!(lease.verify().await? > Duration::from_secs(50), "a look that changes nothing");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`RenewError::Lost`] after the end. `Unknown` and `Unavailable` leave the deadline where it
     /// was.
@@ -175,6 +189,22 @@ impl Lease {
 
     /// The target of a write has seen the higher token `by`: the lease is lost, and the next grant
     /// of these names through these locks is above `by`. `lease.md` 4.5.
+    ///
+    /// ```
+    /// # use soldonce_lease::{FencingToken, Locks, LeaseState};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let locks = Locks::memory().connect_blocking()?;
+    /// let lease = locks.lease("job").try_acquire_blocking()?;
+    /// // The target refused the write: it has seen this token.
+    /// let seen = FencingToken::from_parts(0, 41).expect("a token");
+    /// lease.overtaken(seen);
+    /// assert!(matches!(lease.state(), LeaseState::Lost(_)));
+    /// drop(lease);
+    /// let next = locks.lease("job").acquire_blocking(soldonce_lease::Wait::Forever)?;
+    /// assert!(next.live_token()? > seen);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn overtaken(&self, by: FencingToken) {
         let ended = self.grant.lose(LostReason::Overtaken { by });
         self.door

@@ -124,7 +124,8 @@ impl Builder {
         Self { fencing, ..self }
     }
 
-    /// Takes whole tokens from a durable sequence. For Redlock.
+    /// Takes whole tokens from a durable sequence: one durable write for each grant. For Redlock,
+    /// which has no other way, and for leases in memory.
     pub fn tokens(self, source: impl TokenSource) -> Self {
         let fencing = Fencing::Tokens(Arc::new(source));
         Self { fencing, ..self }
@@ -376,9 +377,8 @@ impl Connect for InProcess {
                 Fencing::Epochs(source) => {
                     Memory::anchored(with.clock, source, with.namespace.as_str()).await?
                 }
-                Fencing::Tokens(_) => {
-                    let why = "memory mints its own tokens: give it epochs";
-                    return Err(BackendError::Config(why.to_owned()));
+                Fencing::Tokens(source) => {
+                    Memory::with_tokens(with.clock, source, with.namespace.as_str())
                 }
                 Fencing::Unanchored | Fencing::Off => Memory::new(with.clock),
             };

@@ -116,6 +116,22 @@ impl Locks {
     /// Ends another's lease on `name`, if its token is still `expect`; `why` is logged. The holder
     /// learns it at its next renewal: a target that does not compare tokens is not safe from it.
     ///
+    /// ```
+    /// # use soldonce_lease::{Locks, Name, ReleaseOutcome};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let locks = Locks::memory().connect_blocking()?;
+    /// let stuck = locks.lease("nightly").meta("host", "db-1").try_acquire_blocking()?;
+    /// let name = Name::new("nightly")?;
+    /// // What an operator sees, and then breaks: this grant and no later one.
+    /// let holder = locks.inspect_blocking(&name)?.expect("it is held");
+    /// assert_eq!(holder.meta, [("host".to_owned(), "db-1".to_owned())]);
+    /// let broken = locks.force_release_blocking(&name, holder.token, "the host is gone")?;
+    /// assert_eq!(broken, ReleaseOutcome::Released);
+    /// assert!(stuck.verify_blocking().is_err(), "the holder learns it when it asks");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the backend does not answer; with `Unknown` it may have been released.
     ///
@@ -144,11 +160,37 @@ impl Locks {
     }
 
     /// What happens from now on.
+    ///
+    /// ```
+    /// # use soldonce_lease::{Locks, What};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let locks = Locks::memory().connect().await?;
+    /// let mut notices = locks.notices();
+    /// let lease = locks.lease("job").try_acquire().await?;
+    /// let told = notices.next().await.expect("the locks live");
+    /// assert_eq!((told.what, told.token), (What::Acquired, lease.token()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn notices(&self) -> NoticeStream {
         self.door.notices().listen()
     }
 
     /// Counters since the start.
+    ///
+    /// ```
+    /// # use soldonce_lease::Locks;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let locks = Locks::memory().connect_blocking()?;
+    /// let lease = locks.lease("job").try_acquire_blocking()?;
+    /// locks.lease("job").try_acquire_blocking().expect_err("it is held");
+    /// lease.release_blocking()?;
+    /// let stats = locks.stats();
+    /// assert_eq!((stats.acquired, stats.refused, stats.released), (1, 1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stats(&self) -> Stats {
         self.door.stats()
     }
@@ -160,6 +202,23 @@ impl Locks {
 
     /// Releases all live leases, waits for all releases under way, at most `within`, and ends the
     /// thread. Whoever asks afterwards gets `Closed`.
+    ///
+    /// An acquire that never got its answer is released a second time after half its ttl, for a
+    /// command that was still in a buffer. If that time comes `within`, it is waited for, else it
+    /// counts as left to the ttl.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use soldonce_lease::Locks;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let locks = Locks::memory().connect_blocking()?;
+    /// let lease = locks.lease("job").try_acquire_blocking()?;
+    /// let drained = locks.shutdown_blocking(Duration::from_secs(1));
+    /// assert_eq!((drained.released, drained.left_to_ttl), (1, 0));
+    /// assert!(lease.live_token().is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     /// The shutdown goes on.
@@ -185,6 +244,24 @@ impl Locks {
     /// As [`Locks::inspect`].
     pub fn inspect_blocking(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
         blocking::wait(self.inspect(name))
+    }
+
+    /// [`Locks::force_release`] for code without an executor.
+    ///
+    /// # Errors
+    /// As [`Locks::force_release`].
+    pub fn force_release_blocking(
+        &self,
+        name: &Name,
+        expect: FencingToken,
+        why: &str,
+    ) -> Result<ReleaseOutcome, BackendError> {
+        blocking::wait(self.force_release(name, expect, why))
+    }
+
+    /// [`Locks::doctor`] for code without an executor.
+    pub fn doctor_blocking(&self) -> DoctorReport {
+        blocking::wait(self.doctor())
     }
 
     /// [`Locks::shutdown`] for code without an executor.

@@ -24,6 +24,8 @@ pub(super) struct Ending {
     /// `None` without a limit: each release gives up by itself.
     until: Option<BootTime>,
     to: Option<oneshot::Sender<Drained>>,
+    /// Releases that had been left to their ttl before the end began.
+    left_before: u64,
 }
 
 impl Ending {
@@ -66,23 +68,37 @@ impl Worker {
             drained: Drained::default(),
             until,
             to,
+            left_before: self.left_to_ttl(),
         });
+    }
+
+    /// How many releases the ttl had to end so far.
+    fn left_to_ttl(&self) -> u64 {
+        self.ctx.counters.read().left_to_ttl
     }
 
     /// Whether the loop has nothing left to do.
     pub(super) fn is_finished(&mut self) -> bool {
-        let Some(ending) = &self.ending else {
+        let Some(ending) = &mut self.ending else {
             return false;
         };
+        let until = ending.until;
         let now = self.ctx.now();
-        if ending.until.is_some_and(|until| now >= until) {
+        if until.is_some_and(|until| now >= until) {
             return true;
         }
-        // The second delete waits for commands in a buffer, and those go with the connection.
-        self.later.retain(|_, later| match later {
-            Later::Release(job) => job.is_retry(),
+        // The second delete is for a command that is still in a buffer. It is waited for only as
+        // long as the caller said; a process that just goes away does not stay for it.
+        let mut left = 0;
+        self.later.retain(|(at, _), later| match later {
+            Later::Release(job) => {
+                let waits = job.is_retry() || until.is_some_and(|until| *at < until);
+                left += u64::from(!waits);
+                waits
+            }
             Later::Alarm(_) => false,
         });
+        ending.drained.left_to_ttl += left;
         let quiet = self.acquires.is_empty() && self.calls.is_empty();
         quiet && self.releases.is_empty() && self.later.is_empty()
     }
@@ -90,8 +106,10 @@ impl Worker {
     /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
     pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
         let waiting = self.releases.len() + self.later.len() + self.calls.len();
+        let given_up = self.left_to_ttl();
         let mut ending = self.ending.take()?;
-        ending.drained.left_to_ttl = u64::try_from(waiting).unwrap_or(u64::MAX);
+        ending.drained.left_to_ttl += given_up.saturating_sub(ending.left_before);
+        ending.drained.left_to_ttl += u64::try_from(waiting).unwrap_or(u64::MAX);
         Some((ending.to?, ending.drained))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::state::{Full, Held, NeedsEpoch, Place, State};
+use super::state::{Full, Held, Needs, Place, State};
 use crate::backend::{
     Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
 };
@@ -27,6 +27,8 @@ pub enum Command {
     },
     /// Begins a higher epoch.
     Install(u32),
+    /// Offers a whole token to [`State::with_tokens`].
+    Offer(u64),
 }
 
 /// What [`apply`] answers.
@@ -39,6 +41,11 @@ pub enum Reply {
         /// The highest epoch that is not enough.
         above: u32,
     },
+    /// To [`Command::Acquire`]: nothing is granted before a token above `above` is offered.
+    NeedsToken {
+        /// The highest number that is not enough.
+        above: u64,
+    },
     /// To [`Command::Renew`].
     Renew(RenewReply),
     /// To [`Command::Release`].
@@ -47,6 +54,8 @@ pub enum Reply {
     Inspect(Option<Holder>),
     /// To [`Command::Install`].
     Installed,
+    /// To [`Command::Offer`].
+    Offered,
 }
 
 /// Applies `command` at `now`, the backend's own time.
@@ -54,7 +63,8 @@ pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
     match command {
         Command::Acquire(ask) => match acquire(state, now, &ask) {
             Ok(reply) => Reply::Acquire(reply),
-            Err(NeedsEpoch(above)) => Reply::NeedsEpoch { above },
+            Err(Needs::Epoch(above)) => Reply::NeedsEpoch { above },
+            Err(Needs::Token(above)) => Reply::NeedsToken { above },
         },
         Command::Renew(ask) => Reply::Renew(renew(state, now, &ask)),
         Command::Release(ask) => Reply::Release(release(state, now, &ask)),
@@ -62,6 +72,10 @@ pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
         Command::Install(epoch) => {
             state.install(epoch);
             Reply::Installed
+        }
+        Command::Offer(number) => {
+            state.offer(number);
+            Reply::Offered
         }
     }
 }
@@ -76,7 +90,7 @@ pub(super) fn acquire(
     state: &mut State,
     now: BootTime,
     ask: &Acquire,
-) -> Result<AcquireReply, NeedsEpoch> {
+) -> Result<AcquireReply, Needs> {
     if let Some(reply) = acquire_again(state, now, ask) {
         return Ok(reply);
     }
@@ -266,8 +280,14 @@ pub(super) fn inspect(state: &State, now: BootTime, place: &Place) -> Option<Hol
     state.live(place, now).map(|held| held.holder(now))
 }
 
-/// The reply when no epoch can be had and none is installed.
-pub(super) fn without_epochs(above: u32) -> AcquireReply {
-    let why = format!("the floor asks for an epoch above {above}, and there is no epoch source");
-    AcquireReply::Epoch(EpochError::Unavailable(why))
+/// Why nothing is granted when there is no source to ask.
+pub(super) fn without_source(needs: &Needs) -> EpochError {
+    EpochError::Unavailable(match needs {
+        Needs::Epoch(above) => {
+            format!("the floor asks for an epoch above {above}, and there is no epoch source")
+        }
+        Needs::Token(above) => {
+            format!("a token above {above} is needed, and there is no token source")
+        }
+    })
 }

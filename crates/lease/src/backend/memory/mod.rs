@@ -9,14 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use apply::{Command, Reply, apply};
-use state::NeedsEpoch;
+use state::Needs;
 pub use state::State;
 
 use super::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeSender, WakeStream,
 };
-use crate::{BackendError, BootTime, Clock, EpochSource, Name};
+use crate::{
+    BackendError, BootTime, Clock, EpochError, EpochSource, FencingToken, Name, Tag, TokenSource,
+};
 
 /// Listeners are told of releases by shard: a few wake for nothing, and names take no memory.
 const SHARDS: usize = 64;
@@ -33,14 +35,45 @@ pub struct Memory {
 
 struct Inner {
     clock: Arc<dyn Clock>,
-    epochs: Option<Epochs>,
+    source: Option<Source>,
     kept: Mutex<Kept>,
     wake: Vec<WakeSender>,
 }
 
-struct Epochs {
-    source: Arc<dyn EpochSource>,
+/// What makes tokens rise through a restart.
+struct Source {
+    numbers: Numbers,
     namespace: Box<str>,
+}
+
+enum Numbers {
+    Epochs(Arc<dyn EpochSource>),
+    Tokens(Arc<dyn TokenSource>),
+}
+
+impl Source {
+    /// Asks for what is needed, and puts it into the state.
+    async fn supply(&self, memory: &Memory, needs: Needs) -> Result<(), EpochError> {
+        match (&self.numbers, needs) {
+            (Numbers::Epochs(source), Needs::Epoch(above)) => {
+                let epoch = source.next(&self.namespace, above).await?;
+                memory.with(|state, _| state.install(epoch));
+            }
+            (Numbers::Tokens(source), Needs::Token(above)) => {
+                let number = source.next(&self.namespace, above).await?;
+                // One that is no higher, or no token at all, would be asked for again, for ever.
+                if number <= above || FencingToken::new(number, Tag::default()).is_none() {
+                    let why = format!("the token source gave {number}, not one above {above}");
+                    return Err(EpochError::Unavailable(why));
+                }
+                memory.with(|state, _| state.offer(number));
+            }
+            (Numbers::Epochs(_) | Numbers::Tokens(_), needs) => {
+                return Err(apply::without_source(&needs));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Default)]
@@ -76,12 +109,28 @@ impl Memory {
     ) -> Result<Self, BackendError> {
         let epoch = source.next(namespace, 0).await;
         let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
-        let namespace = namespace.into();
-        let epochs = Epochs { source, namespace };
-        Ok(Self::of(clock, Some(epochs), State::with_epoch(epoch)))
+        let source = Source {
+            numbers: Numbers::Epochs(source),
+            namespace: namespace.into(),
+        };
+        Ok(Self::of(clock, Some(source), State::with_epoch(epoch)))
     }
 
-    fn of(clock: Arc<dyn Clock>, epochs: Option<Epochs>, state: State) -> Self {
+    /// An empty backend on `clock` that takes a whole token of `namespace` for each grant, and none
+    /// for a refusal.
+    pub fn with_tokens(
+        clock: Arc<dyn Clock>,
+        source: Arc<dyn TokenSource>,
+        namespace: &str,
+    ) -> Self {
+        let source = Source {
+            numbers: Numbers::Tokens(source),
+            namespace: namespace.into(),
+        };
+        Self::of(clock, Some(source), State::with_tokens())
+    }
+
+    fn of(clock: Arc<dyn Clock>, source: Option<Source>, state: State) -> Self {
         let kept = Kept {
             state,
             since_sweep: 0,
@@ -89,7 +138,7 @@ impl Memory {
         Self {
             inner: Arc::new(Inner {
                 clock,
-                epochs,
+                source,
                 kept: Mutex::new(kept),
                 wake: (0..SHARDS).map(|_| WakeSender::default()).collect(),
             }),
@@ -130,18 +179,18 @@ impl Memory {
         self.inner.wake.get(shard)
     }
 
-    async fn acquire_with_epochs(&self, command: &Acquire) -> AcquireReply {
+    async fn acquire_with_source(&self, command: &Acquire) -> AcquireReply {
         loop {
-            let above = match self.with(|state, now| apply::acquire(state, now, command)) {
+            let needs = match self.with(|state, now| apply::acquire(state, now, command)) {
                 Ok(reply) => return reply,
-                Err(NeedsEpoch(above)) => above,
+                Err(needs) => needs,
             };
-            let Some(epochs) = &self.inner.epochs else {
-                return apply::without_epochs(above);
+            let supplied = match &self.inner.source {
+                Some(source) => source.supply(self, needs).await,
+                None => Err(apply::without_source(&needs)),
             };
-            match epochs.source.next(&epochs.namespace, above).await {
-                Ok(epoch) => self.with(|state, _| state.install(epoch)),
-                Err(error) => return AcquireReply::Epoch(error),
+            if let Err(error) = supplied {
+                return AcquireReply::Epoch(error);
             }
         }
     }
@@ -167,7 +216,7 @@ impl Kept {
 
 impl Backend for Memory {
     fn facts(&self) -> Facts {
-        let tokens = match self.inner.epochs {
+        let tokens = match self.inner.source {
             Some(_) => Tokens::Anchored,
             None => Tokens::Unanchored,
         };
@@ -180,7 +229,7 @@ impl Backend for Memory {
     }
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
-        Box::pin(self.acquire_with_epochs(command))
+        Box::pin(self.acquire_with_source(command))
     }
 
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::backend::{Holder, Waiter};
 use crate::limits::{QUEUE_MAX, WAITER_ALIVE};
-use crate::{BootTime, FencingToken, Name, Owner};
+use crate::{BootTime, FencingToken, Name, Owner, Tag};
 
 /// Where a name lives: its group, if it has one, and the name itself.
 pub(super) type Place = (Option<Name>, Name);
@@ -18,7 +18,13 @@ pub struct State {
     pub(super) queues: HashMap<Place, Queue>,
     epoch: u32,
     counter: u32,
+    /// Set when whole tokens come from outside, one for each grant.
+    whole: Option<Whole>,
 }
+
+/// The number for the next grant, if one was offered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole(Option<u64>);
 
 /// A name that has, or had, an owner.
 #[derive(Clone, Debug)]
@@ -97,9 +103,14 @@ impl Queue {
     }
 }
 
-/// Why no token can be minted: an epoch above this one is needed.
+/// Why no token can be minted.
 #[derive(Debug)]
-pub(super) struct NeedsEpoch(pub(super) u32);
+pub(super) enum Needs {
+    /// An epoch above this one.
+    Epoch(u32),
+    /// A whole token above this number.
+    Token(u64),
+}
 
 impl State {
     /// A state whose tokens carry `epoch`; 0 makes them unanchored.
@@ -110,25 +121,63 @@ impl State {
         }
     }
 
+    /// A state that grants nothing before it was offered a token for it.
+    pub fn with_tokens() -> Self {
+        Self {
+            whole: Some(Whole::default()),
+            ..Self::default()
+        }
+    }
+
     /// The live holder at `place`.
     pub(super) fn live(&self, place: &Place, now: BootTime) -> Option<&Held> {
         self.held.get(place).filter(|held| held.is_live(now))
     }
 
     /// The next token, above `floor` and all earlier ones.
-    pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, NeedsEpoch> {
+    pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, Needs> {
+        let token = match self.whole {
+            None => self.count(floor)?,
+            Some(Whole(offered)) => self.take(offered, floor)?,
+        };
+        (self.epoch, self.counter) = (token.epoch(), token.counter());
+        Ok(token)
+    }
+
+    fn count(&self, floor: Option<FencingToken>) -> Result<FencingToken, Needs> {
         let floor = floor.filter(|floor| floor.epoch() >= self.epoch);
         let mut after = self.counter;
         if let Some(floor) = floor {
             if floor.epoch() > self.epoch {
-                return Err(NeedsEpoch(floor.epoch()));
+                return Err(Needs::Epoch(floor.epoch()));
             }
             after = after.max(floor.counter());
         }
-        let counter = after.checked_add(1).ok_or(NeedsEpoch(self.epoch))?;
-        let token = FencingToken::from_parts(self.epoch, counter);
-        self.counter = counter;
-        token.ok_or(NeedsEpoch(self.epoch))
+        let counter = after.checked_add(1).ok_or(Needs::Epoch(self.epoch))?;
+        FencingToken::from_parts(self.epoch, counter).ok_or(Needs::Epoch(self.epoch))
+    }
+
+    fn take(
+        &mut self,
+        offered: Option<u64>,
+        floor: Option<FencingToken>,
+    ) -> Result<FencingToken, Needs> {
+        let highest = FencingToken::from_parts(self.epoch, self.counter);
+        let least = highest.max(floor).map_or(0, FencingToken::number);
+        let token = offered
+            .filter(|&number| number > least)
+            .and_then(|number| FencingToken::new(number, Tag::default()))
+            .ok_or(Needs::Token(least))?;
+        self.whole = Some(Whole::default());
+        Ok(token)
+    }
+
+    /// Offers a whole token. Of two, the higher one is kept: the other was for a grant that another
+    /// asker has got meanwhile.
+    pub(super) fn offer(&mut self, number: u64) {
+        if let Some(Whole(offered)) = &mut self.whole {
+            *offered = (*offered).max(Some(number));
+        }
     }
 
     /// Begins a higher epoch; a lower or equal one changes nothing.

@@ -44,6 +44,37 @@ async fn shutdown_of_a_hung_backend_ends_in_time_and_says_so() {
     drop(lease);
 }
 
+/// An acquire whose answers are lost, and whose first delete has been answered.
+async fn second_delete_is_due(world: &World) {
+    world.faulty.next(Op::Acquire, Fault::LoseReply);
+    world.faulty.next(Op::Acquire, Fault::LoseReply);
+    let unknown = world.locks.lease("a").try_acquire().await.unwrap_err();
+    assert!(matches!(unknown, AcquireError::Unknown { .. }));
+    until(|| world.faulty.calls(Op::Release) == 1).await;
+    world.settle().await;
+}
+
+#[tokio::test]
+async fn shutdown_waits_for_a_second_delete_that_is_due_in_time() {
+    let world = World::start().await;
+    second_delete_is_due(&world).await;
+    let mut shutdown = Box::pin(world.locks.clone().shutdown(secs(20)));
+    assert!(is_pending(&mut shutdown).await);
+    world.jump(secs(5));
+    let drained = soon(shutdown).await;
+    assert_eq!(world.faulty.calls(Op::Release), 2);
+    assert_eq!(drained.left_to_ttl, 0);
+}
+
+#[tokio::test]
+async fn shutdown_counts_a_second_delete_that_is_not_due_in_time() {
+    let world = World::start().await;
+    second_delete_is_due(&world).await;
+    let drained = soon(world.locks.clone().shutdown(secs(1))).await;
+    assert_eq!(world.faulty.calls(Op::Release), 1);
+    assert_eq!(drained.left_to_ttl, 1, "{drained:?}");
+}
+
 #[tokio::test]
 async fn guards_outlive_their_locks() {
     let world = World::start().await;

@@ -2,6 +2,7 @@
 //! of `lease.md` 10 where a complaint stands behind them.
 
 mod acquire;
+mod blocking;
 mod cancel;
 mod end;
 mod guard;
