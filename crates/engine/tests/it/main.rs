@@ -13,6 +13,7 @@ mod ledgers;
 
 mod conformance;
 mod differential;
+mod epochs;
 mod gate;
 #[cfg(feature = "planted")]
 mod planted;

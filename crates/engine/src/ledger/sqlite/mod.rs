@@ -37,14 +37,14 @@ use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
     Timestamp, UnitNo,
 };
-use soldonce_lease::{Clock, Entropy};
+use soldonce_lease::{Clock, Entropy, EpochError, EpochSource};
 use tokio::sync::oneshot;
 
 use self::board::Shared;
 use self::fault::Fault;
 use self::folder::Folder;
 use self::readers::Readers;
-use self::writer::{Job, Writer};
+use self::writer::{Alone, Job, Writer};
 use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 
@@ -322,11 +322,11 @@ impl Ledger for SqliteLedger {
     }
 
     fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
-        self.ask(|reply| Job::AddKey(key, reply))
+        self.ask(|reply| Job::Alone(Alone::AddKey(key, reply)))
     }
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
-        self.ask(|reply| Job::RevokeKey(key, at, reply))
+        self.ask(|reply| Job::Alone(Alone::RevokeKey(key, at, reply)))
     }
 
     fn master_keys(&self) -> Vec<MasterKey> {
@@ -351,6 +351,29 @@ impl Ledger for SqliteLedger {
             if tokio::task::spawn_blocking(send).await.unwrap_or(false) {
                 // An error says the same: the thread is gone.
                 closed.await.unwrap_or_default();
+            }
+        })
+    }
+}
+
+/// Epochs come from the ledger's own file, in a commit of the writer: what is durable enough for a
+/// sale is durable enough for a token.
+impl EpochSource for SqliteLedger {
+    fn next<'a>(
+        &'a self,
+        namespace: &'a str,
+        above: u32,
+    ) -> soldonce_lease::backend::Fut<'a, Result<u32, EpochError>> {
+        let namespace = namespace.to_owned();
+        let next = self.ask(move |reply| Job::Alone(Alone::NextEpoch(namespace, above, reply)));
+        Box::pin(async move {
+            match next.await {
+                Ok(Some(epoch)) => Ok(epoch),
+                Ok(None) => Err(EpochError::Exhausted { above }),
+                Err(rejection) => Err(EpochError::Unavailable(format!(
+                    "the ledger answered {}",
+                    rejection.code()
+                ))),
             }
         })
     }

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod bookings;
 pub(crate) mod charts;
 mod codes;
+pub(crate) mod epochs;
 pub(crate) mod events;
 pub(crate) mod head;
 pub(crate) mod holds;
@@ -22,6 +23,7 @@ pub(super) fn statements() -> Vec<&'static str> {
         audit::STATEMENTS,
         bookings::STATEMENTS,
         charts::STATEMENTS,
+        epochs::STATEMENTS,
         events::STATEMENTS,
         head::STATEMENTS,
         holds::STATEMENTS,

@@ -1,11 +1,11 @@
-//! What belongs to no single event: idempotency records, the outbox, keys; and rows that belong to
+//! What belongs to no single event: idempotency records, the outbox, keys, epochs; and rows that belong to
 //! nothing at all.
 
 use rusqlite::Connection;
 
 use super::VerifyReport;
 use crate::ledger::sqlite::fault::Fault;
-use crate::ledger::sqlite::tables::{idempotency, keys, outbox};
+use crate::ledger::sqlite::tables::{epochs, idempotency, keys, outbox};
 
 /// Rows of events that do not exist, table by table.
 const STRAY_ROWS: &str = "-- stray_rows
@@ -34,6 +34,7 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
         note(report, idempotency::reply(connection, number).map(drop))?;
     }
     note(report, outbox::check(connection))?;
+    note(report, epochs::check(connection))?;
     note(report, keys::all(connection).map(drop))?;
     note(report, keys::masters(connection).map(drop))?;
     stray_rows(connection, report)

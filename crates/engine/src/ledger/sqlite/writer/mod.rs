@@ -1,6 +1,8 @@
 //! The one thread that writes. Takes a batch from the queue, reads the clock once, decides each
 //! command in memory, commits, tells the observer, answers: in this order.
 
+mod alone;
+
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,18 +21,18 @@ use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS};
 use super::rebuild::Opened;
-use super::tables::{bookings, holds, idempotency, keys};
+use super::tables::{bookings, holds, idempotency};
 use super::{PlantedLedger, SqliteOptions, connection};
-use crate::keys::{ApiKey, KeyId};
 use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
+
+pub(super) use alone::Alone;
 
 type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
 
 /// Something for the writer to do.
 pub(super) enum Job {
     Transact(Transaction, Reply<Done>),
-    AddKey(ApiKey, Reply<()>),
-    RevokeKey(KeyId, Timestamp, Reply<bool>),
+    Alone(Alone),
     Close(oneshot::Sender<()>),
 }
 
@@ -118,7 +120,7 @@ fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
     loop {
         match jobs.recv().ok()? {
             Job::Close(reply) => return Some(reply),
-            Job::Transact(..) | Job::AddKey(..) | Job::RevokeKey(..) => {}
+            Job::Transact(..) | Job::Alone(_) => {}
         }
     }
 }
@@ -179,8 +181,7 @@ impl Writer {
                     self.drain(jobs);
                     self.work()?;
                 }
-                Job::AddKey(key, reply) => self.add_key(&key, reply)?,
-                Job::RevokeKey(key, at, reply) => self.revoke_key(key, at, reply)?,
+                Job::Alone(job) => self.alone(job)?,
                 Job::Close(reply) => {
                     connection::final_checkpoint(&self.connection)?;
                     return Ok(Some(reply));
@@ -433,41 +434,5 @@ impl Writer {
             }
         }
         Ok(())
-    }
-
-    fn add_key(&mut self, key: &ApiKey, reply: Reply<()>) -> Result<(), Fault> {
-        self.key_commit(|connection| keys::insert(connection, key))?;
-        tell(reply, ());
-        Ok(())
-    }
-
-    fn revoke_key(&mut self, key: KeyId, at: Timestamp, reply: Reply<bool>) -> Result<(), Fault> {
-        let revoked = self.key_commit(|connection| keys::revoke(connection, key, at))?;
-        tell(reply, revoked);
-        Ok(())
-    }
-
-    /// A commit that touches keys alone.
-    fn key_commit<T>(
-        &mut self,
-        write: impl FnOnce(&Connection) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        self.checkpointer.state()?;
-        let now = self.read_clock();
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let written = write(&transaction)?;
-        self.ends.head = self.ends.head.then(now, std::iter::empty());
-        self.ends.head.update(&transaction)?;
-        transaction.commit()?;
-        self.high_water.write(&self.ends.head)?;
-        Ok(written)
-    }
-}
-
-fn tell<T>(reply: Reply<T>, value: T) {
-    if reply.send(Ok(value)).is_err() {
-        tracing::trace!("nobody waits for the answer");
     }
 }
