@@ -24,5 +24,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The exit code of options that contradict each other.
+pub(crate) const USAGE: u8 = 2;
+
 /// The exit code of an error: something needed was not available.
 pub(crate) const UNAVAILABLE: u8 = 3;

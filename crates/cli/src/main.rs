@@ -52,7 +52,7 @@ enum Command {
     Openapi,
     /// API keys: make, list, revoke
     Keys(keys::KeysArgs),
-    /// Looks at the machine and the data folder and says what would hurt
+    /// Looks at the machine, the data folder and the lease backend, and says what would hurt
     Doctor(doctor::DoctorArgs),
     /// Seat plans
     Chart(chart::ChartArgs),

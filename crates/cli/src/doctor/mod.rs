@@ -1,15 +1,18 @@
-//! `soldonce doctor`: looks at the machine and the data folder, and says what would hurt. Changes
-//! nothing but a small file that it writes, syncs and removes to time the disk.
+//! `soldonce doctor`: looks at the machine, the data folder and the lease backend, and says what
+//! would hurt. Changes nothing but a small file that it writes, syncs and removes to time the disk.
 
 mod disk;
+mod leases;
 mod machine;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::lease::backend::BackendArgs;
 use crate::output::{print, print_json};
 
 /// Arguments of `soldonce doctor`.
@@ -17,7 +20,9 @@ use crate::output::{print, print_json};
 #[command(after_help = "Examples:
   soldonce doctor
   soldonce doctor --data /var/lib/soldonce --json
+  soldonce doctor --redis-url redis://10.0.0.5 --database-url postgres://app@db/app
 
+The lease backend is looked at when --redis-url or --database-url names one.
 Exit code 1 when something is wrong, 0 when there are only remarks.")]
 pub(crate) struct DoctorArgs {
     /// The folder of the embedded ledger
@@ -31,6 +36,8 @@ pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
 }
 
 /// How bad a finding is.
@@ -39,6 +46,9 @@ pub(crate) struct DoctorArgs {
 pub(crate) enum Grade {
     /// As it should be.
     Good,
+    /// The server does not let us look.
+    #[serde(rename = "not_verifiable")]
+    NotVerifiable,
     /// Works, but will hurt one day.
     Remark,
     /// Does not work, or loses data.
@@ -52,7 +62,7 @@ pub(crate) struct Finding {
     pub(crate) grade: Grade,
     pub(crate) found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mend: Option<&'static str>,
+    pub(crate) mend: Option<Cow<'static, str>>,
 }
 
 impl Finding {
@@ -70,7 +80,7 @@ impl Finding {
             what,
             grade: Grade::Remark,
             found,
-            mend: Some(mend),
+            mend: Some(mend.into()),
         }
     }
 
@@ -79,7 +89,7 @@ impl Finding {
             what,
             grade: Grade::Wrong,
             found,
-            mend: Some(mend),
+            mend: Some(mend.into()),
         }
     }
 }
@@ -88,6 +98,12 @@ impl Finding {
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = machine::look();
     findings.extend(disk::look(&args.data));
+    if args.backend.is_named() {
+        if let Some(wrong) = args.backend.usage_error() {
+            return Ok(wrong);
+        }
+        findings.extend(leases::look(&args.backend));
+    }
     let worst = findings
         .iter()
         .map(|finding| finding.grade)
@@ -109,11 +125,13 @@ fn describe(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
         let mark = match finding.grade {
             Grade::Good => "ok    ",
+            Grade::NotVerifiable => "?     ",
             Grade::Remark => "remark",
             Grade::Wrong => "WRONG ",
         };
         let mend = finding
             .mend
+            .as_ref()
             .map(|mend| format!("\n         {mend}"))
             .unwrap_or_default();
         format!("{mark}  {}: {}{mend}\n", finding.what, finding.found)

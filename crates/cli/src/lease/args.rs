@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use soldonce_lease::{Name, Namespace};
+use soldonce_lease::Name;
+
+use super::backend::BackendArgs;
 
 /// Least time between the end of CMD and the deadline of the lease.
 const MARGIN_MIN: Duration = Duration::from_millis(500);
@@ -46,30 +48,6 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Where the leases are.
-#[derive(Debug, Args)]
-pub(crate) struct BackendArgs {
-    /// Redis; with --database-url as well, PostgreSQL anchors the tokens
-    #[arg(
-        long,
-        env = "SOLDONCE_REDIS_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
-    pub(crate) redis_url: Option<String>,
-    /// PostgreSQL
-    #[arg(
-        long,
-        env = "SOLDONCE_DATABASE_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
-    pub(crate) database_url: Option<String>,
-    /// Keeps these leases apart from others on the same backend
-    #[arg(long, default_value = "soldonce")]
-    pub(crate) namespace: Namespace,
-}
-
 impl RunArgs {
     /// Time between the end of CMD and the deadline of the lease: `max(500 ms, ttl/20)`.
     pub(crate) fn margin(&self) -> Duration {
@@ -87,10 +65,7 @@ impl RunArgs {
                 self.grace, self.ttl,
             ));
         }
-        if self.backend.redis_url.is_none() && self.backend.database_url.is_none() {
-            return Some("no backend: give --redis-url or --database-url".to_owned());
-        }
-        None
+        self.backend.contradiction()
     }
 }
 

@@ -1,9 +1,10 @@
-//! `soldonce lease run`: runs a command only while a lease is held, and ends it before the lease
-//! ends. `lease.md` 9.
+//! `soldonce lease`: `run` runs a command only while a lease is held, and ends it before the lease
+//! ends (`lease.md` 9); `inspect` and `break` are for operators.
 
 mod args;
-mod backend;
+pub(crate) mod backend;
 mod child;
+mod holder;
 mod outcome;
 mod report;
 mod run;
@@ -35,9 +36,38 @@ enum LeaseCommand {
 
 Examples:
   soldonce lease run nightly --redis-url redis://10.0.0.5 -- ./report.sh
-  soldonce lease run nightly --database-url postgres://app@db/app --at-least 1m -- ./report.sh"
+  soldonce lease run nightly --database-url postgres://app@db/app --at-least 1m -- ./report.sh
+  soldonce lease run nightly --redis-url redis://10.0.0.5 --epochs /var/lib/app/epochs -- ./report.sh
+  soldonce lease run nightly --redis-url redis://a --redis-url redis://b --redis-url redis://c \\
+      --database-url postgres://app@db/app -- ./report.sh
+
+Backends: one Redis, redis+cluster://HOST:PORT,HOST:PORT, --redis-url given 3, 5 or 7 times (a
+majority decides), or PostgreSQL, whose tables are made when they are missing. Beside Redis,
+--database-url or --epochs anchors the tokens: they rise though Redis loses its data."
     )]
     Run(Box<args::RunArgs>),
+    /// Tells who holds the lease NAME
+    #[command(
+        after_help = "Exit codes: 0 held, 1 nobody holds it, 2 usage, 3 the backend does not answer.
+
+Examples:
+  soldonce lease inspect nightly --redis-url redis://10.0.0.5
+  soldonce lease inspect A-1 --group hall --database-url postgres://app@db/app --json"
+    )]
+    Inspect(Box<holder::InspectArgs>),
+    /// Ends another's grant of the lease NAME, if its token is still the one given
+    #[command(
+        after_help = "Exit codes: 0 ended, 1 nothing was done (nobody, or a later grant, holds it), 2 usage,
+3 the backend does not answer: it may have been ended.
+
+The holder learns it at its next renewal, and may write until then: break a lease only when its
+holder is known to be gone, or when the target of its writes compares tokens.
+
+Example:
+  soldonce lease break nightly --token 0000004294967297 --why 'db-1 is gone' \\
+      --redis-url redis://10.0.0.5"
+    )]
+    Break(Box<holder::BreakArgs>),
     /// Becomes CMD, and dies with the process that started this
     #[command(hide = true)]
     Become(child::BecomeArgs),
@@ -47,6 +77,8 @@ Examples:
 pub(crate) fn run(args: &LeaseArgs) -> anyhow::Result<Exit> {
     match &args.command {
         LeaseCommand::Run(args) => run::run(args),
+        LeaseCommand::Inspect(args) => holder::inspect(args),
+        LeaseCommand::Break(args) => holder::break_lease(args),
         LeaseCommand::Become(args) => Ok(child::become_command(args)),
     }
 }

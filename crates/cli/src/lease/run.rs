@@ -62,9 +62,14 @@ async fn attempt(args: &RunArgs, pipe: Pipe) -> (Outcome, HoldTime) {
 
 async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Locks, Outcome> {
     let unavailable = |error: soldonce_lease::BackendError| Outcome::Unavailable(error.to_string());
-    let connecting = backend::builder(&args.backend)
-        .map_err(unavailable)?
-        .connect();
+    let connecting = async {
+        let remark = backend::prepare(&args.backend).await?;
+        let remarks = remark.into_iter();
+        for remark in remarks.chain(args.backend.remark().map(str::to_owned)) {
+            eprintln!("soldonce: {}: {remark}", args.name);
+        }
+        backend::builder(&args.backend)?.connect().await
+    };
     tokio::select! {
         biased;
         signal = signals.next() => Err(interrupted(signal)),

@@ -5,4 +5,5 @@
 mod bench;
 mod browser;
 mod crash;
+mod lease_backends;
 mod lease_run;

@@ -1,0 +1,43 @@
+//! The lease backend: what the library's doctor finds on it. `lease.md` 8.
+
+use soldonce_lease::backend::Verdict;
+use soldonce_lease::{BackendError, Doctor, DoctorReport};
+
+use super::{Finding, Grade};
+use crate::lease::backend::{self, BackendArgs};
+
+/// Connects and asks. A backend that cannot be reached is a finding too.
+pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
+    match report(args) {
+        Ok(report) => report.findings.into_iter().map(finding).collect(),
+        Err(error) => {
+            let mend = match error {
+                BackendError::Config(_) => "mend the options or the server's settings",
+                BackendError::NotSent(_)
+                | BackendError::Unknown(_)
+                | BackendError::Rejected { .. }
+                | _ => "start the server, or look at the network between",
+            };
+            vec![Finding::wrong("lease backend", error.to_string(), mend)]
+        }
+    }
+}
+
+fn report(args: &BackendArgs) -> Result<DoctorReport, BackendError> {
+    let builder = backend::builder(args)?.doctor(Doctor::Off);
+    Ok(builder.connect_blocking()?.doctor_blocking())
+}
+
+fn finding(found: soldonce_lease::backend::Finding) -> Finding {
+    Finding {
+        what: found.check,
+        grade: match found.verdict {
+            Verdict::Ok => Grade::Good,
+            Verdict::NotVerifiable => Grade::NotVerifiable,
+            Verdict::Warn => Grade::Remark,
+            Verdict::Fail => Grade::Wrong,
+        },
+        found: found.found,
+        mend: (!found.mend.is_empty()).then(|| found.mend.into()),
+    }
+}
