@@ -18,6 +18,7 @@ mod epochs;
 mod facade;
 mod folder;
 mod holding;
+mod model;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod readme;

@@ -9,7 +9,7 @@ use super::source::Violation;
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
 /// What tests of any crate may use, beside what their crate may and our own crates.
-const TESTS: &str = "insta proptest rslock rstest serde_json tempfile tokio";
+const TESTS: &str = "insta proptest rslock rstest serde_json stateright tempfile tokio";
 
 /// A crate, and the packages it may use.
 const TABLE: [(&str, &str); 6] = [
