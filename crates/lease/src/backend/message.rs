@@ -69,6 +69,10 @@ pub enum Durability {
 }
 
 /// Asks for a grant.
+///
+/// An owner proves one grant: it is drawn for one set of names and never used for another one. A
+/// backend may rely on that; what it answers to an owner that asks for other names is undefined,
+/// but it must still keep every law for all other owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acquire {
     /// All or none of them.
@@ -130,7 +134,9 @@ pub struct Renew {
     pub ttl: Duration,
 }
 
-/// Answers [`Renew`]. The worst of the grant's names decides.
+/// Answers [`Renew`]. The worst of the grant's names decides: `Taken` is worse than `Gone`, `Gone`
+/// worse than `Capped`. Of several other owners one is told, by its own token: the highest, where
+/// the backend sees them together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenewReply {
     /// Every name lives for so long on the backend's clock.
@@ -165,7 +171,7 @@ pub struct Release {
 }
 
 /// Answers [`Release`]. Whatever was the owner's is free afterwards; the worst name decides the
-/// word.
+/// word: `Taken` is worse than `Gone`. Of several other owners one is told, as in [`RenewReply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseReply {
     /// Every name was the owner's.

@@ -11,6 +11,7 @@ mod memory;
 mod planted;
 mod random;
 mod times;
+mod unknown;
 mod waiting;
 
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
 pub(crate) use laws::*;
 pub(crate) use random::agrees_with_the_oracle;
 pub(crate) use times::*;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(crate) use unknown::*;
 pub(crate) use waiting::*;
 
 /// A backend under test and its time.

@@ -8,6 +8,7 @@ mod facade;
 mod faults;
 mod gate;
 mod race;
+mod unknown;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,4 +9,5 @@ mod facade;
 mod grants;
 mod refusals;
 mod site;
+mod unknown;
 mod wake;

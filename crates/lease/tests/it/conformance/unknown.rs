@@ -1,0 +1,137 @@
+//! B7: what is said of a command whose answer did not come. `Unknown` whenever it may have run;
+//! `NotSent` and `Rejected` only when it certainly did not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Durability, Release, ReleaseReply, Renew, RenewReply,
+};
+use soldonce_lease::{BackendError, FencingToken};
+
+use super::{granted, name, one, owner};
+
+/// Long: what a slow machine does to a test must not end a grant.
+const TTL: Duration = Duration::from_mins(1);
+
+fn ask(text: &str, n: u64) -> Acquire {
+    Acquire {
+        names: one(text),
+        owner: owner(n),
+        ttl: TTL,
+        cap: None,
+        floor: None,
+        waiter: None,
+        fair: false,
+        meta: Arc::from(""),
+        durability: Durability::Primary,
+    }
+}
+
+async fn renew(backend: &dyn Backend, ask: &Acquire, token: FencingToken) -> RenewReply {
+    let renew = Renew {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token,
+        ttl: ask.ttl,
+    };
+    backend.renew(&[renew]).await.remove(0)
+}
+
+async fn release(backend: &dyn Backend, ask: &Acquire, token: FencingToken) -> ReleaseReply {
+    let release = Release {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token: Some(token),
+        waiter: None,
+    };
+    backend.release(&[release]).await.remove(0)
+}
+
+/// The error of a command that must not have been answered.
+#[track_caller]
+fn failure(reply: AcquireReply) -> BackendError {
+    match reply {
+        AcquireReply::Failed(error) => error,
+        other => panic!("answered: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn is_unknown(error: &BackendError) {
+    let unknown = matches!(error, BackendError::Unknown(_));
+    assert!(unknown, "it ran, and is said to be: {error:?}");
+}
+
+/// `lose(text)` lets the next command that names `text` run, and its answer never come. `witness`
+/// sees the same server another way.
+pub(crate) async fn b7_what_ran_unheard_is_unknown(
+    backend: &dyn Backend,
+    witness: &dyn Backend,
+    lose: impl Fn(&str),
+) {
+    let holder = async |text: &str| witness.inspect(None, &name(text)).await.unwrap();
+    // The connection, what is prepared on it, and the name's epoch are there already.
+    let first = ask("unheard-grant", 1);
+    let mine = granted(backend.acquire(&first).await).token;
+    assert_eq!(release(backend, &first, mine).await, ReleaseReply::Released);
+    lose("unheard-grant");
+    let asked = ask("unheard-grant", 2);
+    let error = failure(backend.acquire(&asked).await);
+    let held = holder("unheard-grant").await;
+    assert_eq!(held.map(|held| held.owner), Some(owner(2)), "{error}");
+    is_unknown(&error);
+
+    let asked = ask("unheard-life", 3);
+    let mine = granted(backend.acquire(&asked).await).token;
+    lose("unheard-life");
+    match renew(backend, &asked, mine).await {
+        RenewReply::Failed(error) => is_unknown(&error),
+        other => panic!("answered: {other:?}"),
+    }
+
+    let asked = ask("unheard-end", 4);
+    let mine = granted(backend.acquire(&asked).await).token;
+    lose("unheard-end");
+    let reply = release(backend, &asked, mine).await;
+    assert_eq!(holder("unheard-end").await, None, "it ran: {reply:?}");
+    match reply {
+        ReleaseReply::Failed(error) => is_unknown(&error),
+        other => panic!("answered: {other:?}"),
+    }
+}
+
+/// The server of `backend` refuses what it is asked, of which `witness` sees nothing done.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(crate) async fn b7_what_is_rejected_did_not_run(
+    backend: &dyn Backend,
+    witness: &dyn Backend,
+    code: &str,
+) {
+    match failure(backend.acquire(&ask("refused", 1)).await) {
+        BackendError::Rejected { code: said, .. } => assert_eq!(said, code),
+        other => panic!("a refusal of the server is said to be: {other:?}"),
+    }
+    let held = witness.inspect(None, &name("refused")).await;
+    assert_eq!(held, Ok(None));
+}
+
+/// Nobody listens where `backend` was told to connect.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(crate) async fn b7_what_found_nobody_is_not_sent(backend: &dyn Backend) {
+    let not_sent = |error: &BackendError| {
+        let told = matches!(error, BackendError::NotSent(_));
+        assert!(told, "nobody was there, and it is said to be: {error:?}");
+    };
+    let asked = ask("nobody", 1);
+    not_sent(&failure(backend.acquire(&asked).await));
+    let token = FencingToken::from_parts(0, 1).unwrap();
+    match renew(backend, &asked, token).await {
+        RenewReply::Failed(error) => not_sent(&error),
+        other => panic!("answered: {other:?}"),
+    }
+    match release(backend, &asked, token).await {
+        ReleaseReply::Failed(error) => not_sent(&error),
+        other => panic!("answered: {other:?}"),
+    }
+}
