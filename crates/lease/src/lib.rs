@@ -32,7 +32,7 @@ pub use backend::postgres::PgConfig;
 pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use epoch::{EpochError, EpochSource, TokenSource};
-pub use epochs::FileEpochs;
+pub use epochs::{FileEpochs, FileTokens};
 #[cfg(feature = "postgres")]
 pub use epochs::{PgEpochs, PgTokens};
 pub use error::{

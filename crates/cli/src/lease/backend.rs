@@ -7,7 +7,8 @@ use clap::Args;
 use soldonce_lease::backend::postgres::{PgConfig, migrate};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::{
-    BackendError, Builder, Clock, FileEpochs, Locks, Namespace, PgEpochs, PgTokens, SystemClock,
+    BackendError, Builder, Clock, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens,
+    SystemClock,
 };
 
 use super::args::span;
@@ -38,7 +39,7 @@ pub(crate) struct BackendArgs {
         value_name = "URL"
     )]
     database_url: Option<String>,
-    /// Anchors the tokens of a Redis or a cluster for the processes of this host
+    /// Anchors the tokens of Redis, a cluster or a Redlock for the processes of this host
     #[arg(long, env = "SOLDONCE_EPOCHS", value_name = "FOLDER")]
     epochs: Option<PathBuf>,
     /// Redlock: the longest ttl that any process asks for; younger servers do not vote
@@ -73,14 +74,14 @@ impl BackendArgs {
             (nodes, _) if nodes.iter().any(is_cluster) => {
                 "a Redlock is made of independent servers, not of clusters"
             }
-            (_, Some(_)) => {
-                "--epochs cannot anchor a Redlock, which needs whole tokens: give --database-url"
+            (_, Some(_)) if database => {
+                "--epochs and --database-url both anchor the tokens: give one of them"
             }
-            (nodes, None) if nodes.len() % 2 == 0 => {
+            (nodes, _) if nodes.len() % 2 == 0 => {
                 "an even number of servers tolerates no more than one less: give --redis-url once, \
                  or 3, 5 or 7 times"
             }
-            (_, None) => return None,
+            _ => return None,
         };
         Some(why.to_owned())
     }
@@ -138,7 +139,13 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
             None => redis(one),
         },
         (nodes, Some(postgres)) => redlock(nodes, args.ttl_longest).tokens(PgTokens::new(postgres)),
-        (nodes, None) => redlock(nodes, args.ttl_longest),
+        (nodes, None) => {
+            let redlock = redlock(nodes, args.ttl_longest);
+            match &args.epochs {
+                Some(folder) => redlock.tokens(FileTokens::new(folder)),
+                None => redlock,
+            }
+        }
     };
     Ok(builder.namespace(args.namespace.as_str()))
 }

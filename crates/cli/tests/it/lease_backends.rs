@@ -114,12 +114,18 @@ fn on_a_majority_of_servers() {
     assert_eq!(told.matches("tokens are not anchored").count(), 1, "{told}");
     // A minority is gone, and the tokens come from a database whose tables are not there yet.
     servers[0].kill().unwrap();
-    let database = Postgres::start().unwrap();
-    let database = database.url();
-    options.extend(["--namespace", "anchored", "--database-url", &database]);
-    let first = token_of(&options);
-    assert!(first > ANCHORED, "{first}");
-    assert!(token_of(&options) > first);
+    let (epochs, database) = (folder("tokens"), Postgres::start().unwrap());
+    let (folder, database) = (epochs.to_str().unwrap(), database.url());
+    for (namespace, source) in [
+        ("a", ["--epochs", folder]),
+        ("b", ["--database-url", &database]),
+    ] {
+        let options = [&options[..], &["--namespace", namespace], &source].concat();
+        let first = token_of(&options);
+        assert!(first > ANCHORED, "{first}");
+        assert!(token_of(&options) > first);
+    }
+    std::fs::remove_dir_all(&epochs).unwrap();
 }
 
 #[test]
@@ -187,7 +193,7 @@ fn options_that_contradict_each_other_are_a_usage_error() {
     let cases: [Vec<&str>; 6] = [
         vec![],
         twice.to_vec(),
-        [&thrice[..], &epochs].concat(),
+        [&thrice[..], &["--database-url", database], &epochs].concat(),
         [&["--database-url", database][..], &epochs].concat(),
         [&twice[..2], &["--database-url", database], &epochs].concat(),
         vec!["--redis-url", "redis://127.0.0.1:1,127.0.0.1:2"],

@@ -1,10 +1,11 @@
-//! Sources of epochs: a file for one host, a row of PostgreSQL for many. `lease.md` 4.3.
+//! Sources of epochs and tokens: a file for one host, a row of PostgreSQL for many. `lease.md` 4.3.
 
 mod file;
+mod numbers;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod record;
 
-pub use file::FileEpochs;
+pub use file::{FileEpochs, FileTokens};
 #[cfg(feature = "postgres")]
 pub use postgres::{PgEpochs, PgTokens};

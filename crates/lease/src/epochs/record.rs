@@ -1,4 +1,4 @@
-//! The one line of an epoch file, and how it is read with suspicion: a line that lost a byte must
+//! The one line of a file of numbers, and how it is read with suspicion: a line that lost a byte must
 //! never be taken for a smaller number, because numbers given before would be given again.
 
 use std::fmt::Write as _;
@@ -7,15 +7,56 @@ use sha2::{Digest, Sha256};
 
 use crate::{EPOCH_MAX, Namespace};
 
-/// What every line begins with; the number is the version of the form.
-const MAGIC: &str = "soldonce-lease-epoch 1";
-
 /// Bytes of the hash that end a line.
 const CHECK_BYTES: usize = 8;
 
-/// The line that says that `epoch` was the last one given for `namespace`.
-pub(super) fn line(namespace: &Namespace, epoch: u32) -> String {
-    let mut line = format!("{MAGIC} {namespace} {epoch:07}");
+/// What is counted in a file.
+pub(super) struct Kind {
+    /// Its word, in the line and in the file's name.
+    pub(super) word: &'static str,
+    /// How the lock file's name ends.
+    pub(super) lock: &'static str,
+    /// Decimal digits in the line.
+    pub(super) digits: usize,
+    /// The number before the first.
+    pub(super) before_first: u64,
+    /// The last number.
+    pub(super) most: u64,
+    /// The lowest bit of the epoch in a number.
+    pub(super) epoch_at: u32,
+    /// Who gives it, and where its highest number in use is found.
+    pub(super) source: &'static str,
+    pub(super) hint: &'static str,
+}
+
+pub(super) const EPOCHS: Kind = Kind {
+    word: "epoch",
+    lock: "lock",
+    digits: 7,
+    before_first: 0,
+    most: EPOCH_MAX as u64,
+    epoch_at: 0,
+    source: "FileEpochs",
+    hint: " (a token's number divided by 2^32)",
+};
+
+/// Begin at epoch 1, so that they count as anchored.
+pub(super) const TOKENS: Kind = Kind {
+    word: "token",
+    lock: "token.lock",
+    digits: 16,
+    before_first: 1 << 32,
+    most: (1 << 53) - 1,
+    epoch_at: 32,
+    source: "FileTokens",
+    hint: "",
+};
+
+/// The line that says that `number` was the last one given for `namespace`.
+pub(super) fn line(kind: &Kind, namespace: &Namespace, number: u64) -> String {
+    let Kind { word, digits, .. } = kind;
+    // The number behind the word is the version of the form.
+    let mut line = format!("soldonce-lease-{word} 1 {namespace} {number:0digits$}");
     let hash = Sha256::digest(&line);
     line.push(' ');
     for byte in hash.iter().take(CHECK_BYTES) {
@@ -26,11 +67,11 @@ pub(super) fn line(namespace: &Namespace, epoch: u32) -> String {
     line
 }
 
-/// The epoch of a line; `None` when it is not, byte for byte, what [`line`] writes.
-pub(super) fn epoch(namespace: &Namespace, text: &str) -> Option<u32> {
+/// The number of a line; `None` when it is not, byte for byte, what [`line`] writes.
+pub(super) fn number(kind: &Kind, namespace: &Namespace, text: &str) -> Option<u64> {
     let digits = text.split(' ').nth(3)?;
-    let epoch = digits.parse().ok().filter(|&epoch| epoch <= EPOCH_MAX)?;
-    (text == line(namespace, epoch)).then_some(epoch)
+    let number = digits.parse().ok().filter(|&number| number <= kind.most)?;
+    (text == line(kind, namespace, number)).then_some(number)
 }
 
 #[cfg(test)]
@@ -40,17 +81,30 @@ mod tests {
     #[test]
     fn a_line_comes_back_and_every_damaged_one_is_refused() {
         let namespace = Namespace::new("app").expect("legal");
-        let good = line(&namespace, 4_711);
-        assert_eq!(epoch(&namespace, &good), Some(4_711));
+        let good = line(&EPOCHS, &namespace, 4_711);
+        assert_eq!(number(&EPOCHS, &namespace, &good), Some(4_711));
         for at in 0..good.len() {
-            assert_eq!(epoch(&namespace, &good[..at]), None, "cut at {at}");
+            assert_eq!(
+                number(&EPOCHS, &namespace, &good[..at]),
+                None,
+                "cut at {at}"
+            );
             let mut bytes = good.clone().into_bytes();
             bytes[at] ^= 1;
             let flipped = String::from_utf8(bytes).expect("still ASCII");
-            assert_eq!(epoch(&namespace, &flipped), None, "bit flipped at {at}");
+            assert_eq!(
+                number(&EPOCHS, &namespace, &flipped),
+                None,
+                "bit flipped at {at}"
+            );
         }
-        assert_eq!(epoch(&namespace, &format!("{good}{good}")), None);
+        assert_eq!(number(&EPOCHS, &namespace, &format!("{good}{good}")), None);
         let other = Namespace::new("other").expect("legal");
-        assert_eq!(epoch(&other, &good), None, "a file of another namespace");
+        assert_eq!(
+            number(&EPOCHS, &other, &good),
+            None,
+            "a file of another namespace"
+        );
+        assert_eq!(number(&TOKENS, &namespace, &good), None, "of another kind");
     }
 }

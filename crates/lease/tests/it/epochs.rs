@@ -5,7 +5,10 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource, FileEpochs, Namespace};
+use soldonce_lease::{
+    EPOCH_MAX, EpochError, EpochSource, FencingToken, FileEpochs, FileTokens, Namespace,
+    TokenSource,
+};
 use tokio::task::JoinSet;
 
 use crate::folder::TempFolder;
@@ -84,6 +87,32 @@ async fn a_damaged_file_is_an_error_that_names_the_mend() {
     epochs.repair(&namespace, 100).unwrap();
     assert_eq!(epochs.next("app", 0).await, Ok(101));
     assert!(epochs.repair(&namespace, EPOCH_MAX + 1).is_err());
+}
+
+#[tokio::test]
+async fn whole_tokens_begin_with_an_epoch_and_rise_over_clients() {
+    let folder = TempFolder::new();
+    let first = 1 << 32;
+    let tokens = FileTokens::new(folder.path());
+    assert_eq!(tokens.next("app", 0).await, Ok(first + 1));
+    let again = FileTokens::new(folder.path());
+    assert_eq!(again.next("app", first).await, Ok(first + 2), "a restart");
+    assert_eq!(again.next("app", 5 * first).await, Ok(5 * first + 1));
+    assert_eq!(tokens.next("app", 0).await, Ok(5 * first + 2));
+    let epochs = FileEpochs::new(folder.path());
+    assert_eq!(epochs.next("app", 0).await, Ok(1), "files of their own");
+    let last = (1 << 53) - 1;
+    assert_eq!(tokens.next("app", last - 1).await, Ok(last));
+    let none = Err(EpochError::Exhausted { above: EPOCH_MAX });
+    assert_eq!(tokens.next("app", 0).await, none);
+    fs::write(folder.path().join("app.token"), "nonsense").unwrap();
+    let error = tokens.next("app", 0).await.unwrap_err().to_string();
+    assert!(error.contains("FileTokens::repair"), "{error}");
+    let given = FencingToken::from_parts(7, 7).unwrap();
+    tokens
+        .repair(&Namespace::new("app").unwrap(), given)
+        .unwrap();
+    assert_eq!(tokens.next("app", 0).await, Ok(given.number() + 1));
 }
 
 #[tokio::test]
