@@ -7,6 +7,7 @@
 //! ```
 
 mod laws;
+mod liar;
 mod memory;
 mod planted;
 mod random;
@@ -51,6 +52,11 @@ pub(crate) trait Bench: Send + Sync {
 
     /// Whether a release wakes those who listen.
     fn wakes(&self) -> bool;
+
+    /// Whether the highest of several other owners is told, and not just one of them.
+    fn tells_highest(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a test of each law for the benches that the expression makes, a future each.

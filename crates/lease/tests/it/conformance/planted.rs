@@ -7,10 +7,10 @@ use soldonce_lease::backend::{
     Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Memory, Names,
     Release, ReleaseReply, Renew, RenewReply, State, WakeStream,
 };
-use soldonce_lease::{BackendError, ManualClock, Name};
+use soldonce_lease::{BackendError, FencingToken, ManualClock, Name};
 
 use super::memory::Virtual;
-use super::{laws, random, times, unknown};
+use super::{laws, random, times};
 
 /// What is wrong with a backend.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ enum Bug {
     KeepsHalf,
     /// Only the first conflict is told.
     FirstConflict,
+    /// Of several other owners the lowest token is told.
+    LowestOther,
     /// `<=` for `<`: a grant still lives at the instant of its expiry.
     LateExpiry,
 }
@@ -57,11 +59,27 @@ impl Wrong {
             asked.token = holder.token;
         }
         let reply = self.right.renew(&[asked]).await.remove(0);
+        if let (Bug::LowestOther, RenewReply::Taken { .. }) = (self.bug, &reply)
+            && let Some(by) = self.lowest(&ask.names).await
+        {
+            return RenewReply::Taken { by };
+        }
         if matches!((self.bug, &reply), (Bug::RenewSets, RenewReply::Gone)) {
             self.right.acquire(&acquire_of(ask)).await;
             return RenewReply::Renewed { granted: ask.ttl };
         }
         reply
+    }
+
+    /// The lowest token of the names' holders.
+    async fn lowest(&self, names: &Names) -> Option<FencingToken> {
+        let mut lowest: Option<FencingToken> = None;
+        for name in names.as_slice() {
+            let holder = self.right.inspect(names.group(), name).await.unwrap();
+            let token = holder.map(|holder| holder.token);
+            lowest = lowest.into_iter().chain(token).min();
+        }
+        lowest
     }
 
     async fn release_wrongly(&self, ask: &Release) -> ReleaseReply {
@@ -97,7 +115,8 @@ impl Wrong {
             | Bug::RenewSets
             | Bug::EpochReuse
             | Bug::RenewByOwner
-            | Bug::LateExpiry => {}
+            | Bug::LateExpiry
+            | Bug::LowestOther => {}
         }
         reply
     }
@@ -176,7 +195,7 @@ impl Backend for Wrong {
 }
 
 /// Asserts that the law fails, and fails by its own words.
-async fn caught(law: impl Future<Output = ()> + Send + 'static) {
+pub(super) async fn caught(law: impl Future<Output = ()> + Send + 'static) {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(law);
     let outcome = tasks.join_next().await.expect("one task");
@@ -207,99 +226,8 @@ catches! {
     catches_half_a_group: Wrong::bench(Bug::KeepsHalf) => laws::b2_all_names_or_none;
     catches_a_hidden_conflict: Wrong::bench(Bug::FirstConflict) => laws::b9_every_conflict_is_listed;
     catches_late_expiry: Wrong::bench(Bug::LateExpiry) => times::b8_a_grant_lives_as_long_as_answered;
+    random_commands_catch_a_lower_owner: Wrong::bench(Bug::LowestOther) => unsaved;
     random_commands_catch_blind_delete: Wrong::bench(Bug::BlindDelete) => unsaved;
-}
-
-/// A backend on a lossy network that says of every failure what it likes to believe.
-struct Liar {
-    lossy: Arc<Lossy>,
-    says: BackendError,
-}
-
-/// A backend whose next answer is lost when that was asked for.
-struct Lossy {
-    right: Memory,
-    lose: std::sync::atomic::AtomicBool,
-}
-
-impl Lossy {
-    fn is_lost(&self) -> bool {
-        self.lose.swap(false, std::sync::atomic::Ordering::SeqCst)
-    }
-}
-
-impl Backend for Liar {
-    fn facts(&self) -> Facts {
-        self.lossy.right.facts()
-    }
-
-    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
-        Box::pin(async move {
-            let reply = self.lossy.right.acquire(command).await;
-            if self.lossy.is_lost() {
-                return AcquireReply::Failed(self.says.clone());
-            }
-            reply
-        })
-    }
-
-    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
-        Box::pin(async move {
-            let replies = self.lossy.right.renew(batch).await;
-            if self.lossy.is_lost() {
-                return vec![RenewReply::Failed(self.says.clone())];
-            }
-            replies
-        })
-    }
-
-    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
-        Box::pin(async move {
-            let replies = self.lossy.right.release(batch).await;
-            if self.lossy.is_lost() {
-                return vec![ReleaseReply::Failed(self.says.clone())];
-            }
-            replies
-        })
-    }
-
-    fn inspect<'a>(
-        &'a self,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
-        self.lossy.right.inspect(group, name)
-    }
-
-    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
-        self.lossy.right.wake(names)
-    }
-
-    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        self.lossy.right.doctor()
-    }
-}
-
-async fn unheard(says: BackendError) {
-    let lossy = Arc::new(Lossy {
-        right: Memory::new(Arc::new(ManualClock::at(0))),
-        lose: false.into(),
-    });
-    let liar = Liar {
-        lossy: lossy.clone(),
-        says,
-    };
-    let lose = |_: &str| lossy.lose.store(true, std::sync::atomic::Ordering::SeqCst);
-    unknown::b7_what_ran_unheard_is_unknown(&liar, &lossy.right, lose).await;
-}
-
-#[tokio::test]
-async fn catches_what_ran_and_is_said_not_to_have() {
-    let text = || "the connection broke".to_owned();
-    unheard(BackendError::Unknown(text())).await;
-    caught(unheard(BackendError::NotSent(text()))).await;
-    let (code, message) = (String::new(), text());
-    caught(unheard(BackendError::Rejected { code, message })).await;
 }
 
 /// The random commands without saving what they find: the bug is planted.
