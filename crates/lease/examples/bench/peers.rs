@@ -117,10 +117,10 @@ impl Peers {
             format!("{task:032x}"),
         );
         let (acquire, release) = &self.scripts;
-        let mut acquire = acquire.key(fence);
-        acquire.key(&queue).key(&lease).arg(&owner);
+        let mut acquire = acquire.key(&lease);
+        acquire.key(fence).key(&queue).arg(1).arg(1).arg(&owner);
         acquire.arg(TTL.as_millis()).arg(900_000).arg(0).arg("");
-        let granted: (u8, String, u64, u8) = acquire
+        let (granted,): ((u8, String, u64, u8),) = acquire
             .arg("0")
             .arg("")
             .invoke_async(&mut self.connection)
@@ -128,7 +128,9 @@ impl Peers {
             .unwrap();
         assert_eq!((granted.0, granted.3), (1, 0));
         let mut release = release.key(&lease);
-        let freed: (u8, String) = release
+        let (freed,): ((u8, String),) = release
+            .arg(1)
+            .arg(1)
             .arg(&owner)
             .arg(&granted.1)
             .arg("")

@@ -188,6 +188,13 @@ impl WakeStream {
         Self(None)
     }
 
+    /// Forgets the hints that came so far.
+    pub fn forget(&mut self) {
+        if let Some(hints) = &mut self.0 {
+            hints.mark_unchanged();
+        }
+    }
+
     /// Waits for the next hint. Hints that came since the last wait count as one.
     ///
     /// # Cancel safety

@@ -132,10 +132,29 @@ impl<'a> Attempt<'a> {
         end: Option<BootTime>,
     ) -> Result<Won, AcquireError> {
         let ctx = self.ctx;
-        let names = self.command.names.clone();
-        let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names)).await;
-        let mut wake = subscribed.unwrap_or_else(WakeStream::silent);
+        let mut wake = if let Some(wake) = place.heard() {
+            wake
+        } else {
+            let names = self.command.names.clone();
+            let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names)).await;
+            subscribed.unwrap_or_else(WakeStream::silent)
+        };
+        let outcome = self.try_and_sleep(place, &mut wake, end).await;
+        place.hand_on(wake);
+        outcome
+    }
+
+    async fn try_and_sleep(
+        &mut self,
+        place: &Place<'_>,
+        wake: &mut WakeStream,
+        end: Option<BootTime>,
+    ) -> Result<Won, AcquireError> {
+        let ctx = self.ctx;
         loop {
+            // A release that was told by now is seen by the try that follows.
+            wake.forget();
+            place.forget_poke().await;
             let (last, pause) = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
                 Tried::Hopeless(error) => return Err(error),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::backend::Names;
+use crate::backend::{Names, WakeStream};
 use crate::limits::WAITERS_MAX;
 
 /// The lines of this process.
@@ -21,6 +21,8 @@ struct Line {
     turn: Arc<Semaphore>,
     /// Tells the waiter at the head that this process has released the names.
     poke: Arc<Notify>,
+    /// What the last head listened to: the next one need not subscribe anew.
+    wake: Arc<Mutex<Option<WakeStream>>>,
     waiting: usize,
 }
 
@@ -52,6 +54,7 @@ impl Gate {
         let line = lines.entry(names.clone()).or_insert_with(|| Line {
             turn: Arc::new(Semaphore::new(1)),
             poke: Arc::default(),
+            wake: Arc::default(),
             waiting: 0,
         });
         if line.waiting >= WAITERS_MAX {
@@ -93,6 +96,32 @@ impl Place<'_> {
     /// Never: the semaphore is not closed.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.line.turn.clone().acquire_owned().await
+    }
+
+    /// What the head before this one listened to.
+    pub(super) fn heard(&self) -> Option<WakeStream> {
+        self.wake().take()
+    }
+
+    /// Leaves `wake` to the next head of the line, if there is one.
+    pub(super) fn hand_on(&self, wake: WakeStream) {
+        *self.wake() = Some(wake);
+    }
+
+    fn wake(&self) -> MutexGuard<'_, Option<WakeStream>> {
+        self.line
+            .wake
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a release that the next try will see anyway.
+    pub(super) async fn forget_poke(&self) {
+        tokio::select! {
+            biased;
+            () = self.poked() => {}
+            () = std::future::ready(()) => {}
+        }
     }
 
     /// Waits until this process has released one of the names.

@@ -12,6 +12,10 @@ use crate::{Name, Owner};
 
 /// A script with its keys and arguments, ready to be sent by its hash.
 pub(super) struct Call {
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(dead_code, reason = "one server has all shards")
+    )]
     pub(super) shard: Shard,
     pub(super) command: Cmd,
     script: &'static Script,
@@ -20,10 +24,22 @@ pub(super) struct Call {
 /// Arguments of a command before its keys: its name, the script, how many keys.
 const HEAD: usize = 2;
 
+/// Room for what an item has beside its keys, so that a command is not moved while it grows.
+const ARGS: usize = 10;
+const ARGS_BYTES: usize = 160;
+
 impl Call {
     fn new(shard: Shard, script: &'static Script, keys: &[String]) -> Self {
-        let mut command = redis::cmd("EVALSHA");
-        command.arg(script.hash()).arg(keys.len()).arg(keys);
+        Self::of_batch((shard, script), keys, 1)
+    }
+
+    /// A call with room for the arguments of `items`.
+    fn of_batch((shard, script): (Shard, &'static Script), keys: &[String], items: usize) -> Self {
+        let bytes: usize = keys.iter().map(String::len).sum();
+        let (args, room) = (keys.len() + items * ARGS, bytes + items * ARGS_BYTES);
+        let mut command = Cmd::with_capacity(args + HEAD, room);
+        command.arg("EVALSHA").arg(script.hash());
+        command.arg(keys.len()).arg(keys);
         Self {
             shard,
             command,
@@ -62,13 +78,17 @@ impl<'a> Calls<'a> {
         Self { keys }
     }
 
-    fn lease_keys(self, names: &'a Names) -> impl Iterator<Item = String> + 'a {
+    fn lease_keys<'n>(self, names: &'n Names) -> impl Iterator<Item = String> + use<'a, 'n> {
         let shard = self.keys.shard_of_names(names);
-        let key = move |name| self.keys.lease(shard, names.group(), name);
+        let key = move |name: &Name| self.keys.lease(shard, names.group(), name);
         names.as_slice().iter().map(key)
     }
 
-    /// The queue of a grant. Groups have none, so theirs is always empty.
+    fn all_lease_keys<'n>(self, names: impl Iterator<Item = &'n Names>) -> Vec<String> {
+        names.flat_map(|names| self.lease_keys(names)).collect()
+    }
+
+    /// The queue of a name. Groups have none, so theirs is always empty.
     fn queue(self, names: &Names) -> String {
         let shard = self.keys.shard_of_names(names);
         let first = names.as_slice().first().or(names.home());
@@ -77,21 +97,38 @@ impl<'a> Calls<'a> {
         })
     }
 
-    /// `least` is the lowest floor: an anchored process takes no token without an epoch.
-    pub(super) fn acquire(self, command: &'a Acquire, least: u64) -> Call {
-        let shard = self.keys.shard_of_names(&command.names);
-        let mut keys = vec![self.keys.fence(shard), self.queue(&command.names)];
-        keys.extend(self.lease_keys(&command.names));
-        let mut call = Call::new(shard, &script::ACQUIRE, &keys);
-        let floor = command.floor.map_or(0, crate::FencingToken::number);
-        call.command
-            .arg(hex(command.owner))
-            .arg(millis(command.ttl))
-            .arg(command.cap.map_or(0, millis))
-            .arg(floor.max(least))
-            .arg(waiter(command.waiter))
-            .arg(u8::from(command.fair))
-            .arg(&*command.meta);
+    /// Acquires of one slot in one script; `asked` is not empty. Floors are set by the caller.
+    pub(super) fn acquire(self, asked: &[Acquire]) -> Call {
+        let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
+        let queued = |ask: &&Acquire| ask.names.group().is_none();
+        let mut keys: Vec<String> = self.all_lease_keys(asked.iter().map(|ask| &ask.names));
+        let leases = keys.len();
+        keys.extend(asked.iter().map(|ask| self.keys.fence(shard(ask))));
+        keys.extend(
+            asked
+                .iter()
+                .filter(queued)
+                .map(|ask| self.queue(&ask.names)),
+        );
+        let home = asked.first().map(shard).unwrap_or_default();
+        let mut call = Call::of_batch((home, &script::ACQUIRE), &keys, asked.len());
+        call.command.arg(leases);
+        for ask in asked {
+            let fair = match (ask.names.group(), ask.fair) {
+                (Some(_), _) => "",
+                (None, false) => "0",
+                (None, true) => "1",
+            };
+            call.command
+                .arg(ask.names.as_slice().len())
+                .arg(hex(ask.owner))
+                .arg(millis(ask.ttl))
+                .arg(ask.cap.map_or(0, millis))
+                .arg(ask.floor.map_or(0, crate::FencingToken::number))
+                .arg(waiter(ask.waiter))
+                .arg(fair)
+                .arg(&*ask.meta);
+        }
         call
     }
 
@@ -121,24 +158,26 @@ impl<'a> Calls<'a> {
         call
     }
 
-    pub(super) fn release(self, release: &'a Release) -> Call {
-        let shard = self.keys.shard_of_names(&release.names);
-        let mut keys: Vec<String> = self.lease_keys(&release.names).collect();
-        if release.waiter.is_some() {
-            keys.push(self.queue(&release.names));
+    /// Releases of one slot in one script; `releases` is not empty.
+    pub(super) fn release(self, releases: &[Release]) -> Call {
+        let shard = |release: &Release| self.keys.shard_of_names(&release.names);
+        let mut keys = self.all_lease_keys(releases.iter().map(|release| &release.names));
+        let leases = keys.len();
+        let queued = releases.iter().filter(|release| release.waiter.is_some());
+        keys.extend(queued.map(|release| self.queue(&release.names)));
+        let home = releases.first().map(shard).unwrap_or_default();
+        let mut call = Call::of_batch((home, &script::RELEASE), &keys, releases.len());
+        call.command.arg(leases);
+        for release in releases {
+            let token = release.token.map(|token| token.to_string());
+            call.command
+                .arg(release.names.as_slice().len())
+                .arg(hex(release.owner))
+                .arg(token.unwrap_or_default())
+                .arg(waiter(release.waiter))
+                .arg(self.keys.channel(shard(release)))
+                .arg(topic(&release.names));
         }
-        let mut call = Call::new(shard, &script::RELEASE, &keys);
-        call.command
-            .arg(hex(release.owner))
-            .arg(
-                release
-                    .token
-                    .map(|token| token.to_string())
-                    .unwrap_or_default(),
-            )
-            .arg(waiter(release.waiter))
-            .arg(self.keys.channel(shard))
-            .arg(topic(&release.names));
         call
     }
 

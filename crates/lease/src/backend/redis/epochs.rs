@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-use crate::{EPOCH_MAX, EpochError, EpochSource, Namespace};
+use crate::{EPOCH_MAX, EpochError, EpochSource, FencingToken, Namespace};
 
 pub(super) struct Epochs {
     source: Option<Arc<dyn EpochSource>>,
@@ -35,8 +35,10 @@ impl Epochs {
     }
 
     /// The lowest token an acquire may get: with a source, one that has an epoch.
-    pub(super) fn floor(&self) -> u64 {
-        if self.source.is_some() { 1 << 32 } else { 0 }
+    pub(super) fn floor(&self) -> Option<FencingToken> {
+        self.source
+            .is_some()
+            .then(|| FencingToken::from_parts(1, 0))?
     }
 
     /// An epoch above `above` for a record that has just asked, drawn after this call: everything

@@ -91,9 +91,10 @@ impl Keyspace {
     }
 
     fn named(&self, shard: Shard, kind: char, group: Option<&Name>, name: &Name) -> String {
+        let (namespace, shard) = (&self.namespace, shard.0);
         match group {
-            Some(group) => self.key(shard, &format!("{kind}:{group}/{name}")),
-            None => self.key(shard, &format!("{kind}:{name}")),
+            Some(group) => format!("sl:{{{namespace}.{shard:02x}}}:{kind}:{group}/{name}"),
+            None => format!("sl:{{{namespace}.{shard:02x}}}:{kind}:{name}"),
         }
     }
 }
@@ -112,16 +113,28 @@ pub(super) fn topic(names: &Names) -> String {
 /// specification, key distribution model).
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| {
-        (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| {
-            let shifted = crc << 1;
-            if crc & 0x8000 == 0 {
-                shifted
-            } else {
-                shifted ^ 0x1021
-            }
-        })
+        let [high, _] = crc.to_be_bytes();
+        let step = CRC_STEPS.get(usize::from(high ^ byte)).copied();
+        (crc << 8) ^ step.unwrap_or_default()
     })
 }
+
+/// What one byte does to the sum: every call takes it for its whole name.
+#[expect(clippy::indexing_slicing, reason = "done by the compiler")]
+static CRC_STEPS: [u16; 256] = {
+    let mut steps = [0; 256];
+    let mut byte: u16 = 0;
+    while byte < 256 {
+        let (mut crc, mut bit) = (byte << 8, 0);
+        while bit < 8 {
+            crc = (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 };
+            bit += 1;
+        }
+        steps[byte as usize] = crc;
+        byte += 1;
+    }
+    steps
+};
 
 #[cfg(test)]
 mod tests {

@@ -48,6 +48,15 @@ impl Link {
         }
     }
 
+    /// Whether all shards are in one place, so that one script may serve several of them.
+    pub(super) fn is_one_server(&self) -> bool {
+        match self {
+            Link::Server(_) => true,
+            #[cfg(feature = "cluster")]
+            Link::Cluster(_) => false,
+        }
+    }
+
     /// Runs a plain command on the primary of `shard`.
     #[cfg_attr(
         not(feature = "cluster"),

@@ -9,6 +9,7 @@ mod call;
 mod cluster;
 mod config;
 mod connect;
+mod courier;
 mod doctor;
 mod epochs;
 mod facts;
@@ -41,6 +42,7 @@ pub use config::RedisConfig;
 pub use redlock::{Redlock, RedlockConfig};
 
 use call::Calls;
+use courier::Courier;
 use epochs::Epochs;
 use keys::{Keyspace, Shard};
 use link::{Lane, Link};
@@ -95,6 +97,8 @@ pub struct RedisBackend {
     keys: Arc<Keyspace>,
     link: Arc<Link>,
     listener: Listener,
+    acquires: Courier<Acquire>,
+    releases: Courier<Release>,
     epochs: Epochs,
     call_timeout: Duration,
     clock: Arc<dyn Clock>,
@@ -164,6 +168,8 @@ impl RedisBackend {
                 Arc::clone(&keys),
                 Arc::clone(&settings.clock),
             ),
+            acquires: Courier::new(&link, &keys, settings.call_timeout),
+            releases: Courier::new(&link, &keys, settings.call_timeout),
             epochs: Epochs::new(settings.epochs, settings.namespace),
             call_timeout: settings.call_timeout,
             clock: settings.clock,
@@ -178,16 +184,18 @@ impl RedisBackend {
     }
 
     async fn grant(&self, command: &Acquire) -> AcquireReply {
-        let call = self.calls().acquire(command, self.epochs.floor());
-        let lane = match command.durability {
-            Durability::Primary => Lane::Main,
-            Durability::Replicas { .. } => Lane::Durable,
-        };
+        let mut command = command.clone();
+        command.floor = command.floor.max(self.epochs.floor());
+        let shard = self.keys.shard_of_names(&command.names);
         for _ in 0..EPOCH_ROUNDS {
-            let answer = self.link.run(&call, lane, self.call_timeout).await;
-            let installed = match answer.and_then(|value| reply::acquire(value, command)) {
-                Ok(Answer::Reply(reply)) => return self.replicated(reply, command).await,
-                Ok(Answer::Epoch { above, ask }) => self.install(call.shard, above, &ask).await,
+            let answer = match command.durability {
+                Durability::Primary => self.acquires.send(command.clone()).await,
+                // `WAIT` looks at the writes of its own connection, so these travel alone.
+                Durability::Replicas { .. } => self.acquires.alone(&command, Lane::Durable).await,
+            };
+            let installed = match answer {
+                Ok(Answer::Reply(reply)) => return self.replicated(reply, &command).await,
+                Ok(Answer::Epoch { above, ask }) => self.install(shard, above, &ask).await,
                 Err(error) => Err(AcquireReply::Failed(error)),
             };
             if let Err(reply) = installed {
@@ -276,17 +284,13 @@ impl RedisBackend {
     }
 
     async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
-        let calls: Vec<_> = batch
+        let sent = batch
             .iter()
-            .map(|release| self.calls().release(release))
-            .collect();
-        let sent = calls
-            .iter()
-            .map(|call| self.link.run(call, Lane::Main, self.call_timeout));
-        let answers = join::all(sent).await;
-        let released = |answer: Result<_, _>| answer.and_then(reply::release);
-        let failed = |answer| released(answer).unwrap_or_else(ReleaseReply::Failed);
-        answers.into_iter().map(failed).collect()
+            .map(|release| self.releases.send(release.clone()));
+        let answers = join::all(sent).await.into_iter();
+        answers
+            .map(|answer| answer.unwrap_or_else(ReleaseReply::Failed))
+            .collect()
     }
 }
 

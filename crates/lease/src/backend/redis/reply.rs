@@ -70,7 +70,23 @@ fn token(digits: &str) -> Result<FencingToken, BackendError> {
     FencingToken::new(number, Tag::default()).ok_or_else(odd)
 }
 
-pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
+/// The answers to a batch: one for each of `asked`.
+pub(super) fn acquires(value: Value, asked: &[Acquire]) -> Vec<Result<Answer, BackendError>> {
+    let answers = asked.iter().zip(each(value, asked.len()));
+    answers.map(|(ask, answer)| acquire(answer?, ask)).collect()
+}
+
+/// The answers of a script to the items of a batch.
+fn each(value: Value, items: usize) -> Vec<Result<Value, BackendError>> {
+    if let Value::Array(answers) = value
+        && answers.len() == items
+    {
+        return answers.into_iter().map(Ok).collect();
+    }
+    vec![Err(odd()); items]
+}
+
+fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
     let mut fields = Fields::of(value)?;
     match fields.int()? {
         2 => {
@@ -78,6 +94,10 @@ pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, Backend
             let ask = fields.text()?;
             Ok(Answer::Epoch { above, ask })
         }
+        7 => Err(BackendError::Rejected {
+            code: fields.text()?,
+            message: fields.text()?,
+        }),
         code => told(code, &mut fields, command).map(Answer::Reply),
     }
 }
@@ -204,8 +224,14 @@ fn worse(one: Option<RenewReply>, other: Option<RenewReply>) -> Option<RenewRepl
     }
 }
 
+/// The answers to a batch of so many releases.
+pub(super) fn releases(value: Value, items: usize) -> Vec<Result<ReleaseReply, BackendError>> {
+    let answers = each(value, items).into_iter();
+    answers.map(|answer| release(answer?)).collect()
+}
+
 /// The worst of a grant's names decides: another's is worse than gone.
-pub(super) fn release(value: Value) -> Result<ReleaseReply, BackendError> {
+fn release(value: Value) -> Result<ReleaseReply, BackendError> {
     let mut fields = Fields::of(value)?;
     let mut reply = ReleaseReply::Released;
     while !fields.is_done() {

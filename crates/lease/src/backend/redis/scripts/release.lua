@@ -1,42 +1,62 @@
 #!lua flags=allow-oom
--- Frees the names of one grant, compared by owner and token, and gives up a place in the queue.
--- Specification: lease.md 6.3. At maxmemory it must still run, or leases could not be ended.
+-- Frees the names of each item of a batch, compared by owner and token, and gives up places in
+-- queues. Specification: lease.md 6.3. At maxmemory it must still run, or leases could not be ended.
 --
--- KEYS: lease keys (1 to 64), and after them the queue if there is a waiter: in a slot that is
---       being moved, a script with fewer keys is refused less often
--- ARGV: owner, token ('': the owner alone decides), waiter ('': none), channel, names
--- Answers, for each lease key:  1, '' released  |  2, '' gone  |  3, token taken
-local owner, token, waiter = ARGV[1], ARGV[2], ARGV[3]
+-- KEYS: lease keys of all items in order (1 to 64 each), then for each item with a waiter its queue:
+--       in a slot that is being moved, a script with fewer keys is refused less often
+-- ARGV: how many lease keys there are, then for each item: how many of them are its own,
+--       owner, token ('': the owner alone decides), waiter ('': none), channel, names
+-- Answers, for each item, for each of its lease keys:
+--   1, '' released  |  2, '' gone  |  3, token taken
+local FIELDS = 6
+local sub = string.sub
 
-local leases = #KEYS
-if waiter ~= '' then
-  leases = leases - 1
-end
-local answers, freed = {}, {}
-for i = 1, leases do
-  local held = redis.pcall('GET', KEYS[i])
-  local answer, by = 2, ''
-  if type(held) == 'string' and #held >= 84 then
-    local stored = string.sub(held, 34, 49)
-    if string.sub(held, 1, 32) == owner and (token == '' or token == stored) then
-      answer = 1
-      freed[#freed + 1] = KEYS[i]
-    else
-      answer, by = 3, stored
+-- A key of another type is no lease, and MGET passes over it.
+local leases = tonumber(ARGV[1])
+local found = redis.call('MGET', unpack(KEYS, 1, leases))
+
+local answers, freed, ended, left, told = {}, {}, {}, {}, {}
+local key, queue = 1, leases
+for at = 2, #ARGV, FIELDS do
+  local owner, token, waiter = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local answer, tells = {}, false
+  for i = key, key + ARGV[at] - 1 do
+    local held, code, by = found[i], 2, ''
+    if held and #held >= 84 and not ended[KEYS[i]] then
+      local stored = sub(held, 34, 49)
+      if sub(held, 1, 32) == owner and (token == '' or token == stored) then
+        code, tells = 1, true
+        freed[#freed + 1], ended[KEYS[i]] = KEYS[i], true
+      else
+        code, by = 3, stored
+      end
     end
+    answer[#answer + 1], answer[#answer + 2] = code, by
   end
-  answers[#answers + 1], answers[#answers + 2] = answer, by
+  key = key + ARGV[at]
+  if waiter ~= '' then
+    queue = queue + 1
+    left[#left + 1] = {KEYS[queue], waiter, at}
+  end
+  if tells then
+    told[at] = true
+  end
+  answers[#answers + 1] = answer
 end
 
 if #freed > 0 then
   redis.call('DEL', unpack(freed))
 end
-local left = 0
-if waiter ~= '' then
-  left = redis.call('HDEL', KEYS[#KEYS], waiter)
+for _, place in ipairs(left) do
+  -- A queue of another type holds no place.
+  if redis.pcall('HDEL', place[1], place[2]) == 1 then
+    told[place[3]] = true
+  end
 end
-if #freed > 0 or left > 0 then
-  -- A hint. A user without the channel's permission still releases.
-  redis.pcall('SPUBLISH', ARGV[4], ARGV[5])
+for at = 2, #ARGV, FIELDS do
+  if told[at] then
+    -- A hint. A user without the channel's permission still releases.
+    redis.pcall('SPUBLISH', ARGV[at + 4], ARGV[at + 5])
+  end
 end
 return answers

@@ -1,0 +1,286 @@
+//! Calls that wait at the same moment go in one script: each keeps its own checks, its own answer
+//! and its own failure, and the commands of a busy process stay few.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply};
+use soldonce_lease::{BackendError, Doctor, FencingToken, Locks};
+use soldonce_testkit::redis::Redis;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::site::{Site, ask, ask_fair, code, granted, group, one, owner, refused, release};
+
+/// Asks for all of them at once; the answers in the same order.
+async fn at_once(site: &Site, asked: &[Acquire], scripts_max: u64) -> Vec<AcquireReply> {
+    let before = scripts(&site.redis);
+    let mut calls: Vec<_> = asked.iter().map(|ask| site.backend.acquire(ask)).collect();
+    let mut replies = vec![None; asked.len()];
+    std::future::poll_fn(|cx| {
+        for (call, reply) in calls.iter_mut().zip(&mut replies) {
+            if reply.is_none()
+                && let std::task::Poll::Ready(ready) = call.as_mut().poll(cx)
+            {
+                *reply = Some(ready);
+            }
+        }
+        if replies.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    let sent = scripts(&site.redis) - before;
+    assert!(sent <= scripts_max, "{sent} scripts, not a batch");
+    replies.into_iter().flatten().collect()
+}
+
+/// Scripts that clients sent so far.
+fn scripts(redis: &Redis) -> u64 {
+    let info = redis.cli(&["INFO", "commandstats"]).unwrap();
+    let calls = info.lines().filter_map(|line| {
+        let rest = line.strip_prefix("cmdstat_eval")?;
+        let (_, rest) = rest.split_once(":calls=")?;
+        rest.split_once(',')?.0.parse::<u64>().ok()
+    });
+    calls.sum()
+}
+
+fn failure(reply: &AcquireReply) -> &BackendError {
+    match reply {
+        AcquireReply::Failed(error) => error,
+        other => panic!("failed, but {other:?}"),
+    }
+}
+
+fn is_granted(reply: &AcquireReply) -> bool {
+    matches!(reply, AcquireReply::Granted { again: false, .. })
+}
+
+fn is_granted_again(reply: &AcquireReply) -> bool {
+    matches!(reply, AcquireReply::Granted { again: true, .. })
+}
+
+fn token(reply: &AcquireReply) -> FencingToken {
+    match reply {
+        AcquireReply::Granted { token, .. } => *token,
+        other => panic!("granted, but {other:?}"),
+    }
+}
+
+fn conflicts(reply: &AcquireReply) -> Vec<String> {
+    match reply {
+        AcquireReply::Refused(refusal) => {
+            let names = refusal.conflicts.iter();
+            names.map(|held| held.name.to_string()).collect()
+        }
+        other => panic!("refused, but {other:?}"),
+    }
+}
+
+/// Puts a set where the script expects another type.
+fn spoil(site: &Site, key_of: &Acquire, kind: &str) {
+    let pattern = format!("sl:*:l:{}", key_of.names.home().unwrap());
+    let key = site.redis.cli(&["KEYS", &pattern]).unwrap();
+    let spoilt = key.replacen(":l:", &format!(":{kind}:"), 1);
+    site.redis.cli(&["DEL", &key]).unwrap();
+    site.redis.cli(&["SADD", &spoilt, "x"]).unwrap();
+}
+
+#[tokio::test]
+async fn each_item_of_a_mixed_batch_has_its_own_answer() {
+    let site = Site::start().await;
+    let (mine, theirs) = (ask(one("mine")), ask(one("theirs")));
+    let first = granted(&site.backend, &mine).await;
+    granted(&site.backend, &theirs).await;
+    let seats = ask(group(&["A-1", "A-3"]));
+    granted(&site.backend, &seats).await;
+    for (text, kind) in [("bad-lease", "l"), ("bad-queue", "q")] {
+        let spoilt = ask(one(text));
+        granted(&site.backend, &spoilt).await;
+        spoil(&site, &spoilt, kind);
+    }
+    let batch = [
+        ask(one("bad-lease")),
+        ask(one("free")),
+        mine.clone(),
+        ask(one("theirs")),
+        ask(one("bad-queue")),
+        ask_fair(one("theirs"), 7),
+        ask(group(&["A-1", "A-2", "A-3"])),
+        ask(group(&["A-2"])),
+    ];
+    // One script for all; one more and an install for the name whose shard is new.
+    let replies = at_once(&site, &batch, 3).await;
+    assert_eq!(code(failure(&replies[0])), "WRONGTYPE");
+    assert!(is_granted(&replies[1]), "{:?}", replies[1]);
+    assert!(is_granted_again(&replies[2]), "{:?}", replies[2]);
+    assert_eq!(conflicts(&replies[3]), ["theirs"]);
+    assert_eq!(code(failure(&replies[4])), "WRONGTYPE");
+    assert!(matches!(&replies[5], AcquireReply::Refused(refusal) if refusal.queued));
+    assert_eq!(conflicts(&replies[6]), ["A-1", "A-3"]);
+    assert!(is_granted(&replies[7]), "{:?}", replies[7]);
+    assert_eq!(granted(&site.backend, &mine).await, first);
+    assert_eq!(
+        release(&site.backend, &theirs, None).await,
+        ReleaseReply::Released
+    );
+    // The place that the batch took is kept: a passer-by waits.
+    let none: [String; 0] = [];
+    assert_eq!(refused(&site.backend, &ask(one("theirs"))).await, none);
+}
+
+#[tokio::test]
+async fn of_two_items_that_want_the_same_name_the_first_gets_it() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(one("other"))).await;
+    let first = ask(one("a"));
+    granted(&site.backend, &first).await;
+    release(&site.backend, &first, None).await;
+    let (winner, loser) = (ask(one("a")), ask(one("a")));
+    let batch = [
+        winner.clone(),
+        loser,
+        winner,
+        ask_fair(one("a"), 1),
+        ask_fair(one("a"), 2),
+    ];
+    let replies = at_once(&site, &batch, 1).await;
+    assert!(is_granted(&replies[0]), "{:?}", replies[0]);
+    assert_eq!(conflicts(&replies[1]), ["a"]);
+    assert!(is_granted_again(&replies[2]), "{:?}", replies[2]);
+    release(&site.backend, &batch[0], None).await;
+    let none: [String; 0] = [];
+    assert_eq!(refused(&site.backend, &batch[4]).await, none);
+    granted(&site.backend, &batch[3]).await;
+}
+
+#[tokio::test]
+async fn a_batch_after_a_flush_installs_one_epoch_and_grants_all() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(group(&["A-0"]))).await;
+    site.redis.cli(&["FLUSHALL"]).unwrap();
+    let batch: Vec<Acquire> = (1..=8)
+        .map(|seat| ask(group(&[&format!("A-{seat}")])))
+        .collect();
+    // All are told to install, all do, and the first install serves all.
+    let replies = at_once(&site, &batch, 2 + 8).await;
+    let tokens: BTreeSet<_> = replies.iter().map(token).collect();
+    assert_eq!(tokens.len(), 8, "a token twice");
+    let first = tokens.first().unwrap().epoch();
+    assert!(first > 1 && tokens.iter().all(|token| token.epoch() == first));
+}
+
+#[tokio::test]
+async fn tokens_of_one_batch_differ_and_rise() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(group(&["A-0"]))).await;
+    let batch: Vec<Acquire> = (1..=32)
+        .map(|seat| ask(group(&[&format!("A-{seat}")])))
+        .collect();
+    let replies = at_once(&site, &batch, 1).await;
+    let mut last = None;
+    for reply in &replies {
+        let token = token(reply);
+        assert!(Some(token) > last, "{token:?} after {last:?}");
+        last = Some(token);
+    }
+    let later = granted(&site.backend, &ask(group(&["A-99"]))).await;
+    assert!(Some(later) > last);
+}
+
+#[tokio::test]
+async fn each_release_of_a_batch_has_its_own_answer() {
+    let site = Site::start().await;
+    let (mine, theirs) = (ask(one("mine")), ask(one("theirs")));
+    granted(&site.backend, &mine).await;
+    let held = granted(&site.backend, &theirs).await;
+    let spoilt = ask(one("spoilt"));
+    granted(&site.backend, &spoilt).await;
+    spoil(&site, &spoilt, "l");
+    let of = |ask: &Acquire| soldonce_lease::backend::Release {
+        names: ask.names.clone(),
+        owner: ask.owner,
+        token: None,
+        waiter: ask.waiter,
+    };
+    let stranger = Acquire {
+        owner: owner(),
+        ..theirs.clone()
+    };
+    let batch = [
+        of(&spoilt),
+        of(&mine),
+        of(&mine),
+        of(&stranger),
+        of(&theirs),
+    ];
+    assert_eq!(
+        site.backend.release(&batch).await,
+        [
+            ReleaseReply::Gone,
+            ReleaseReply::Released,
+            ReleaseReply::Gone,
+            ReleaseReply::Taken { by: held },
+            ReleaseReply::Released,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_away_takes_no_answer_from_the_others() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(one("warm"))).await;
+    let (gone, stays) = (ask(one("a")), ask(one("b")));
+    let first = site.backend.acquire(&gone);
+    let second = site.backend.acquire(&stays);
+    let mut first = Some(first);
+    let mut second = std::pin::pin!(second);
+    let reply = std::future::poll_fn(|cx| {
+        if let Some(mut leaving) = first.take() {
+            // Asks, and goes away before the answer.
+            assert!(leaving.as_mut().poll(cx).is_pending());
+        }
+        second.as_mut().poll(cx)
+    })
+    .await;
+    assert!(is_granted(&reply), "{reply:?}");
+}
+
+async fn pairs(locks: &Locks, name: &str, count: usize) {
+    for _ in 0..count {
+        let lease = locks.lease(name).try_acquire().await.unwrap();
+        lease.release().await.unwrap();
+    }
+}
+
+/// A count, not a time: what 64 busy tasks cost the server.
+#[tokio::test]
+async fn commands_of_64_tasks_stay_far_below_two_for_each_pair() {
+    const TASKS: usize = 64;
+    const PAIRS: usize = 20;
+    let redis = Redis::start().unwrap();
+    let locks = Locks::redis(redis.url().as_str())
+        .namespace("app")
+        .doctor(Doctor::Off);
+    let locks = locks.connect().await.unwrap();
+    let start = Arc::new(Barrier::new(TASKS));
+    let before = scripts(&redis);
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (locks, start) = (locks.clone(), Arc::clone(&start));
+        tasks.spawn(async move {
+            start.wait().await;
+            pairs(&locks, &format!("job-{task}"), PAIRS).await;
+        });
+    }
+    tasks.join_all().await;
+    let sent = usize::try_from(scripts(&redis) - before).unwrap();
+    assert!(
+        sent < TASKS * PAIRS / 2,
+        "{sent} scripts for {} pairs",
+        TASKS * PAIRS
+    );
+}
