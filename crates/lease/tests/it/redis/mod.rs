@@ -8,6 +8,7 @@ mod doctor;
 mod epochs;
 mod facade;
 mod grants;
+mod losses;
 mod refusals;
 mod site;
 mod unknown;
