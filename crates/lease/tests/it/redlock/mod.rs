@@ -10,7 +10,7 @@ use soldonce_lease::backend::redis::{RedisConfig, RedisSettings, Redlock, Redloc
 use soldonce_lease::backend::{
     Acquire, AcquireReply, Backend, Durability, Names, Release, ReleaseReply, Renew, RenewReply,
 };
-use soldonce_lease::{FencingToken, Name, Namespace, Owner, SystemEntropy};
+use soldonce_lease::{Clock, FencingToken, Name, Namespace, Owner, SystemClock, SystemEntropy};
 use soldonce_testkit::redis::Redis;
 
 /// A backend whose nodes vote at once, however young they are.
@@ -25,7 +25,12 @@ pub(crate) fn nodes(servers: &[Redis]) -> Vec<RedisConfig> {
 }
 
 pub(crate) async fn connect(config: RedlockConfig) -> Redlock {
-    let settings = RedisSettings::new(Namespace::new("app").unwrap());
+    connect_with(config, Arc::new(SystemClock)).await
+}
+
+pub(crate) async fn connect_with(config: RedlockConfig, clock: Arc<dyn Clock>) -> Redlock {
+    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    settings.clock = clock;
     Redlock::connect(config, settings, None).await.unwrap()
 }
 
