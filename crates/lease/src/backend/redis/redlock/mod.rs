@@ -18,6 +18,8 @@ use std::time::Duration;
 
 pub use config::RedlockConfig;
 
+use tokio::sync::mpsc;
+
 use super::RedisBackend;
 use super::link::Lane;
 use super::reply::{self, Vote};
@@ -25,7 +27,9 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
-use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name, Namespace, TokenSource};
+use crate::{
+    BackendError, BootTime, Clock, Entropy, FencingToken, Name, Namespace, Tag, TokenSource,
+};
 use heal::Round;
 use nodes::{Node, Nodes};
 use numbers::Numbers;
@@ -47,6 +51,9 @@ const VOTE_MAX: Duration = Duration::from_millis(200);
 
 /// When to ask again after the votes were split: between one and two of it.
 const SPLIT_RETRY: Duration = Duration::from_millis(25);
+
+/// Votes that are still to come, by node.
+type Late = mpsc::Receiver<(usize, Result<Vote, BackendError>)>;
 
 /// What a Redlock uses of the machine.
 struct Machine {
@@ -107,18 +114,19 @@ impl Redlock {
                 Ok(token) => token,
                 Err(error) => return AcquireReply::Epoch(error),
             };
-            match self.ballot(command, token).await {
+            let (outcome, late) = self.ballot(command, token).await;
+            match outcome {
                 Outcome::Won(reply) => {
                     self.note(command, &reply, sent);
                     return reply;
                 }
                 Outcome::TooLow(highest) => {
-                    self.withdraw(command).await;
+                    self.withdraw(command, token, late).await;
                     above = above.max(highest.number());
                     last = None;
                 }
                 Outcome::Lost(reply) => {
-                    self.withdraw(command).await;
+                    self.withdraw(command, token, late).await;
                     return reply;
                 }
                 Outcome::Open => last = Some("the nodes were not asked to the end"),
@@ -144,8 +152,9 @@ impl Redlock {
         ))
     }
 
-    /// Asks all nodes for their votes until a majority granted or none can any more.
-    async fn ballot(&self, command: &Acquire, token: u64) -> Outcome {
+    /// Asks all nodes for their votes until a majority granted or none can any more. Gives the votes
+    /// that are still to come, too.
+    async fn ballot(&self, command: &Acquire, token: u64) -> (Outcome, Late) {
         let (asked, least_age) = (Arc::new(command.clone()), self.config.sit_out);
         let mut answers = self.nodes.ask(|node| {
             let asked = Arc::clone(&asked);
@@ -162,7 +171,7 @@ impl Redlock {
             }
         }
         votes.tokens().for_each(|token| self.numbers.saw(token));
-        outcome
+        (outcome, answers)
     }
 
     /// Two who split the votes must not meet again at once.
@@ -172,18 +181,23 @@ impl Redlock {
         SPLIT_RETRY + SPLIT_RETRY * u32::from(bits[0]) / 255
     }
 
-    /// Gives back on every node what a lost vote left, also on nodes that refused or were silent.
-    async fn withdraw(&self, command: &Acquire) {
+    /// Gives back on every node what a lost vote left, also on nodes that refused or were silent. A
+    /// vote that is still on its way may be overtaken, so it is given back again when it has come. The
+    /// token is compared: a later round of the same owner keeps its votes.
+    async fn withdraw(&self, command: &Acquire, token: u64, late: Late) {
         let release = Arc::new([Release {
             names: command.names.clone(),
             owner: command.owner,
-            token: None,
+            token: FencingToken::new(token, Tag::default()),
             waiter: None,
         }]);
         let mut answers = self.nodes.ask(|node| {
             let release = Arc::clone(&release);
             Box::pin(async move { node.release_all(&*release).await })
         });
+        let nodes = self.nodes.all().to_vec();
+        self.nodes
+            .background(release_late(nodes, late, Arc::clone(&release)));
         // Nodes that answer at all do so in the time of a vote; the others are released behind us.
         let until = self.machine.clock.boot().plus(VOTE_MAX);
         let all = async { while answers.recv().await.is_some() {} };
@@ -290,6 +304,15 @@ impl Redlock {
             return Err(failed.pop().unwrap_or_else(none));
         }
         Ok(None)
+    }
+}
+
+/// Gives each late vote back once it has come.
+async fn release_late(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1]>) {
+    while let Some((at, _)) = late.recv().await {
+        let Some(node) = nodes.get(at) else { continue };
+        // Whatever it answers: a node that is not reached keeps the vote until its ttl ends.
+        node.release_all(&*release).await;
     }
 }
 
