@@ -329,7 +329,8 @@ impl<'a> Attempt<'a> {
             names: self.command.names.clone(),
             owner: self.command.owner,
             token: None,
-            waiter: self.command.waiter.filter(|_| self.queued),
+            // A command without an answer may have taken a place in the queue.
+            waiter: self.command.waiter,
         };
         let again = in_doubt.then_some(self.command.ttl / 2);
         let give_up = self.ctx.now().plus(self.command.ttl);

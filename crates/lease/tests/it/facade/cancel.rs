@@ -18,6 +18,7 @@ async fn cancel_at_every_await_leaves_nothing() {
     cancel_once_sent_leaves_nothing(&world).await;
     cancel_while_it_hangs(&world).await;
     cancel_in_line(&world).await;
+    cancel_with_a_place_unheard(&world).await;
     cancel_with_the_answer_there(&world).await;
     cancel_a_release(&world).await;
     cancel_a_run(&world).await;
@@ -46,6 +47,29 @@ async fn cancel_while_it_hangs(world: &World) {
     drop(asked);
     world.settle().await;
     world.faulty.resume();
+    nothing_is_left(world).await;
+}
+
+/// The command took a place in the queue, its answer is on the way, and the caller goes.
+async fn cancel_with_a_place_unheard(world: &World) {
+    let held = world.locks.lease("a").try_acquire().await.unwrap();
+    world.faulty.next(Op::Acquire, Fault::DelayReply(ms(400)));
+    let calls = world.faulty.calls(Op::Acquire);
+    let mut asked = Box::pin(world.locks.lease("a").fair().acquire(Wait::Forever));
+    assert!(is_pending(&mut asked).await);
+    until(|| world.faulty.calls(Op::Acquire) > calls).await;
+    world.settle().await;
+    let releases = world.faulty.calls(Op::Release);
+    drop(asked);
+    until(|| world.faulty.calls(Op::Release) > releases).await;
+    world.settle().await;
+    held.release().await.unwrap();
+    // Nobody stands before us.
+    let next = world.locks.lease("a").try_acquire().await;
+    next.expect("the place was given up")
+        .release()
+        .await
+        .unwrap();
     nothing_is_left(world).await;
 }
 
