@@ -40,7 +40,12 @@ pub(crate) struct BackendArgs {
     )]
     database_url: Option<String>,
     /// Anchors the tokens of Redis, a cluster or a Redlock for the processes of this host
-    #[arg(long, env = "SOLDONCE_EPOCHS", value_name = "FOLDER")]
+    #[arg(
+        long,
+        env = "SOLDONCE_EPOCHS",
+        hide_env_values = true,
+        value_name = "FOLDER"
+    )]
     epochs: Option<PathBuf>,
     /// Redlock: the longest ttl that any process asks for; younger servers do not vote
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span)]
