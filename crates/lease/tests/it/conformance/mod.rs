@@ -59,10 +59,10 @@ pub(crate) trait Bench: Send + Sync {
     }
 }
 
-/// Makes a test of each law for the benches that the expression makes, a future each.
-macro_rules! conforms {
-    ($bench:expr) => {
-        conforms! { $bench =>
+/// Gives the names of all laws to a macro, behind what is written after its name.
+macro_rules! every_law {
+    ($then:ident $($before:tt)*) => {
+        $then! { $($before)*
             b1_one_owner_at_a_time
             b1_of_many_at_once_one_wins
             b2_all_names_or_none
@@ -86,6 +86,14 @@ macro_rules! conforms {
             a_dead_waiter_costs_three_seconds
             nobody_overtakes_a_live_waiter
         }
+    };
+}
+pub(crate) use every_law;
+
+/// Makes a test of each law for the benches that the expression makes, a future each.
+macro_rules! conforms {
+    ($bench:expr) => {
+        crate::conformance::every_law! { conforms $bench => }
 
         #[tokio::test]
         async fn agrees_with_the_oracle() {
