@@ -135,8 +135,7 @@ pub struct Renew {
 }
 
 /// Answers [`Renew`]. The worst of the grant's names decides: `Taken` is worse than `Gone`, `Gone`
-/// worse than `Capped`. Of several other owners one is told, by its own token: the highest, where
-/// the backend sees them together.
+/// worse than `Capped`. Of several other owners the one with the highest token is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenewReply {
     /// Every name lives for so long on the backend's clock.
@@ -171,7 +170,7 @@ pub struct Release {
 }
 
 /// Answers [`Release`]. Whatever was the owner's is free afterwards; the worst name decides the
-/// word: `Taken` is worse than `Gone`. Of several other owners one is told, as in [`RenewReply`].
+/// word: `Taken` is worse than `Gone`. Of several other owners the one with the highest token is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseReply {
     /// Every name was the owner's.

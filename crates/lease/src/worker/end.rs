@@ -12,9 +12,9 @@ use crate::BootTime;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
-    /// Releases that the backend has answered.
+    /// Releases that the backend has answered, a group counting as one.
     pub released: u64,
-    /// Leases, and what acquires may have left, that only their ttl ends.
+    /// Leases, and what acquires may have left, that only their ttl ends. A group counts as one.
     pub left_to_ttl: u64,
 }
 
@@ -105,7 +105,10 @@ impl Worker {
 
     /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
     pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
-        let waiting = self.releases.len() + self.later.len() + self.calls.len();
+        let left_behind = self.ctx.take_left_behind().len();
+        let later = self.later.values();
+        let later = later.filter(|later| matches!(later, Later::Release(_)));
+        let waiting = self.releases.len() + self.releasing + later.count() + left_behind;
         let given_up = self.left_to_ttl();
         let mut ending = self.ending.take()?;
         ending.drained.left_to_ttl += given_up.saturating_sub(ending.left_before);

@@ -45,6 +45,8 @@ pub(crate) struct Worker {
     calls: JoinSet<Called>,
     /// Releases to send in this turn.
     releases: Vec<Job>,
+    /// Releases in calls under way, each of which carries several.
+    releasing: usize,
     /// Releases and alarms for later.
     later: BTreeMap<(BootTime, u64), Later>,
     later_seq: u64,
@@ -99,6 +101,7 @@ impl Worker {
             acquires: JoinSet::new(),
             calls: JoinSet::new(),
             releases: Vec::new(),
+            releasing: 0,
             later: BTreeMap::new(),
             later_seq: 0,
             floors: Floors::default(),

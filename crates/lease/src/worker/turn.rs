@@ -216,6 +216,7 @@ impl Worker {
         while !self.releases.is_empty() {
             let size = self.releases.len().min(BATCH_MAX);
             let jobs: Vec<Job> = self.releases.drain(..size).collect();
+            self.releasing += size;
             let ctx = self.ctx.clone();
             let span = tracing::debug_span!("lease.release", count = size);
             let call = async move { Called::Released(super::release::send(&ctx, jobs).await) };
@@ -227,6 +228,7 @@ impl Worker {
         match done {
             Ok(Called::Renewed(answers)) => self.renewed(answers),
             Ok(Called::Released(answers)) => {
+                self.releasing = self.releasing.saturating_sub(answers.len());
                 for (job, reply) in answers {
                     self.released(job, reply);
                 }

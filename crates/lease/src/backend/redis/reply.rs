@@ -187,7 +187,8 @@ pub(super) fn renewals(
     replies
 }
 
-/// The worst of a grant's keys decides: another's is worse than gone, gone worse than capped.
+/// The worst of a grant's keys decides: another's is worse than gone, gone worse than capped. Of
+/// several others the one with the highest token is told.
 fn renewal(fields: &mut Fields, keys: usize) -> Result<RenewReply, BackendError> {
     let (mut least, mut worst) = (None, None);
     for _ in 0..keys {
@@ -212,10 +213,10 @@ fn renewal(fields: &mut Fields, keys: usize) -> Result<RenewReply, BackendError>
 
 fn worse(one: Option<RenewReply>, other: Option<RenewReply>) -> Option<RenewReply> {
     let rank = |reply: &Option<RenewReply>| match reply {
-        Some(RenewReply::Taken { .. }) => 3,
-        Some(RenewReply::Gone) => 2,
-        Some(RenewReply::Capped) => 1,
-        Some(RenewReply::Renewed { .. } | RenewReply::Failed(_)) | None => 0,
+        Some(RenewReply::Taken { by }) => (3, Some(*by)),
+        Some(RenewReply::Gone) => (2, None),
+        Some(RenewReply::Capped) => (1, None),
+        Some(RenewReply::Renewed { .. } | RenewReply::Failed(_)) | None => (0, None),
     };
     if rank(&other) > rank(&one) {
         other
@@ -230,20 +231,25 @@ pub(super) fn releases(value: Value, items: usize) -> Vec<Result<ReleaseReply, B
     answers.map(|answer| release(answer?)).collect()
 }
 
-/// The worst of a grant's names decides: another's is worse than gone.
+/// The worst of a grant's names decides: another's is worse than gone. Of several others the one
+/// with the highest token is told.
 fn release(value: Value) -> Result<ReleaseReply, BackendError> {
     let mut fields = Fields::of(value)?;
-    let mut reply = ReleaseReply::Released;
+    let (mut gone, mut taken) = (false, None);
     while !fields.is_done() {
         let (code, by) = (fields.int()?, fields.text()?);
         match code {
-            2 if reply == ReleaseReply::Released => reply = ReleaseReply::Gone,
-            1 | 2 => {}
-            3 => reply = ReleaseReply::Taken { by: token(&by)? },
+            1 => {}
+            2 => gone = true,
+            3 => taken = taken.max(Some(token(&by)?)),
             _ => return Err(odd()),
         }
     }
-    Ok(reply)
+    Ok(match (taken, gone) {
+        (Some(by), _) => ReleaseReply::Taken { by },
+        (None, true) => ReleaseReply::Gone,
+        (None, false) => ReleaseReply::Released,
+    })
 }
 
 pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {

@@ -249,3 +249,25 @@ pub(crate) async fn a_batch_is_answered_in_order(bench: &dyn Bench) {
     );
     assert_eq!(replies[1..], [ReleaseReply::Released, ReleaseReply::Gone]);
 }
+
+pub(crate) async fn of_several_others_the_highest_is_told(bench: &dyn Bench) {
+    // The highest stands neither first nor last.
+    let mut highest = None;
+    for (text, n) in [("a", 1), ("c", 2), ("b", 3)] {
+        highest = Some(
+            granted(acquire(bench, &group(&[text]), n).await)
+                .token
+                .number(),
+        );
+    }
+    let all = group(&["a", "b", "c", "d"]);
+    let token = FencingToken::from_parts(0, 1).unwrap();
+    match renew(bench, &all, (9, token), bench.ttl()).await {
+        RenewReply::Taken { by } => assert_eq!(Some(by.number()), highest),
+        other => panic!("renewed what others have: {other:?}"),
+    }
+    match release(bench, &all, 9, None).await {
+        ReleaseReply::Taken { by } => assert_eq!(Some(by.number()), highest),
+        other => panic!("released what others have: {other:?}"),
+    }
+}

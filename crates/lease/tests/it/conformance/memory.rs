@@ -48,10 +48,6 @@ impl Bench for Virtual {
     fn wakes(&self) -> bool {
         true
     }
-
-    fn tells_highest(&self) -> bool {
-        true
-    }
 }
 
 conforms!(Virtual::start());

@@ -52,11 +52,6 @@ pub(crate) trait Bench: Send + Sync {
 
     /// Whether a release wakes those who listen.
     fn wakes(&self) -> bool;
-
-    /// Whether the highest of several other owners is told, and not just one of them.
-    fn tells_highest(&self) -> bool {
-        false
-    }
 }
 
 /// Gives the names of all laws to a macro, behind what is written after its name.
@@ -81,6 +76,7 @@ macro_rules! every_law {
             a_name_alone_is_not_the_name_of_a_group
             inspect_tells_who_holds
             a_batch_is_answered_in_order
+            of_several_others_the_highest_is_told
             a_release_wakes
             a_fair_queue_keeps_the_order
             a_dead_waiter_costs_three_seconds

@@ -225,6 +225,7 @@ catches! {
     catches_epoch_reuse: Wrong::bench(Bug::EpochReuse) => times::b6_tokens_rise;
     catches_half_a_group: Wrong::bench(Bug::KeepsHalf) => laws::b2_all_names_or_none;
     catches_a_hidden_conflict: Wrong::bench(Bug::FirstConflict) => laws::b9_every_conflict_is_listed;
+    catches_a_lower_owner: Wrong::bench(Bug::LowestOther) => laws::of_several_others_the_highest_is_told;
     catches_late_expiry: Wrong::bench(Bug::LateExpiry) => times::b8_a_grant_lives_as_long_as_answered;
     random_commands_catch_a_lower_owner: Wrong::bench(Bug::LowestOther) => unsaved;
     random_commands_catch_blind_delete: Wrong::bench(Bug::BlindDelete) => unsaved;

@@ -218,8 +218,8 @@ impl Both<'_> {
             panic!("not an answer to renew");
         };
         (
-            renewed(&expected, &self.known(&self.oracle_tokens)),
-            renewed(&seen, &self.known(&self.bench_tokens)),
+            renewed(&expected, &self.oracle_tokens),
+            renewed(&seen, &self.bench_tokens),
         )
     }
 
@@ -237,8 +237,8 @@ impl Both<'_> {
             panic!("not an answer to release");
         };
         (
-            released(&expected, &self.known(&self.oracle_tokens)),
-            released(&seen, &self.known(&self.bench_tokens)),
+            released(&expected, &self.oracle_tokens),
+            released(&seen, &self.bench_tokens),
         )
     }
 
@@ -260,13 +260,6 @@ impl Both<'_> {
                 seen.map(|holder| word(holder.token, &self.bench_tokens))
             ),
         )
-    }
-
-    fn known<'t>(&self, tokens: &'t [FencingToken]) -> Known<'t> {
-        Known {
-            tokens,
-            highest: self.bench.tells_highest(),
-        }
     }
 
     fn ask_oracle(&mut self, command: Command) -> Reply {
@@ -344,35 +337,20 @@ fn acquired(reply: &AcquireReply, tokens: &mut Vec<FencingToken>) -> String {
     }
 }
 
-/// The tokens of a sequence, and whether the highest of several others must be named.
-struct Known<'t> {
-    tokens: &'t [FencingToken],
-    highest: bool,
-}
-
-/// Of several other owners, any may be named by a backend that does not see them together.
-fn taken(by: FencingToken, known: &Known<'_>) -> String {
-    let by = number(by, known.tokens);
-    if known.highest {
-        return format!("taken by {by}");
-    }
-    format!("taken by a known grant: {}", by != "None")
-}
-
-fn renewed(reply: &RenewReply, known: &Known<'_>) -> String {
+fn renewed(reply: &RenewReply, tokens: &[FencingToken]) -> String {
     match reply {
         RenewReply::Renewed { .. } => "renewed".to_owned(),
         RenewReply::Gone | RenewReply::Capped => "gone".to_owned(),
-        RenewReply::Taken { by } => taken(*by, known),
+        RenewReply::Taken { by } => format!("taken by {}", number(*by, tokens)),
         RenewReply::Failed(error) => format!("failed {error}"),
     }
 }
 
-fn released(reply: &ReleaseReply, known: &Known<'_>) -> String {
+fn released(reply: &ReleaseReply, tokens: &[FencingToken]) -> String {
     match reply {
         ReleaseReply::Released => "released".to_owned(),
         ReleaseReply::Gone => "gone".to_owned(),
-        ReleaseReply::Taken { by } => taken(*by, known),
+        ReleaseReply::Taken { by } => format!("taken by {}", number(*by, tokens)),
         ReleaseReply::Failed(error) => format!("failed {error}"),
     }
 }

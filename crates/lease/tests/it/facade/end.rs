@@ -44,6 +44,28 @@ async fn shutdown_of_a_hung_backend_ends_in_time_and_says_so() {
     drop(lease);
 }
 
+/// The releases of all leases go in one call; a renewal that hangs is none.
+#[tokio::test]
+async fn what_a_hung_backend_keeps_is_counted_by_leases() {
+    let world = World::start().await;
+    let hall = world.locks.group("hall").names(["A-1", "A-2"]);
+    let leases = [
+        world.locks.lease("a").try_acquire().await.unwrap(),
+        world.locks.lease("b").try_acquire().await.unwrap(),
+        hall.try_acquire().await.unwrap(),
+    ];
+    world.faulty.pause();
+    world.clock.advance(secs(4));
+    until(|| world.faulty.calls(Op::Renew) == 1).await;
+    let mut shutdown = Box::pin(world.locks.clone().shutdown(ms(200)));
+    assert!(is_pending(&mut shutdown).await);
+    until(|| world.faulty.calls(Op::Release) == 1).await;
+    world.clock.advance(ms(200));
+    let drained = soon(shutdown).await;
+    assert_eq!((drained.released, drained.left_to_ttl), (0, 3));
+    drop(leases);
+}
+
 /// An acquire whose answers are lost, and whose first delete has been answered.
 async fn second_delete_is_due(world: &World) {
     world.faulty.next(Op::Acquire, Fault::LoseReply);

@@ -62,10 +62,6 @@ impl Bench for Rows {
     fn wakes(&self) -> bool {
         true
     }
-
-    fn tells_highest(&self) -> bool {
-        true
-    }
 }
 
 conforms!(Rows::start());

@@ -180,6 +180,9 @@ impl Votes {
 
 /// What the nodes' answers to one renewal mean; `None` while it is too early to tell. A minority is
 /// no lease, even if all other nodes are only silent: then it is unknown.
+///
+/// Of several other owners the highest is told though not every node has answered: those that said
+/// no are too many to be missed by any owner's majority.
 pub(super) fn renewal(nodes: usize, answers: &[Option<&RenewReply>]) -> Option<RenewReply> {
     let (mut yes, mut open, mut failed) = (0, 0, None);
     let (mut life, mut taken, mut capped) = (Duration::MAX, None, false);
