@@ -29,7 +29,7 @@ const ARGS: usize = 10;
 const ARGS_BYTES: usize = 160;
 
 impl Call {
-    fn new(shard: Shard, script: &'static Script, keys: &[String]) -> Self {
+    pub(super) fn new(shard: Shard, script: &'static Script, keys: &[String]) -> Self {
         Self::of_batch((shard, script), keys, 1)
     }
 

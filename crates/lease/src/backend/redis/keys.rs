@@ -54,7 +54,16 @@ impl Keyspace {
     }
 
     pub(super) fn shard_of(&self, home: &Name) -> Shard {
-        Shard(crc16(home.as_str().as_bytes()) % self.shards)
+        self.shard_of_bytes(home.as_str().as_bytes())
+    }
+
+    pub(super) fn shard_of_bytes(&self, home: &[u8]) -> Shard {
+        Shard(crc16(home) % self.shards)
+    }
+
+    /// The hash tag of the shard, braces included.
+    pub(super) fn tag(&self, shard: Shard) -> String {
+        format!("{{{}.{:02x}}}", self.namespace, shard.0)
     }
 
     /// The shard of a grant; that of an empty one is never asked for.

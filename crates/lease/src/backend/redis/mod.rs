@@ -14,6 +14,7 @@ mod doctor;
 mod epochs;
 mod facts;
 mod failure;
+mod foreign;
 mod join;
 mod keys;
 mod link;
@@ -24,6 +25,7 @@ mod redlock;
 mod reply;
 mod script;
 mod server;
+mod settings;
 mod topics;
 #[cfg(feature = "cluster")]
 mod watchdog;
@@ -35,11 +37,13 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
-use crate::{BackendError, Clock, EpochError, EpochSource, Name, Namespace, Notice, Notices, What};
+use crate::{BackendError, Clock, EpochError, Name, Notice, Notices, What};
 
 pub use config::RedisConfig;
+pub use foreign::{KeyTag, RedisScript, RedisScripts};
 #[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockConfig};
+pub use settings::RedisSettings;
 
 use call::Calls;
 use courier::Courier;
@@ -49,37 +53,6 @@ use link::{Lane, Link};
 use listener::Listener;
 use reply::Answer;
 use server::ServerLink;
-
-/// What a backend on Redis needs beside the address of its server.
-pub struct RedisSettings {
-    /// Keeps the leases of one application apart from all others on the server.
-    pub namespace: Namespace,
-    /// Into how many slots the names of the namespace spread, 1 to 256. Every process of a
-    /// namespace must use the same number. Default 64.
-    pub shards: u16,
-    /// Where epochs come from; `None` gives unanchored tokens.
-    pub epochs: Option<Arc<dyn EpochSource>>,
-    /// Longest wait for one answer, connecting included.
-    pub call_timeout: Duration,
-    /// Paces reconnection.
-    pub clock: Arc<dyn Clock>,
-    /// Where installed epochs and replaced connections are told.
-    pub notices: Notices,
-}
-
-impl RedisSettings {
-    /// Settings of `namespace`: 64 shards, no epochs, 500 ms for a call, the machine's clock.
-    pub fn new(namespace: Namespace) -> Self {
-        Self {
-            namespace,
-            shards: keys::SHARDS,
-            epochs: None,
-            call_timeout: Duration::from_millis(500),
-            clock: Arc::new(crate::SystemClock),
-            notices: Notices::default(),
-        }
-    }
-}
 
 /// How often one acquire installs an epoch and asks again. More than one is needed only when
 /// another process installs at the same moment, or the server is flushed once more.

@@ -9,7 +9,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    fn of(text: &'static str) -> Self {
+    pub(super) fn of(text: &'static str) -> Self {
         let hash = redis::Script::new(text).get_hash().to_owned();
         Self { text, hash }
     }
