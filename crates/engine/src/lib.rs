@@ -18,6 +18,7 @@ mod idempotency;
 mod ids;
 pub mod keys;
 pub mod metrics;
+pub mod rate;
 mod secret;
 
 pub use caller::{Call, Caller, HoldSecret};

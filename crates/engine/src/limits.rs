@@ -19,6 +19,19 @@ pub const LIST_MAX: usize = 100;
 pub const UNIT_HISTORY_MAX: usize = 1_000;
 /// Longest idempotency key, bytes.
 pub const KEY_BYTES_MAX: usize = 255;
+/// Longest window over which requests are counted, seconds.
+pub const RATE_WINDOW_S_MAX: u32 = 24 * 60 * 60;
+/// Most requests in one second of a window: the arithmetic counts whole microseconds.
+pub const RATE_PER_SECOND_MAX: u32 = 1_000_000;
+/// Longest wait for Redis to say what other servers counted, milliseconds.
+pub const SHARED_RATE_WAIT_MS: u64 = 50;
+/// Longest wait for a connection to that Redis, milliseconds. Requests do not wait for it.
+pub const SHARED_RATE_CONNECT_MS: u64 = 2_000;
+/// Failures in a row after which Redis is not asked for [`SHARED_RATE_PAUSE_MS`].
+pub const SHARED_RATE_FAILURES_MAX: u32 = 3;
+/// Pause after [`SHARED_RATE_FAILURES_MAX`] failures in a row, milliseconds.
+pub const SHARED_RATE_PAUSE_MS: u64 = 1_000;
 
 const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
+const _: () = assert!(SHARED_RATE_WAIT_MS < SHARED_RATE_PAUSE_MS);

@@ -17,5 +17,6 @@ mod epochs;
 mod gate;
 #[cfg(feature = "planted")]
 mod planted;
+mod rate;
 mod sqlite;
 mod writer;

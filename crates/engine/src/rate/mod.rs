@@ -1,0 +1,49 @@
+//! How often somebody may ask: the arithmetic, and what servers count together on Redis. Who is
+//! counted, and what a refusal looks like, is the server's to say; nothing here knows of HTTP.
+//!
+//! Every server counts for itself first ([`Quota::take`]) and asks [`SharedRates`] only about what
+//! it would let in. So a refused caller costs no call until its time has come, and while the
+//! others' count cannot be had, each server still keeps its own.
+
+mod pause;
+mod quota;
+mod redis;
+
+use std::fmt::Debug;
+
+pub use quota::{InvalidQuota, Quota, Taken};
+pub use redis::RedisRates;
+
+pub use soldonce_lease::backend::Fut;
+
+/// Who is counted, for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RateKey {
+    /// For what: a word of `[a-z]`, the same on every server.
+    pub kind: &'static str,
+    /// Who: the bits of an id or an address.
+    pub id: u128,
+}
+
+/// What several servers count together.
+pub trait SharedRates: Debug + Send + Sync {
+    /// Takes one request from the quota of `key`, if there is one left.
+    ///
+    /// # Errors
+    /// [`Unshared`] when it cannot be known what the others counted; the request then goes on.
+    ///
+    /// # Cancel safety
+    /// Dropped, the request may be counted.
+    fn take(&self, key: RateKey, quota: Quota) -> Fut<'_, Result<Taken, Unshared>>;
+}
+
+/// Why it is not known what other servers counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unshared {
+    /// There was no answer in time, or one that is of no use.
+    #[error("no answer")]
+    NoAnswer,
+    /// Nobody was asked: there was no answer several times in a row, a moment ago.
+    #[error("not asked")]
+    NotAsked,
+}
