@@ -29,10 +29,12 @@
 mod accept;
 mod http;
 pub mod limits;
+mod rate;
 mod run;
 mod settings;
 
 pub use accept::{AcceptLimits, Drained, Peer, serve};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
+pub use rate::{InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
 pub use settings::{Access, CookieSecurity, Payments, ServerSettings, StreamLimits};

@@ -48,6 +48,19 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 pub const STREAMS_MAX: usize = CONNECTIONS_MAX;
 /// Most feed streams at once of one address.
 pub const STREAMS_PER_ADDRESS_MAX: usize = 256;
+/// New sessions of one address in a minute: an office behind one address comes in, a script that
+/// wants the quotas of many sessions waits.
+pub const RATE_SESSIONS_PER_MINUTE: u32 = 300;
+/// Commands of one session in a minute: more than anybody clicks.
+pub const RATE_COMMANDS_PER_MINUTE: u32 = 120;
+/// Reads of one address in a minute: a page takes a few when it opens, so this is an office too.
+pub const RATE_READS_PER_MINUTE: u32 = 6_000;
+/// Callers that are counted at once, in 32 bytes each.
+pub const RATE_CALLERS_MAX: usize = 128 * 1_024;
+/// Callers among whom the one who used least gives way to a new one.
+pub const RATE_SET_CALLERS: usize = 8;
+/// Parts of the table that can be changed at the same time.
+pub const RATE_SHARDS: usize = 64;
 /// Period of the comments that keep a quiet feed stream open.
 pub const STREAM_KEEP_ALIVE_MS: u64 = 15_000;
 /// Entries in one page of a list.
@@ -79,6 +92,7 @@ const HYPER_BUFFER_BYTES_MIN: usize = 8_192;
 const _: () = assert!(BODY_BYTES_MAX <= CHART_BODY_BYTES_MAX);
 const _: () = assert!(BODY_READ_MS_MAX <= CHART_BODY_READ_MS_MAX);
 const _: () = assert!(STREAMS_PER_ADDRESS_MAX <= STREAMS_MAX);
+const _: () = assert!(RATE_CALLERS_MAX.is_multiple_of(RATE_SHARDS * RATE_SET_CALLERS));
 const _: () = assert!(STREAM_KEEP_ALIVE_MS < CONNECTION_IDLE_MS_MAX);
 const _: () = assert!(HEADER_FIELDS_MAX <= HYPER_HEADER_FIELDS_MAX);
 const _: () = assert!(HEADER_BYTES_MAX as usize >= HYPER_BUFFER_BYTES_MIN);

@@ -2,6 +2,7 @@
 
 use crate::accept::AcceptLimits;
 use crate::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
+use crate::rate::RateLimits;
 
 /// Whether shoppers may come without an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -36,6 +37,8 @@ pub struct ServerSettings {
     pub payments: Payments,
     /// Bounds on feed streams.
     pub streams: StreamLimits,
+    /// How often callers may ask, and which proxies are believed.
+    pub rates: RateLimits,
     /// Bounds of the accept loop.
     pub accept: AcceptLimits,
 }
@@ -56,7 +59,7 @@ pub struct StreamLimits {
     /// Most streams at once; default [`STREAMS_MAX`].
     pub total: usize,
     /// Most streams at once of one address (IPv6: of one /64 network); default
-    /// [`STREAMS_PER_ADDRESS_MAX`]. Behind a proxy all readers have the proxy's address.
+    /// [`STREAMS_PER_ADDRESS_MAX`].
     pub per_address: usize,
 }
 

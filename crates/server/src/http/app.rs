@@ -14,6 +14,7 @@ use super::rendered::Rendered;
 use super::request_id::RequestIds;
 use super::route::Route;
 use super::streams::Streams;
+use crate::rate::Rates;
 use crate::settings::{Access, ServerSettings};
 
 /// The server's parts. One per server, shared by all requests.
@@ -27,6 +28,7 @@ pub(super) struct App {
     pub(super) snapshots: Rendered,
     pub(super) charts: Rendered,
     pub(super) streams: Arc<Streams>,
+    pub(super) rates: Rates,
     pub(super) pages: Pages,
     /// Two changes of a policy must not each begin from what the other is about to replace.
     pub(super) policy_changes: tokio::sync::Mutex<()>,
@@ -43,6 +45,8 @@ impl App {
         let mut registry = Registry::default();
         engine.metrics().register(&mut registry);
         registry.register_collector(Box::new(Arc::clone(&metrics)));
+        let rates = Rates::new(settings.rates.clone());
+        rates.counts.register(&mut registry);
         Self {
             request_ids: RequestIds::new(engine.ids()),
             metrics,
@@ -50,6 +54,7 @@ impl App {
             snapshots: Rendered::default(),
             charts: Rendered::default(),
             streams: Arc::new(Streams::new(settings.streams)),
+            rates,
             pages: Pages::load(),
             policy_changes: tokio::sync::Mutex::default(),
             engine,

@@ -1,5 +1,5 @@
-//! What happens around every handler: request id, admission, the problem of a refusal, headers that
-//! every answer has, counters, and the access log. One plain function per route, no layers: a layer
+//! What happens around every handler: request id, admission, rate limits, the problem of a refusal,
+//! headers that every answer has, counters, and the access log. One plain function per route, no layers: a layer
 //! would box one more future per request.
 
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::app::App;
 use super::asked::Asked;
 use super::origin;
 use super::problem::{Handled, Problem};
+use super::rates;
 use super::request_id::REQUEST_ID;
 use super::route::Route;
 
@@ -49,7 +50,10 @@ where
     let (parts, body) = request.into_parts();
     let request_id = app.request_ids.of(&parts.headers);
     let origin = origin::to_answer(&app.settings, &parts.headers);
-    let outcome = match app.admit(route, &parts) {
+    let admitted = app.admit(route, &parts);
+    let counted = app.count(route, &admitted, &parts, began).await;
+    let too_often = counted.as_ref().and_then(rates::refusal);
+    let outcome = match too_often.map_or(admitted, Err) {
         Ok(caller) => {
             let asked = Asked {
                 app: Arc::clone(&app),
@@ -69,6 +73,9 @@ where
     set(headers, REQUEST_ID, &request_id);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
+    if let Some(counted) = &counted {
+        rates::tell(headers, counted);
+    }
     if let Some(origin) = origin {
         origin::allow(headers, origin);
     }

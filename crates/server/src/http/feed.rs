@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +21,6 @@ use super::asked::Asked;
 use super::origin;
 use super::problem::{Handled, Problem};
 use super::streams::StreamPermit;
-use crate::accept::Peer;
 use crate::limits::STREAM_KEEP_ALIVE_MS;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -35,9 +33,7 @@ pub(super) async fn feed(asked: Asked) -> Handled {
     let event = asked.event_id()?;
     let after = after(&asked, &event)?;
     let app = &asked.app;
-    let peer = asked.parts.extensions.get::<Peer>();
-    let address = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
-    let permit = app.streams.enter(address)?;
+    let permit = app.enter_stream(&asked.parts)?;
     let body = match app.engine.subscribe(&event, after)? {
         Subscription::Resumed { missed, next } => Body::from_stream(unfold(
             Reader {

@@ -196,8 +196,8 @@ kinds! {
         "Use a fresh key for each new request.";
     RATE_LIMITED "rate_limited" "rate-limited" 429
         "A little too fast",
-        "This address or session asks for more at once than it may.",
-        "Wait `Retry-After` seconds.";
+        "This address, session or key asks for more in a while than it may; the `RateLimit-Policy` header says how much that is. Nothing was done.",
+        "Wait `Retry-After` seconds, or `retry_after_ms`. Keep what is left of `RateLimit` in view to ask evenly.";
     INTERNAL_ERROR "internal_error" "internal-error" 500
         "The server failed",
         "The server could not finish the request. It is not known whether it took effect.",

@@ -31,8 +31,9 @@ pub(super) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
 }
 
-const EXPOSED: HeaderValue =
-    HeaderValue::from_static("Request-Id, Retry-After, ETag, Idempotency-Replayed, Date");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Request-Id, Retry-After, RateLimit, RateLimit-Policy, ETag, Idempotency-Replayed, Date",
+);
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Hold-Secret, Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id",

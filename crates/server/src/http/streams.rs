@@ -1,11 +1,12 @@
 //! How many feed streams may be open, in all and per address.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::kinds;
 use super::problem::Problem;
+use crate::rate::network;
 use crate::settings::StreamLimits;
 
 /// The open streams.
@@ -70,17 +71,6 @@ impl Drop for StreamPermit {
             if *own == 0 {
                 open.by_address.remove(&self.address);
             }
-        }
-    }
-}
-
-/// What counts as one address: of IPv6 the /64 network, which is one customer's.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => {
-            let bits = u128::from(address) & !u128::from(u64::MAX);
-            IpAddr::V6(Ipv6Addr::from(bits))
         }
     }
 }

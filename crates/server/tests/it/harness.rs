@@ -18,7 +18,7 @@ use soldonce_engine::live::{Live, Recorder};
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
 use soldonce_lease::{Entropy, ManualClock, SeededEntropy};
-use soldonce_server::{Access, AdminRoutes, ServerSettings, routers};
+use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -159,6 +159,14 @@ impl TestApp {
             .send()
             .await
             .expect(StatusCode::CREATED);
+        opened.json()["session"].as_str().unwrap().to_owned()
+    }
+
+    /// The same from this address.
+    pub(crate) async fn shopper_at(&self, address: &str) -> String {
+        let peer = format!("{address}:4000").parse().unwrap();
+        let asked = self.post("/v1/sessions").with(Peer(peer)).send().await;
+        let opened = asked.expect(StatusCode::CREATED);
         opened.json()["session"].as_str().unwrap().to_owned()
     }
 

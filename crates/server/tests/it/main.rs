@@ -24,6 +24,7 @@ mod callers;
 mod events;
 mod feed;
 mod holds;
+mod limits;
 mod logs;
 mod openapi;
 mod pages;

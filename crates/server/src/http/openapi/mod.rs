@@ -1,6 +1,7 @@
 //! The API description, OpenAPI 3.1: the operations of the route table, and schemas from the types
 //! that requests are read into. Committed as `openapi.json`; a test compares it with the routes.
 
+mod limits;
 mod operations;
 mod schemas;
 mod sold;
@@ -50,6 +51,7 @@ fn build() -> Value {
         "paths": paths(),
         "components": {
             "schemas": schemas::all(),
+            "headers": limits::headers(),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "An API key, or a session's token"},
                 "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SESSION_COOKIE},
@@ -152,19 +154,33 @@ fn parameters(operation: &Operation) -> Vec<Value> {
 }
 
 fn responses(operation: &Operation) -> Value {
+    let is_limited = operation.admission != Admission::Anyone;
     let mut responses = Map::new();
     for (status, about, content) in operation.answers {
         let mut response = json!({ "description": about });
         if let (Some(response), Some(content)) = (response.as_object_mut(), described(*content)) {
             response.insert("content".to_owned(), content);
         }
+        if let (Some(response), true) = (response.as_object_mut(), is_limited) {
+            response.insert("headers".to_owned(), limits::of_answer());
+        }
         responses.insert(status.to_string(), response);
     }
-    let problem = json!({
-        "description": "A problem, see `x-problems`",
-        "content": {"application/problem+json": {"schema": reference("Problem")}},
-    });
-    responses.insert("default".to_owned(), problem);
+    let problem = |about: &str| {
+        json!({
+            "description": about,
+            "content": {"application/problem+json": {"schema": reference("Problem")}},
+        })
+    };
+    if is_limited {
+        let mut refusal = problem("Too often: `rate_limited`");
+        if let Some(refusal) = refusal.as_object_mut() {
+            refusal.insert("headers".to_owned(), limits::of_refusal());
+        }
+        responses.insert("429".to_owned(), refusal);
+    }
+    let other = problem("A problem, see `x-problems`");
+    responses.insert("default".to_owned(), other);
     Value::Object(responses)
 }
 

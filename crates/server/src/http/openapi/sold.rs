@@ -218,6 +218,9 @@ pub(super) struct Problem {
     limit: Option<u64>,
     #[schema(nullable = false)]
     used: Option<u32>,
+    /// When to ask again, milliseconds.
+    #[schema(nullable = false)]
+    retry_after_ms: Option<u64>,
     #[schema(nullable = false)]
     booking: Option<String>,
     #[schema(nullable = false)]

@@ -1,6 +1,10 @@
 //! Refusals as `application/problem+json` (RFC 9457): the one mapping from the rejections of `core`
 //! to HTTP. What is said here is for the caller; what the log needs is written where it happens.
 
+mod retry;
+
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -11,6 +15,10 @@ use soldonce_engine::reply::Rfc3339;
 
 use super::conflicts;
 use super::kinds::{self, Kind};
+
+pub(super) use self::retry::whole_seconds;
+
+use self::retry::{RetryAfter, SOON};
 
 /// What a handler gives.
 pub(super) type Handled = Result<Response, Problem>;
@@ -26,12 +34,6 @@ pub(super) struct Problem {
     extras: Vec<u8>,
     retry_after: Option<RetryAfter>,
 }
-
-/// Seconds to wait.
-#[derive(Clone, Copy, Debug)]
-struct RetryAfter(u32);
-
-const SOON: RetryAfter = RetryAfter(1);
 
 impl Problem {
     /// A problem of this kind, in the words of its table.
@@ -64,6 +66,14 @@ impl Problem {
     /// The request says something at `place` that cannot be.
     pub(super) fn invalid(place: &str, reason: impl std::fmt::Display) -> Self {
         Self::detailed(&kinds::INVALID_REQUEST, format!("{place}: {reason}"))
+    }
+
+    /// The caller asked too often; the next request is let in after `retry_in`.
+    pub(super) fn too_often(detail: &'static str, retry_in: Duration) -> Self {
+        let millis = u64::try_from(retry_in.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
+        let mut problem = Self::detailed(&kinds::RATE_LIMITED, detail);
+        problem.retry_after = Some(RetryAfter::after(retry_in));
+        problem.with("retry_after_ms", &millis)
     }
 
     /// Why is the operator's to read; the caller learns nothing of it.

@@ -1,0 +1,51 @@
+//! The headers of rate limits, which every answer of a limited route has while its limit is on.
+
+use serde_json::{Map, Value, json};
+
+const RATE_LIMIT: &str = "RateLimit";
+const RATE_LIMIT_POLICY: &str = "RateLimit-Policy";
+const RETRY_AFTER: &str = "Retry-After";
+
+/// Name, meaning, an example.
+const HEADERS: [(&str, &str, &str); 3] = [
+    (
+        RATE_LIMIT,
+        "What is left: `r` requests at once; after `t` seconds all of them again, in a refusal the \
+         next one. Left out while the limit is off",
+        "\"commands\";r=119;t=1",
+    ),
+    (
+        RATE_LIMIT_POLICY,
+        "The limit: `q` requests in `w` seconds. Left out while the limit is off",
+        "\"commands\";q=120;w=60",
+    ),
+    (RETRY_AFTER, "Seconds until the next request is let in", "1"),
+];
+
+/// The headers by name.
+pub(super) fn headers() -> Value {
+    let described = |(name, about, example): &(&str, &str, &str)| {
+        let schema = json!({"type": "string"});
+        let header = json!({"description": about, "schema": schema, "example": example});
+        ((*name).to_owned(), header)
+    };
+    Value::Object(HEADERS.iter().map(described).collect())
+}
+
+/// The headers of an answer that was let in.
+pub(super) fn of_answer() -> Value {
+    named(&[RATE_LIMIT, RATE_LIMIT_POLICY])
+}
+
+/// The headers of a refusal.
+pub(super) fn of_refusal() -> Value {
+    named(&[RATE_LIMIT, RATE_LIMIT_POLICY, RETRY_AFTER])
+}
+
+fn named(names: &[&str]) -> Value {
+    let reference = |name: &&str| {
+        let link = json!({"$ref": format!("#/components/headers/{name}")});
+        ((*name).to_owned(), link)
+    };
+    Value::Object(names.iter().map(reference).collect::<Map<_, _>>())
+}

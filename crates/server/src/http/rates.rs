@@ -1,0 +1,182 @@
+//! Rate limits as requests meet them: as whom a request counts, what its answer says of the limit,
+//! and the refusal. Headers are those of the IETF's draft of `RateLimit` fields
+//! (draft-ietf-httpapi-ratelimit-headers-11).
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Once;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use soldonce_engine::Caller;
+use soldonce_engine::rate::Taken;
+use soldonce_lease::BootTime;
+
+use super::app::App;
+use super::kinds;
+use super::problem::{Problem, whole_seconds};
+use super::route::{Admission, Route, Verb};
+use super::streams::StreamPermit;
+use crate::accept::Peer;
+use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of};
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+impl App {
+    /// Counts a request as its caller's; nothing where nobody is counted.
+    pub(super) async fn count(
+        &self,
+        route: Route,
+        admitted: &Result<Option<Caller>, Problem>,
+        parts: &Parts,
+        now: BootTime,
+    ) -> Option<Counted<'_>> {
+        let who = self.counted_as(route, admitted, parts)?;
+        let counted = self.rates.count(who, now).await?;
+        if who.kind.is_by_address() && is_refused(&counted) {
+            self.warn_of_proxy(parts);
+        }
+        Some(counted)
+    }
+
+    /// As whom a request counts. Pages, health and metrics count as nobody's: their answers cost no
+    /// more than a refusal.
+    fn counted_as(
+        &self,
+        route: Route,
+        admitted: &Result<Option<Caller>, Problem>,
+        parts: &Parts,
+    ) -> Option<Counting> {
+        if route.admission == Admission::Anyone {
+            return None;
+        }
+        let kind = match admitted {
+            Ok(Some(Caller::Key { id, .. })) => {
+                let id = u128::from_be_bytes(*id.bytes());
+                let kind = RateKind::Keys;
+                return Some(Counting { kind, id });
+            }
+            _ if route.admission == Admission::NewShopper => RateKind::Sessions,
+            Ok(Some(Caller::Shopper(session))) if route.verb != Verb::Get => {
+                let id = u128::from_be_bytes(*session.caller.bytes());
+                let kind = RateKind::Commands;
+                return Some(Counting { kind, id });
+            }
+            Ok(_) | Err(_) => RateKind::Reads,
+        };
+        let id = id_of(self.address_of(parts));
+        Some(Counting { kind, id })
+    }
+
+    /// The address that a request came from.
+    fn address_of(&self, parts: &Parts) -> IpAddr {
+        let peer = peer_of(parts);
+        client(peer, &self.rates.trusted_proxies, &parts.headers)
+    }
+
+    /// Counts one more feed stream of the address that asks for it.
+    pub(super) fn enter_stream(&self, parts: &Parts) -> Result<StreamPermit, Problem> {
+        let permit = self.streams.enter(self.address_of(parts));
+        permit.inspect_err(|problem| {
+            if problem.code() == kinds::RATE_LIMITED.code {
+                self.rates.counts.refused_stream();
+            }
+        })
+    }
+
+    /// Tells the operator, once, if it may be a proxy that is refused for all behind it.
+    fn warn_of_proxy(&self, parts: &Parts) {
+        static WARNED: Once = Once::new();
+        let peer = peer_of(parts);
+        let mut trusted = self.rates.trusted_proxies.iter();
+        let is_trusted = trusted.any(|network| network.contains(peer));
+        if parts.headers.contains_key(FORWARDED_FOR) && !is_trusted {
+            WARNED.call_once(|| {
+                tracing::warn!(
+                    %peer,
+                    "refused for asking too often, and it names others in X-Forwarded-For: if this \
+                     is your proxy, name it in trusted_proxies, so that its clients are counted apart"
+                );
+            });
+        }
+    }
+}
+
+/// The peer's address; tests without a socket have none.
+fn peer_of(parts: &Parts) -> IpAddr {
+    let peer = parts.extensions.get::<Peer>();
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip())
+}
+
+fn is_refused(counted: &Counted<'_>) -> bool {
+    matches!(counted.taken, Taken::Refused { .. })
+}
+
+/// The refusal of a request that came too soon.
+pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
+    let Taken::Refused { retry_in } = counted.taken else {
+        return None;
+    };
+    let detail = match counted.limit.kind {
+        RateKind::Sessions => "this address has opened as many sessions as it may for now",
+        RateKind::Commands => "this session has done as much as it may for now",
+        RateKind::Reads => "this address has asked as often as it may for now",
+        RateKind::Keys => "this key has asked as often as it may for now",
+    };
+    Some(Problem::too_often(detail, retry_in))
+}
+
+/// Says in an answer what the limit is, how much of it is left, and when there is more.
+pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
+    let (left, seconds) = match counted.taken {
+        Taken::Passed { left, whole_in } => (left, whole_seconds(whole_in)),
+        Taken::Refused { retry_in } => (0, whole_seconds(retry_in)),
+    };
+    headers.insert(RATE_LIMIT_POLICY, counted.limit.policy.clone());
+    let mut text = Vec::with_capacity(LIMIT_BYTES);
+    text.push(b'"');
+    text.extend_from_slice(counted.limit.kind.as_str().as_bytes());
+    text.extend_from_slice(b"\";r=");
+    push_number(&mut text, u64::from(left));
+    text.extend_from_slice(b";t=");
+    push_number(&mut text, seconds);
+    // Digits and our own words are legal in a header, so this never fails.
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(text)) {
+        headers.insert(RATE_LIMIT, value);
+    }
+}
+
+/// Room for the longest name and two numbers.
+const LIMIT_BYTES: usize = 48;
+
+/// Most digits of a number.
+const DIGITS: usize = 20;
+
+/// Writes a number; the formatter would cost more than the whole limit.
+fn push_number(text: &mut Vec<u8>, number: u64) {
+    let mut digits = [b'0'; DIGITS];
+    let (mut rest, mut first) = (number, DIGITS - 1);
+    for (at, digit) in digits.iter_mut().enumerate().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        (rest, first) = (rest / 10, at);
+        if rest == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(digits.get(first..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_the_formatter_would() {
+        for number in [0, 1, 9, 10, 99, 100, 4_294_967_295, u64::MAX] {
+            let mut text = Vec::new();
+            push_number(&mut text, number);
+            assert_eq!(String::from_utf8(text).unwrap(), number.to_string());
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! How often callers may ask: who is counted for what, in memory of a fixed size. Decides nothing
+//! about units and writes no answers; those are in `http/rates.rs`.
+//!
+//! A key is counted as itself, a session's commands as the session's, and all else by address. A
+//! session's reads count by address too, so that sessions, which address alone pays for, bring
+//! nothing but their own commands.
+
+mod address;
+mod counts;
+mod settings;
+mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use soldonce_engine::rate::{Quota, RateKey, SharedRates, Taken};
+use soldonce_lease::BootTime;
+
+pub use self::address::{InvalidNetwork, Network};
+pub use self::settings::RateLimits;
+
+pub(crate) use self::address::{FORWARDED_FOR, client, id_of, network};
+pub(crate) use self::counts::RateCounts;
+
+use self::table::Table;
+
+/// What is counted apart from the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) enum RateKind {
+    /// New sessions, by address.
+    #[default]
+    Sessions,
+    /// What a session does, by session.
+    Commands,
+    /// What is looked at, and whatever was refused for its credentials, by address.
+    Reads,
+    /// Everything an API key does, by key.
+    Keys,
+}
+
+impl RateKind {
+    pub(crate) const ALL: [Self; 4] = [Self::Sessions, Self::Commands, Self::Reads, Self::Keys];
+
+    /// Its name in headers, metrics and Redis.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::Commands => "commands",
+            Self::Reads => "reads",
+            Self::Keys => "keys",
+        }
+    }
+
+    /// Whether it is the address that is counted.
+    pub(crate) const fn is_by_address(self) -> bool {
+        match self {
+            Self::Sessions | Self::Reads => true,
+            Self::Commands | Self::Keys => false,
+        }
+    }
+}
+
+/// A caller as it is counted: for what, and the bits of its id or address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Counting {
+    pub(crate) kind: RateKind,
+    pub(crate) id: u128,
+}
+
+/// A request that was counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted<'a> {
+    pub(crate) limit: &'a Limit,
+    pub(crate) taken: Taken,
+}
+
+/// A limit in force.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) kind: RateKind,
+    quota: Quota,
+    /// The `RateLimit-Policy` header.
+    pub(crate) policy: HeaderValue,
+}
+
+impl Limit {
+    fn new(kind: RateKind, quota: Quota) -> Option<Self> {
+        let (requests, window_s) = (quota.requests(), quota.window_s());
+        let policy = format!("\"{}\";q={requests};w={window_s}", kind.as_str());
+        let policy = HeaderValue::try_from(policy).ok()?;
+        Some(Self {
+            kind,
+            quota,
+            policy,
+        })
+    }
+}
+
+/// The limits of a server and what it has counted.
+#[derive(Debug)]
+pub(crate) struct Rates {
+    /// By place in [`RateKind::ALL`].
+    limits: [Option<Limit>; RateKind::ALL.len()],
+    table: Table,
+    shared: Option<Arc<dyn SharedRates>>,
+    pub(crate) trusted_proxies: Vec<Network>,
+    pub(crate) counts: RateCounts,
+}
+
+impl Rates {
+    pub(crate) fn new(settings: RateLimits) -> Self {
+        let limits = RateKind::ALL.map(|kind| {
+            let quota = match kind {
+                RateKind::Sessions => settings.sessions,
+                RateKind::Commands => settings.commands,
+                RateKind::Reads => settings.reads,
+                RateKind::Keys => settings.keys,
+            };
+            Limit::new(kind, quota?)
+        });
+        Self {
+            limits,
+            table: Table::default(),
+            shared: settings.shared,
+            trusted_proxies: settings.trusted_proxies,
+            counts: RateCounts::default(),
+        }
+    }
+
+    fn limit(&self, kind: RateKind) -> Option<&Limit> {
+        let mut limits = self.limits.iter().flatten();
+        limits.find(|limit| limit.kind == kind)
+    }
+
+    /// Counts a request; nothing where its kind has no limit.
+    ///
+    /// # Cancel safety
+    /// Dropped, the request is counted all the same.
+    pub(crate) async fn count(&self, who: Counting, now: BootTime) -> Option<Counted<'_>> {
+        let limit = self.limit(who.kind)?;
+        let now_us = micros(now.since(BootTime::default()));
+        let quota = limit.quota;
+        let own = self
+            .table
+            .update(who, |paid_us| quota.take(paid_us, now_us));
+        let taken = match (&self.shared, own) {
+            (Some(shared), Taken::Passed { .. }) => {
+                self.share(&**shared, (who, quota), now_us, own).await
+            }
+            _ => own,
+        };
+        if let Taken::Refused { .. } = taken {
+            self.counts.refused(who.kind);
+        }
+        Some(Counted { limit, taken })
+    }
+
+    /// Asks what the other servers counted. Without an answer what this one counted stands.
+    async fn share(
+        &self,
+        shared: &dyn SharedRates,
+        (who, quota): (Counting, Quota),
+        now_us: u64,
+        own: Taken,
+    ) -> Taken {
+        let key = RateKey {
+            kind: who.kind.as_str(),
+            id: who.id,
+        };
+        match shared.take(key, quota).await {
+            Ok(Taken::Refused { retry_in }) => {
+                // Until then nobody needs to be asked about this caller.
+                let until = quota.refused_until(retry_in, now_us);
+                self.table.update(who, |paid_us| ((), paid_us.max(until)));
+                Taken::Refused { retry_in }
+            }
+            Ok(passed) => passed,
+            Err(_) => {
+                self.counts.unshared();
+                own
+            }
+        }
+    }
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

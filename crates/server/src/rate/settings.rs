@@ -1,0 +1,68 @@
+//! What an operator may set of the limits.
+
+use std::sync::Arc;
+
+use soldonce_engine::rate::{Quota, SharedRates};
+
+use super::Network;
+use crate::limits::{RATE_COMMANDS_PER_MINUTE, RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE};
+
+/// How often callers may ask. No quota is no limit.
+#[derive(Clone, Debug)]
+pub struct RateLimits {
+    /// New sessions of one address (IPv6: of one /64 network); default
+    /// [`RATE_SESSIONS_PER_MINUTE`].
+    pub sessions: Option<Quota>,
+    /// Holds and all other commands of one session; default [`RATE_COMMANDS_PER_MINUTE`].
+    pub commands: Option<Quota>,
+    /// Reads and openings of feeds of one address, and its requests with wrong credentials; default
+    /// [`RATE_READS_PER_MINUTE`].
+    pub reads: Option<Quota>,
+    /// Requests of one API key; default none.
+    pub keys: Option<Quota>,
+    /// Peers whose `X-Forwarded-For` is believed; default none.
+    pub trusted_proxies: Vec<Network>,
+    /// Where servers count together; default each for itself.
+    pub shared: Option<Arc<dyn SharedRates>>,
+}
+
+impl RateLimits {
+    /// No limits.
+    pub fn off() -> Self {
+        Self {
+            sessions: None,
+            commands: None,
+            reads: None,
+            keys: None,
+            trusted_proxies: Vec::new(),
+            shared: None,
+        }
+    }
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        let per_minute = |requests| Quota::new(requests, 60).ok();
+        Self {
+            sessions: per_minute(RATE_SESSIONS_PER_MINUTE),
+            commands: per_minute(RATE_COMMANDS_PER_MINUTE),
+            reads: per_minute(RATE_READS_PER_MINUTE),
+            ..Self::off()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_without_a_key_is_limited_by_default() {
+        let limits = RateLimits::default();
+        for quota in [limits.sessions, limits.commands, limits.reads] {
+            assert_eq!(quota.unwrap().window_s(), 60);
+        }
+        assert_eq!(limits.keys, None);
+        assert!(limits.trusted_proxies.is_empty());
+    }
+}

@@ -1,0 +1,446 @@
+//! Rate limits by real requests: who is counted for what, what answers say of it, that nobody is
+//! counted as somebody else, and what several servers count together.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::json;
+use soldonce_engine::rate::{Fut, Quota, RateKey, SharedRates, Taken, Unshared};
+use soldonce_server::{Access, AdminRoutes, Peer, RateLimits, ServerSettings, StreamLimits};
+
+use crate::harness::{Answer, Ask, Store, TestApp, units};
+
+const EVENT: &str = "/v1/events/hall";
+const HOLDS: &str = "/v1/events/hall/holds";
+
+fn per_minute(requests: u32) -> Option<Quota> {
+    Quota::new(requests, 60).ok()
+}
+
+/// A server with these limits, open to shoppers, with a hall.
+async fn limited(rates: RateLimits) -> TestApp {
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        rates,
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    app.with_hall(10).await
+}
+
+fn from<'a>(ask: Ask<'a>, address: &str) -> Ask<'a> {
+    let peer: SocketAddr = format!("{address}:4000").parse().unwrap();
+    ask.with(Peer(peer))
+}
+
+async fn read(app: &TestApp, address: &str) -> Answer {
+    from(app.get(EVENT), address).send().await
+}
+
+fn limit_of(answer: &Answer) -> (&str, &str) {
+    (
+        answer.header("ratelimit"),
+        answer.header("ratelimit-policy"),
+    )
+}
+
+#[tokio::test]
+async fn an_answer_says_what_is_left_and_a_refusal_when_there_is_more() {
+    let reads = per_minute(3);
+    let app = limited(RateLimits {
+        reads,
+        ..RateLimits::off()
+    })
+    .await;
+    for (left, whole_in) in [(2, 20), (1, 40), (0, 60)] {
+        let answer = read(&app, "192.0.2.1").await.expect(StatusCode::OK);
+        let limit = format!("\"reads\";r={left};t={whole_in}");
+        assert_eq!(limit_of(&answer), (&*limit, "\"reads\";q=3;w=60"));
+    }
+    app.clock.advance(Duration::from_millis(500));
+    let answer = read(&app, "192.0.2.1").await;
+    assert_eq!(answer.header("retry-after"), "20", "19.5 s, rounded up");
+    assert_eq!(
+        limit_of(&answer),
+        ("\"reads\";r=0;t=20", "\"reads\";q=3;w=60")
+    );
+    let problem = answer.refused(429, "rate_limited");
+    assert_eq!(problem["retry_after_ms"], 19_500);
+    assert_eq!(problem["advice"], "retry_after");
+    app.clock.advance(Duration::from_millis(19_499));
+    read(&app, "192.0.2.1").await.refused(429, "rate_limited");
+    app.clock.advance(Duration::from_millis(1));
+    read(&app, "192.0.2.1").await.expect(StatusCode::OK);
+    read(&app, "192.0.2.1").await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn refusals_of_other_kinds_say_it_too() {
+    let app = limited(RateLimits::default()).await;
+    let answer = app.get("/v1/events/none").send().await;
+    assert_eq!(answer.header("ratelimit"), "\"reads\";r=5999;t=1");
+    answer.refused(404, "event_not_found");
+}
+
+#[tokio::test]
+async fn each_address_has_its_own_and_an_ipv6_network_is_one() {
+    let reads = per_minute(1);
+    let app = limited(RateLimits {
+        reads,
+        ..RateLimits::off()
+    })
+    .await;
+    for address in [
+        "192.0.2.1",
+        "192.0.2.2",
+        "[2001:db8::1]",
+        "[2001:db8:0:1::1]",
+    ] {
+        read(&app, address).await.expect(StatusCode::OK);
+    }
+    for address in ["192.0.2.1", "[::ffff:192.0.2.2]", "[2001:db8::ffff]"] {
+        read(&app, address).await.refused(429, "rate_limited");
+    }
+}
+
+#[tokio::test]
+async fn a_session_pays_for_its_commands_and_its_address_for_the_session() {
+    let (sessions, commands) = (per_minute(2), per_minute(3));
+    let limits = RateLimits {
+        sessions,
+        commands,
+        ..RateLimits::off()
+    };
+    let app = limited(limits).await;
+    let open = || from(app.post("/v1/sessions"), "192.0.2.1");
+    let shoppers = [
+        app.shopper_at("192.0.2.1").await,
+        app.shopper_at("192.0.2.1").await,
+    ];
+    let refused = open().send().await;
+    assert_eq!(
+        limit_of(&refused),
+        ("\"sessions\";r=0;t=30", "\"sessions\";q=2;w=60")
+    );
+    refused.refused(429, "rate_limited");
+    from(app.post("/v1/sessions"), "192.0.2.2")
+        .send()
+        .await
+        .expect(StatusCode::CREATED);
+    for (shopper, row) in shoppers.iter().zip(["A", "B"]) {
+        for seat in 1..=3 {
+            let body = json!({"units": units(&[&format!("{row}-{seat}")])});
+            let ask = from(app.post(HOLDS), "192.0.2.1").by(shopper).json(&body);
+            ask.send().await.expect(StatusCode::CREATED);
+        }
+        let again = || from(app.post(HOLDS), "192.0.2.1").by(shopper);
+        again().send().await.refused(429, "rate_limited");
+        let moved = app.post(HOLDS).by(shopper);
+        from(moved, "192.0.2.9")
+            .send()
+            .await
+            .refused(429, "rate_limited");
+        let list = from(app.get("/v1/holds"), "192.0.2.1").by(shopper);
+        list.send().await.expect(StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_session_brings_no_reads_of_its_own() {
+    let limits = RateLimits {
+        reads: per_minute(2),
+        ..RateLimits::off()
+    };
+    let app = limited(limits).await;
+    for left in [1, 0] {
+        let shopper = app.shopper_at("192.0.2.1").await;
+        let answer = from(app.get(EVENT), "192.0.2.1").by(&shopper).send().await;
+        let answer = answer.expect(StatusCode::OK);
+        assert!(
+            answer
+                .header("ratelimit")
+                .starts_with(&format!("\"reads\";r={left};"))
+        );
+    }
+    read(&app, "192.0.2.1").await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn a_key_has_no_limit_unless_one_is_set() {
+    let app = limited(RateLimits::default()).await;
+    for _ in 0..7_000 {
+        let answer = app
+            .get(EVENT)
+            .by(&app.read)
+            .send()
+            .await
+            .expect(StatusCode::OK);
+        assert_eq!(limit_of(&answer), ("", ""));
+    }
+    let app = limited(RateLimits {
+        keys: per_minute(3),
+        ..RateLimits::off()
+    })
+    .await;
+    let ask = |path: &str, address: &str| from(app.get(path), address).by(&app.sell);
+    ask(EVENT, "192.0.2.1").send().await.expect(StatusCode::OK);
+    ask("/v1/events", "192.0.2.2")
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    let session = app.post("/v1/sessions").by(&app.sell).send().await;
+    assert_eq!(session.header("ratelimit"), "\"keys\";r=0;t=60");
+    ask(EVENT, "192.0.2.3")
+        .send()
+        .await
+        .refused(429, "rate_limited");
+    app.get(EVENT)
+        .by(&app.read)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn wrong_credentials_count_as_reads_of_the_address() {
+    let app = limited(RateLimits {
+        reads: per_minute(3),
+        ..RateLimits::off()
+    })
+    .await;
+    let guess = |path: &str| from(app.post(path), "192.0.2.1").by("sk_wrong");
+    guess(HOLDS).send().await.refused(401, "unauthenticated");
+    guess("/v1/keys")
+        .send()
+        .await
+        .refused(401, "unauthenticated");
+    let missing = from(app.post("/v1/keys"), "192.0.2.1");
+    missing.send().await.refused(401, "unauthenticated");
+    guess("/v1/keys").send().await.refused(429, "rate_limited");
+    read(&app, "192.0.2.1").await.refused(429, "rate_limited");
+    read(&app, "192.0.2.2").await.expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn pages_health_and_metrics_count_as_nobodys() {
+    let one = per_minute(1);
+    let limits = RateLimits {
+        sessions: one,
+        commands: one,
+        reads: one,
+        keys: one,
+        ..RateLimits::off()
+    };
+    let app = limited(limits).await;
+    for path in [
+        "/",
+        "/docs",
+        "/openapi.json",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/nope",
+    ] {
+        for _ in 0..3 {
+            let answer = app.get(path).send().await;
+            assert_ne!(answer.status, StatusCode::TOO_MANY_REQUESTS, "{path}");
+            assert_eq!(limit_of(&answer), ("", ""));
+        }
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_forged_addresses_are_one_caller() {
+    let app = limited(RateLimits {
+        reads: per_minute(100),
+        ..RateLimits::off()
+    })
+    .await;
+    let mut passed = 0;
+    for number in 0..10_000_u32 {
+        let [_, b, c, d] = number.to_be_bytes();
+        let forged = format!("10.{b}.{c}.{d}");
+        let ask = from(app.get(EVENT), "192.0.2.1").header("x-forwarded-for", &forged);
+        passed += u32::from(ask.send().await.status == StatusCode::OK);
+    }
+    assert_eq!(passed, 100);
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_is_believed_and_what_its_clients_write_is_not() {
+    let app = limited(RateLimits {
+        reads: per_minute(1),
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+        ..RateLimits::off()
+    })
+    .await;
+    let ask = |lines: &[&str]| {
+        let ask = from(app.get(EVENT), "10.0.0.1");
+        lines
+            .iter()
+            .fold(ask, |ask, line| ask.header("x-forwarded-for", line))
+    };
+    ask(&["192.0.2.1"]).send().await.expect(StatusCode::OK);
+    for lines in [
+        &["192.0.2.1"][..],
+        &["203.0.113.9, 192.0.2.1"],
+        &["203.0.113.9", "192.0.2.1"],
+        &["203.0.113.9", "192.0.2.1, 10.7.7.7"],
+    ] {
+        ask(lines).send().await.refused(429, "rate_limited");
+    }
+    ask(&["192.0.2.2"]).send().await.expect(StatusCode::OK);
+    ask(&["nonsense"]).send().await.expect(StatusCode::OK);
+    ask(&["other nonsense"])
+        .send()
+        .await
+        .refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn feed_streams_count_by_the_address_behind_the_proxy() {
+    let rates = RateLimits {
+        trusted_proxies: vec!["10.0.0.1".parse().unwrap()],
+        ..RateLimits::off()
+    };
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        streams: StreamLimits {
+            total: 9,
+            per_address: 1,
+        },
+        rates,
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = app.with_hall(1).await;
+    let ask = |client: &str| {
+        let ask = from(app.get("/v1/events/hall/feed"), "10.0.0.1");
+        ask.header("x-forwarded-for", client)
+    };
+    let (one, other) = (
+        ask("192.0.2.1").start().await,
+        ask("192.0.2.2").start().await,
+    );
+    assert_eq!(
+        (one.status(), other.status()),
+        (StatusCode::OK, StatusCode::OK)
+    );
+    ask("192.0.2.1").send().await.refused(429, "rate_limited");
+    assert_eq!(
+        counted(&app, "rate_limited_total{limit=\"streams\"}").await,
+        1
+    );
+}
+
+/// The value of a counter.
+async fn counted(app: &TestApp, name: &str) -> u64 {
+    let text = app.get("/metrics").send().await.text();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("soldonce_{name} ")));
+    line.unwrap_or_else(|| panic!("{name} is not in {text}"))
+        .parse()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn refusals_are_counted_by_limit() {
+    let app = limited(RateLimits {
+        reads: per_minute(1),
+        ..RateLimits::off()
+    })
+    .await;
+    for _ in 0..3 {
+        read(&app, "192.0.2.1").await;
+    }
+    assert_eq!(
+        counted(&app, "rate_limited_total{limit=\"reads\"}").await,
+        2
+    );
+    for limit in ["sessions", "commands", "keys", "streams"] {
+        let name = format!("rate_limited_total{{limit=\"{limit}\"}}");
+        assert_eq!(counted(&app, &name).await, 0);
+    }
+}
+
+/// Other servers, as far as one server knows of them.
+#[derive(Debug, Default)]
+struct Others {
+    answer: Mutex<Option<Result<Taken, Unshared>>>,
+    asked: AtomicU32,
+}
+
+impl SharedRates for Others {
+    fn take(&self, key: RateKey, quota: Quota) -> Fut<'_, Result<Taken, Unshared>> {
+        assert_eq!((key.kind, quota.requests()), ("reads", 10));
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let answer = self.answer.lock().unwrap().unwrap();
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+impl Others {
+    fn answer(&self, answer: Result<Taken, Unshared>) {
+        *self.answer.lock().unwrap() = Some(answer);
+    }
+
+    fn asked(&self) -> u32 {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn what_others_counted_counts_and_is_not_asked_for_again_before_its_time() {
+    let others = Arc::new(Others::default());
+    let shared: Arc<dyn SharedRates> = others.clone();
+    let limits = RateLimits {
+        reads: per_minute(10),
+        shared: Some(shared),
+        ..RateLimits::off()
+    };
+    let app = limited(limits).await;
+    let whole_in = Duration::from_secs(42);
+    others.answer(Ok(Taken::Passed { left: 3, whole_in }));
+    let answer = read(&app, "192.0.2.1").await.expect(StatusCode::OK);
+    assert_eq!(answer.header("ratelimit"), "\"reads\";r=3;t=42");
+    let retry_in = Duration::from_millis(1_500);
+    others.answer(Ok(Taken::Refused { retry_in }));
+    for _ in 0..5 {
+        let answer = read(&app, "192.0.2.1").await;
+        assert_eq!(answer.header("retry-after"), "2");
+        answer.refused(429, "rate_limited");
+    }
+    assert_eq!(others.asked(), 2);
+    app.clock.advance(retry_in);
+    others.answer(Ok(Taken::Passed { left: 0, whole_in }));
+    read(&app, "192.0.2.1").await.expect(StatusCode::OK);
+    assert_eq!(others.asked(), 3);
+}
+
+#[tokio::test]
+async fn without_word_of_the_others_requests_go_on_within_the_own_count() {
+    let others = Arc::new(Others::default());
+    let shared: Arc<dyn SharedRates> = others.clone();
+    let limits = RateLimits {
+        reads: per_minute(10),
+        shared: Some(shared),
+        ..RateLimits::off()
+    };
+    let app = limited(limits).await;
+    others.answer(Err(Unshared::NoAnswer));
+    for left in (0..10).rev() {
+        let answer = read(&app, "192.0.2.1").await.expect(StatusCode::OK);
+        assert!(
+            answer
+                .header("ratelimit")
+                .starts_with(&format!("\"reads\";r={left};"))
+        );
+    }
+    read(&app, "192.0.2.1").await.refused(429, "rate_limited");
+    assert_eq!(counted(&app, "rate_limits_unshared_total").await, 10);
+    assert_eq!(others.asked(), 10, "who is refused here costs no call");
+}
