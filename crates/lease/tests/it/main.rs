@@ -19,6 +19,8 @@ mod facade;
 mod folder;
 mod holding;
 mod model;
+#[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]
+mod planting;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod readme;

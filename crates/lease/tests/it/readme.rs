@@ -20,6 +20,8 @@ fn tests_of(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_test = false;
     for line in source.lines().map(str::trim) {
+        let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
+        let line = line.strip_prefix("pub(super) ").unwrap_or(line);
         let function = line
             .strip_prefix("async fn ")
             .or_else(|| line.strip_prefix("fn "));
@@ -69,8 +71,11 @@ fn every_promise_of_the_readme_has_its_test() {
 
 #[test]
 fn a_promise_without_a_test_is_seen() {
-    let found = tests_of("#[test]\nfn a() {}\nfn b() {}\n#[tokio::test]\nasync fn c() {}");
-    assert_eq!(found, ["a", "c"]);
+    let found = tests_of(
+        "#[test]\nfn a() {}\nfn b() {}\n#[tokio::test]\nasync fn c() {}\n\
+         #[tokio::test]\npub(super) async fn d() {}",
+    );
+    assert_eq!(found, ["a", "c", "d"]);
     let readme = "x\n## Promises and their tests\n\n| promise | test |\n|---|---|\n| p | `b` |\n\n## Y\n| q | `z` |\n";
     assert_eq!(promised(readme), ["b"]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Arg, Cmd};
 
 use super::keys::{Keyspace, Shard, topic};
-use super::script::{self, Script};
+use super::script::{Script, Scripts};
 use crate::backend::{Acquire, Names, Release, Renew, Waiter};
 use crate::limits::BATCH_MAX;
 use crate::{Name, Owner};
@@ -71,11 +71,12 @@ pub(super) struct RenewPart {
 #[derive(Clone, Copy)]
 pub(super) struct Calls<'a> {
     keys: &'a Keyspace,
+    scripts: &'static Scripts,
 }
 
 impl<'a> Calls<'a> {
-    pub(super) fn new(keys: &'a Keyspace) -> Self {
-        Self { keys }
+    pub(super) fn new(keys: &'a Keyspace, scripts: &'static Scripts) -> Self {
+        Self { keys, scripts }
     }
 
     fn lease_keys<'n>(self, names: &'n Names) -> impl Iterator<Item = String> + use<'a, 'n> {
@@ -111,7 +112,7 @@ impl<'a> Calls<'a> {
                 .map(|ask| self.queue(&ask.names)),
         );
         let home = asked.first().map(shard).unwrap_or_default();
-        let mut call = Call::of_batch((home, &script::ACQUIRE), &keys, asked.len());
+        let mut call = Call::of_batch((home, &self.scripts.acquire), &keys, asked.len());
         call.command.arg(leases);
         for ask in asked {
             let fair = match (ask.names.group(), ask.fair) {
@@ -141,7 +142,7 @@ impl<'a> Calls<'a> {
             let lease = self.keys.lease(shard, names.group(), name);
             [lease, self.keys.record(shard, names.group(), name)]
         });
-        let mut call = Call::new(shard, &script::RL_ACQUIRE, &keys.collect::<Vec<_>>());
+        let mut call = Call::new(shard, &self.scripts.rl_acquire, &keys.collect::<Vec<_>>());
         call.command
             .arg(hex(command.owner))
             .arg(millis(command.ttl))
@@ -153,7 +154,7 @@ impl<'a> Calls<'a> {
     }
 
     pub(super) fn install(self, shard: Shard, epoch: u32, ask: &str) -> Call {
-        let mut call = Call::new(shard, &script::INSTALL, &[self.keys.fence(shard)]);
+        let mut call = Call::new(shard, &self.scripts.install, &[self.keys.fence(shard)]);
         call.command.arg(epoch).arg(ask);
         call
     }
@@ -166,7 +167,7 @@ impl<'a> Calls<'a> {
         let queued = releases.iter().filter(|release| release.waiter.is_some());
         keys.extend(queued.map(|release| self.queue(&release.names)));
         let home = releases.first().map(shard).unwrap_or_default();
-        let mut call = Call::of_batch((home, &script::RELEASE), &keys, releases.len());
+        let mut call = Call::of_batch((home, &self.scripts.release), &keys, releases.len());
         call.command.arg(leases);
         for release in releases {
             let token = release.token.map(|token| token.to_string());
@@ -185,7 +186,7 @@ impl<'a> Calls<'a> {
         let shard = self.keys.shard_of(group.unwrap_or(name));
         Call::new(
             shard,
-            &script::INSPECT,
+            &self.scripts.inspect,
             &[self.keys.lease(shard, group, name)],
         )
     }
@@ -218,7 +219,7 @@ impl<'a> Calls<'a> {
         let keys = renewals
             .iter()
             .flat_map(|(_, renew)| self.lease_keys(&renew.names));
-        let mut call = Call::new(shard, &script::RENEW, &keys.collect::<Vec<_>>());
+        let mut call = Call::new(shard, &self.scripts.renew, &keys.collect::<Vec<_>>());
         for (_, renew) in renewals {
             let owner = hex(renew.owner);
             let token = renew.token.to_string();

@@ -22,8 +22,9 @@ use super::config::RedisConfig;
 use super::failure::{self, not_answered, not_connected};
 use super::keys::{Keyspace, Shard};
 use super::link::{Lane, Subscriber};
+use super::settings::RedisSettings;
 use super::watchdog::Watchdog;
-use crate::{BackendError, Clock};
+use crate::BackendError;
 
 /// Longest wait for one node while a connection to the cluster is made.
 const NODE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -47,13 +48,12 @@ pub(super) struct ClusterLink {
 }
 
 impl ClusterLink {
-    /// A link that connects when it is first used. A node that says nothing for `node_timeout`
-    /// is passed over, also when the driver asks it for the slots.
+    /// A link that connects when it is first used. A node that says nothing for as long as a call
+    /// may take is passed over, also when the driver asks it for the slots.
     pub(super) fn new(
         seeds: &[RedisConfig],
         keys: Arc<Keyspace>,
-        clock: &Arc<dyn Clock>,
-        node_timeout: Duration,
+        settings: &RedisSettings,
     ) -> Result<Self, BackendError> {
         let seeds: Result<Vec<_>, _> = seeds.iter().map(RedisConfig::driver).collect();
         let seeds = seeds?;
@@ -62,17 +62,16 @@ impl ClusterLink {
                 "a cluster has only database 0".to_owned(),
             ));
         }
-        let quick = build(builder(&seeds).response_timeout(node_timeout))?;
+        let quick = build(builder(&seeds).response_timeout(settings.call_timeout))?;
         let patient = build(builder(&seeds).response_timeout(WAIT_TIMEOUT))?;
         let rebuilt = Arc::new(Notify::new());
-        let watchdog = |client: &ClusterClient| {
-            let (clock, rebuilt) = (Arc::clone(clock), Arc::clone(&rebuilt));
-            Watchdog::new(client.clone(), keys.shards(), clock, rebuilt)
+        let watchdog = |client: &ClusterClient, lane| {
+            Watchdog::new(client.clone(), keys.shards(), lane, (settings, &rebuilt))
         };
         Ok(Self {
-            main: watchdog(&quick),
-            renew: watchdog(&quick),
-            durable: watchdog(&patient),
+            main: watchdog(&quick, Lane::Main),
+            renew: watchdog(&quick, Lane::Renew),
+            durable: watchdog(&patient, Lane::Durable),
             seeds,
             keys,
             rebuilt,

@@ -17,6 +17,7 @@ use super::call::{Call, Calls};
 use super::keys::{Keyspace, Shard};
 use super::link::{Lane, Link};
 use super::reply::{self, Answer};
+use super::script::Scripts;
 use crate::BackendError;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
 
@@ -85,6 +86,7 @@ pub(super) struct Courier<F: Freight> {
 struct Route<F: Freight> {
     link: Arc<Link>,
     keys: Arc<Keyspace>,
+    scripts: &'static Scripts,
     within: Duration,
     lines: Mutex<HashMap<Shard, Line<F>>>,
 }
@@ -120,10 +122,16 @@ impl<F: Freight> Line<F> {
 }
 
 impl<F: Freight> Courier<F> {
-    pub(super) fn new(link: &Arc<Link>, keys: &Arc<Keyspace>, within: Duration) -> Self {
+    pub(super) fn new(
+        link: &Arc<Link>,
+        keys: &Arc<Keyspace>,
+        scripts: &'static Scripts,
+        within: Duration,
+    ) -> Self {
         let route = Arc::new(Route {
             link: Arc::clone(link),
             keys: Arc::clone(keys),
+            scripts,
             within,
             lines: Mutex::default(),
         });
@@ -190,7 +198,7 @@ impl<F: Freight> Route<F> {
     }
 
     async fn carry(&self, batch: &[F], lane: Lane) -> Vec<Result<F::Reply, BackendError>> {
-        let call = F::call(Calls::new(&self.keys), batch);
+        let call = F::call(Calls::new(&self.keys, self.scripts), batch);
         match self.link.run(&call, lane, self.within).await {
             Ok(value) => F::replies(value, batch),
             Err(error) if batch.len() > 1 && is_of_neighbours(&error) => {
@@ -206,7 +214,7 @@ impl<F: Freight> Route<F> {
 
     async fn carry_one(&self, item: &F, lane: Lane) -> Result<F::Reply, BackendError> {
         let batch = std::slice::from_ref(item);
-        let call = F::call(Calls::new(&self.keys), batch);
+        let call = F::call(Calls::new(&self.keys, self.scripts), batch);
         let value = self.link.run(&call, lane, self.within).await?;
         let odd = || BackendError::Unknown("the answer has an unknown form".to_owned());
         let replies = F::replies(value, batch);

@@ -11,9 +11,11 @@ use super::call::Call;
 use super::config::RedisConfig;
 use super::keys::{self, Keyspace, Shard};
 use super::link::{Lane, Link};
+use super::replaced::Replaced;
 use super::script::Script;
 use super::server::ServerLink;
-use crate::{BackendError, Namespace};
+use crate::backend::Kind;
+use crate::{BackendError, Namespace, Notices};
 
 /// A Lua script that is not of this crate. Its rules are those of `lease.md` 6.2; its answer is an
 /// array of integers.
@@ -73,7 +75,8 @@ impl RedisScripts {
     /// `Config` when the address cannot work.
     pub fn server(config: &RedisConfig, namespace: &Namespace) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(namespace, keys::SHARDS)?);
-        let link = Link::Server(Box::new(ServerLink::new(config)?));
+        let nobody = Replaced::new(Kind::Redis, &Notices::default());
+        let link = Link::Server(Box::new(ServerLink::new(config, nobody)?));
         Ok(Self { link, keys })
     }
 
@@ -89,8 +92,9 @@ impl RedisScripts {
         clock: &Arc<dyn crate::Clock>,
     ) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(namespace, keys::SHARDS)?);
-        let shared = Arc::clone(&keys);
-        let link = super::cluster::ClusterLink::new(seeds, shared, clock, NODE_TIMEOUT)?;
+        let mut settings = super::RedisSettings::new(namespace.clone());
+        settings.clock = Arc::clone(clock);
+        let link = super::cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
         let link = Link::Cluster(Box::new(link));
         Ok(Self { link, keys })
     }
@@ -137,10 +141,6 @@ impl RedisScripts {
         })
     }
 }
-
-/// Longest wait for one node of a cluster, so that a silent one is noticed.
-#[cfg(feature = "cluster")]
-const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 fn integers(answer: Value) -> Option<Vec<i64>> {
     let Value::Array(parts) = answer else {

@@ -27,6 +27,17 @@ pub(super) enum Lane {
     Durable,
 }
 
+impl Lane {
+    /// The word for it in logs and notices.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Lane::Main => "calls",
+            Lane::Renew => "renewals",
+            Lane::Durable => "durable grants",
+        }
+    }
+}
+
 pub(super) enum Link {
     Server(Box<ServerLink>),
     #[cfg(feature = "cluster")]

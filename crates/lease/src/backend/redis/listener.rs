@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::keys::{Keyspace, Shard, topic};
 use super::link::{Link, Subscriber};
+use super::replaced::Replaced;
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
 use crate::{BackendError, Clock};
@@ -44,7 +45,12 @@ pub(super) struct Listener {
 
 impl Listener {
     /// A listener that connects when someone waits.
-    pub(super) fn new(link: Arc<Link>, keys: Arc<Keyspace>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        link: Arc<Link>,
+        keys: Arc<Keyspace>,
+        clock: Arc<dyn Clock>,
+        replaced: Replaced,
+    ) -> Self {
         let topics = Arc::new(Topics::default());
         let (asks, asked) = mpsc::channel(ASKED_MAX);
         let task = Task {
@@ -54,6 +60,8 @@ impl Listener {
             asks: asks.clone(),
             asked,
             clock,
+            replaced,
+            has_served: false,
         };
         Self {
             keys,
@@ -103,6 +111,9 @@ struct Task {
     asks: mpsc::Sender<Ask>,
     asked: mpsc::Receiver<Ask>,
     clock: Arc<dyn Clock>,
+    replaced: Replaced,
+    /// Whether another connection did this work before.
+    has_served: bool,
 }
 
 impl Task {
@@ -151,6 +162,9 @@ impl Task {
     ) -> Result<(), BackendError> {
         for shard in self.topics.shards() {
             self.subscribe(&mut subscriber, shard).await?;
+        }
+        if std::mem::replace(&mut self.has_served, true) {
+            self.replaced.tell("wake-ups");
         }
         // Whatever was released while nobody listened is found by trying again.
         self.topics.wake_all();

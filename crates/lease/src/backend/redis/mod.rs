@@ -15,13 +15,17 @@ mod epochs;
 mod facts;
 mod failure;
 mod foreign;
+mod grant;
 mod join;
 mod keys;
 mod link;
 mod listener;
+#[cfg(all(feature = "test-kit", debug_assertions))]
+mod planted;
 mod reconnecting;
 #[cfg(feature = "redlock")]
 mod redlock;
+mod replaced;
 mod reply;
 mod script;
 mod server;
@@ -34,13 +38,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{
-    Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
-use crate::{BackendError, Clock, EpochError, Name, Notice, Notices, What};
+use crate::{BackendError, Clock, Name, Notices};
 
 pub use config::RedisConfig;
 pub use foreign::{KeyTag, RedisScript, RedisScripts};
+#[cfg(all(feature = "test-kit", debug_assertions))]
+pub use planted::{PlantedInRedis, ScriptBug};
 #[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockConfig};
 pub use settings::RedisSettings;
@@ -51,12 +57,9 @@ use epochs::Epochs;
 use keys::{Keyspace, Shard};
 use link::{Lane, Link};
 use listener::Listener;
-use reply::Answer;
+use replaced::Replaced;
+use script::Scripts;
 use server::ServerLink;
-
-/// How often one acquire installs an epoch and asks again. More than one is needed only when
-/// another process installs at the same moment, or the server is flushed once more.
-const EPOCH_ROUNDS: usize = 4;
 
 /// Calls that the first connection is allowed to take.
 const CONNECT_CALLS: u32 = 4;
@@ -70,6 +73,7 @@ pub struct RedisBackend {
     keys: Arc<Keyspace>,
     link: Arc<Link>,
     listener: Listener,
+    scripts: &'static Scripts,
     acquires: Courier<Acquire>,
     releases: Courier<Release>,
     epochs: Epochs,
@@ -91,7 +95,8 @@ impl RedisBackend {
         config: &RedisConfig,
         settings: RedisSettings,
     ) -> Result<Self, BackendError> {
-        let link = Link::Server(Box::new(ServerLink::new(config)?));
+        let replaced = Replaced::new(Kind::Redis, &settings.notices);
+        let link = Link::Server(Box::new(ServerLink::new(config, replaced)?));
         let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
         Self::on(Kind::Redis, link, keys, settings).await
     }
@@ -109,8 +114,7 @@ impl RedisBackend {
         settings: RedisSettings,
     ) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
-        let (shared, limit) = (Arc::clone(&keys), settings.call_timeout);
-        let link = cluster::ClusterLink::new(seeds, shared, &settings.clock, limit)?;
+        let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
         Self::on(Kind::Cluster, Link::Cluster(Box::new(link)), keys, settings).await
     }
 
@@ -134,17 +138,17 @@ impl RedisBackend {
         if settings.epochs.is_some() {
             facts.tokens = Tokens::Anchored;
         }
+        let (scripts, limit) = (settings.scripts(), settings.call_timeout);
+        let replaced = Replaced::new(kind, &settings.notices);
+        let clock = Arc::clone(&settings.clock);
         Self {
             facts,
-            listener: Listener::new(
-                Arc::clone(&link),
-                Arc::clone(&keys),
-                Arc::clone(&settings.clock),
-            ),
-            acquires: Courier::new(&link, &keys, settings.call_timeout),
-            releases: Courier::new(&link, &keys, settings.call_timeout),
+            listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), clock, replaced),
+            scripts,
+            acquires: Courier::new(&link, &keys, scripts, limit),
+            releases: Courier::new(&link, &keys, scripts, limit),
             epochs: Epochs::new(settings.epochs, settings.namespace),
-            call_timeout: settings.call_timeout,
+            call_timeout: limit,
             clock: settings.clock,
             notices: settings.notices,
             keys,
@@ -153,91 +157,7 @@ impl RedisBackend {
     }
 
     fn calls(&self) -> Calls<'_> {
-        Calls::new(&self.keys)
-    }
-
-    async fn grant(&self, command: &Acquire) -> AcquireReply {
-        let mut command = command.clone();
-        command.floor = command.floor.max(self.epochs.floor());
-        let shard = self.keys.shard_of_names(&command.names);
-        for _ in 0..EPOCH_ROUNDS {
-            let answer = match command.durability {
-                Durability::Primary => self.acquires.send(command.clone()).await,
-                // `WAIT` looks at the writes of its own connection, so these travel alone.
-                Durability::Replicas { .. } => self.acquires.alone(&command, Lane::Durable).await,
-            };
-            let installed = match answer {
-                Ok(Answer::Reply(reply)) => return self.replicated(reply, &command).await,
-                Ok(Answer::Epoch { above, ask }) => self.install(shard, above, &ask).await,
-                Err(error) => Err(AcquireReply::Failed(error)),
-            };
-            if let Err(reply) = installed {
-                return reply;
-            }
-        }
-        let why = "the fence record changed while each epoch was on its way";
-        AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
-    }
-
-    /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
-    async fn install(&self, shard: Shard, above: u32, ask: &str) -> Result<(), AcquireReply> {
-        let epoch = self
-            .epochs
-            .above(above)
-            .await
-            .map_err(AcquireReply::Epoch)?;
-        let call = self.calls().install(shard, epoch, ask);
-        let answer = self.link.run(&call, Lane::Main, self.call_timeout).await;
-        match answer.and_then(reply::install) {
-            Ok(installed) => {
-                let current = installed.unwrap_or(epoch);
-                if installed.is_none() {
-                    self.tell_installed(shard, epoch);
-                }
-                self.epochs.accepts(current).map_err(AcquireReply::Epoch)
-            }
-            Err(BackendError::Unknown(_)) => Ok(()),
-            Err(error) => Err(AcquireReply::Failed(error)),
-        }
-    }
-
-    fn tell_installed(&self, shard: Shard, epoch: u32) {
-        tracing::info!(shard = shard.index(), epoch, "epoch installed");
-        let reason = || format!("epoch {epoch} begins on shard {}", shard.index());
-        let kind = self.facts.kind;
-        self.notices
-            .tell(|| Notice::of(What::EpochInstalled, kind).because(reason()));
-    }
-
-    /// Adds how many replicas have a grant, when that was asked for. Too few never undo it.
-    async fn replicated(&self, reply: AcquireReply, command: &Acquire) -> AcquireReply {
-        match (reply, command.durability) {
-            (
-                AcquireReply::Granted {
-                    token,
-                    granted,
-                    again,
-                    ..
-                },
-                Durability::Replicas { n, within },
-            ) => {
-                let wait = call::wait(n, within);
-                let shard = self.keys.shard_of_names(&command.names);
-                let limit = within.saturating_add(self.call_timeout);
-                let answer = self.link.plain((shard, &wait), Lane::Durable, limit).await;
-                let replicas = answer
-                    .ok()
-                    .and_then(|value| reply::count(&value))
-                    .unwrap_or(0);
-                AcquireReply::Granted {
-                    token,
-                    granted,
-                    again,
-                    replicas: Some(replicas),
-                }
-            }
-            (reply, _) => reply,
-        }
+        Calls::new(&self.keys, self.scripts)
     }
 
     async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {

@@ -21,20 +21,28 @@ pub(super) struct Reconnecting<C> {
 pub(super) struct Attempt<C> {
     made: OnceCell<C>,
     timeouts: AtomicU32,
+    /// It takes the place of one that broke.
+    replaces: bool,
 }
 
 impl<C> Attempt<C> {
-    fn unmade() -> Arc<Self> {
-        Arc::new(Self {
+    fn unmade() -> Self {
+        Self {
             made: OnceCell::new(),
             timeouts: AtomicU32::new(0),
-        })
+            replaces: false,
+        }
+    }
+
+    /// Whether another connection was given up for it.
+    pub(super) fn replaces(&self) -> bool {
+        self.replaces
     }
 }
 
 impl<C: Clone> Reconnecting<C> {
     pub(super) fn unmade() -> Self {
-        let current = Mutex::new(Attempt::unmade());
+        let current = Mutex::new(Arc::new(Attempt::unmade()));
         Self { current }
     }
 
@@ -49,7 +57,8 @@ impl<C: Clone> Reconnecting<C> {
     pub(super) fn replace(&self, made: C) {
         let fresh = Attempt {
             made: OnceCell::new_with(Some(made)),
-            timeouts: AtomicU32::new(0),
+            replaces: true,
+            ..Attempt::unmade()
         };
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
     }
@@ -60,7 +69,10 @@ impl<C: Clone> Reconnecting<C> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current = Arc::ptr_eq(&current, attempt);
         if is_current {
-            *current = Attempt::unmade();
+            *current = Arc::new(Attempt {
+                replaces: true,
+                ..Attempt::unmade()
+            });
         }
         is_current
     }

@@ -1,21 +1,23 @@
 //! The scripts: one file each, with its contract as its first comment.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// A script and the hash under which servers know it.
 pub(super) struct Script {
-    text: &'static str,
+    text: Cow<'static, str>,
     hash: String,
 }
 
 impl Script {
-    pub(super) fn of(text: &'static str) -> Self {
-        let hash = redis::Script::new(text).get_hash().to_owned();
+    pub(super) fn of(text: impl Into<Cow<'static, str>>) -> Self {
+        let text = text.into();
+        let hash = redis::Script::new(&text).get_hash().to_owned();
         Self { text, hash }
     }
 
-    pub(super) fn text(&self) -> &'static str {
-        self.text
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(super) fn hash(&self) -> &str {
@@ -25,22 +27,58 @@ impl Script {
 
 macro_rules! scripts {
     ($($(#[$when:meta])* $name:ident = $file:literal;)*) => {
-        $($(#[$when])* pub(super) static $name: LazyLock<Script> =
-            LazyLock::new(|| Script::of(include_str!(concat!("scripts/", $file))));)*
+        /// The scripts of a backend.
+        pub(super) struct Scripts {
+            $($(#[$when])* pub(super) $name: Script,)*
+        }
 
-        #[cfg(test)]
-        const ALL: &[(&str, &str)] = &[$(($file, include_str!(concat!("scripts/", $file)))),*];
+        impl Scripts {
+            fn new() -> Self {
+                Self { $($(#[$when])* $name: Script::of(include_str!(concat!("scripts/", $file))),)* }
+            }
+
+            #[cfg(all(feature = "test-kit", debug_assertions))]
+            fn of_file(&mut self, file: &str) -> Option<&mut Script> {
+                match file {
+                    $($(#[$when])* $file => Some(&mut self.$name),)*
+                    _ => None,
+                }
+            }
+        }
+
+        #[cfg(any(test, all(feature = "test-kit", debug_assertions)))]
+        pub(super) const ALL: &[(&str, &str)] =
+            &[$($(#[$when])* ($file, include_str!(concat!("scripts/", $file))),)*];
     };
 }
 
 scripts! {
-    ACQUIRE = "acquire.lua";
-    RENEW = "renew.lua";
-    RELEASE = "release.lua";
-    INSTALL = "install.lua";
-    INSPECT = "inspect.lua";
+    acquire = "acquire.lua";
+    renew = "renew.lua";
+    release = "release.lua";
+    install = "install.lua";
+    inspect = "inspect.lua";
     #[cfg(feature = "redlock")]
-    RL_ACQUIRE = "rl_acquire.lua";
+    rl_acquire = "rl_acquire.lua";
+}
+
+static SHIPPED: LazyLock<Scripts> = LazyLock::new(Scripts::new);
+
+impl Scripts {
+    /// As they are shipped.
+    pub(super) fn shipped() -> &'static Self {
+        &SHIPPED
+    }
+
+    /// With another text in this file. It is never freed, as little as the shipped ones are.
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    pub(super) fn with(file: &str, text: String) -> &'static Self {
+        let mut scripts = Self::new();
+        if let Some(script) = scripts.of_file(file) {
+            *script = Script::of(text);
+        }
+        Box::leak(Box::new(scripts))
+    }
 }
 
 #[cfg(test)]

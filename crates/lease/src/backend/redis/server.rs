@@ -14,6 +14,7 @@ use super::config::RedisConfig;
 use super::failure::{self, not_answered, not_connected};
 use super::link::{Lane, Subscriber};
 use super::reconnecting::{Attempt, Reconnecting};
+use super::replaced::Replaced;
 use crate::BackendError;
 
 /// Calls that may wait in front of a connection. The driver's 50 would make callers wait in turn.
@@ -24,17 +25,19 @@ pub(super) struct ServerLink {
     main: Reconnecting<MultiplexedConnection>,
     renew: Reconnecting<MultiplexedConnection>,
     durable: Reconnecting<MultiplexedConnection>,
+    replaced: Replaced,
 }
 
 impl ServerLink {
     /// A link that connects when it is first used.
-    pub(super) fn new(config: &RedisConfig) -> Result<Self, BackendError> {
+    pub(super) fn new(config: &RedisConfig, replaced: Replaced) -> Result<Self, BackendError> {
         let client = Client::open(config.driver()?);
         Ok(Self {
             client: client.map_err(|error| failure::of_connect(&error))?,
             main: Reconnecting::unmade(),
             renew: Reconnecting::unmade(),
             durable: Reconnecting::unmade(),
+            replaced,
         })
     }
 
@@ -83,11 +86,11 @@ impl ServerLink {
         within: Duration,
         give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
     ) -> Result<Value, BackendError> {
-        let lane = self.lane(lane);
+        let (name, lane) = (lane.as_str(), self.lane(lane));
         let attempt = lane.current();
         let sent = AtomicBool::new(false);
         let outcome = timeout(within, async {
-            let connection = attempt.get(self.connect()).await?;
+            let connection = attempt.get(self.connect(name, &attempt)).await?;
             sent.store(true, Ordering::Relaxed);
             Ok(give(connection).await)
         });
@@ -104,13 +107,22 @@ impl ServerLink {
         }
     }
 
-    async fn connect(&self) -> Result<MultiplexedConnection, BackendError> {
+    async fn connect(
+        &self,
+        lane: &str,
+        attempt: &Attempt<MultiplexedConnection>,
+    ) -> Result<MultiplexedConnection, BackendError> {
         let config = unlimited();
         let made = self
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await;
-        made.map_err(|error| failure::of_connect(&error))
+        let made = made.map_err(|error| failure::of_connect(&error))?;
+        if attempt.replaces() {
+            let address = self.client.get_connection_info().addr();
+            self.replaced.tell(&format!("{lane} to {address}"));
+        }
+        Ok(made)
     }
 
     /// A connection of its own that hands messages, and word of its own end, to `heard`.

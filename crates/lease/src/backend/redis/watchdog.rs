@@ -15,7 +15,11 @@ use tokio::time::timeout;
 use super::cluster::CONNECT_TIMEOUT;
 use super::failure::{self, not_connected};
 use super::keys::Shard;
+use super::link::Lane;
 use super::reconnecting::{Attempt, Reconnecting};
+use super::replaced::Replaced;
+use super::settings::RedisSettings;
+use crate::backend::Kind;
 use crate::{BackendError, BootTime, Clock};
 
 /// Calls without an answer in a row on one shard. A count over all shards would be set back by
@@ -34,7 +38,11 @@ pub(super) struct Watchdog {
     pace: Mutex<Pace>,
     tasks: Mutex<JoinSet<()>>,
     clock: Arc<dyn Clock>,
+    lane: Lane,
+    replaced: Replaced,
+    /// Tells the subscription that its connection is of no use either.
     rebuilt: Arc<Notify>,
+    watches: bool,
 }
 
 /// When the next replacement may begin.
@@ -47,9 +55,10 @@ impl Watchdog {
     pub(super) fn new(
         client: ClusterClient,
         shards: u16,
-        clock: Arc<dyn Clock>,
-        rebuilt: Arc<Notify>,
+        lane: Lane,
+        (settings, rebuilt): (&RedisSettings, &Arc<Notify>),
     ) -> Self {
+        let clock = Arc::clone(&settings.clock);
         let next = clock.boot();
         Self {
             client,
@@ -61,7 +70,10 @@ impl Watchdog {
             }),
             tasks: Mutex::default(),
             clock,
-            rebuilt,
+            lane,
+            replaced: Replaced::new(Kind::Cluster, &settings.notices),
+            rebuilt: Arc::clone(rebuilt),
+            watches: settings.watches(),
         }
     }
 
@@ -88,7 +100,7 @@ impl Watchdog {
     pub(super) fn silent(&self, shard: Shard) {
         let count = self.silent.get(usize::from(shard.index()));
         let before = count.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
-        if before + 1 >= SILENT_MAX && self.may_replace() {
+        if before + 1 >= SILENT_MAX && self.watches && self.may_replace() {
             self.replace(shard);
         }
     }
@@ -108,14 +120,15 @@ impl Watchdog {
 
     fn replace(&self, shard: Shard) {
         let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
-        let connection = Arc::clone(&self.connection);
+        let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
+        let lane = self.lane.as_str();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.spawn(async move {
             match connect(&client).await {
                 Ok(made) => {
                     connection.replace(made);
                     rebuilt.notify_one();
-                    tracing::warn!(shard = shard.index(), "cluster connection replaced");
+                    replaced.tell(&format!("{lane}: shard {} was silent", shard.index()));
                 }
                 Err(error) => tracing::warn!(%error, "cluster connection not replaced"),
             }

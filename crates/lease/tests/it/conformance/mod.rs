@@ -100,7 +100,7 @@ macro_rules! conforms {
     ($bench:expr => $($law:ident)+) => {
         $(
             #[tokio::test]
-            async fn $law() {
+            pub(crate) async fn $law() {
                 let bench = $bench.await;
                 crate::conformance::$law(&bench).await;
             }

@@ -133,7 +133,7 @@ async fn each_item_of_a_mixed_batch_has_its_own_answer() {
 }
 
 #[tokio::test]
-async fn of_two_items_that_want_the_same_name_the_first_gets_it() {
+pub(super) async fn of_two_items_that_want_the_same_name_the_first_gets_it() {
     let site = Site::start().await;
     granted(&site.backend, &ask(one("other"))).await;
     let first = ask(one("a"));
@@ -174,7 +174,7 @@ async fn a_batch_after_a_flush_installs_one_epoch_and_grants_all() {
 }
 
 #[tokio::test]
-async fn tokens_of_one_batch_differ_and_rise() {
+pub(super) async fn tokens_of_one_batch_differ_and_rise() {
     let site = Site::start().await;
     granted(&site.backend, &ask(group(&["A-0"]))).await;
     let batch: Vec<Acquire> = (1..=32)
@@ -192,7 +192,7 @@ async fn tokens_of_one_batch_differ_and_rise() {
 }
 
 #[tokio::test]
-async fn each_release_of_a_batch_has_its_own_answer() {
+pub(super) async fn each_release_of_a_batch_has_its_own_answer() {
     let site = Site::start().await;
     let (mine, theirs) = (ask(one("mine")), ask(one("theirs")));
     granted(&site.backend, &mine).await;

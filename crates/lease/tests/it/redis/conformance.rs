@@ -62,7 +62,7 @@ async fn server() -> Real<Redis> {
     }
 }
 
-mod server {
+pub(super) mod server {
     use crate::conformance::conforms;
 
     conforms!(super::server());

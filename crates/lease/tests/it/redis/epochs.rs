@@ -25,7 +25,7 @@ async fn token_of(
 }
 
 #[tokio::test]
-async fn tokens_rise_through_flush_restart_and_an_evicted_record() {
+pub(super) async fn tokens_rise_through_flush_restart_and_an_evicted_record() {
     let mut site = Site::on(Redis::options().appendonly("always").start().unwrap()).await;
     let mut last = token_of(&site.backend, "a").await;
     for incident in ["flush", "restart", "restart without data", "evicted"] {
@@ -103,7 +103,7 @@ async fn without_epochs_a_restart_that_keeps_the_data_keeps_the_count() {
 }
 
 #[tokio::test]
-async fn a_process_without_epochs_does_not_weaken_a_namespace_that_has_them() {
+pub(super) async fn a_process_without_epochs_does_not_weaken_a_namespace_that_has_them() {
     let site = Site::start().await;
     token_of(&site.backend, "a").await;
     let plain = connect(&site.redis, settings()).await;
@@ -121,7 +121,7 @@ async fn a_process_without_epochs_does_not_weaken_a_namespace_that_has_them() {
 }
 
 #[tokio::test]
-async fn a_full_counter_asks_for_the_next_epoch() {
+pub(super) async fn a_full_counter_asks_for_the_next_epoch() {
     let site = Site::start().await;
     let first = token_of(&site.backend, "a").await;
     let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
@@ -203,7 +203,7 @@ impl EpochSource for Slow {
 /// An epoch drawn before a second loss of the data is not installed after it: another process may
 /// have used higher ones in between, and no record is left to tell.
 #[tokio::test]
-async fn an_epoch_that_was_overtaken_on_its_way_is_not_installed() {
+pub(super) async fn an_epoch_that_was_overtaken_on_its_way_is_not_installed() {
     let redis = Redis::start().unwrap();
     let (give, answer) = oneshot::channel();
     let numbers = Numbers::from(9);
@@ -261,4 +261,37 @@ async fn a_source_that_fails_stops_acquire_and_nothing_else() {
         matches!(reply, AcquireReply::Epoch(EpochError::Unavailable(_))),
         "{reply:?}"
     );
+}
+
+/// A server that was asked, and restarted before the epoch came, asks anew: else it would refuse
+/// every epoch for the ask that no longer stands.
+#[tokio::test]
+pub(super) async fn an_ask_of_the_server_before_is_forgotten() {
+    let site = Site::start().await;
+    let before = token_of(&site.backend, "a").await;
+    let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+    let another = "f".repeat(40);
+    let asked = format!("{another}:1.1");
+    site.redis
+        .cli(&["HSET", &record, "rid", &another, "ask", &asked])
+        .unwrap();
+    assert!(token_of(&site.backend, "a").await.epoch() > before.epoch());
+}
+
+/// The last guard: sources never give a number twice, and an ask does not outlive an install.
+#[tokio::test]
+#[cfg(all(feature = "test-kit", debug_assertions))]
+pub(super) async fn a_record_refuses_an_epoch_that_is_not_higher() {
+    let site = Site::start().await;
+    let held = token_of(&site.backend, "a").await;
+    let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+    let server = site.redis.info("master_replid").unwrap().unwrap();
+    let asked = format!("{server}:1.1");
+    site.redis.cli(&["HSET", &record, "ask", &asked]).unwrap();
+    let script = crate::planting::script("install.lua");
+    let same = held.epoch().to_string();
+    let install = ["EVAL", &script, "1", &record, &same, &asked];
+    let told = site.redis.cli(&install).unwrap();
+    assert_eq!(told, format!("0\n{same}"));
+    assert!(token_of(&site.backend, "a").await > held);
 }

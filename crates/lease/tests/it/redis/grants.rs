@@ -10,7 +10,7 @@ use super::site::{
 };
 
 #[tokio::test]
-async fn a_free_name_is_granted_and_asking_again_gives_the_same_token() {
+pub(super) async fn a_free_name_is_granted_and_asking_again_gives_the_same_token() {
     let site = Site::start().await;
     let mine = ask(one("a"));
     let token = granted(&site.backend, &mine).await;
@@ -57,7 +57,7 @@ async fn a_lost_reply_is_healed_by_asking_again() {
 }
 
 #[tokio::test]
-async fn tokens_of_a_name_rise_and_the_floor_lifts_them() {
+pub(super) async fn tokens_of_a_name_rise_and_the_floor_lifts_them() {
     let site = Site::start().await;
     let mut last = None;
     for _ in 0..5 {
@@ -75,18 +75,21 @@ async fn tokens_of_a_name_rise_and_the_floor_lifts_them() {
         floor,
         ..ask(one("a"))
     };
-    assert!(Some(granted(&site.backend, &lifted).await) > floor);
-    let floor = FencingToken::from_parts(77, 5);
+    let token = granted(&site.backend, &lifted).await;
+    assert!(Some(token) > floor);
+    assert_eq!(token.epoch(), last.unwrap().epoch(), "it costs no epoch");
+    release(&site.backend, &lifted, Some(token)).await;
+    // The record of the shard is there, and its epoch is too low.
     let above = Acquire {
-        floor,
-        ..ask(one("b"))
+        floor: FencingToken::from_parts(77, 5),
+        ..ask(one("a"))
     };
     let token = granted(&site.backend, &above).await;
     assert!(token.epoch() > 77, "{token:?}");
 }
 
 #[tokio::test]
-async fn a_group_is_granted_whole_or_not_at_all() {
+pub(super) async fn a_group_is_granted_whole_or_not_at_all() {
     let site = Site::start().await;
     let held = ask(group(&["A-1", "A-3"]));
     granted(&site.backend, &held).await;
@@ -97,7 +100,7 @@ async fn a_group_is_granted_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn what_is_ours_is_freed_when_the_rest_is_anothers() {
+pub(super) async fn what_is_ours_is_freed_when_the_rest_is_anothers() {
     let site = Site::start().await;
     let mine = ask(group(&["A-1"]));
     granted(&site.backend, &mine).await;
@@ -111,7 +114,7 @@ async fn what_is_ours_is_freed_when_the_rest_is_anothers() {
 }
 
 #[tokio::test]
-async fn renew_needs_owner_and_token_and_creates_nothing() {
+pub(super) async fn renew_needs_owner_and_token_and_creates_nothing() {
     let site = Site::start().await;
     let mine = ask(one("a"));
     let token = granted(&site.backend, &mine).await;
@@ -141,7 +144,7 @@ async fn renew_needs_owner_and_token_and_creates_nothing() {
 }
 
 #[tokio::test]
-async fn nothing_lives_longer_than_its_cap() {
+pub(super) async fn nothing_lives_longer_than_its_cap() {
     let site = Site::start().await;
     let short = Duration::from_millis(600);
     let mine = Acquire {
@@ -162,6 +165,14 @@ async fn nothing_lives_longer_than_its_cap() {
         AcquireReply::Granted { granted, .. } => assert!(granted <= short, "{granted:?}"),
         other => panic!("still ours, but {other:?}"),
     }
+    let capped = Acquire {
+        cap: Some(short),
+        ..ask(one("b"))
+    };
+    match site.backend.acquire(&capped).await {
+        AcquireReply::Granted { granted, .. } => assert!(granted <= short, "{granted:?}"),
+        other => panic!("granted, but {other:?}"),
+    }
     until("the cap ends it", async || {
         let ended = renew(&site.backend, &mine, token, TTL).await;
         matches!(ended, RenewReply::Gone | RenewReply::Capped).then_some(())
@@ -170,7 +181,7 @@ async fn nothing_lives_longer_than_its_cap() {
 }
 
 #[tokio::test]
-async fn release_frees_only_what_is_the_owners() {
+pub(super) async fn release_frees_only_what_is_the_owners() {
     let site = Site::start().await;
     let mine = ask(one("a"));
     let token = granted(&site.backend, &mine).await;
@@ -264,7 +275,7 @@ async fn a_batch_of_renewals_keeps_its_places() {
 }
 
 #[tokio::test]
-async fn waiters_are_served_in_order_and_nobody_overtakes() {
+pub(super) async fn waiters_are_served_in_order_and_nobody_overtakes() {
     let site = Site::start().await;
     let holder = ask(one("a"));
     granted(&site.backend, &holder).await;
@@ -294,7 +305,7 @@ async fn waiters_are_served_in_order_and_nobody_overtakes() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_died_is_passed_over_after_its_beat_is_old() {
+pub(super) async fn a_waiter_that_died_is_passed_over_after_its_beat_is_old() {
     let site = Site::start().await;
     let dead = ask_fair(one("a"), 1);
     let holder = ask(one("a"));
@@ -318,7 +329,7 @@ async fn a_waiter_that_died_is_passed_over_after_its_beat_is_old() {
 }
 
 #[tokio::test]
-async fn a_full_queue_says_so() {
+pub(super) async fn a_full_queue_says_so() {
     let site = Site::start().await;
     granted(&site.backend, &ask(one("a"))).await;
     for waiter in 0..128 {
@@ -330,7 +341,7 @@ async fn a_full_queue_says_so() {
 }
 
 #[tokio::test]
-async fn every_key_but_fence_ends_by_itself() {
+pub(super) async fn every_key_but_fence_ends_by_itself() {
     let site = Site::start().await;
     for text in ["a", "b", "c"] {
         granted(&site.backend, &ask(one(text))).await;
@@ -370,7 +381,7 @@ async fn lease_keys_never_meet_data() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_type_is_refused_and_left_alone() {
+pub(super) async fn a_key_of_another_type_is_refused_and_left_alone() {
     let site = Site::start().await;
     let mine = ask(one("a"));
     granted(&site.backend, &mine).await;

@@ -9,6 +9,8 @@ mod epochs;
 mod facade;
 mod grants;
 mod losses;
+#[cfg(all(feature = "test-kit", debug_assertions))]
+mod planted;
 mod refusals;
 mod site;
 mod unknown;

@@ -37,8 +37,15 @@ impl Site {
     }
 }
 
+#[cfg_attr(
+    not(all(feature = "test-kit", debug_assertions)),
+    expect(unused_mut, reason = "nothing can be planted")
+)]
 pub(super) fn settings() -> RedisSettings {
-    RedisSettings::new(Namespace::new("app").unwrap())
+    let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    crate::planting::plant(&mut settings);
+    settings
 }
 
 pub(super) async fn anchored(redis: &Redis, epochs: &Arc<Numbers>) -> RedisBackend {

@@ -68,7 +68,7 @@ async fn a_minority_is_no_lease_when_it_is_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn restarted_node_heals_and_does_not_vote() {
+pub(crate) async fn restarted_node_heals_and_does_not_vote() {
     let mut servers = Redis::independent(3).unwrap();
     let longest = Duration::from_secs(20);
     let voting = redlock(&servers).await;
@@ -95,8 +95,26 @@ async fn restarted_node_heals_and_does_not_vote() {
     assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
 }
 
+/// Evicted, say: the node still knows which token it granted last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_majority_that_remembers_grants_no_lower_token() {
+pub(crate) async fn a_node_that_lost_only_the_key_is_healed() {
+    let servers = Redis::independent(3).unwrap();
+    let backend = redlock(&servers).await;
+    let held = ask("held");
+    let token = granted(&backend, &held).await;
+    until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
+    let key = servers[0].cli(&["KEYS", "sl:*:l:*"]).unwrap();
+    servers[0].cli(&["DEL", key.trim()]).unwrap();
+    let renewed = renew(&backend, &held, token).await;
+    assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+    until("the node is healed", Duration::from_secs(2), || {
+        keys(&servers) == 3
+    })
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(crate) async fn a_majority_that_remembers_grants_no_lower_token() {
     let servers = Redis::independent(3).unwrap();
     let (first, second) = (redlock(&servers).await, redlock(&servers).await);
     let mut last = None;

@@ -1,7 +1,7 @@
 //! Redlock on private servers that are killed, stopped and restarted empty.
 
-mod conformance;
-mod faults;
+pub(crate) mod conformance;
+pub(crate) mod faults;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) async fn connect(config: RedlockConfig) -> Redlock {
 pub(crate) async fn connect_with(config: RedlockConfig, clock: Arc<dyn Clock>) -> Redlock {
     let mut settings = RedisSettings::new(Namespace::new("app").unwrap());
     settings.clock = clock;
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    crate::planting::plant(&mut settings);
     Redlock::connect(config, settings, None).await.unwrap()
 }
 

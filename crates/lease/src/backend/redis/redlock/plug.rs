@@ -8,6 +8,7 @@ use super::{Machine, Redlock, RedlockConfig};
 use crate::backend::redis::config::RedisConfig;
 use crate::backend::redis::keys::{Keyspace, Shard};
 use crate::backend::redis::link::Link;
+use crate::backend::redis::replaced::Replaced;
 use crate::backend::redis::server::ServerLink;
 use crate::backend::redis::{RedisBackend, RedisSettings};
 use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
@@ -119,12 +120,17 @@ impl Redlock {
 }
 
 fn one(node: &RedisConfig, shared: &RedisSettings) -> Result<Arc<RedisBackend>, BackendError> {
-    let link = Link::Server(Box::new(ServerLink::new(node)?));
+    let replaced = Replaced::new(Kind::Redlock, &shared.notices);
+    let link = Link::Server(Box::new(ServerLink::new(node, replaced)?));
     let keys = Arc::new(Keyspace::new(&shared.namespace, shared.shards)?);
     let mut settings = RedisSettings::new(shared.namespace.clone());
     settings.call_timeout = shared.call_timeout;
     settings.clock = Arc::clone(&shared.clock);
     settings.notices = shared.notices.clone();
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    {
+        settings.planted.clone_from(&shared.planted);
+    }
     let node = RedisBackend::unreached(Kind::Redlock, link, keys, settings);
     Ok(Arc::new(node))
 }

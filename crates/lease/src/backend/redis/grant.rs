@@ -1,0 +1,99 @@
+//! One acquire: the script, the epochs that it asks for, and the replicas that have its grant.
+
+use super::RedisBackend;
+use super::call;
+use super::keys::Shard;
+use super::link::Lane;
+use super::reply::{self, Answer};
+use crate::backend::{Acquire, AcquireReply, Durability};
+use crate::{BackendError, EpochError, Notice, What};
+
+/// How often one acquire installs an epoch and asks again. More than one is needed only when
+/// another process installs at the same moment, or the server is flushed once more.
+const EPOCH_ROUNDS: usize = 4;
+
+impl RedisBackend {
+    pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
+        let mut command = command.clone();
+        command.floor = command.floor.max(self.epochs.floor());
+        let shard = self.keys.shard_of_names(&command.names);
+        for _ in 0..EPOCH_ROUNDS {
+            let answer = match command.durability {
+                Durability::Primary => self.acquires.send(command.clone()).await,
+                // `WAIT` looks at the writes of its own connection, so these travel alone.
+                Durability::Replicas { .. } => self.acquires.alone(&command, Lane::Durable).await,
+            };
+            let installed = match answer {
+                Ok(Answer::Reply(reply)) => return self.replicated(reply, &command).await,
+                Ok(Answer::Epoch { above, ask }) => self.install(shard, above, &ask).await,
+                Err(error) => Err(AcquireReply::Failed(error)),
+            };
+            if let Err(reply) = installed {
+                return reply;
+            }
+        }
+        let why = "the fence record changed while each epoch was on its way";
+        AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
+    }
+
+    /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
+    async fn install(&self, shard: Shard, above: u32, ask: &str) -> Result<(), AcquireReply> {
+        let epoch = self
+            .epochs
+            .above(above)
+            .await
+            .map_err(AcquireReply::Epoch)?;
+        let call = self.calls().install(shard, epoch, ask);
+        let answer = self.link.run(&call, Lane::Main, self.call_timeout).await;
+        match answer.and_then(reply::install) {
+            Ok(installed) => {
+                let current = installed.unwrap_or(epoch);
+                if installed.is_none() {
+                    self.tell_installed(shard, epoch);
+                }
+                self.epochs.accepts(current).map_err(AcquireReply::Epoch)
+            }
+            Err(BackendError::Unknown(_)) => Ok(()),
+            Err(error) => Err(AcquireReply::Failed(error)),
+        }
+    }
+
+    fn tell_installed(&self, shard: Shard, epoch: u32) {
+        tracing::info!(shard = shard.index(), epoch, "epoch installed");
+        let reason = || format!("epoch {epoch} begins on shard {}", shard.index());
+        let kind = self.facts.kind;
+        self.notices
+            .tell(|| Notice::of(What::EpochInstalled, kind).because(reason()));
+    }
+
+    /// Adds how many replicas have a grant, when that was asked for. Too few never undo it.
+    async fn replicated(&self, reply: AcquireReply, command: &Acquire) -> AcquireReply {
+        match (reply, command.durability) {
+            (
+                AcquireReply::Granted {
+                    token,
+                    granted,
+                    again,
+                    ..
+                },
+                Durability::Replicas { n, within },
+            ) => {
+                let wait = call::wait(n, within);
+                let shard = self.keys.shard_of_names(&command.names);
+                let limit = within.saturating_add(self.call_timeout);
+                let answer = self.link.plain((shard, &wait), Lane::Durable, limit).await;
+                let replicas = answer
+                    .ok()
+                    .and_then(|value| reply::count(&value))
+                    .unwrap_or(0);
+                AcquireReply::Granted {
+                    token,
+                    granted,
+                    again,
+                    replicas: Some(replicas),
+                }
+            }
+            (reply, _) => reply,
+        }
+    }
+}

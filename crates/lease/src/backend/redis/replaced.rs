@@ -1,0 +1,25 @@
+//! Word of connections that took the place of others.
+
+use crate::backend::Kind;
+use crate::{Notice, Notices, What};
+
+/// Tells that a connection of one backend was replaced.
+#[derive(Clone, Debug)]
+pub(super) struct Replaced {
+    kind: Kind,
+    notices: Notices,
+}
+
+impl Replaced {
+    pub(super) fn new(kind: Kind, notices: &Notices) -> Self {
+        let notices = notices.clone();
+        Self { kind, notices }
+    }
+
+    /// `which` connection, and where it leads to or why it was replaced.
+    pub(super) fn tell(&self, which: &str) {
+        tracing::warn!(backend = self.kind.as_str(), which, "connection replaced");
+        self.notices
+            .tell(|| Notice::of(What::LinkRebuilt, self.kind).because(which));
+    }
+}

@@ -1,0 +1,222 @@
+//! Bugs in the scripts, each a line that was changed, and the test that sees it. A change that no
+//! test sees is a hole in the tests. `lease.md` 11.
+//!
+//! Three comparisons are not changed here, because nobody can see it: tickets differ, so `<=` for
+//! `<` between them is the same; and at which side of one millisecond of the server's clock a beat
+//! is old or a cap used up, no client can tell.
+
+use super::conformance::server;
+use super::{batches, epochs, grants};
+#[cfg(feature = "redlock")]
+use crate::redlock::{conformance as redlock, faults};
+
+macro_rules! catches {
+    ($($test:ident: $file:literal, $line:literal => $instead:literal, $by:path;)+) => {
+        $(
+            #[test]
+            fn $test() {
+                crate::planting::caught(($file, $line, $instead), $by);
+            }
+        )+
+    };
+}
+
+// Who holds: an owner and its token, all names or none.
+catches! {
+    a_blind_delete: "release.lua",
+        "if sub(held, 1, 32) == owner and (token == '' or token == stored) then"
+        => "if true then",
+        grants::release_frees_only_what_is_the_owners;
+    a_release_without_the_token: "release.lua",
+        "if sub(held, 1, 32) == owner and (token == '' or token == stored) then"
+        => "if sub(held, 1, 32) == owner then",
+        grants::release_frees_only_what_is_the_owners;
+    a_release_without_the_owner: "release.lua",
+        "if sub(held, 1, 32) == owner and (token == '' or token == stored) then"
+        => "if token == '' or token == stored then",
+        grants::release_frees_only_what_is_the_owners;
+    a_key_released_twice_in_one_batch: "release.lua",
+        "if held and #held >= 84 and not ended[KEYS[i]] then"
+        => "if held and #held >= 84 then",
+        batches::each_release_of_a_batch_has_its_own_answer;
+    a_release_of_what_is_no_lease: "release.lua",
+        "if held and #held >= 84 and not ended[KEYS[i]] then"
+        => "if held and not ended[KEYS[i]] then",
+        grants::a_key_of_another_type_is_refused_and_left_alone;
+    a_release_that_tells_nobody: "release.lua",
+        "redis.pcall('SPUBLISH', ARGV[at + 4], ARGV[at + 5])" => "",
+        server::a_release_wakes;
+    a_renewal_that_sets: "renew.lua",
+        "local answer, by = 0, ''"
+        => "local answer, by = 0, '' if not held then \
+            redis.call('SET', KEYS[i], table.concat({owner, token, string.format('%016.0f', 0), \
+            string.format('%016.0f', now), ''}, '|'), 'PX', ttl) answer = ttl end",
+        grants::renew_needs_owner_and_token_and_creates_nothing;
+    a_renewal_without_the_token: "renew.lua",
+        "if string.sub(held, 1, 32) ~= owner or string.sub(held, 34, 49) ~= token then"
+        => "if string.sub(held, 1, 32) ~= owner then",
+        grants::renew_needs_owner_and_token_and_creates_nothing;
+    a_renewal_without_the_owner: "renew.lua",
+        "if string.sub(held, 1, 32) ~= owner or string.sub(held, 34, 49) ~= token then"
+        => "if string.sub(held, 34, 49) ~= token then",
+        grants::renew_needs_owner_and_token_and_creates_nothing;
+    a_group_of_which_part_is_kept: "acquire.lua",
+        "return refuse(ask, ours, conflicts, waiting)"
+        => "for i = ask.first, ask.last do if not held[KEYS[i]] then \
+            call('SET', KEYS[i], table.concat({ask.owner, digits(1), digits(0), born, ''}, '|'), \
+            'PX', ask.ttl) end end return refuse(ask, ours, conflicts, waiting)",
+        grants::a_group_is_granted_whole_or_not_at_all;
+    a_group_granted_over_one_conflict: "acquire.lua",
+        "if #conflicts > 0 or waiting and waiting.blocked then"
+        => "if #conflicts > 3 * (ask.last - ask.first) or waiting and waiting.blocked then",
+        grants::a_group_is_granted_whole_or_not_at_all;
+    a_refused_owner_that_keeps_its_part: "acquire.lua",
+        "call('DEL', unpack(ours))" => "",
+        grants::what_is_ours_is_freed_when_the_rest_is_anothers;
+    asking_again_is_a_new_grant: "acquire.lua",
+        "if #ours > ask.last - ask.first then" => "if false then",
+        grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
+    two_of_one_batch_get_the_name: "acquire.lua",
+        "held[KEYS[i]] = value" => "",
+        batches::of_two_items_that_want_the_same_name_the_first_gets_it;
+    a_lease_over_text_that_is_none: "acquire.lua",
+        "if #value < 84 then" => "if false then",
+        grants::a_key_of_another_type_is_refused_and_left_alone;
+    a_lease_over_another_type: "acquire.lua",
+        "elseif has_others and call('EXISTS', key) == 1 then" => "elseif false then",
+        grants::a_key_of_another_type_is_refused_and_left_alone;
+}
+
+// How long: ttl and cap.
+catches! {
+    a_lease_without_an_end: "acquire.lua",
+        "call('SET', KEYS[i], value, 'PX', granted)" => "call('SET', KEYS[i], value)",
+        grants::every_key_but_fence_ends_by_itself;
+    a_grant_above_its_cap: "acquire.lua",
+        "granted, cap_at = math.min(granted, ask.cap), now + ask.cap"
+        => "cap_at = now + ask.cap",
+        grants::nothing_lives_longer_than_its_cap;
+    asking_again_beyond_the_cap: "acquire.lua",
+        "granted = math.min(granted, cap_at - now)" => "",
+        grants::nothing_lives_longer_than_its_cap;
+    a_cap_of_none_is_a_cap: "acquire.lua",
+        "if cap_at > 0 then" => "if cap_at >= 0 then",
+        grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
+    asking_again_gives_no_life: "acquire.lua",
+        "call('PEXPIRE', KEYS[i], granted)" => "",
+        server::b3_asking_again_gives_the_same_grant;
+    a_renewal_beyond_the_cap: "renew.lua",
+        "answer = math.min(ttl, cap_at - now)" => "",
+        grants::nothing_lives_longer_than_its_cap;
+    a_renewal_that_gives_no_life: "renew.lua",
+        "redis.call('PEXPIRE', KEYS[i], grants[i])" => "",
+        grants::renew_needs_owner_and_token_and_creates_nothing;
+    a_look_that_ends_the_lease: "renew.lua",
+        "elseif ttl == 0 then" => "elseif false then",
+        grants::renew_needs_owner_and_token_and_creates_nothing;
+}
+
+// Tokens: epoch and counter, never one of them alone.
+catches! {
+    a_bare_counter: "acquire.lua",
+        "local token, granted, cap_at = digits(record.ep * COUNTERS + n), ask.ttl, 0"
+        => "local token, granted, cap_at = digits(n), ask.ttl, 0",
+        epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
+    an_epoch_of_another_server: "acquire.lua",
+        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
+        => "if not record.rid or floor_ep > record.ep or n >= COUNTERS - 1 then",
+        epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
+    a_floor_of_a_later_epoch_is_passed_over: "acquire.lua",
+        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
+        => "if record.rid ~= server or n >= COUNTERS - 1 then",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    a_floor_of_the_same_epoch_costs_one: "acquire.lua",
+        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
+        => "if record.rid ~= server or ask.floor > 0 and floor_ep >= record.ep \
+            or n >= COUNTERS - 1 then",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    a_counter_that_runs_over: "acquire.lua",
+        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
+        => "if record.rid ~= server or floor_ep > record.ep or n > COUNTERS - 1 then",
+        epochs::a_full_counter_asks_for_the_next_epoch;
+    a_floor_of_the_same_epoch_is_passed_over: "acquire.lua",
+        "n = math.max(n, ask.floor % COUNTERS)" => "",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    one_token_for_a_batch: "acquire.lua",
+        "record.n = n" => "",
+        batches::tokens_of_one_batch_differ_and_rise;
+    a_count_that_is_not_kept: "acquire.lua",
+        "call('HSET', ask.fence, 'n', format('%.0f', n))" => "",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    an_ask_for_ever: "acquire.lua",
+        "if not shown or sub(shown, 1, #server) ~= server then" => "if not shown then",
+        epochs::an_ask_of_the_server_before_is_forgotten;
+    an_epoch_drawn_before_a_flush: "install.lua",
+        "local stands = record[4] == ARGV[2] and string.sub(ARGV[2], 1, #rid) == rid"
+        => "local stands = true",
+        epochs::an_epoch_that_was_overtaken_on_its_way_is_not_installed;
+    the_same_epoch_again: "install.lua",
+        "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then"
+        => "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch < ep) then",
+        epochs::a_record_refuses_an_epoch_that_is_not_higher;
+    no_epoch_over_an_epoch: "install.lua",
+        "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then"
+        => "if not stands or (epoch > 0 and epoch <= ep) then",
+        epochs::a_process_without_epochs_does_not_weaken_a_namespace_that_has_them;
+    an_epoch_that_goes_on_counting: "install.lua",
+        "n = '0'" => "",
+        epochs::a_full_counter_asks_for_the_next_epoch;
+}
+
+// Queues.
+catches! {
+    a_passer_by_overtakes: "acquire.lua",
+        "if #conflicts > 0 or waiting and waiting.blocked then" => "if #conflicts > 0 then",
+        grants::waiters_are_served_in_order_and_nobody_overtakes;
+    last_come_first_served: "acquire.lua",
+        "line.blocked = first and (not line.mine or first < line.mine)"
+        => "line.blocked = first and (not line.mine or first > line.mine)",
+        grants::waiters_are_served_in_order_and_nobody_overtakes;
+    the_dead_wait_for_ever: "acquire.lua",
+        "elseif now - beat > ALIVE_MS then" => "elseif false then",
+        grants::a_waiter_that_died_is_passed_over_after_its_beat_is_old;
+    the_living_count_as_dead: "acquire.lua",
+        "elseif now - beat > ALIVE_MS then" => "elseif now - beat > 0 then",
+        server::a_dead_waiter_costs_three_seconds;
+    a_queue_that_is_one_too_long: "acquire.lua",
+        "if not mine and line and line.alive >= QUEUE_MAX then"
+        => "if not mine and line and line.alive > QUEUE_MAX then",
+        grants::a_full_queue_says_so;
+    a_place_that_is_not_given_up: "release.lua",
+        "if redis.pcall('HDEL', place[1], place[2]) == 1 then" => "if false then",
+        grants::waiters_are_served_in_order_and_nobody_overtakes;
+}
+
+// A node of a Redlock.
+#[cfg(feature = "redlock")]
+catches! {
+    a_vote_for_what_another_has: "rl_acquire.lua",
+        "if #conflicts > 0 then" => "if false then",
+        redlock::b1_one_owner_at_a_time;
+    a_vote_for_a_token_of_the_past: "rl_acquire.lua",
+        "if last > offered or (last == offered and string.sub(record, 18) ~= owner) then"
+        => "if false then",
+        faults::a_majority_that_remembers_grants_no_lower_token;
+    one_token_for_two_owners: "rl_acquire.lua",
+        "if last > offered or (last == offered and string.sub(record, 18) ~= owner) then"
+        => "if last > offered then",
+        faults::a_majority_that_remembers_grants_no_lower_token;
+    a_lease_that_cannot_be_healed: "rl_acquire.lua",
+        "if last > offered or (last == offered and string.sub(record, 18) ~= owner) then"
+        => "if last >= offered then",
+        faults::a_node_that_lost_only_the_key_is_healed;
+    a_vote_that_is_not_remembered: "rl_acquire.lua",
+        "redis.call('SET', KEYS[i + 1], offered .. '|' .. owner, 'PX', RECORD_MS)" => "",
+        faults::a_majority_that_remembers_grants_no_lower_token;
+    a_young_node_votes: "rl_acquire.lua",
+        "if age * 1000 < least_age then" => "if false then",
+        faults::restarted_node_heals_and_does_not_vote;
+    a_vote_without_a_cap: "rl_acquire.lua",
+        "granted, cap_at = math.min(ttl, cap), now + cap" => "granted, cap_at = ttl, 0",
+        redlock::b4_renew_stops_at_the_cap;
+}
