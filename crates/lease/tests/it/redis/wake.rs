@@ -1,12 +1,16 @@
 //! Wake-ups: hints that a name was released, on few channels, through broken connections.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use soldonce_lease::What;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, WakeStream};
-use soldonce_testkit::redis::Data;
+use soldonce_testkit::redis::{Data, Redis};
 use tokio::time::timeout;
 
-use super::site::{Site, TTL, ask, granted, group, one, refused, release, renew, until};
+use super::site::{
+    Site, TTL, ask, connect, granted, group, one, refused, release, renew, settings, until,
+};
 
 /// Longest a hint may take in a test.
 const SOON: Duration = Duration::from_secs(5);
@@ -117,6 +121,35 @@ async fn waiters_are_woken_when_the_connection_is_back() {
     .await;
     release(&site.backend, &mine, None).await;
     assert!(woken(&mut wakes).await, "and it listens again");
+}
+
+#[tokio::test]
+async fn replaced_connections_are_told() {
+    let redis = Redis::start().unwrap();
+    let settings = settings();
+    let mut notices = settings.notices.listen();
+    let backend = connect(&redis, settings).await;
+    let mine = ask(one("a"));
+    granted(&backend, &mine).await;
+    let wakes = backend.wake(&mine.names).await;
+    let mut told = std::iter::from_fn(|| notices.try_next());
+    assert_eq!(told.find(|told| told.what == What::LinkRebuilt), None);
+    for kind in ["normal", "pubsub"] {
+        redis.cli(&["CLIENT", "KILL", "TYPE", kind]).unwrap();
+    }
+    let mut reasons = BTreeSet::new();
+    until("both are told", async || {
+        // The first one may meet the end of the connection.
+        backend.acquire(&ask(one("a"))).await;
+        let told = std::iter::from_fn(|| notices.try_next());
+        let rebuilt = told.filter(|told| told.what == What::LinkRebuilt);
+        reasons.extend(rebuilt.map(|told| told.reason.clone()));
+        (reasons.len() == 2).then_some(())
+    })
+    .await;
+    let calls = format!("calls to {}", redis.address());
+    assert_eq!(reasons, BTreeSet::from([calls, "wake-ups".to_owned()]));
+    drop(wakes);
 }
 
 #[tokio::test]
