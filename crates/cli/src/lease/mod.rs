@@ -17,6 +17,8 @@ mod tests;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use args::span;
+
 use crate::exit::Exit;
 
 /// Arguments of `soldonce lease`.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 pub(crate) use logging::start_logging;
-pub(crate) use settings::{LogFormat, Settings, Shoppers};
+pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
 pub(crate) use start::{open_engine, start, until_stopped};
 
 use crate::exit::Exit;
@@ -23,6 +23,7 @@ use crate::output::print;
   soldonce serve
   soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
+  soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
 A flag wins over the environment, the environment over the file, the file over the default.")]
 #[expect(
@@ -64,6 +65,8 @@ pub(crate) struct ServeArgs {
     /// How log lines are written [default: text]
     #[arg(long, env = "SOLDONCE_LOG_FORMAT", value_enum)]
     log_format: Option<LogFormat>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Start although the ledger is behind its high-water mark: the commits between are lost
     #[arg(long, env = "SOLDONCE_ACCEPT_LOSS")]
     accept_loss: bool,

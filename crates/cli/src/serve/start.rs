@@ -56,6 +56,8 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
             Shoppers::Closed => Access::Closed,
         },
         allowed_origins: settings.origins.value.clone(),
+        streams: settings.limits.streams(),
+        rates: settings.limits.rates(),
         ..ServerSettings::default()
     };
     let listeners = Listeners {

@@ -25,6 +25,7 @@ mod events;
 mod feed;
 mod holds;
 mod limits;
+mod limits_shared;
 mod logs;
 mod openapi;
 mod pages;

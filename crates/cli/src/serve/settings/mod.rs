@@ -1,13 +1,22 @@
 //! Settings of the server: from flags, environment, file and defaults, each with where it came from.
 
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
+mod file;
+mod limits;
+mod source;
+#[cfg(test)]
+mod tests;
 
-use anyhow::Context;
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use serde::Deserialize;
 
+pub(crate) use limits::{LimitArgs, LimitSettings};
+pub(crate) use source::Sourced;
+
 use super::ServeArgs;
+use file::SettingsFile;
+use source::line;
 
 /// Whether shoppers may come without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -29,37 +38,6 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A setting's value and where it came from.
-#[derive(Clone, Debug)]
-pub(crate) struct Sourced<T> {
-    pub(crate) value: T,
-    source: &'static str,
-}
-
-const FLAG: &str = "flag or environment";
-const FILE: &str = "file";
-const DEFAULT: &str = "default";
-
-impl<T> Sourced<T> {
-    /// The first that is given, else the default.
-    fn first(flag: Option<T>, file: Option<T>, default: T) -> Self {
-        match (flag, file) {
-            (Some(value), _) => Self {
-                value,
-                source: FLAG,
-            },
-            (None, Some(value)) => Self {
-                value,
-                source: FILE,
-            },
-            (None, None) => Self {
-                value: default,
-                source: DEFAULT,
-            },
-        }
-    }
-}
-
 /// Everything `serve` needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -70,6 +48,7 @@ pub(crate) struct Settings {
     pub(crate) shoppers: Sourced<Shoppers>,
     pub(crate) origins: Sourced<Vec<String>>,
     pub(crate) log_format: Sourced<LogFormat>,
+    pub(crate) limits: LimitSettings,
     pub(crate) accept_loss: bool,
 }
 
@@ -83,19 +62,6 @@ impl std::fmt::Debug for AdminKey {
     }
 }
 
-/// The settings file. An unknown key stops the start.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SettingsFile {
-    listen: Option<String>,
-    admin_listen: Option<String>,
-    data: Option<PathBuf>,
-    admin_key: Option<AdminKey>,
-    shoppers: Option<Shoppers>,
-    origins: Option<Vec<String>>,
-    log_format: Option<LogFormat>,
-}
-
 /// Shortest admin key an operator may choose: anything less can be guessed.
 const ADMIN_KEY_BYTES_MIN: usize = 16;
 
@@ -105,12 +71,13 @@ impl Settings {
     /// # Errors
     /// Names the setting or the file, the value, and what would be right.
     pub(crate) fn gather(args: &ServeArgs) -> anyhow::Result<Self> {
-        let file = match &args.config {
-            Some(path) => read_file(path)?,
+        let mut file = match &args.config {
+            Some(path) => file::read(path)?,
             None => SettingsFile::default(),
         };
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
         let admin_key = args.admin_key.clone().map(AdminKey);
+        let limits = LimitSettings::gather(&args.limits, &mut file)?;
         let settings = Self {
             listen: Sourced::first(
                 args.listen.clone(),
@@ -127,6 +94,7 @@ impl Settings {
             shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
             origins: Sourced::first(origins, file.origins, Vec::new()),
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
+            limits,
             accept_loss: args.accept_loss,
         };
         settings.check()?;
@@ -174,6 +142,7 @@ impl Settings {
                 word(&self.log_format.value),
                 self.log_format.source,
             ),
+            self.limits.describe(),
         ]
         .concat()
     }
@@ -184,56 +153,4 @@ fn word(value: &impl ValueEnum) -> String {
         .to_possible_value()
         .map(|value| value.get_name().to_owned())
         .unwrap_or_default()
-}
-
-fn line(name: &str, value: impl Display, source: &str) -> String {
-    format!("{name:<14} {value}  ({source})\n")
-}
-
-fn read_file(path: &Path) -> anyhow::Result<SettingsFile> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("the settings file {} cannot be read", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("the settings file {} is wrong", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_wins_over_the_default_and_says_so() {
-        let args = ServeArgs {
-            listen: Some("127.0.0.1:1".to_owned()),
-            ..ServeArgs::default()
-        };
-        let settings = Settings::gather(&args).unwrap();
-        assert_eq!(settings.listen.value, "127.0.0.1:1");
-        let text = settings.describe();
-        assert!(
-            text.contains("127.0.0.1:1  (flag or environment)"),
-            "{text}"
-        );
-        assert!(text.contains("closed  (default)"), "{text}");
-    }
-
-    #[test]
-    fn an_unknown_key_in_the_file_is_refused_by_name() {
-        let error = toml::from_str::<SettingsFile>("lisen = \"x\"").unwrap_err();
-        assert!(error.to_string().contains("lisen"), "{error}");
-    }
-
-    #[test]
-    fn a_short_admin_key_is_refused_and_never_shown() {
-        let args = ServeArgs {
-            admin_key: Some("hunter2".to_owned()),
-            ..ServeArgs::default()
-        };
-        let error = format!("{:#}", Settings::gather(&args).unwrap_err());
-        assert!(
-            error.contains("admin_key") && !error.contains("hunter2"),
-            "{error}"
-        );
-        let key = AdminKey("0123456789abcdef".to_owned());
-        assert!(!format!("{key:?}").contains("0123"));
-    }
 }

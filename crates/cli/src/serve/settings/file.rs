@@ -1,0 +1,38 @@
+//! The settings file: TOML, its keys the long names of the flags.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use super::{AdminKey, LogFormat, Shoppers};
+
+/// The settings file. An unknown key stops the start.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SettingsFile {
+    pub(super) listen: Option<String>,
+    pub(super) admin_listen: Option<String>,
+    pub(super) data: Option<PathBuf>,
+    pub(super) admin_key: Option<AdminKey>,
+    pub(super) shoppers: Option<Shoppers>,
+    pub(super) origins: Option<Vec<String>>,
+    pub(super) log_format: Option<LogFormat>,
+    pub(super) limit_sessions: Option<String>,
+    pub(super) limit_commands: Option<String>,
+    pub(super) limit_reads: Option<String>,
+    pub(super) limit_keys: Option<String>,
+    pub(super) limit_streams: Option<String>,
+    pub(super) trusted_proxies: Option<Vec<String>>,
+    pub(super) redis_url: Option<String>,
+}
+
+/// Reads a settings file.
+///
+/// # Errors
+/// When it cannot be read, or a key or value in it is wrong; the error names it.
+pub(super) fn read(path: &Path) -> anyhow::Result<SettingsFile> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("the settings file {} cannot be read", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("the settings file {} is wrong", path.display()))
+}

@@ -1,0 +1,113 @@
+//! Reads what was given for a setting about limits. Every error names the setting, the value and the
+//! mend.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use soldonce_engine::rate::{Quota, RedisRates, SharedRates};
+use soldonce_lease::{Namespace, SystemClock};
+use soldonce_server::Network;
+use soldonce_server::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
+
+use super::super::source::Sourced;
+use crate::lease::span;
+
+/// Keeps what servers count together apart from whatever else is on their Redis.
+const NAMESPACE: &str = "soldonce";
+
+/// A setting as it was given, if it was.
+pub(super) struct Given {
+    pub(super) name: &'static str,
+    pub(super) text: Sourced<Option<String>>,
+}
+
+impl Given {
+    /// A quota; without one, so many requests in a minute.
+    pub(super) fn quota(self, per_minute: Option<u32>) -> anyhow::Result<Sourced<Option<Quota>>> {
+        let name = self.name;
+        let default = per_minute.and_then(|requests| Quota::new(requests, 60).ok());
+        self.text.try_map(|text| match text {
+            None => Ok(default),
+            Some(text) if is_off(&text) => Ok(None),
+            Some(text) => read(&text).map(Some).with_context(|| {
+                format!("{name}: {text} is no limit; write 300/1m, 50/s, or off for none")
+            }),
+        })
+    }
+
+    /// How many streams one address may have.
+    pub(super) fn streams(self) -> anyhow::Result<Sourced<usize>> {
+        let name = self.name;
+        self.text.try_map(|text| match text {
+            None => Ok(STREAMS_PER_ADDRESS_MAX),
+            Some(text) if is_off(&text) => Ok(STREAMS_MAX),
+            Some(text) => {
+                let streams = text.parse().ok();
+                let streams = streams.filter(|streams| (1..=STREAMS_MAX).contains(streams));
+                streams.with_context(|| {
+                    format!("{name}: {text} is no limit; write 1 to {STREAMS_MAX}, or off for none")
+                })
+            }
+        })
+    }
+
+    /// Where servers count together. The address may hold a password, so no error repeats it.
+    pub(super) fn shared(self) -> anyhow::Result<Sourced<Option<Arc<dyn SharedRates>>>> {
+        let name = self.name;
+        self.text.try_map(|url| {
+            let Some(url) = url else {
+                return Ok(None);
+            };
+            let namespace = Namespace::new(NAMESPACE)?;
+            let rates = RedisRates::at(&url, &namespace, Arc::new(SystemClock));
+            let rates = rates.with_context(|| {
+                format!("{name}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT")
+            })?;
+            Ok(Some(Arc::new(rates) as Arc<dyn SharedRates>))
+        })
+    }
+}
+
+/// The proxies that are believed.
+pub(super) fn networks(given: Sourced<Vec<String>>) -> anyhow::Result<Sourced<Vec<Network>>> {
+    given.try_map(|texts| {
+        let network = |text: String| {
+            let parsed = text.trim().parse::<Network>();
+            parsed.with_context(|| format!("trusted_proxies: {text}"))
+        };
+        texts.into_iter().map(network).collect()
+    })
+}
+
+fn is_off(text: &str) -> bool {
+    ["0", "off"].contains(&text)
+}
+
+/// `300/1m`, `50/s`.
+pub(super) fn read(text: &str) -> anyhow::Result<Quota> {
+    let (requests, window) = text
+        .split_once('/')
+        .context("a `/` stands between number and time")?;
+    let requests = requests
+        .parse()
+        .ok()
+        .context("a number stands before the `/`")?;
+    let one = if window.starts_with(char::is_numeric) {
+        ""
+    } else {
+        "1"
+    };
+    let window = span(&format!("{one}{window}")).ok();
+    let window = window.filter(|window| window.subsec_nanos() == 0);
+    let window = window.context("the time after the `/` is in whole s, m or h")?;
+    Ok(Quota::new(requests, window.as_secs().try_into()?)?)
+}
+
+/// A quota as it can be given.
+pub(super) fn written(quota: Quota) -> String {
+    let (requests, window) = (quota.requests(), quota.window_s());
+    let units = [("h", 3_600), ("m", 60), ("s", 1)];
+    let unit = units.into_iter().find(|(_, seconds)| window % seconds == 0);
+    let (unit, seconds) = unit.unwrap_or(("s", 1));
+    format!("{requests}/{}{unit}", window / seconds)
+}

@@ -1,0 +1,96 @@
+use soldonce_engine::rate::Quota;
+use soldonce_server::limits::STREAMS_MAX;
+
+use super::given::{read, written};
+use super::*;
+
+fn gather(args: &LimitArgs, file: &str) -> anyhow::Result<LimitSettings> {
+    LimitSettings::gather(args, &mut toml::from_str(file).unwrap())
+}
+
+fn with(set: impl FnOnce(&mut LimitArgs)) -> LimitArgs {
+    let mut args = LimitArgs::default();
+    set(&mut args);
+    args
+}
+
+#[test]
+fn the_defaults_are_those_that_help_tells() {
+    let text = gather(&LimitArgs::default(), "").unwrap().describe();
+    for told in [
+        "limit_sessions   300/1m  (default)",
+        "limit_commands   120/1m  (default)",
+        "limit_reads      6000/1m  (default)",
+        "limit_keys       off  (default)",
+        "limit_streams    256  (default)",
+        "trusted_proxies    (default)",
+        "redis_url        none  (default)",
+    ] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+}
+
+#[test]
+fn a_flag_wins_over_the_file_and_off_is_no_limit() {
+    let args = with(|args| args.limit_sessions = Some("off".to_owned()));
+    let file = "limit_sessions = '1/s'\nlimit_keys = '90/90s'\nlimit_streams = '0'\n\
+                trusted_proxies = ['10.0.0.0/8', '::1']";
+    let limits = gather(&args, file).unwrap();
+    let rates = limits.rates();
+    assert_eq!(rates.sessions, None);
+    assert_eq!(rates.keys, Quota::new(90, 90).ok());
+    assert_eq!(rates.trusted_proxies.len(), 2);
+    assert_eq!(limits.streams().per_address, STREAMS_MAX);
+    let text = limits.describe();
+    assert!(text.contains("off  (flag or environment)"), "{text}");
+    assert!(text.contains("90/90s  (file)"), "{text}");
+    assert!(text.contains("10.0.0.0/8, ::1  (file)"), "{text}");
+}
+
+#[test]
+fn a_quota_is_written_as_it_is_read() {
+    for text in ["300/1m", "50/1s", "7/24h", "90/90s"] {
+        assert_eq!(written(read(text).unwrap()), text);
+    }
+    assert_eq!(written(read("50/s").unwrap()), "50/1s");
+}
+
+#[test]
+fn an_error_names_the_setting_the_value_and_the_mend() {
+    for wrong in [
+        "x", "5", "5/", "/1m", "-1/1m", "5/1w", "0/1m", "5/25h", "1/500ms",
+    ] {
+        let args = with(|args| args.limit_reads = Some(wrong.to_owned()));
+        let error = format!("{:#}", gather(&args, "").unwrap_err());
+        let told = ["limit_reads", wrong, "300/1m"];
+        assert!(told.iter().all(|part| error.contains(part)), "{error}");
+    }
+    let args = with(|args| args.limit_streams = Some("99999999".to_owned()));
+    let error = format!("{:#}", gather(&args, "").unwrap_err());
+    assert!(
+        error.contains("limit_streams: 99999999") && error.contains("off"),
+        "{error}"
+    );
+    let args = with(|args| args.trusted_proxies = vec!["10.0.0.1/8".to_owned()]);
+    let error = format!("{:#}", gather(&args, "").unwrap_err());
+    assert!(error.contains("trusted_proxies: 10.0.0.1/8"), "{error}");
+    assert!(error.contains("must be zero"), "{error}");
+}
+
+#[test]
+fn a_wrong_address_of_redis_stops_the_start_and_is_not_shown() {
+    let args = with(|args| args.redis_url = Some("http://:hidden@h".to_owned()));
+    let error = format!("{:#}", gather(&args, "").unwrap_err());
+    assert!(
+        error.contains("redis_url") && error.contains("redis+cluster://"),
+        "{error}"
+    );
+    assert!(!error.contains("hidden"), "{error}");
+    let limits = gather(&LimitArgs::default(), "redis_url = 'redis://:hidden@h'").unwrap();
+    assert!(limits.rates().shared.is_some());
+    let shown = format!("{}{limits:?}", limits.describe());
+    assert!(
+        shown.contains("(hidden)  (file)") && !shown.contains(":hidden@"),
+        "{shown}"
+    );
+}

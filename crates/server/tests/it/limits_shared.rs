@@ -1,0 +1,92 @@
+//! Two servers with one Redis grant one quota; without it requests go on, and sharing comes back by
+//! itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use soldonce_engine::limits::SHARED_RATE_PAUSE_MS;
+use soldonce_engine::rate::{Quota, RedisRates};
+use soldonce_lease::{Clock, ManualClock, Namespace, SystemClock};
+use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings};
+use soldonce_testkit::redis::{Data, Redis};
+
+use crate::harness::{Answer, Store, TestApp};
+
+/// How long a test waits for what takes milliseconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that shares its reads, 10 in a day, through this Redis. `clock` paces its pauses.
+async fn server(redis: &Redis, clock: &ManualClock) -> TestApp {
+    let namespace = Namespace::new("test").unwrap();
+    let shared = RedisRates::at(&redis.url(), &namespace, Arc::new(clock.clone())).unwrap();
+    let rates = RateLimits {
+        reads: Quota::new(10, 86_400).ok(),
+        shared: Some(Arc::new(shared.wait(PATIENCE))),
+        ..RateLimits::off()
+    };
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        rates,
+        ..ServerSettings::default()
+    };
+    TestApp::start(Store::Memory, settings, AdminRoutes::Public).await
+}
+
+async fn read(app: &TestApp) -> Answer {
+    app.get("/v1/events").send().await
+}
+
+async fn unshared(app: &TestApp) -> u64 {
+    let text = app.get("/metrics").send().await.text();
+    let name = "soldonce_rate_limits_unshared_total ";
+    let count = text.lines().find_map(|line| line.strip_prefix(name));
+    count.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn two_servers_grant_one_quota() {
+    let (redis, clock) = (Redis::start().unwrap(), ManualClock::at(0));
+    let servers = [server(&redis, &clock).await, server(&redis, &clock).await];
+    for number in 0..10 {
+        let answer = read(&servers[number % 2]).await.expect(StatusCode::OK);
+        let left = format!("\"reads\";r={};", 9 - number);
+        assert!(answer.header("ratelimit").starts_with(&left), "{left}");
+    }
+    for server in &servers {
+        let calls = || redis.info("total_commands_processed").unwrap();
+        read(server).await.refused(429, "rate_limited");
+        let before: u64 = calls().unwrap().parse().unwrap();
+        for _ in 0..100 {
+            read(server).await.refused(429, "rate_limited");
+        }
+        let after: u64 = calls().unwrap().parse().unwrap();
+        assert_eq!(after - before, 1, "but for the question itself, none");
+        assert_eq!(unshared(server).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn while_redis_is_dead_requests_go_on_and_then_are_shared_again() {
+    let (mut redis, clock) = (Redis::start().unwrap(), ManualClock::at(0));
+    let app = server(&redis, &clock).await;
+    read(&app).await.expect(StatusCode::OK);
+    redis.kill().unwrap();
+    for _ in 0..5 {
+        read(&app).await.expect(StatusCode::OK);
+    }
+    assert_eq!(unshared(&app).await, 5);
+    redis.restart(Data::Lost).unwrap();
+    let end = SystemClock.boot().plus(PATIENCE);
+    loop {
+        clock.advance(Duration::from_millis(SHARED_RATE_PAUSE_MS));
+        let before = unshared(&app).await;
+        // A day is over for this server's own count: what is asked next is asked of Redis too.
+        app.clock.advance(Duration::from_hours(24));
+        read(&app).await.expect(StatusCode::OK);
+        if unshared(&app).await == before {
+            break;
+        }
+        assert!(SystemClock.boot() < end, "it did not come back");
+    }
+}
