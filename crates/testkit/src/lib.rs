@@ -3,6 +3,7 @@
 
 pub mod chaos;
 pub mod netns;
+pub mod player;
 pub mod postgres;
 pub mod redis;
 mod server;

@@ -20,6 +20,7 @@ struct State {
     single: BTreeMap<usize, Fault>,
     to_come: Vec<(Vec<u8>, Fault)>,
     connections: usize,
+    requests: usize,
     closed: bool,
     /// Weak, so that a stream closes when its connection is done with it.
     open: Vec<Weak<TcpStream>>,
@@ -64,6 +65,14 @@ impl Control {
 
     pub(super) fn connections(&self) -> usize {
         self.state().connections
+    }
+
+    pub(super) fn count_request(&self) {
+        self.state().requests += 1;
+    }
+
+    pub(super) fn requests(&self) -> usize {
+        self.state().requests
     }
 
     /// The lasting fault of a connection: its own, else that of all.

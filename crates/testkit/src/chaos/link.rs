@@ -89,6 +89,14 @@ impl Link {
     }
 
     fn request(&self, bytes: &[u8]) -> Fate {
+        let fate = self.fate_of_request(bytes);
+        if matches!(fate, Fate::Passes) {
+            self.control.count_request();
+        }
+        fate
+    }
+
+    fn fate_of_request(&self, bytes: &[u8]) -> Fate {
         let once = self.control.take(bytes);
         *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = once;
         match once.unwrap_or_else(|| self.control.lasting(self.number)) {

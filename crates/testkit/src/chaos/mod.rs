@@ -107,6 +107,12 @@ impl Proxy {
     pub fn connections(&self) -> usize {
         self.control.connections()
     }
+
+    /// How many pieces of traffic were let through to the server so far; a request that is not
+    /// large is one.
+    pub fn requests(&self) -> usize {
+        self.control.requests()
+    }
 }
 
 impl Drop for Proxy {

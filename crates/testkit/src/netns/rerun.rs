@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::{Kind, Network};
+use crate::player::test_name;
 use crate::program;
 use crate::server::make_bridge;
 
@@ -76,16 +77,6 @@ fn run_again(way: &[&str]) -> Result<()> {
         "{name} did not run in its own network"
     );
     Ok(())
-}
-
-/// The name of the running test. The thread of a test has it, unless tests run in the main thread:
-/// then it is the test that the program was asked for.
-fn test_name() -> Result<String> {
-    let thread = std::thread::current();
-    let named = thread.name().filter(|name| *name != "main");
-    let asked = || std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let name = named.map(str::to_owned).or_else(asked);
-    name.context("the test's name is unknown: run it in a thread of its own")
 }
 
 #[expect(clippy::print_stderr, reason = "what a test tells its reader")]

@@ -26,6 +26,7 @@ const CONFIG: &str = "redis.conf";
 const USERS: &str = "users.acl";
 const NODES: &str = "nodes.conf";
 const LOG: &str = "redis.log";
+const DUMP: &str = "dump.rdb";
 
 /// What a server finds when it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub enum Data {
     /// Nothing, as after the loss of the disk.
     Lost,
 }
+
+/// What a server had on disk at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot(Vec<u8>);
 
 /// A private Redis.
 #[derive(Debug)]
@@ -193,6 +198,27 @@ impl Redis {
     /// If the process cannot be resumed.
     pub fn resume(&mut self) -> Result<()> {
         self.process.signal(Signal::CONT)
+    }
+
+    /// Saves all data and keeps a copy of the file aside.
+    ///
+    /// # Errors
+    /// If the server refuses, or the file cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.cli(&["SAVE"])?;
+        Ok(Snapshot(fs::read(self.folder.join(DUMP))?))
+    }
+
+    /// Kills it if it runs, and starts it again on the same port with the data of `snapshot` and
+    /// nothing that was written later, as after a restore from a backup. Not for a server that logs
+    /// its writes: it would read its log instead.
+    ///
+    /// # Errors
+    /// As [`Redis::start`].
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.kill()?;
+        fs::write(self.folder.join(DUMP), &snapshot.0)?;
+        self.restart(Data::Kept)
     }
 
     /// Kills it if it runs, and starts it again on the same port. Returns when it answers.

@@ -1,6 +1,6 @@
 //! A server's process: started so that it dies with the test, stopped for a while, killed.
 
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 
@@ -31,6 +31,11 @@ impl Process {
 
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its input and its output, once, if the command asked for pipes.
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
 
     /// How it ended, if it has.

@@ -58,6 +58,7 @@ fn a_dropped_reply_is_that_of_a_request_that_ran() {
     rig.proxy.next_with("INCR", Fault::DropReply);
     assert_eq!(incr(&mut stream), Err(ErrorKind::UnexpectedEof));
     assert_eq!((rig.count().as_str(), rig.proxy.to_come()), ("2", 0));
+    assert_eq!(rig.proxy.requests(), 2);
     assert_eq!(incr(&mut rig.connect()).unwrap(), "3");
     assert_eq!(rig.proxy.connections(), 2);
 }

@@ -2,5 +2,6 @@
 
 mod chaos;
 mod netns;
+mod player;
 mod postgres;
 mod redis;

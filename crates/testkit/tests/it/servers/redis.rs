@@ -32,6 +32,18 @@ fn a_killed_redis_starts_again_with_its_log_or_without() {
 }
 
 #[test]
+fn a_restored_redis_has_what_it_had_and_nothing_later() {
+    let mut redis = Redis::start().unwrap();
+    redis.cli(&["SET", "a", "1"]).unwrap();
+    let snapshot = redis.snapshot().unwrap();
+    redis.cli(&["SET", "a", "2"]).unwrap();
+    redis.cli(&["SET", "b", "2"]).unwrap();
+    redis.restore(&snapshot).unwrap();
+    assert_eq!(redis.cli(&["GET", "a"]).unwrap(), "1");
+    assert_eq!(redis.ask(&["GET", "b"]).unwrap(), Reply::Nil);
+}
+
+#[test]
 fn a_paused_redis_keeps_connections_and_answers_later() {
     let mut redis = Redis::start().unwrap();
     redis.pause().unwrap();

@@ -1,0 +1,195 @@
+//! A test that needs a second process runs itself again: its own program is started for this one
+//! test, with a part to play. The two talk in lines. The player dies with the test.
+//!
+//! ```no_run
+//! # fn main() -> anyhow::Result<()> {
+//! use soldonce_testkit::player::{Part, Player};
+//!
+//! if let Some(mut part) = Part::of_this_process() {
+//!     part.say("hello");
+//!     assert_eq!(part.hear()?, "go");
+//!     return Ok(());
+//! }
+//! let mut player = Player::start(&["holder"])?;
+//! assert_eq!(player.hear()?, "hello");
+//! player.pause()?; // SIGSTOP
+//! player.tell("go")?;
+//! player.resume()?;
+//! assert!(player.ended()?.success());
+//! # Ok(())
+//! # }
+//! ```
+
+use std::io::{BufRead, BufReader, Write, stdin};
+use std::os::unix::ffi::OsStringExt;
+use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::process::Signal;
+
+use crate::server::{Account, PATIENCE, Process, until_some};
+
+/// Set in the process that plays a part: its words, one to a line.
+const PART: &str = "SOLDONCE_TEST_PART";
+
+/// Stands before what a player says, so that the words of the test runner are told from it.
+const MARK: &str = "player: ";
+
+/// The other process, as the test sees it.
+#[derive(Debug)]
+pub struct Player {
+    process: Process,
+    ear: ChildStdin,
+    lines: Receiver<String>,
+}
+
+/// The part that this process was started to play.
+#[derive(Debug)]
+pub struct Part {
+    words: Vec<String>,
+}
+
+impl Player {
+    /// Runs the current test again in a process of its own, with these words as its part.
+    ///
+    /// # Errors
+    /// If the test cannot be started again, or a word has more than one line.
+    pub fn start(words: &[&str]) -> Result<Self> {
+        let name = test_name()?;
+        let program = std::env::current_exe()?;
+        let mut command = Account::Own.command(program.as_os_str(), Some("KILL"));
+        command.args([&name, "--exact", "--nocapture"]);
+        command.env(PART, words.join("\n"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Process::start(command)?;
+        let (ear, mouth) = process.pipes().context("both were asked for")?;
+        Ok(Self {
+            process,
+            ear,
+            lines: listen(mouth),
+        })
+    }
+
+    /// The id of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The next line that it says.
+    ///
+    /// # Errors
+    /// If it says nothing within 20 s, or ends.
+    pub fn hear(&mut self) -> Result<String> {
+        self.hear_within(PATIENCE)
+    }
+
+    /// The next line that it says within `limit`.
+    ///
+    /// # Errors
+    /// If it says nothing, or ends.
+    pub fn hear_within(&mut self, limit: Duration) -> Result<String> {
+        let line = self.lines.recv_timeout(limit);
+        line.context("the player says nothing")
+    }
+
+    /// Says a line to it.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn tell(&mut self, line: &str) -> Result<()> {
+        writeln!(self.ear, "{line}")?;
+        self.ear.flush()?;
+        Ok(())
+    }
+
+    /// Stops it (SIGSTOP), all of its threads at once.
+    ///
+    /// # Errors
+    /// If it cannot be stopped.
+    pub fn pause(&mut self) -> Result<()> {
+        self.process.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after [`Player::pause`].
+    ///
+    /// # Errors
+    /// If it cannot be resumed.
+    pub fn resume(&mut self) -> Result<()> {
+        self.process.signal(Signal::CONT)
+    }
+
+    /// Ends it at once.
+    ///
+    /// # Errors
+    /// If it cannot be killed.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill()
+    }
+
+    /// Waits for its end, and tells how it ended.
+    ///
+    /// # Errors
+    /// If it does not end within 20 s.
+    pub fn ended(&mut self) -> Result<ExitStatus> {
+        until_some("the player ends", PATIENCE, || self.process.ended())
+    }
+}
+
+impl Part {
+    /// The part of this process; `None` in the test itself.
+    pub fn of_this_process() -> Option<Self> {
+        let words = std::env::var_os(PART)?.into_vec();
+        let words = String::from_utf8_lossy(&words);
+        let words = words.lines().map(str::to_owned).collect();
+        Some(Self { words })
+    }
+
+    /// Its words, as given to [`Player::start`].
+    pub fn words(&self) -> Vec<&str> {
+        self.words.iter().map(String::as_str).collect()
+    }
+
+    /// Says a line to the test.
+    #[expect(clippy::print_stdout, reason = "this is how the two processes talk")]
+    pub fn say(&self, line: &str) {
+        // A runner that prints without an end of line must not hide it.
+        println!("\n{MARK}{line}");
+    }
+
+    /// Waits for the next line from the test.
+    ///
+    /// # Errors
+    /// If the test has ended.
+    pub fn hear(&mut self) -> Result<String> {
+        let mut line = String::new();
+        let length = stdin().read_line(&mut line)?;
+        anyhow::ensure!(length > 0, "the test has ended");
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+/// Reads what the player says until it ends.
+fn listen(mouth: ChildStdout) -> Receiver<String> {
+    let (to, lines) = channel();
+    std::thread::spawn(move || {
+        let read = BufReader::new(mouth).lines().map_while(Result::ok);
+        let said = read.filter_map(|line| line.strip_prefix(MARK).map(str::to_owned));
+        for line in said {
+            // Fails when the test is done with the player.
+            to.send(line).ok();
+        }
+    });
+    lines
+}
+
+/// The name of the running test. The thread of a test has it, unless tests run in the main thread:
+/// then it is the test that the program was asked for.
+pub(crate) fn test_name() -> Result<String> {
+    let thread = std::thread::current();
+    let named = thread.name().filter(|name| *name != "main");
+    let asked = || std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let name = named.map(str::to_owned).or_else(asked);
+    name.context("the test's name is unknown: run it in a thread of its own")
+}
