@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedlockConfig;
 use soldonce_lease::backend::{AcquireReply, Backend, Fut, ReleaseReply, RenewReply, Verdict};
-use soldonce_lease::{AcquireError, BackendError, EpochError, Locks, TokenSource};
+use soldonce_lease::{
+    AcquireError, BackendError, Clock, EpochError, Locks, SystemClock, TokenSource,
+};
 use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -93,6 +95,30 @@ pub(crate) async fn restarted_node_heals_and_does_not_vote() {
     servers[1].restart(Data::Lost).unwrap();
     let renewed = renew(&strict, &held, token).await;
     assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+}
+
+/// A server tells its age in whole seconds, cut off at its start and now: two seconds may be one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_node_sits_out_its_whole_time() {
+    let mut servers = Redis::independent(3).unwrap();
+    let longest = Duration::from_secs(2);
+    let backend = connect(RedlockConfig::new(nodes(&servers)).ttl_longest(longest)).await;
+    let mut mine = ask("a");
+    mine.ttl = longest;
+    let late_in_a_second = || (750..850).contains(&(SystemClock.wall_ms() % 1_000));
+    until("a second is almost over", PATIENCE, late_in_a_second).unwrap();
+    let begun = SystemClock.boot();
+    for server in &mut servers {
+        server.restart(Data::Lost).unwrap();
+    }
+    while !matches!(backend.acquire(&mine).await, AcquireReply::Granted { .. }) {
+        assert!(SystemClock.boot().since(begun) < PATIENCE);
+    }
+    let age = SystemClock.boot().since(begun);
+    assert!(
+        age >= longest,
+        "they voted when they were at most {age:?} old"
+    );
 }
 
 /// Evicted, say: the node still knows which token it granted last.

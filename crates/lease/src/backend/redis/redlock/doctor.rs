@@ -129,7 +129,9 @@ fn alone(nodes: &[(usize, Info)]) -> Finding {
 }
 
 fn uptimes(nodes: &[(usize, Info)], sit_out: Duration) -> Finding {
-    let young = nodes.iter().filter(|(_, info)| info.uptime < sit_out);
+    // Told in whole seconds, cut off at its start and now.
+    let age = |info: &Info| info.uptime.saturating_sub(Duration::from_secs(1));
+    let young = nodes.iter().filter(|(_, info)| age(info) < sit_out);
     let told: Vec<String> = young
         .map(|(at, info)| format!("node {at}: up {} s", info.uptime.as_secs()))
         .collect();
