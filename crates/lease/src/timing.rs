@@ -39,6 +39,14 @@ pub(crate) fn renew_timeout(ttl: Duration) -> Duration {
     (ttl / 6).min(RENEW_TIMEOUT_MAX)
 }
 
+/// What a backend gets of a limit that the facade keeps too. It gives up first, so that it sees for
+/// itself that an answer did not come, and does not send the next question after it on a connection
+/// that fell silent: a call that the facade cuts off teaches it nothing.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(crate) fn before(limit: Duration) -> Duration {
+    limit.saturating_sub(limit / 10)
+}
+
 /// LT6: how long after a failed renewal to try again; `draw` is random.
 pub(crate) fn renew_again(ttl: Duration, draw: u64) -> Duration {
     around(ttl / 12, 25, draw)

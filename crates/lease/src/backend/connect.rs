@@ -50,7 +50,9 @@ pub struct Wiring {
     pub entropy: Arc<dyn Entropy>,
     /// Where tokens get what they need to rise through loss of data.
     pub fencing: Fencing,
-    /// Longest wait for one answer. The facade cuts each call of the backend after it, too.
+    /// Longest wait for one answer. The facade cuts each call of the backend after it, too: a backend
+    /// that wants to see that an answer did not come, to leave a silent connection, waits a little
+    /// less.
     pub call_timeout: Duration,
     /// Where a backend tells of epochs, links and orphans.
     pub notices: Notices,

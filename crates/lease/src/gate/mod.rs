@@ -6,6 +6,9 @@
 //! - [`sql`]: fragments for a table that has two columns for the token;
 //! - [`FENCE_ADMIT`]: an upsert into `soldonce_fence`, for a SQL target that has no such columns;
 //! - [`Embedded`]: any embedded store with transactions.
+//!
+//! Who writes what it computed from what it read takes the read through the gate as well: a later
+//! holder that has read must stop an earlier one from writing, or one of the two writes is undone.
 
 mod embedded;
 mod sql;

@@ -102,8 +102,19 @@ pub struct AcquireCall {
 
 impl AcquireCall {
     /// It was granted, with this token.
-    pub fn granted(mut self, token: Option<FencingToken>) -> Held {
-        let returned = self.recorder.now();
+    pub fn granted(self, token: Option<FencingToken>) -> Held {
+        let at = self.recorder.now();
+        self.granted_by(at, token)
+    }
+
+    /// It was granted, with this token, and was live at this time, which the client read before it
+    /// looked. For clients that may be stopped between the grant and this call: what they had by now
+    /// need not be theirs any more.
+    pub fn granted_at(self, token: Option<FencingToken>, at: BootTime) -> Held {
+        self.granted_by(at.since(BootTime::default()), token)
+    }
+
+    fn granted_by(mut self, returned: Duration, token: Option<FencingToken>) -> Held {
         let mut notes = self.recorder.notes();
         if let Some(asked) = self.asked.take() {
             notes.history.grants.push(Grant {
@@ -209,6 +220,14 @@ impl ReleaseCall {
         let invoked = self.invoked;
         self.recorder
             .end(self.place, End::Released { invoked, returned });
+    }
+}
+
+impl ReleaseCall {
+    /// The backend did not confirm it. The client had last counted on it at this time.
+    pub fn lapsed_at(self, at: BootTime) {
+        let at = at.since(BootTime::default());
+        self.recorder.end(self.place, End::Lapsed { at });
     }
 }
 

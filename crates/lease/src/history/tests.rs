@@ -276,3 +276,16 @@ fn a_deadline_of_a_paused_client_counts_from_its_own_time() {
     release(recorder.grant(2, 2));
     assert_eq!(violations(&recorder), []);
 }
+
+/// Stopped right after its grant, it went on when another held the name already.
+#[test]
+fn a_client_that_stood_still_claims_only_what_it_saw() {
+    let (recorder, clock) = (recorder(), ManualClock::at(0));
+    let at = |nanos| crate::Clock::boot(&clock).plus(Duration::from_nanos(nanos));
+    let slow = recorder.acquire(1, "a");
+    let second = recorder.grant(2, 2);
+    let first = slow.granted_at(Some(token(1)), at(2));
+    first.releasing().lapsed_at(at(2));
+    release(second);
+    assert_eq!(violations(&recorder), []);
+}

@@ -16,6 +16,8 @@ mod conformance;
 mod epochs;
 #[cfg(feature = "test-kit")]
 mod facade;
+#[cfg(all(feature = "postgres", feature = "redlock", feature = "test-kit"))]
+mod faults;
 mod folder;
 mod holding;
 mod model;

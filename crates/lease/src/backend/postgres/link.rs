@@ -9,7 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, Row};
 
 use super::{PgConfig, failure};
-use crate::{BackendError, Clock};
+use crate::{BackendError, BootTime, Clock};
 
 /// A parameter and its type. Types are told, never asked for: a statement that is prepared to learn
 /// them would need the same session again, which a pool in transaction mode does not give.
@@ -56,12 +56,31 @@ impl Link {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, BackendError> {
-        let client = self.client().await?;
-        let answered = self.within(client.query_typed(sql, params)).await;
+        self.query_within(self.limit, sql, params).await
+    }
+
+    /// The same, with a shorter limit for connection and answer together.
+    ///
+    /// # Errors
+    /// As [`Link::query`].
+    ///
+    /// # Cancel safety
+    /// As [`Link::query`].
+    pub(crate) async fn query_within(
+        &self,
+        limit: Duration,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, BackendError> {
+        let until = self.clock.boot().plus(limit);
+        let connected = self.until(until, self.client()).await;
+        let late_connection = || Err(BackendError::NotSent(late("the connection", limit)));
+        let client = connected.unwrap_or_else(late_connection)?;
+        let answered = self.until(until, client.query_typed(sql, params)).await;
         let error = match answered {
             Some(Ok(rows)) => return Ok(rows),
             Some(Err(error)) => failure::of_statement(&error),
-            None => BackendError::Unknown(self.late("the answer")),
+            None => BackendError::Unknown(late("the answer", limit)),
         };
         // Behind a statement without an answer everything else would wait too.
         if matches!(error, BackendError::Unknown(_)) || failure::is_misplaced(&error) {
@@ -81,7 +100,7 @@ impl Link {
             Some(Err(error)) => Err(failure::of_statement(&error)),
             None => {
                 self.give_up(&client).await;
-                Err(BackendError::Unknown(self.late("the answer")))
+                Err(BackendError::Unknown(late("the answer", self.limit)))
             }
         }
     }
@@ -96,7 +115,7 @@ impl Link {
         *live = None;
         let connected = self.within(self.config.driver().connect(NoTls)).await;
         let (client, connection) = connected
-            .ok_or_else(|| BackendError::NotSent(self.late("the connection")))?
+            .ok_or_else(|| BackendError::NotSent(late("the connection", self.limit)))?
             .map_err(|error| failure::of_connect(&error))?;
         let mut driver = JoinSet::new();
         driver.spawn(async move {
@@ -125,15 +144,18 @@ impl Link {
 
     /// The future's result; `None` when it took too long.
     pub(super) async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let until = self.clock.boot().plus(self.limit);
+        self.until(self.clock.boot().plus(self.limit), future).await
+    }
+
+    async fn until<T>(&self, end: BootTime, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             result = future => Some(result),
-            () = self.clock.sleep_until(until) => None,
+            () = self.clock.sleep_until(end) => None,
         }
     }
+}
 
-    fn late(&self, what: &str) -> String {
-        format!("{what} took more than {} ms", self.limit.as_millis())
-    }
+fn late(what: &str, limit: Duration) -> String {
+    format!("{what} took more than {} ms", limit.as_millis())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{PgConfig, Postgres, schema};
 use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
-use crate::{BackendError, Builder, Locks};
+use crate::{BackendError, Builder, Locks, timing};
 
 impl Locks {
     /// Leases in a PostgreSQL database that `postgres::migrate` has prepared. Tokens are anchored:
@@ -31,7 +31,8 @@ impl Connect for PgConfig {
                     return Err(BackendError::Config(why.to_owned()));
                 }
             }
-            let backend = Postgres::new(*self, with.namespace, with.clock, with.call_timeout);
+            let limit = timing::before(with.call_timeout);
+            let backend = Postgres::new(*self, with.namespace, with.clock, limit);
             let why = match schema::installed(&backend.settling).await? {
                 Some(schema::VERSION) => return Ok(Arc::new(backend) as Arc<dyn Backend>),
                 Some(other) => format!("the lease tables have another form: {other}"),

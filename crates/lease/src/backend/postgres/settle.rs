@@ -7,7 +7,7 @@ use super::acquire::{number, token};
 use super::listener::Listener;
 use super::{Postgres, columns, garbled, micros, span};
 use crate::backend::{Names, Release, ReleaseReply, Renew, RenewReply};
-use crate::{BackendError, FencingToken, Owner};
+use crate::{BackendError, FencingToken, Owner, timing};
 
 const RENEW: &str = "\
 -- lease_renew
@@ -102,7 +102,15 @@ pub(super) async fn renew(backend: &Postgres, batch: &[Renew]) -> Vec<RenewReply
         (&all.tokens as _, Type::INT8_ARRAY),
         (&all.ttls as _, Type::INT8_ARRAY),
     ];
-    let rows = backend.settling.query(RENEW, &params).await;
+    let shortest = batch
+        .iter()
+        .map(|renew| renew.ttl)
+        .filter(|ttl| !ttl.is_zero())
+        .min();
+    let limit = shortest.map_or(backend.call_timeout, |ttl| {
+        timing::before(timing::renew_timeout(ttl)).min(backend.call_timeout)
+    });
+    let rows = backend.settling.query_within(limit, RENEW, &params).await;
     match rows.and_then(|rows| fold(&rows, batch.len())) {
         Ok(grants) => grants.into_iter().map(renewal).collect(),
         Err(error) => vec![RenewReply::Failed(error); batch.len()],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{RedisBackend, RedisConfig, RedisSettings};
 use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
-use crate::{BackendError, Builder, Locks};
+use crate::{BackendError, Builder, Locks, timing};
 
 impl Locks {
     /// Leases on one Redis primary, version 7.0 or later, or Valkey. Needs a
@@ -85,7 +85,7 @@ fn settings(with: Wiring) -> Result<RedisSettings, BackendError> {
     let mut settings = RedisSettings::new(with.namespace);
     settings.shards = with.shards;
     settings.epochs = epochs;
-    settings.call_timeout = with.call_timeout;
+    settings.call_timeout = timing::before(with.call_timeout);
     settings.clock = with.clock;
     settings.notices = with.notices;
     Ok(settings)

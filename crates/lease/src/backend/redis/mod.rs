@@ -41,7 +41,7 @@ use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
-use crate::{BackendError, Clock, Name, Notices};
+use crate::{BackendError, Clock, Name, Notices, timing};
 
 pub use config::RedisConfig;
 pub use foreign::{KeyTag, RedisScript, RedisScripts};
@@ -63,9 +63,6 @@ use server::ServerLink;
 
 /// Calls that the first connection is allowed to take.
 const CONNECT_CALLS: u32 = 4;
-
-/// Longest wait for one renewal (lease.md LT6).
-const RENEW_TIMEOUT_MAX: Duration = Duration::from_secs(2);
 
 /// A backend on one Redis primary, or on a Redis Cluster.
 pub struct RedisBackend {
@@ -165,9 +162,9 @@ impl RedisBackend {
             .iter()
             .map(|renew| renew.ttl)
             .filter(|ttl| !ttl.is_zero());
-        let within = ttls
-            .min()
-            .map_or(self.call_timeout, |ttl| (ttl / 6).min(RENEW_TIMEOUT_MAX));
+        let within = ttls.min().map_or(self.call_timeout, |ttl| {
+            timing::before(timing::renew_timeout(ttl))
+        });
         let parts = self.calls().renew(batch);
         let sent = parts
             .iter()

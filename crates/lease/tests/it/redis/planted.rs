@@ -216,6 +216,9 @@ catches! {
     a_young_node_votes: "rl_acquire.lua",
         "if age * 1000 < least_age then" => "if false then",
         faults::restarted_node_heals_and_does_not_vote;
+    an_age_of_whole_seconds: "rl_acquire.lua",
+        "age = math.max(age - 1, 0)" => "",
+        faults::a_restarted_node_sits_out_its_whole_time;
     a_vote_without_a_cap: "rl_acquire.lua",
         "granted, cap_at = math.min(ttl, cap), now + cap" => "granted, cap_at = ttl, 0",
         redlock::b4_renew_stops_at_the_cap;

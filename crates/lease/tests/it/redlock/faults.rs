@@ -99,7 +99,7 @@ pub(crate) async fn restarted_node_heals_and_does_not_vote() {
 
 /// A server tells its age in whole seconds, cut off at its start and now: two seconds may be one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restarted_node_sits_out_its_whole_time() {
+pub(crate) async fn a_restarted_node_sits_out_its_whole_time() {
     let mut servers = Redis::independent(3).unwrap();
     let longest = Duration::from_secs(2);
     let backend = connect(RedlockConfig::new(nodes(&servers)).ttl_longest(longest)).await;

@@ -12,7 +12,7 @@ use crate::backend::redis::replaced::Replaced;
 use crate::backend::redis::server::ServerLink;
 use crate::backend::redis::{RedisBackend, RedisSettings};
 use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
-use crate::{BackendError, Builder, Locks, SystemEntropy, TokenSource};
+use crate::{BackendError, Builder, Locks, SystemEntropy, TokenSource, timing};
 
 impl Locks {
     /// Leases on a majority of 3, 5 or 7 independent Redis primaries. Needs a
@@ -43,7 +43,7 @@ impl Connect for RedlockConfig {
             };
             let mut settings = RedisSettings::new(with.namespace);
             settings.shards = with.shards;
-            settings.call_timeout = with.call_timeout;
+            settings.call_timeout = timing::before(with.call_timeout);
             settings.clock = with.clock;
             settings.notices = with.notices;
             let mut redlock = Redlock::build(*self, &settings, tokens)?;

@@ -1,0 +1,263 @@
+//! 11.6: every future is dropped after its first poll, its second, its third, .. until it completes,
+//! while each reply of the server takes several polls. Nothing is left afterwards.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use soldonce_lease::backend::Fut;
+use soldonce_lease::{Builder, Lease, Locks, Name, Renew, Wait};
+use soldonce_testkit::chaos::{Fault, Proxy};
+
+use super::site::{Kind, Site};
+use super::{PATIENCE, ms, rest, within};
+
+/// Long: what goes away before it is over did not go away by itself.
+const TTL: Duration = Duration::from_secs(6);
+
+/// When nothing may be left (`lease.md` 11.6).
+const CLEAN_WITHIN: Duration = Duration::from_secs(4);
+
+/// Each reply takes so long, so that a call is cut at each of its steps.
+const REPLY: Duration = ms(3);
+
+/// Between two polls.
+const STEP: Duration = ms(1);
+
+/// Any call ends within so many polls: a wait that nobody wakes polls each second.
+const POLLS_MAX: usize = 5_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Connect,
+    TryAcquire,
+    Group,
+    Wait,
+    FairWait,
+    Renew,
+    Release,
+    Run,
+    Resume,
+    ForceRelease,
+}
+
+struct Bench {
+    site: Site,
+    proxies: Vec<Proxy>,
+    /// Behind the proxies, which are slow.
+    locks: Locks,
+    /// Holds what is waited for.
+    other: Locks,
+}
+
+impl Bench {
+    async fn start(kind: Kind, set: impl FnOnce(Builder) -> Builder) -> Self {
+        let site = Site::start(kind).await;
+        let proxies = site.proxies();
+        let locks = set(site.builder(&proxies)).connect().await.unwrap();
+        let other = site.builder(&[]).connect().await.unwrap();
+        for proxy in &proxies {
+            proxy.set(Fault::Delay(REPLY));
+        }
+        Self {
+            site,
+            proxies,
+            locks,
+            other,
+        }
+    }
+
+    fn slow(&self) -> Builder {
+        self.site.builder(&self.proxies)
+    }
+
+    async fn held(&self, name: &str) -> Lease {
+        let request = self.locks.lease(name).ttl(TTL).renew(Renew::Manual);
+        request.try_acquire().await.unwrap()
+    }
+
+    /// The future, and what is dropped after some polls: the end of another's lease.
+    async fn begin(&self, call: Call, name: String) -> (Fut<'static, ()>, Option<Lease>) {
+        let locks = self.locks.clone();
+        let request = locks.lease(&*name).ttl(TTL);
+        let mut waited_for = None;
+        if matches!(call, Call::Wait | Call::FairWait) {
+            let other = self.other.lease(&*name).ttl(TTL);
+            waited_for = Some(other.try_acquire().await.unwrap());
+        }
+        let future: Fut<'static, ()> = match call {
+            Call::Connect => {
+                let slow = self.slow();
+                Box::pin(async move { drop(slow.connect().await.unwrap()) })
+            }
+            Call::TryAcquire => Box::pin(async move { drop(request.try_acquire().await.unwrap()) }),
+            Call::Group => {
+                let names = [format!("{name}.a"), format!("{name}.b")];
+                let group = locks.group(&*name).names(names.iter().map(String::as_str));
+                let group = group.ttl(TTL);
+                Box::pin(async move { drop(group.try_acquire().await.unwrap()) })
+            }
+            Call::Wait => {
+                Box::pin(async move { drop(request.acquire(Wait::Forever).await.unwrap()) })
+            }
+            Call::FairWait => {
+                Box::pin(async move { drop(request.fair().acquire(Wait::Forever).await.unwrap()) })
+            }
+            Call::Renew => {
+                let lease = self.held(&name).await;
+                Box::pin(async move { lease.renew().await.map(drop).unwrap() })
+            }
+            Call::Release => {
+                let lease = self.held(&name).await;
+                Box::pin(async move { lease.release().await.map(drop).unwrap() })
+            }
+            Call::Run => Box::pin(async move {
+                let body = async |_| {
+                    rest(2 * REPLY).await;
+                    Ok::<_, ()>(())
+                };
+                request.run(Wait::No, body).await.unwrap();
+            }),
+            Call::Resume => {
+                let ticket = self.held(&name).await.detach();
+                Box::pin(async move { drop(locks.resume(ticket).await.unwrap()) })
+            }
+            Call::ForceRelease => {
+                let lease = self.held(&name).await;
+                Box::pin(async move {
+                    let (name, token) = (Name::new(&name).unwrap(), lease.token().unwrap());
+                    let broken = locks.force_release(&name, token, "test").await;
+                    broken.map(drop).unwrap();
+                    drop(lease);
+                })
+            }
+        };
+        (future, waited_for)
+    }
+
+    /// Cuts the call off after one poll, two, .. ; how many it takes to complete. Only waits take
+    /// many, and their later polls find them asleep: of these it takes one in a few.
+    async fn cut_everywhere(&self, call: Call) -> usize {
+        let numbers = std::iter::successors(Some(1), |polls| Some(polls + 1 + polls / 10));
+        for polls in numbers.take_while(|polls| *polls < POLLS_MAX) {
+            self.site.forget();
+            let name = format!("{call:?}.{polls}");
+            let (future, waited_for) = self.begin(call, name).await;
+            if poll_up_to(future, polls, waited_for).await {
+                return polls;
+            }
+        }
+        panic!("{call:?} does not end in {POLLS_MAX} polls");
+    }
+}
+
+/// Polls so often, then drops it; whether it ended before. Halfway, what it waits for comes free.
+async fn poll_up_to(mut future: Fut<'static, ()>, polls: usize, waited_for: Option<Lease>) -> bool {
+    const HALFWAY: usize = 15;
+    let mut waited_for = waited_for;
+    for poll in 0..polls {
+        if poll == HALFWAY {
+            waited_for = None;
+        }
+        if poll > 0 {
+            rest(STEP).await;
+        }
+        let once = poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx).is_ready()));
+        if once.await {
+            return true;
+        }
+    }
+    drop(waited_for);
+    false
+}
+
+async fn cut_every_call(kind: Kind, calls: &[Call]) {
+    cut(Bench::start(kind, |builder| builder).await, calls).await;
+}
+
+async fn cut(bench: Bench, calls: &[Call]) {
+    for &call in calls {
+        let polls = bench.cut_everywhere(call).await;
+        assert!(polls > 2, "{call:?} was never cut off on its way");
+    }
+    // A ticket is good until its ttl ends, whoever has it: that is no orphan.
+    let is_ticket = |name: &String| name.contains("Resume");
+    let clean = || bench.site.left().iter().all(is_ticket);
+    within(CLEAN_WITHIN, "no key is left", clean).await;
+    assert_eq!(bench.locks.stats().live, 0);
+    let Bench {
+        site,
+        locks,
+        other,
+        proxies,
+    } = bench;
+    for locks in [locks, other] {
+        let drained = locks.shutdown(PATIENCE).await;
+        assert_eq!(drained.left_to_ttl, 0, "{drained:?}");
+    }
+    // Whoever was cut off while it connected has ended too.
+    within(PATIENCE, "no connection is left", || {
+        site.connections() == 0
+    })
+    .await;
+    drop(proxies);
+}
+
+/// A bug is planted: an acquire that is cut off releases nothing.
+#[cfg(debug_assertions)]
+#[tokio::test]
+async fn catches_a_release_in_the_cancelled_context() {
+    let bug = soldonce_lease::test_kit::Planted::CancelledRelease;
+    let bench = Bench::start(Kind::Redis, |builder| builder.planted(bug)).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move { cut(bench, &[Call::TryAcquire]).await });
+    let caught = tasks.join_next().await.unwrap().unwrap_err().into_panic();
+    let said = caught.downcast_ref::<String>().unwrap();
+    assert!(said.contains("no key is left"), "{said}");
+}
+
+#[tokio::test]
+async fn a_call_cut_off_anywhere_leaves_nothing_on_redis() {
+    let calls = [
+        Call::Connect,
+        Call::TryAcquire,
+        Call::Group,
+        Call::Wait,
+        Call::FairWait,
+        Call::Renew,
+        Call::Release,
+        Call::Run,
+        Call::Resume,
+        Call::ForceRelease,
+    ];
+    cut_every_call(Kind::Redis, &calls).await;
+}
+
+#[tokio::test]
+async fn a_call_cut_off_anywhere_leaves_nothing_on_a_redlock() {
+    let calls = [
+        Call::TryAcquire,
+        Call::Wait,
+        Call::Renew,
+        Call::Release,
+        Call::Run,
+    ];
+    cut_every_call(Kind::Redlock, &calls).await;
+}
+
+#[tokio::test]
+async fn a_call_cut_off_anywhere_leaves_nothing_on_postgres() {
+    let calls = [
+        Call::Connect,
+        Call::TryAcquire,
+        Call::Group,
+        Call::Wait,
+        Call::Renew,
+        Call::Release,
+        Call::Run,
+        Call::Resume,
+        Call::ForceRelease,
+    ];
+    cut_every_call(Kind::Postgres, &calls).await;
+}

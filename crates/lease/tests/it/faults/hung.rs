@@ -1,0 +1,256 @@
+//! 11.11: servers that stand still, connections that fall silent, clocks that step. The holder
+//! learns of the loss at its own deadline, whatever the server does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use soldonce_lease::{
+    BootTime, Clock, Lease, LeaseState, Locks, LostReason, Renew, RenewError, SleepFuture,
+    SystemClock,
+};
+use soldonce_testkit::chaos::{Fault, Proxy};
+
+use super::site::{Kind, Servers, Site};
+use super::{PATIENCE, ms, within};
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// How far from its deadline a loss may be told (`lease.md` 11.11).
+const TOLD_WITHIN: Duration = ms(250);
+
+async fn take(locks: &Locks) -> Lease {
+    locks.lease("a").ttl(TTL).try_acquire().await.unwrap()
+}
+
+fn pause(site: &mut Site) {
+    match &mut site.servers {
+        Servers::Redis(servers) => servers
+            .iter_mut()
+            .for_each(|server| server.pause().unwrap()),
+        Servers::Postgres(server) => server.pause().unwrap(),
+    }
+}
+
+fn resume(site: &mut Site) {
+    match &mut site.servers {
+        Servers::Redis(servers) => servers
+            .iter_mut()
+            .for_each(|server| server.resume().unwrap()),
+        Servers::Postgres(server) => server.resume().unwrap(),
+    }
+}
+
+async fn hang(kind: Kind) {
+    let mut site = Site::start(kind).await;
+    let locks = site.builder(&[]).connect().await.unwrap();
+    let lease = take(&locks).await;
+    within(PATIENCE, "it is renewed", || locks.stats().renewed > 0).await;
+    pause(&mut site);
+    // An answer may have been on its way: it is here by the time that the next question is overdue.
+    let overdue = || matches!(lease.state(), LeaseState::Suspect { .. });
+    within(TTL, "the renewal is overdue", overdue).await;
+    let deadline = SystemClock.boot().plus(lease.remaining());
+    assert_eq!(lease.lost().wait().await, LostReason::Deadline);
+    let told = SystemClock.boot();
+    assert!(
+        deadline.since(told) < ms(2),
+        "{kind:?}: told before its deadline"
+    );
+    assert!(
+        told.since(deadline) < TOLD_WITHIN,
+        "{kind:?}: {:?} late",
+        told.since(deadline)
+    );
+    assert!(lease.live_token().is_err());
+    resume(&mut site);
+    // What the server still keeps is released, and whoever comes next gets it.
+    within(PATIENCE, "the lost lease is released", || {
+        site.left().is_empty()
+    })
+    .await;
+    locks.shutdown(PATIENCE).await;
+}
+
+#[tokio::test]
+async fn the_loss_is_told_at_the_deadline_while_redis_stands_still() {
+    hang(Kind::Redis).await;
+}
+
+#[tokio::test]
+async fn the_loss_is_told_at_the_deadline_while_a_redlock_stands_still() {
+    hang(Kind::Redlock).await;
+}
+
+#[tokio::test]
+async fn the_loss_is_told_at_the_deadline_while_postgres_stands_still() {
+    hang(Kind::Postgres).await;
+}
+
+/// The connections fall silent for good, and the server is well: a lease outlives that.
+async fn fall_silent(kind: Kind) {
+    let site = Site::start(kind).await;
+    let proxies = site.proxies();
+    let locks = site.builder(&proxies).connect().await.unwrap();
+    let ttl = Duration::from_secs(4);
+    let lease = locks.lease("a").ttl(ttl).try_acquire().await.unwrap();
+    for _ in 0..3 {
+        let renewed = locks.stats().renewed;
+        let again = || locks.stats().renewed > renewed || !lease.state().is_live();
+        within(PATIENCE, "it is renewed", again).await;
+        assert!(lease.live_token().is_ok(), "{kind:?}: {:?}", lease.state());
+        proxies.iter().for_each(silence);
+    }
+    lease.release().await.ok();
+    within(PATIENCE, "the lease is released", || site.left().is_empty()).await;
+    locks.shutdown(PATIENCE).await;
+}
+
+fn silence(proxy: &Proxy) {
+    for connection in 1..=proxy.connections() {
+        proxy.set_for(connection, Fault::HalfOpen);
+    }
+}
+
+#[tokio::test]
+async fn a_lease_outlives_silent_connections_to_redis() {
+    fall_silent(Kind::Redis).await;
+}
+
+#[tokio::test]
+async fn a_lease_outlives_silent_connections_to_a_redlock() {
+    fall_silent(Kind::Redlock).await;
+}
+
+#[tokio::test]
+async fn a_lease_outlives_silent_connections_to_postgres() {
+    fall_silent(Kind::Postgres).await;
+}
+
+/// The server's clock jumps over the end of the lease: to the server it is over.
+fn step_forward(site: &Site) {
+    match &site.servers {
+        Servers::Redis(servers) => {
+            for server in servers {
+                for key in site.left() {
+                    server.cli(&["PEXPIRE", &key, "1"]).unwrap();
+                }
+            }
+        }
+        Servers::Postgres(server) => {
+            let over = "UPDATE soldonce_lease SET expires_at = clock_timestamp()";
+            server.query(over).unwrap();
+        }
+    }
+    assert!(soldonce_testkit::until("it is over", PATIENCE, || site.left().is_empty()).is_ok());
+}
+
+/// The server's clock jumps back: to the server it lives an hour longer.
+fn step_back(site: &Site) {
+    match &site.servers {
+        Servers::Redis(servers) => {
+            for server in servers {
+                for key in site.left() {
+                    server.cli(&["PEXPIRE", &key, "3600000"]).unwrap();
+                }
+            }
+        }
+        Servers::Postgres(server) => {
+            let longer = "UPDATE soldonce_lease SET expires_at = expires_at + interval '1 hour'";
+            server.query(longer).unwrap();
+        }
+    }
+}
+
+async fn step_the_servers_clock(kind: Kind) {
+    let site = Site::start(kind).await;
+    let (first, second) = (site.builder(&[]), site.builder(&[]));
+    let (first, second) = (
+        first.connect().await.unwrap(),
+        second.connect().await.unwrap(),
+    );
+    let by_hand = |locks: &Locks| locks.lease("a").ttl(TTL).renew(Renew::Manual);
+    let early = by_hand(&first).try_acquire().await.unwrap();
+    step_forward(&site);
+    let other = by_hand(&second).try_acquire().await.unwrap();
+    let token = early.live_token().expect("its own clock did not step");
+    assert!(
+        other.live_token().unwrap() > token,
+        "a gate tells them apart"
+    );
+    let lost = early.renew().await;
+    assert!(matches!(lost, Err(RenewError::Lost(_))), "{lost:?}");
+    assert!(other.verify().await.is_ok());
+    step_back(&site);
+    // The server would keep it for an hour. Its holder does not, and gives it back.
+    assert_eq!(other.lost().wait().await, LostReason::Deadline);
+    within(PATIENCE, "the lost lease is released", || {
+        site.left().is_empty()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_step_of_the_servers_clock_moves_no_deadline_on_redis() {
+    step_the_servers_clock(Kind::Redis).await;
+}
+
+#[tokio::test]
+async fn a_step_of_the_servers_clock_moves_no_deadline_on_postgres() {
+    step_the_servers_clock(Kind::Postgres).await;
+}
+
+/// The machine's clocks, with the wall clock off by some milliseconds.
+struct Skewed(Arc<AtomicI64>);
+
+impl Clock for Skewed {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms() + self.0.load(Ordering::Relaxed)
+    }
+
+    fn boot(&self) -> BootTime {
+        SystemClock.boot()
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        SystemClock.sleep_until(until)
+    }
+}
+
+/// An hour wrong, and stepping by an hour each way: the lease is kept, and excludes.
+async fn skew_the_client(kind: Kind) {
+    const HOUR_MS: i64 = 3_600_000;
+    let site = Site::start(kind).await;
+    let other = site.builder(&[]).connect().await.unwrap();
+    for wrong_by in [-HOUR_MS, HOUR_MS] {
+        let offset = Arc::new(AtomicI64::new(wrong_by));
+        let skewed = site
+            .builder(&[])
+            .clock(Arc::new(Skewed(Arc::clone(&offset))));
+        let locks = skewed.connect().await.unwrap();
+        let lease = take(&locks).await;
+        for step in [0, wrong_by, -wrong_by] {
+            offset.store(step, Ordering::Relaxed);
+            let renewed = locks.stats().renewed;
+            let again = || locks.stats().renewed > renewed + 1 || !lease.state().is_live();
+            within(PATIENCE, "it is renewed", again).await;
+            assert!(
+                lease.live_token().is_ok(),
+                "{kind:?} {step}: {:?}",
+                lease.state()
+            );
+            assert!(other.lease("a").try_acquire().await.is_err());
+        }
+        lease.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_clients_wall_clock_an_hour_off_changes_nothing_on_redis() {
+    skew_the_client(Kind::Redis).await;
+}
+
+#[tokio::test]
+async fn a_clients_wall_clock_an_hour_off_changes_nothing_on_postgres() {
+    skew_the_client(Kind::Postgres).await;
+}

@@ -1,0 +1,190 @@
+//! 11.5: every script and every statement, its reply lost, its reply late, the request doubled, and
+//! the request stuck on its way until its sender has long given up. No orphan is left after ttl/2 and
+//! a second, no second token is in use, and what may have run is said to be unknown.
+
+use std::collections::BTreeSet;
+
+#[cfg(debug_assertions)]
+use soldonce_lease::test_kit::Planted;
+use tokio::task::JoinSet;
+
+use super::heard::Heard;
+use super::site::{Kind, scripts, statements};
+use super::trial::Trial;
+
+/// What is asked of the locks while the fault waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Acquire,
+    /// Many names at once: they travel together.
+    AcquireMany,
+    /// The first acquire of a shard, which installs an epoch.
+    Install,
+    Renew,
+    Resume,
+    Release,
+    ReleaseMany,
+    Inspect,
+    ForceRelease,
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Harm {
+    /// It runs, and the connection closes instead of the reply.
+    Lost,
+    /// So does the next one, which asks again.
+    LostAgain,
+    /// It runs, and the reply comes after its sender has stopped waiting.
+    Late,
+    /// It runs twice before its reply.
+    Doubled,
+    /// It does not arrive before its sender has given up, and then it does.
+    Stuck,
+}
+
+/// A request: what sends it, and the script or the statement in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) on: Kind,
+    pub(super) call: Call,
+    pub(super) request: &'static str,
+}
+
+const fn row(on: Kind, call: Call, request: &'static str) -> Row {
+    Row { on, call, request }
+}
+
+const ROWS: [Row; 20] = [
+    row(Kind::Redis, Call::Acquire, "acquire.lua"),
+    row(Kind::Redis, Call::AcquireMany, "acquire.lua"),
+    row(Kind::Redis, Call::Install, "install.lua"),
+    row(Kind::Redis, Call::Renew, "renew.lua"),
+    row(Kind::Redis, Call::Resume, "renew.lua"),
+    row(Kind::Redis, Call::Release, "release.lua"),
+    row(Kind::Redis, Call::ReleaseMany, "release.lua"),
+    row(Kind::Redis, Call::Inspect, "inspect.lua"),
+    row(Kind::Redis, Call::ForceRelease, "release.lua"),
+    row(Kind::Redlock, Call::Acquire, "rl_acquire.lua"),
+    row(Kind::Redlock, Call::Renew, "renew.lua"),
+    row(Kind::Redlock, Call::Release, "release.lua"),
+    row(Kind::Redlock, Call::ForceRelease, "release.lua"),
+    row(Kind::Postgres, Call::Acquire, "lease_acquire"),
+    row(Kind::Postgres, Call::AcquireMany, "lease_acquire"),
+    row(Kind::Postgres, Call::Renew, "lease_renew"),
+    row(Kind::Postgres, Call::Resume, "lease_renew"),
+    row(Kind::Postgres, Call::Release, "lease_release"),
+    row(Kind::Postgres, Call::Inspect, "lease_inspect"),
+    row(Kind::Postgres, Call::ForceRelease, "lease_release"),
+];
+
+/// Statements without a row: those of the start, before there are leases, and the removal of rows
+/// that ended a day ago, whose answer nobody waits for.
+const WITHOUT_A_ROW: [&str; 3] = ["lease_installed", "lease_version", "lease_prune"];
+
+#[test]
+fn every_script_and_every_statement_has_a_row() {
+    let known = ROWS.iter().map(|row| row.request).chain(WITHOUT_A_ROW);
+    let known: BTreeSet<&str> = known.collect();
+    let (scripts, statements) = (scripts(), statements());
+    let there: BTreeSet<&str> = scripts
+        .iter()
+        .chain(&statements)
+        .map(String::as_str)
+        .collect();
+    assert_eq!(there, known);
+}
+
+impl Row {
+    /// What the caller must be told; `None` where both words are right.
+    pub(super) fn expected(self, harm: Harm) -> Option<Heard> {
+        let releases = matches!(self.call, Call::Release | Call::ReleaseMany);
+        let asks_again = self.acquires() || releases;
+        match harm {
+            Harm::Doubled => Some(Heard::Done),
+            Harm::LostAgain if self.is_single() => Some(Heard::Unknown),
+            // It may have hit another of them.
+            Harm::LostAgain => None,
+            // A node's vote has so little time that the second one is late too.
+            Harm::Late if self.on == Kind::Redlock && self.acquires() => None,
+            Harm::Lost | Harm::Late if asks_again => Some(Heard::Done),
+            // On a new connection, if the first is given up in time.
+            Harm::Stuck if asks_again => None,
+            Harm::Lost | Harm::Late | Harm::Stuck => Some(Heard::Unknown),
+        }
+    }
+
+    /// Whether what it does, done late, leaves an orphan.
+    pub(super) fn acquires(self) -> bool {
+        matches!(self.call, Call::Acquire | Call::AcquireMany | Call::Install)
+    }
+
+    pub(super) fn is_single(self) -> bool {
+        !matches!(self.call, Call::AcquireMany | Call::ReleaseMany)
+    }
+
+    /// Whether there is such a case.
+    fn suffers(self, harm: Harm) -> bool {
+        use Call::{Acquire, AcquireMany, Inspect, Release, ReleaseMany, Resume};
+        match harm {
+            Harm::LostAgain => matches!(self.call, Acquire | AcquireMany | Release | ReleaseMany),
+            // Its double is made by a backend in between, which does not double questions.
+            Harm::Doubled if self.on == Kind::Postgres => !matches!(self.call, Inspect | Resume),
+            Harm::Lost | Harm::Late | Harm::Doubled | Harm::Stuck => true,
+        }
+    }
+}
+
+/// Puts every request of a backend through `harm`, all at once.
+async fn endure(on: Kind, harm: Harm) {
+    let mut trials = JoinSet::new();
+    for row in ROWS.into_iter().filter(|row| row.on == on) {
+        if row.suffers(harm) {
+            trials.spawn(async move { Trial::start(row, harm).await.run().await });
+        }
+    }
+    trials.join_all().await;
+}
+
+/// A bug is planted: what an acquire may have left is not released.
+#[cfg(debug_assertions)]
+#[tokio::test]
+async fn catches_an_orphan() {
+    let (row, bug) = (ROWS[0], Planted::CancelledRelease);
+    let trial = Trial::with(row, Harm::LostAgain, |builder| builder.planted(bug)).await;
+    let mut trials = JoinSet::new();
+    trials.spawn(trial.run());
+    let caught = trials.join_next().await.unwrap().unwrap_err();
+    let said = caught.into_panic();
+    let said = said.downcast_ref::<String>().unwrap();
+    assert!(said.contains("leaves nothing"), "{said}");
+}
+
+macro_rules! endures {
+    ($($test:ident: $on:ident, $harm:ident;)+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $test() {
+                endure(Kind::$on, Harm::$harm).await;
+            }
+        )+
+    };
+}
+
+endures! {
+    redis_lost: Redis, Lost;
+    redis_lost_again: Redis, LostAgain;
+    redis_late: Redis, Late;
+    redis_doubled: Redis, Doubled;
+    redis_stuck: Redis, Stuck;
+    redlock_lost: Redlock, Lost;
+    redlock_lost_again: Redlock, LostAgain;
+    redlock_late: Redlock, Late;
+    redlock_doubled: Redlock, Doubled;
+    redlock_stuck: Redlock, Stuck;
+    postgres_lost: Postgres, Lost;
+    postgres_lost_again: Postgres, LostAgain;
+    postgres_late: Postgres, Late;
+    postgres_doubled: Postgres, Doubled;
+    postgres_stuck: Postgres, Stuck;
+}

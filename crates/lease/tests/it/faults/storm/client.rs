@@ -1,0 +1,219 @@
+//! The clients of one process: each takes a name, adds to its counter through the gate, gives the
+//! name back or just lets it go, and writes down what it saw.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use soldonce_lease::backend::redis::RedlockConfig;
+use soldonce_lease::history::{AcquireCall, Held, Recorder};
+use soldonce_lease::{
+    AcquireError, BootTime, Clock, Doctor, FencingToken, Lease, Locks, ReleaseOutcome, SystemClock,
+    Wait,
+};
+use soldonce_testkit::player::Part;
+use tokio::task::JoinSet;
+
+use super::draw::Draw;
+use super::{CLIENTS, NAMES, Plan, Report};
+use crate::faults::counter::{Counter, Gate};
+use crate::faults::site::{self, Kind};
+use crate::faults::{PATIENCE, ms, rest};
+
+/// The shortest that the backend keeps.
+fn ttl(kind: Kind) -> std::time::Duration {
+    match kind {
+        Kind::Redlock => ms(2_000),
+        Kind::Redis | Kind::Postgres => ms(1_000),
+    }
+}
+
+pub(super) fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+/// Plays the part of one process.
+pub(super) fn play(mut part: Part) {
+    let plan: Plan = serde_json::from_str(part.words()[0]).unwrap();
+    let report = runtime().block_on(async {
+        let locks = connect(&plan).await;
+        // Young nodes of a Redlock do not vote yet.
+        let first = locks.lease("first").ttl(ttl(plan.kind));
+        drop(first.acquire(Wait::UpTo(PATIENCE)).await.unwrap());
+        part.say("ready");
+        assert_eq!(part.hear().unwrap(), "go");
+        let report = work(&plan, &locks).await;
+        locks.shutdown(PATIENCE).await;
+        report
+    });
+    std::fs::write(&plan.report, serde_json::to_vec(&report).unwrap()).unwrap();
+    part.say("done");
+}
+
+async fn connect(plan: &Plan) -> Locks {
+    let builder = match plan.kind {
+        Kind::Redis if plan.bare => {
+            let bare = Locks::redis(&*plan.urls[0]).namespace("app").shards(1);
+            bare.doctor(Doctor::Off)
+        }
+        // Its nodes are restarted with nothing, so they sit out as in earnest.
+        Kind::Redlock => {
+            let nodes = site::nodes(&plan.urls);
+            let config = RedlockConfig::new(nodes).ttl_longest(ttl(plan.kind));
+            let locks = Locks::redlock(config).namespace("app").shards(1);
+            let tokens = soldonce_lease::FileTokens::new(&plan.numbers);
+            locks.tokens(tokens).doctor(Doctor::Off)
+        }
+        kind => site::builder(kind, &plan.urls, &plan.numbers),
+    };
+    let builder = builder.call_timeout(ms(250)).seed(plan.seed);
+    builder.connect().await.unwrap()
+}
+
+async fn work(plan: &Plan, locks: &Locks) -> Report {
+    let recorder = Recorder::new(Arc::new(SystemClock));
+    let until = SystemClock.boot().plus(plan.time);
+    let mut clients = JoinSet::new();
+    for n in 0..CLIENTS {
+        let client = Client {
+            id: plan.first_client + n,
+            locks: locks.clone(),
+            counter: Counter::connect(&plan.target, plan.gate).await,
+            plan: plan.clone(),
+            recorder: recorder.clone(),
+            draw: Draw::of(plan.seed << 8 | u64::from(n)),
+            added: BTreeMap::new(),
+        };
+        clients.spawn(client.work(until));
+    }
+    let mut report = Report::default();
+    for added in clients.join_all().await {
+        let history = soldonce_lease::history::History::default();
+        report.add(Report { history, added });
+    }
+    report.history.merge(recorder.history());
+    report
+}
+
+struct Client {
+    id: u32,
+    locks: Locks,
+    counter: Counter,
+    plan: Plan,
+    recorder: Recorder,
+    draw: Draw,
+    added: BTreeMap<String, i64>,
+}
+
+/// A hold, and the last time at which the client saw that it was live.
+struct Hold {
+    lease: Lease,
+    record: Held,
+    name: &'static str,
+    live_at: BootTime,
+}
+
+impl Hold {
+    /// The token, if the lease is live. The time is read first: it was live then.
+    fn look(&mut self) -> Option<FencingToken> {
+        let at = SystemClock.boot();
+        let token = self.lease.live_token().ok()?;
+        self.live_at = at;
+        Some(token)
+    }
+}
+
+impl Client {
+    async fn work(mut self, until: BootTime) -> BTreeMap<String, i64> {
+        while SystemClock.boot() < until {
+            let name = NAMES[self.draw.place(NAMES.len())];
+            let call = self.recorder.acquire(self.id, name);
+            let request = self.locks.lease(name).ttl(ttl(self.plan.kind));
+            let wait = match self.draw.below(3) {
+                0 => Wait::No,
+                _ => Wait::UpTo(self.draw.ms(20, 300)),
+            };
+            match request.acquire(wait).await {
+                Ok(lease) => self.granted(call, lease, name).await,
+                Err(AcquireError::Refused(_) | AcquireError::TimedOut { .. }) => call.refused(),
+                // One of its tries may have run.
+                Err(_) => call.unknown(),
+            }
+            rest(self.draw.ms(2, 20)).await;
+        }
+        self.added
+    }
+
+    async fn granted(&mut self, call: AcquireCall, lease: Lease, name: &'static str) {
+        let live_at = SystemClock.boot();
+        let Ok(token) = lease.live_token() else {
+            // This process stood still since: what it had is not known to be its own.
+            return call.unknown();
+        };
+        let mut hold = Hold {
+            lease,
+            record: call.granted_at(Some(token), live_at),
+            name,
+            live_at,
+        };
+        for _ in 0..=self.draw.below(3) {
+            self.step(&mut hold).await;
+        }
+        hold.look();
+        self.end(hold).await;
+    }
+
+    async fn step(&mut self, hold: &mut Hold) {
+        match self.draw.below(4) {
+            0 => drop(hold.lease.renew().await),
+            1 => rest(self.draw.ms(1, 30)).await,
+            _ => self.add(hold).await,
+        }
+    }
+
+    /// Reads, thinks, looks at the lease, and writes one more.
+    async fn add(&mut self, hold: &mut Hold) {
+        let Some(token) = hold.look() else { return };
+        let call = self.recorder.write(self.id, hold.name, token);
+        let Some(read) = self.counter.read(hold.name, token).await else {
+            call.stale();
+            return self.overtaken(hold).await;
+        };
+        call.admitted();
+        rest(self.draw.ms(1, 15)).await;
+        if hold.look().is_none() {
+            return;
+        }
+        let call = self.recorder.write(self.id, hold.name, token);
+        if !self.counter.write(hold.name, token, read + 1).await {
+            call.stale();
+            return self.overtaken(hold).await;
+        }
+        call.admitted();
+        *self.added.entry(hold.name.to_owned()).or_default() += 1;
+    }
+
+    async fn overtaken(&self, hold: &Hold) {
+        if self.plan.gate != Gate::Off {
+            hold.lease.overtaken(self.counter.highest(hold.name).await);
+        }
+    }
+
+    async fn end(&self, hold: Hold) {
+        let Hold {
+            lease,
+            record,
+            live_at,
+            ..
+        } = hold;
+        if self.draw.below(4) == 0 {
+            record.lost_at(live_at);
+            return drop(lease);
+        }
+        let call = record.releasing();
+        match lease.release().await {
+            Ok(ReleaseOutcome::Released) => call.released(),
+            _ => call.lapsed_at(live_at),
+        }
+    }
+}

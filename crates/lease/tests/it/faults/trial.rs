@@ -1,0 +1,328 @@
+//! One request that is hurt: what its caller is told, and what is left afterwards.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::backend::postgres::Postgres;
+use soldonce_lease::test_kit::{Fault as Flaw, FaultyBackend, Op};
+use soldonce_lease::{
+    AcquireError, Builder, FencingToken, Lease, LeaseTicket, Locks, Name, Namespace, Renew,
+    Request, SystemClock,
+};
+use soldonce_testkit::chaos::{Fault, Proxy};
+use tokio::task::JoinSet;
+
+use super::heard::{Heard, acquired, heard_answer, heard_renewal, released};
+use super::requests::{Call, Harm, Row};
+use super::site::{CALL, Kind, Site, script};
+use super::{PATIENCE, ms, within};
+
+/// Long: what goes away before it is over did not go away by itself.
+const TTL: Duration = Duration::from_secs(6);
+
+/// When nothing may be left (`lease.md` 11.6).
+const CLEAN_WITHIN: Duration = Duration::from_secs(4);
+const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 1_000);
+
+const MANY: usize = 24;
+
+/// What the call needs to be there.
+enum Ready {
+    Nothing,
+    Held(Vec<Lease>),
+    Ticket(LeaseTicket),
+}
+
+pub(super) struct Trial {
+    row: Row,
+    harm: Harm,
+    site: Site,
+    proxies: Vec<Proxy>,
+    /// Behind the proxies.
+    locks: Locks,
+    /// Sees the servers directly.
+    witness: Locks,
+    /// Doubles what a proxy cannot.
+    doubler: Option<Arc<FaultyBackend>>,
+    /// Of a grant before everything.
+    first: FencingToken,
+}
+
+impl Trial {
+    pub(super) async fn start(row: Row, harm: Harm) -> Self {
+        Self::with(row, harm, |builder| builder).await
+    }
+
+    /// A trial of locks that are set otherwise.
+    pub(super) async fn with(row: Row, harm: Harm, set: impl FnOnce(Builder) -> Builder) -> Self {
+        let site = Site::start(row.on).await;
+        site.load_scripts();
+        let proxies = site.proxies();
+        let by_backend = row.on == Kind::Postgres && harm == Harm::Doubled;
+        let doubler = by_backend.then(|| in_front_of_postgres(&site, &proxies));
+        let locks = match &doubler {
+            Some(doubler) => Locks::backend(doubler.clone()).call_timeout(CALL),
+            None => site.builder(&proxies),
+        };
+        let locks = set(locks).connect().await.unwrap();
+        let witness = site.builder(&[]).connect().await.unwrap();
+        let mut trial = Self {
+            row,
+            harm,
+            site,
+            proxies,
+            locks,
+            witness,
+            doubler,
+            first: FencingToken::from_parts(0, 1).unwrap(),
+        };
+        trial.first = trial.next_token().await;
+        trial
+    }
+
+    pub(super) async fn run(self) {
+        let ready = self.prepare().await;
+        let served = self.site.served();
+        self.hurt();
+        let (heard, held) = self.call(ready).await;
+        if let Some(expected) = self.row.expected(self.harm) {
+            assert_eq!(heard, expected, "{self}");
+        }
+        if self.harm == Harm::Stuck {
+            self.let_it_arrive(held, &served).await;
+        } else {
+            let hit = || self.proxies.iter().all(|proxy| proxy.to_come() == 0);
+            within(PATIENCE, format!("the fault of {self}"), hit).await;
+            self.is_used_by_nobody_else(&held).await;
+            release_all(held).await;
+        }
+        self.comes_clean().await;
+        self.minted_no_second_token().await;
+        let drained = self.locks.clone().shutdown(PATIENCE).await;
+        assert_eq!(drained.left_to_ttl, 0, "{self}");
+    }
+
+    fn request(&self, name: &str) -> Request {
+        self.locks.lease(name).ttl(TTL).renew(Renew::Manual)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let many = matches!(self.row.call, Call::AcquireMany | Call::ReleaseMany);
+        (0..if many { MANY } else { 1 })
+            .map(|n| format!("n:{n}"))
+            .collect()
+    }
+
+    /// What is held before the fault. Whatever the call needs has been used once.
+    async fn prepare(&self) -> Ready {
+        let warm = self.request("warm").try_acquire().await.unwrap();
+        warm.renew().await.unwrap();
+        warm.release().await.unwrap();
+        if self.row.call == Call::Install {
+            self.site.forget();
+            self.site.load_scripts();
+        }
+        if self.row.acquires() {
+            return Ready::Nothing;
+        }
+        let mut held = Vec::new();
+        for name in self.names() {
+            held.push(self.request(&name).try_acquire().await.unwrap());
+        }
+        if self.row.call == Call::Resume {
+            return Ready::Ticket(held.remove(0).detach());
+        }
+        Ready::Held(held)
+    }
+
+    /// Lets the fault wait for the request.
+    fn hurt(&self) {
+        if let Some(doubler) = &self.doubler {
+            let op = match self.row.call {
+                Call::Renew | Call::Resume => Op::Renew,
+                Call::Release | Call::ReleaseMany | Call::ForceRelease => Op::Release,
+                _ => Op::Acquire,
+            };
+            return doubler.next(op, Flaw::Double);
+        }
+        let faults = match self.harm {
+            Harm::Lost => vec![Fault::DropReply],
+            Harm::LostAgain => vec![Fault::DropReply; 2],
+            Harm::Late => vec![Fault::Delay(CALL + ms(500))],
+            Harm::Doubled => vec![Fault::Twice],
+            Harm::Stuck => vec![Fault::Cut],
+        };
+        let text = match self.row.on {
+            Kind::Postgres => format!("-- {}", self.row.request),
+            Kind::Redis | Kind::Redlock => redis::Script::new(&script(self.row.request))
+                .get_hash()
+                .to_owned(),
+        };
+        for proxy in &self.proxies {
+            for fault in &faults {
+                proxy.next_with(&text, *fault);
+            }
+        }
+    }
+
+    async fn call(&self, ready: Ready) -> (Heard, Vec<Lease>) {
+        let name = Name::new("n:0").unwrap();
+        match (self.row.call, ready) {
+            (Call::Resume, Ready::Ticket(ticket)) => {
+                acquired(vec![self.locks.resume(ticket).await])
+            }
+            (Call::Renew, Ready::Held(held)) => (heard_renewal(held[0].renew().await), held),
+            (Call::Inspect, Ready::Held(held)) => {
+                (heard_answer(self.locks.inspect(&name).await), held)
+            }
+            (Call::ForceRelease, Ready::Held(held)) => {
+                let token = held[0].token().unwrap();
+                let broken = self.locks.force_release(&name, token, "test").await;
+                (heard_answer(broken), Vec::new())
+            }
+            (_, Ready::Held(held)) => (released(held).await, Vec::new()),
+            (_, _) => acquired(self.acquire_all().await),
+        }
+    }
+
+    async fn acquire_all(&self) -> Vec<Result<Lease, AcquireError>> {
+        let mut asked = JoinSet::new();
+        for name in self.names() {
+            asked.spawn(self.request(&name).try_acquire());
+        }
+        asked.join_all().await
+    }
+
+    /// Whoever holds a lease after the fault holds it alone, and with the token that the server has.
+    async fn is_used_by_nobody_else(&self, held: &[Lease]) {
+        for lease in held {
+            let life = lease.verify().await;
+            assert!(life.is_ok_and(|life| !life.is_zero()), "{self}");
+        }
+        // Of many, it may be any that were granted.
+        let (true, [lease]) = (self.row.is_single(), held) else {
+            return;
+        };
+        let name = Name::new("n:0").unwrap();
+        let seen = self.witness.inspect(&name).await.unwrap();
+        let seen = seen.map(|holder| holder.token.number());
+        assert_eq!(seen, lease.token().map(FencingToken::number), "{self}");
+        let other = self.witness.lease(name).try_acquire().await;
+        let refused = matches!(other, Err(AcquireError::Refused(_)));
+        assert!(refused, "{self}: {other:?}");
+    }
+
+    /// The request arrives after all: nothing that is another's by then may change.
+    async fn let_it_arrive(&self, held: Vec<Lease>, before: &[u64]) {
+        release_all(held).await;
+        let mut other = None;
+        if !self.row.acquires() {
+            other = Some(self.take_over().await);
+        } else if self.row.on == Kind::Redis {
+            // The first delete is answered, so that only the second one can find the orphan. What
+            // asked for the epoch had run.
+            let first = before[0] + 1 + u64::from(self.row.call == Call::Install);
+            let deleted = || self.site.served()[0] >= first;
+            within(PATIENCE, format!("the first delete of {self}"), deleted).await;
+        }
+        let requests: Vec<usize> = self.proxies.iter().map(Proxy::requests).collect();
+        self.proxies.iter().for_each(Proxy::heal);
+        let arrived = || {
+            let mut counts = self.proxies.iter().zip(&requests);
+            counts.all(|(proxy, before)| proxy.requests() > *before)
+        };
+        within(
+            PATIENCE,
+            format!("the stuck request of {self} arrives"),
+            arrived,
+        )
+        .await;
+        let Some(other) = other else {
+            // A node of a Redlock is released behind each vote, on the same connection.
+            let seen = || self.row.on == Kind::Redlock || !self.site.left().is_empty();
+            return within(PATIENCE, format!("{self} makes an orphan"), seen).await;
+        };
+        for _ in 0..10 {
+            assert!(other.verify().await.is_ok(), "{self}");
+        }
+        other.release().await.unwrap();
+    }
+
+    /// Takes the name by force.
+    async fn take_over(&self) -> Lease {
+        let name = Name::new("n:0").unwrap();
+        if let Some(holder) = self.witness.inspect(&name).await.unwrap() {
+            let broken = self
+                .witness
+                .force_release(&name, holder.token, "test")
+                .await;
+            broken.unwrap();
+        }
+        let free = self.witness.lease(name).ttl(TTL).renew(Renew::Manual);
+        free.try_acquire().await.unwrap()
+    }
+
+    async fn comes_clean(&self) {
+        if self.row.call == Call::Resume || self.row.call == Call::ForceRelease {
+            // A ticket is good until its ttl: that is no orphan.
+            self.take_over().await.release().await.unwrap();
+        }
+        let clean = || self.site.left().is_empty();
+        within(CLEAN_WITHIN, format!("{self} leaves nothing"), clean).await;
+    }
+
+    /// The token of a grant that is given back at once.
+    async fn next_token(&self) -> FencingToken {
+        let lease = self
+            .witness
+            .lease("next")
+            .ttl(TTL)
+            .try_acquire()
+            .await
+            .unwrap();
+        let token = lease.live_token().unwrap();
+        lease.release().await.unwrap();
+        token
+    }
+
+    /// A request that was asked for again, or ran twice, is one grant: tokens are counted.
+    async fn minted_no_second_token(&self) {
+        let next = self.next_token().await;
+        assert!(next.number() > self.first.number(), "{self}");
+        // An epoch begins in between, a vote has its token before it is counted, and what was stuck
+        // is granted anew after its release.
+        let uncounted = self.row.on == Kind::Redlock || self.harm == Harm::Stuck;
+        if uncounted || self.row.call == Call::Install {
+            return;
+        }
+        let taken_over = matches!(self.row.call, Call::Resume | Call::ForceRelease);
+        // One warmed up, and one came now.
+        let grants = self.names().len() + usize::from(taken_over) + 2;
+        let minted = usize::try_from(next.number() - self.first.number()).unwrap();
+        assert!(
+            minted <= grants,
+            "{self}: {minted} tokens for {grants} grants"
+        );
+    }
+}
+
+impl std::fmt::Display for Trial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Row { on, call, .. } = self.row;
+        write!(f, "{on:?} {call:?} {:?}", self.harm)
+    }
+}
+
+/// A backend in front of PostgreSQL that can run a command twice.
+fn in_front_of_postgres(site: &Site, proxies: &[Proxy]) -> Arc<FaultyBackend> {
+    let (namespace, clock) = (Namespace::new("app").unwrap(), Arc::new(SystemClock));
+    let postgres = Postgres::new(site.config(proxies), namespace, clock.clone(), CALL);
+    FaultyBackend::around(Arc::new(postgres), clock)
+}
+
+async fn release_all(held: Vec<Lease>) {
+    for lease in held {
+        // What the fault made of it is the trial's question, not this one's.
+        lease.release().await.ok();
+    }
+}
