@@ -7,7 +7,6 @@ use std::sync::Once;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use bytes::Bytes;
 use soldonce_engine::Caller;
 use soldonce_engine::rate::Taken;
 use soldonce_lease::BootTime;
@@ -134,37 +133,64 @@ pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
         Taken::Refused { retry_in } => (0, whole_seconds(retry_in)),
     };
     headers.insert(RATE_LIMIT_POLICY, counted.limit.policy.clone());
-    let mut text = Vec::with_capacity(LIMIT_BYTES);
-    text.push(b'"');
-    text.extend_from_slice(counted.limit.kind.as_str().as_bytes());
-    text.extend_from_slice(b"\";r=");
-    push_number(&mut text, u64::from(left));
-    text.extend_from_slice(b";t=");
-    push_number(&mut text, seconds);
+    let mut text = Backwards::default();
+    text.number(seconds);
+    text.put(b";t=");
+    text.number(u64::from(left));
+    text.put(b"\";r=");
+    text.put(counted.limit.kind.as_str().as_bytes());
+    text.put(b"\"");
     // Digits and our own words are legal in a header, so this never fails.
-    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(text)) {
+    if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
         headers.insert(RATE_LIMIT, value);
     }
 }
 
+/// A short text that is written from its end: numbers come by their last digit first. The header
+/// itself is then one allocation; the formatter would cost more than all the counting.
+struct Backwards {
+    bytes: [u8; LIMIT_BYTES],
+    first: usize,
+}
+
 /// Room for the longest name and two numbers.
-const LIMIT_BYTES: usize = 48;
+const LIMIT_BYTES: usize = 64;
 
-/// Most digits of a number.
-const DIGITS: usize = 20;
-
-/// Writes a number; the formatter would cost more than the whole limit.
-fn push_number(text: &mut Vec<u8>, number: u64) {
-    let mut digits = [b'0'; DIGITS];
-    let (mut rest, mut first) = (number, DIGITS - 1);
-    for (at, digit) in digits.iter_mut().enumerate().rev() {
-        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        (rest, first) = (rest / 10, at);
-        if rest == 0 {
-            break;
+impl Default for Backwards {
+    fn default() -> Self {
+        Self {
+            bytes: [0; LIMIT_BYTES],
+            first: LIMIT_BYTES,
         }
     }
-    text.extend_from_slice(digits.get(first..).unwrap_or_default());
+}
+
+impl Backwards {
+    /// Writes a part before what is there; one that finds no room is left out.
+    fn put(&mut self, part: &[u8]) {
+        let Some(first) = self.first.checked_sub(part.len()) else {
+            return;
+        };
+        if let Some(room) = self.bytes.get_mut(first..self.first) {
+            room.copy_from_slice(part);
+            self.first = first;
+        }
+    }
+
+    fn number(&mut self, number: u64) {
+        let mut rest = number;
+        loop {
+            self.put(&[b'0' + u8::try_from(rest % 10).unwrap_or(0)]);
+            rest /= 10;
+            if rest == 0 {
+                return;
+            }
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(self.first..).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -174,9 +200,23 @@ mod tests {
     #[test]
     fn numbers_are_written_as_the_formatter_would() {
         for number in [0, 1, 9, 10, 99, 100, 4_294_967_295, u64::MAX] {
-            let mut text = Vec::new();
-            push_number(&mut text, number);
-            assert_eq!(String::from_utf8(text).unwrap(), number.to_string());
+            let mut text = Backwards::default();
+            text.number(number);
+            assert_eq!(text.as_bytes(), number.to_string().as_bytes());
         }
+    }
+
+    #[test]
+    fn the_longest_text_has_room() {
+        let mut text = Backwards::default();
+        text.number(u64::MAX);
+        text.put(b";t=");
+        text.number(u64::from(u32::MAX));
+        text.put(b"\";r=");
+        text.put(b"\"commands");
+        let expected = format!("\"commands\";r={};t={}", u32::MAX, u64::MAX);
+        assert_eq!(text.as_bytes(), expected.as_bytes());
+        text.put(&[b'x'; LIMIT_BYTES]);
+        assert_eq!(text.as_bytes(), expected.as_bytes(), "no room, no change");
     }
 }
