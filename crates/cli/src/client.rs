@@ -1,6 +1,7 @@
 //! One request to a running server, for commands that act through it. HTTP/1.1 without TLS: put the
 //! command on the server's own machine, or behind a tunnel.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -43,6 +44,25 @@ impl Client {
         })
     }
 
+    /// The same server with another key or session.
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self {
+            authority: self.authority.clone(),
+            key: key.to_owned(),
+        }
+    }
+
+    /// Where the server is.
+    ///
+    /// # Errors
+    /// When its name leads nowhere.
+    pub(crate) async fn address(&self) -> anyhow::Result<SocketAddr> {
+        let found = tokio::net::lookup_host(&self.authority).await;
+        let unknown = || format!("--url: {} leads nowhere", self.authority);
+        let mut found = found.with_context(unknown)?;
+        found.next().with_context(unknown)
+    }
+
     /// Sends one request and reads its JSON answer; an empty answer is null.
     ///
     /// # Errors
@@ -79,9 +99,14 @@ impl Client {
             .method(method)
             .uri(path)
             .header("host", &self.authority)
-            .header("authorization", format!("Bearer {}", self.key))
-            .header("content-type", "application/json")
-            .body(Full::new(Bytes::from(bytes)))?;
+            .header("content-type", "application/json");
+        // Without a key it is nobody's request.
+        let request = if self.key.is_empty() {
+            request
+        } else {
+            request.header("authorization", format!("Bearer {}", self.key))
+        };
+        let request = request.body(Full::new(Bytes::from(bytes)))?;
         let answer = async {
             let response = sender.send_request(request).await?;
             let status = response.status();

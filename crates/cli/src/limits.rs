@@ -12,6 +12,8 @@ pub(crate) const BENCH_RUNS_MAX: usize = 101;
 pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 /// Requests of each scenario of a quick benchmark.
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
+/// Most seats that a storm wants.
+pub(crate) const STORM_SEATS_MAX: u32 = 200;
 /// More requests per second than any scenario here will answer: so many seats are made ready.
 pub(crate) const BENCH_RATE_EXPECTED_MAX: u64 = 80_000;
 /// Holds of each run when halls are compared, and of a quick one.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod load;
+mod storm;
 
 use clap::{Args, Subcommand};
 
@@ -18,6 +19,8 @@ pub(crate) struct LabArgs {
 enum LabCommand {
     /// Rates and latencies beside their ceiling, measured in the same run
     Bench(bench::BenchArgs),
+    /// Many users want few seats of a running server: every answer counted, no seat given twice
+    Storm(storm::StormArgs),
     /// The server under test of `lab bench`, in a process of its own
     #[command(hide = true)]
     BenchServer(bench::BenchServerArgs),
@@ -27,6 +30,7 @@ enum LabCommand {
 pub(crate) fn run(args: LabArgs) -> anyhow::Result<Exit> {
     match args.command {
         LabCommand::Bench(args) => bench::run(&args),
+        LabCommand::Storm(args) => storm::run(&args),
         LabCommand::BenchServer(args) => bench::run_server(&args),
     }
 }
