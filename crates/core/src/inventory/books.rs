@@ -49,6 +49,12 @@ impl OpenEvent {
         }
     }
 
+    /// Says how many units a holder has bought.
+    pub(super) fn set_bought(&mut self, holder: &Holder, units: u32) {
+        self.holders.entry(holder.clone()).or_default().bought = units;
+        self.drop_empty(holder);
+    }
+
     fn drop_empty(&mut self, holder: &Holder) {
         let is_empty = |book: &HolderAccount| book.holds.is_empty() && book.bought == 0;
         if self.holders.get(holder).is_some_and(is_empty) {
@@ -69,6 +75,12 @@ impl OpenEvent {
 }
 
 impl Inventory {
+    /// The number of the next new event.
+    pub(super) fn next_event(&self) -> Option<EventNo> {
+        let count = u32::try_from(self.events.len()).ok()?;
+        self.first.checked_add(count).map(EventNo)
+    }
+
     pub(super) fn add_event(&mut self, event: Arc<Event>, seq: Seq) {
         self.by_id.insert(event.id.clone(), event.no);
         self.expiries.add_event();
@@ -83,20 +95,22 @@ impl Inventory {
 
     pub(super) fn book(&self, event: EventNo) -> Result<&OpenEvent, Rejection> {
         self.events
-            .get(event.index())
+            .get(self.place(event))
             .ok_or(Rejection::EventNotFound)
     }
 
     pub(super) fn book_mut(&mut self, event: EventNo) -> &mut OpenEvent {
+        let place = self.place(event);
         self.events
-            .get_mut(event.index())
+            .get_mut(place)
             .expect("holds and bookings name existing events")
     }
 
     /// Opens the units of holds that ended by `now` to new owners (T3). Each hold is looked at
     /// once, so commands that come before the sweeper pay for it together, not each of them.
     pub(super) fn open_ended_holds(&mut self, event: EventNo, now: Timestamp) {
-        let Some(book) = self.events.get_mut(event.index()) else {
+        let place = self.place(event);
+        let Some(book) = self.events.get_mut(place) else {
             return;
         };
         if now <= book.open_at {
@@ -157,12 +171,14 @@ impl Inventory {
     }
 
     pub(super) fn take_hold(&mut self, hold: HoldId) -> Hold {
+        self.remember_hold(hold);
         self.holds
             .remove(&hold)
             .expect("the command looked it up before")
     }
 
     pub(super) fn booking_mut(&mut self, booking: BookingId) -> &mut Booking {
+        self.remember_booking(booking);
         self.bookings
             .get_mut(&booking)
             .expect("looked up before, or pending: those are never forgotten")

@@ -54,6 +54,7 @@ impl Inventory {
         units: &[UnitNo],
         cause: Cause,
     ) -> Amount {
+        self.remember_booking(id);
         let mut booking = self
             .bookings
             .remove(&id)
@@ -74,6 +75,7 @@ impl Inventory {
             back.push(line.price);
         }
         let count = u32::try_from(back.len()).unwrap_or(u32::MAX);
+        self.remember_bought(booking.event, &booking.holder);
         self.book_mut(booking.event)
             .count_given_back(&booking.holder, count);
         booking.state = if sold_units(&booking).next().is_some() {

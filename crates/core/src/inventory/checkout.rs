@@ -45,6 +45,7 @@ impl Inventory {
 
     /// The hold is meant for no booking any more; tells its event and its cap.
     pub(super) fn let_go_of_booking(&mut self, id: HoldId) -> (EventNo, Timestamp) {
+        self.remember_hold(id);
         let hold = self
             .holds
             .get_mut(&id)

@@ -67,6 +67,7 @@ impl Inventory {
     /// The lines of a booking, all just sold, count against what its holder may buy.
     pub(super) fn count_sold(&mut self, booking: &Booking) {
         let units = u32::try_from(booking.lines.len()).unwrap_or(u32::MAX);
+        self.remember_bought(booking.event, &booking.holder);
         self.book_mut(booking.event)
             .count_bought(&booking.holder, units);
     }

@@ -23,7 +23,7 @@ impl Inventory {
                 Err(Rejection::EventExists)
             };
         }
-        let no = EventNo(u32::try_from(self.events.len()).map_err(|_| Rejection::Overloaded)?);
+        let no = self.next_event().ok_or(Rejection::Overloaded)?;
         let event = Arc::new(Event::create(no, new, work.now)?);
         self.add_event(Arc::clone(&event), Seq::default());
         work.event = Some(no);
@@ -38,6 +38,7 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         self.book(event)?;
         policy.validate()?;
+        self.remember_event(event);
         let book = self.book_mut(event);
         book.event = Arc::new(Event {
             policy,
@@ -66,6 +67,7 @@ impl Inventory {
             };
             self.end_hold(work, hold, state, cause);
         }
+        self.remember_event(event);
         let book = self.book_mut(event);
         let state = EventState::Cancelled(reason.clone());
         book.event = Arc::new(Event {

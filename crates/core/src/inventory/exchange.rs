@@ -62,6 +62,7 @@ impl Inventory {
         booking.lines.extend(new);
         booking.lines.sort_by_key(|line| line.unit);
         let (event, holder) = (booking.event, booking.holder.clone());
+        self.remember_bought(event, &holder);
         self.book_mut(event).count_bought(&holder, count);
     }
 }

@@ -8,14 +8,32 @@ use crate::{EventNo, HoldId, Timestamp};
 /// Holds that are not over as written down, by the end of their time.
 #[derive(Debug, Default)]
 pub(super) struct Expiries {
+    /// The number of the event at the front of `of_event`.
+    first_event: u32,
     of_event: Vec<BTreeSet<(Timestamp, HoldId)>>,
     /// The first end of each event that has one.
     first: BTreeSet<(Timestamp, EventNo)>,
 }
 
 impl Expiries {
+    pub(super) fn starting_at(first: EventNo) -> Self {
+        Self {
+            first_event: first.0,
+            ..Self::default()
+        }
+    }
+
+    fn place(&self, event: EventNo) -> usize {
+        EventNo(event.0.wrapping_sub(self.first_event)).index()
+    }
+
     pub(super) fn add_event(&mut self) {
         self.of_event.push(BTreeSet::new());
+    }
+
+    /// Forgets the newest event, which has no holds.
+    pub(super) fn remove_last_event(&mut self) {
+        self.of_event.pop();
     }
 
     pub(super) fn insert(&mut self, event: EventNo, end: (Timestamp, HoldId)) {
@@ -31,7 +49,8 @@ impl Expiries {
         event: EventNo,
         change: impl FnOnce(&mut BTreeSet<(Timestamp, HoldId)>) -> bool,
     ) {
-        let Some(ends) = self.of_event.get_mut(event.index()) else {
+        let place = self.place(event);
+        let Some(ends) = self.of_event.get_mut(place) else {
             return;
         };
         let before = ends.first().map(|(at, _)| *at);
@@ -56,7 +75,7 @@ impl Expiries {
         event: EventNo,
     ) -> impl Iterator<Item = (Timestamp, HoldId)> + '_ {
         self.of_event
-            .get(event.index())
+            .get(self.place(event))
             .into_iter()
             .flatten()
             .copied()
@@ -71,7 +90,7 @@ impl Expiries {
     ) -> impl Iterator<Item = HoldId> + '_ {
         let newer = (last.after(), HoldId::from_bits(0));
         self.of_event
-            .get(event.index())
+            .get(self.place(event))
             .into_iter()
             .flat_map(move |ends| ends.range(newer..))
             .take_while(move |(at, _)| *at <= now)

@@ -93,6 +93,7 @@ impl Inventory {
         self.restate_units(work, &mut hold, Cause::Held);
         self.track(&hold);
         work.changed_hold(id);
+        self.remember_hold(id);
         let other = self.holds.insert(id, hold.clone());
         assert!(
             other.is_none(),
@@ -106,7 +107,7 @@ impl Inventory {
         let Wish::Named(selection) = &new.wish else {
             return;
         };
-        let Some(book) = self.events.get(new.event.index()) else {
+        let Some(book) = self.events.get(self.place(new.event)) else {
             return;
         };
         let is_free = |unit: &UnitNo| book.seating.unit(*unit).state == UnitState::Free;

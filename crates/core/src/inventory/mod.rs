@@ -4,6 +4,7 @@
 mod books;
 mod expiries;
 mod restore;
+mod trial;
 mod work;
 
 mod budget;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use books::OpenEvent;
 use expiries::Expiries;
 use sell::Buyer;
+use trial::Trial;
 use work::Work;
 
 use crate::{
@@ -42,6 +44,8 @@ use crate::{
 /// before a command names them; everything else is always here.
 #[derive(Debug, Default)]
 pub struct Inventory {
+    /// The number of the first event: a ledger may keep each event in an inventory of its own.
+    first: u32,
     events: Vec<OpenEvent>,
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
@@ -49,6 +53,8 @@ pub struct Inventory {
     expiries: Expiries,
     /// The ledger's time never goes back (T1).
     clock: Timestamp,
+    /// What was there before a trial's commands, while there is one.
+    trial: Option<Trial>,
     #[cfg(feature = "planted")]
     planted: Option<Planted>,
 }
@@ -57,6 +63,20 @@ impl Inventory {
     /// An inventory without events.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An inventory whose first event has this number.
+    pub fn starting_at(first: EventNo) -> Self {
+        Self {
+            first: first.0,
+            expiries: Expiries::starting_at(first),
+            ..Self::default()
+        }
+    }
+
+    /// The place of an event in `events`.
+    fn place(&self, event: EventNo) -> usize {
+        EventNo(event.0.wrapping_sub(self.first)).index()
     }
 
     /// Decides a command. `now` is the ledger's clock, read once for the commit; a clock that went
@@ -135,7 +155,7 @@ impl Inventory {
 
     /// The event of this number.
     pub fn event(&self, event: EventNo) -> Option<&Arc<Event>> {
-        self.events.get(event.index()).map(|book| &book.event)
+        self.events.get(self.place(event)).map(|book| &book.event)
     }
 
     /// All events, in the order of their making.
@@ -150,13 +170,13 @@ impl Inventory {
 
     /// The units of an event.
     pub fn seating(&self, event: EventNo) -> Option<&Seating> {
-        self.events.get(event.index()).map(|book| &book.seating)
+        self.events.get(self.place(event)).map(|book| &book.seating)
     }
 
     /// The number of the last commit of an event.
     pub fn seq(&self, event: EventNo) -> Seq {
         self.events
-            .get(event.index())
+            .get(self.place(event))
             .map(|book| book.seq)
             .unwrap_or_default()
     }

@@ -24,6 +24,7 @@ impl Inventory {
 
     /// Planted bug: frees by unit, whoever has it now.
     fn release_blindly(&mut self, work: &mut Work<'_>, mut hold: Hold) -> Answer {
+        self.remember_hold(hold.id);
         for held in &hold.units {
             let unit = *self.book_mut(hold.event).seating.unit(held.unit);
             if let UnitState::Held { .. } = unit.state {

@@ -15,7 +15,7 @@ impl Inventory {
     /// When its number is not the next one.
     pub fn restore_event(&mut self, event: Event, seq: Seq) {
         assert_eq!(
-            event.no.index(),
+            self.place(event.no),
             self.events.len(),
             "events are restored in order"
         );
@@ -32,7 +32,8 @@ impl Inventory {
     /// # Errors
     /// Nothing is changed and the unit is given back when the event or the unit does not exist.
     pub fn restore_unit(&mut self, event: EventNo, no: UnitNo, unit: Unit) -> Result<(), UnitNo> {
-        match self.events.get_mut(event.index()) {
+        let place = self.place(event);
+        match self.events.get_mut(place) {
             Some(book) if no.0 < book.event.chart.units() => {
                 book.seating.restore(no, unit);
                 Ok(())
@@ -58,9 +59,70 @@ impl Inventory {
 
     /// Counts units that a holder had bought.
     pub fn restore_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
-        if let Some(book) = self.events.get_mut(event.index()) {
+        let place = self.place(event);
+        if let Some(book) = self.events.get_mut(place) {
             book.count_bought(holder, units);
         }
+    }
+
+    /// Gives a known event another policy or state, as it was stored meanwhile.
+    pub fn replace_event(&mut self, event: Event) {
+        let place = self.place(event.no);
+        if let Some(book) = self.events.get_mut(place) {
+            book.event = Arc::new(event);
+        }
+    }
+
+    /// Says where an event's commits stand.
+    pub fn restore_seq(&mut self, event: EventNo, seq: Seq) {
+        let place = self.place(event);
+        if let Some(book) = self.events.get_mut(place) {
+            book.seq = seq;
+        }
+    }
+
+    /// As [`Inventory::restore_hold`], for one that may be here in another form. Its units come
+    /// first.
+    pub fn replace_hold(&mut self, hold: Hold) {
+        self.drop_hold(hold.id);
+        self.restore_hold(hold);
+    }
+
+    /// Takes a hold out that is not stored, live or not.
+    pub fn drop_hold(&mut self, hold: HoldId) {
+        if let Some(known) = self.holds.remove(&hold)
+            && !known.state.is_terminal()
+        {
+            self.untrack(&known);
+        }
+    }
+
+    /// Takes a booking out that is not stored.
+    pub fn drop_booking(&mut self, booking: BookingId) {
+        self.bookings.remove(&booking);
+    }
+
+    /// How many units a holder has bought.
+    pub fn bought(&self, event: EventNo, holder: &Holder) -> u32 {
+        let book = self.book(event).ok();
+        let account = book.and_then(|book| book.holder(holder));
+        account.map_or(0, |account| account.bought)
+    }
+
+    /// As [`Inventory::restore_bought`], in place of what was counted.
+    pub fn replace_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
+        let place = self.place(event);
+        if let Some(book) = self.events.get_mut(place) {
+            book.set_bought(holder, units);
+        }
+    }
+
+    /// The holds of a holder that are not over as written down, oldest end first.
+    pub fn holds_of(&self, event: EventNo, holder: &Holder) -> Vec<HoldId> {
+        let book = self.book(event).ok();
+        let account = book.and_then(|book| book.holder(holder));
+        let holds = account.into_iter().flat_map(|account| &account.holds);
+        holds.map(|(_, hold)| *hold).collect()
     }
 
     /// Forgets a hold that is over. One that is not stays.

@@ -88,6 +88,7 @@ impl<'a> Work<'a> {
 
 impl Inventory {
     fn next_seq(&mut self, event: EventNo) -> crate::Seq {
+        self.remember_seq(event);
         let book = self.book_mut(event);
         book.seq = book.seq.next();
         book.seq
@@ -101,6 +102,7 @@ impl Inventory {
         unit: UnitNo,
         step: Step,
     ) -> Version {
+        self.remember_unit(event, unit);
         let transition = self.book_mut(event).seating.step(unit, step);
         work.transitions.push((event, transition));
         transition.version
@@ -244,6 +246,7 @@ impl Inventory {
     pub(super) fn add_booking(&mut self, work: &mut Work<'_>, booking: Booking) {
         let id = booking.id;
         work.changed_booking(id);
+        self.remember_booking(id);
         let other = self.bookings.insert(id, booking);
         assert!(
             other.is_none(),

@@ -67,9 +67,18 @@ impl World {
         if let Command::UpdatePolicy { .. } = command {
             self.terms = None;
         }
-        let applied = self
-            .inventory
-            .apply(self.now, &Origin::system("test"), command)?;
+        let origin = Origin::system("test");
+        // Every command is tried and taken back first: if that left a trace, what follows differs.
+        self.inventory.begin_trial();
+        let tried = self.inventory.apply(self.now, &origin, command.clone());
+        self.inventory.roll_back();
+        let applied = self.inventory.apply(self.now, &origin, command);
+        assert_eq!(
+            format!("{tried:?}"),
+            format!("{applied:?}"),
+            "a trial leaves nothing"
+        );
+        let applied = applied?;
         for commit in &applied.commits {
             self.commits
                 .entry(commit.event)

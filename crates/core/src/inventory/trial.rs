@@ -1,0 +1,121 @@
+//! Trials: commands are decided, and taken back when the store did not take them. For ledgers whose
+//! store has the last word: what stands in memory after a rollback is what was stored before.
+
+use std::sync::Arc;
+
+use super::Inventory;
+use crate::{
+    Booking, BookingId, Event, EventNo, Hold, HoldId, Holder, Seq, Timestamp, Unit, UnitNo,
+};
+
+/// What was there before the commands of a trial, oldest first. Something that changed twice stands
+/// here twice; going back to front, the oldest wins.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    clock: Timestamp,
+    /// How many events there were.
+    count: usize,
+    units: Vec<(EventNo, UnitNo, Unit)>,
+    holds: Vec<(HoldId, Option<Hold>)>,
+    bookings: Vec<(BookingId, Option<Booking>)>,
+    bought: Vec<(EventNo, Holder, u32)>,
+    events: Vec<Arc<Event>>,
+    seqs: Vec<(EventNo, Seq)>,
+}
+
+impl Inventory {
+    /// From now on commands can be taken back, until [`Inventory::keep`] or
+    /// [`Inventory::roll_back`]. A trial within a trial is the same trial.
+    pub fn begin_trial(&mut self) {
+        let (clock, count) = (self.clock, self.events.len());
+        self.trial.get_or_insert_with(|| Trial {
+            clock,
+            count,
+            ..Trial::default()
+        });
+    }
+
+    /// The commands of the trial are stored.
+    pub fn keep(&mut self) {
+        self.trial = None;
+    }
+
+    /// Takes the commands of the trial back. Units that became open to new owners stay so: that is
+    /// the clock's doing.
+    pub fn roll_back(&mut self) {
+        let Some(trial) = self.trial.take() else {
+            return;
+        };
+        for (event, no, unit) in trial.units.into_iter().rev() {
+            self.book_mut(event).seating.restore(no, unit);
+        }
+        for (id, before) in trial.holds.into_iter().rev() {
+            self.drop_hold(id);
+            if let Some(hold) = before {
+                self.restore_hold(hold);
+            }
+        }
+        for (id, before) in trial.bookings.into_iter().rev() {
+            self.bookings.remove(&id);
+            self.bookings.extend(before.map(|booking| (id, booking)));
+        }
+        for (event, holder, units) in trial.bought.into_iter().rev() {
+            self.replace_bought(event, &holder, units);
+        }
+        for event in trial.events.into_iter().rev() {
+            let no = event.no;
+            self.book_mut(no).event = event;
+        }
+        for (event, seq) in trial.seqs.into_iter().rev() {
+            self.restore_seq(event, seq);
+        }
+        while self.events.len() > trial.count {
+            if let Some(book) = self.events.pop() {
+                self.by_id.remove(&book.event.id);
+                self.expiries.remove_last_event();
+            }
+        }
+        self.clock = trial.clock;
+    }
+
+    pub(super) fn remember_unit(&mut self, event: EventNo, no: UnitNo) {
+        if self.trial.is_some() {
+            let unit = *self.book_mut(event).seating.unit(no);
+            let trial = self.trial.get_or_insert_default();
+            trial.units.push((event, no, unit));
+        }
+    }
+
+    pub(super) fn remember_hold(&mut self, id: HoldId) {
+        if let Some(trial) = &mut self.trial {
+            trial.holds.push((id, self.holds.get(&id).cloned()));
+        }
+    }
+
+    pub(super) fn remember_booking(&mut self, id: BookingId) {
+        if let Some(trial) = &mut self.trial {
+            trial.bookings.push((id, self.bookings.get(&id).cloned()));
+        }
+    }
+
+    pub(super) fn remember_bought(&mut self, event: EventNo, holder: &Holder) {
+        let units = self.bought(event, holder);
+        if let Some(trial) = &mut self.trial {
+            trial.bought.push((event, holder.clone(), units));
+        }
+    }
+
+    pub(super) fn remember_event(&mut self, no: EventNo) {
+        let event = self.event(no).map(Arc::clone);
+        if let Some(trial) = &mut self.trial {
+            trial.events.extend(event);
+        }
+    }
+
+    pub(super) fn remember_seq(&mut self, event: EventNo) {
+        let seq = self.seq(event);
+        if let Some(trial) = &mut self.trial {
+            trial.seqs.push((event, seq));
+        }
+    }
+}
