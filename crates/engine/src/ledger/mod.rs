@@ -4,6 +4,8 @@
 
 mod decide;
 mod memory;
+pub mod postgres;
+pub(crate) mod rows;
 pub mod sqlite;
 
 use std::future::Future;
@@ -194,6 +196,18 @@ pub trait Observer: Send + Sync + 'static {
 
     /// These commands were made durable, in this order.
     fn committed(&self, inventory: &Inventory, applied: &[Applied]);
+
+    /// These commands were made durable in a ledger that numbers its commits afterwards: the
+    /// numbers they carry are this process's own.
+    fn stored(&self, inventory: &Inventory, applied: &[Applied]) {
+        self.committed(inventory, applied);
+    }
+
+    /// Other servers changed these units; the inventory knows.
+    fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}
+
+    /// These commits got their numbers, dense and in order for each event.
+    fn numbered(&self, _commits: &[Commit]) {}
 
     /// A batch of commands took so long to become durable.
     fn batch(&self, commands: usize, commit: std::time::Duration);

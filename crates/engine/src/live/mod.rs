@@ -20,7 +20,7 @@ pub use picture::Picture;
 pub use recorder::Recorder;
 pub use shield::{LocalShield, Verdict};
 
-use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Seq};
+use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Seq, UnitNo};
 
 use crate::ledger::Observer;
 use crate::metrics::Metrics;
@@ -59,10 +59,15 @@ impl LiveEvent {
         *self.event.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(event);
     }
 
-    /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused. The
-    /// picture is not to be seen before its entry is: its reader goes on from there.
+    /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused.
     fn take_over(&self, inventory: &Inventory, commit: &Commit) {
         self.shield.note(inventory, commit);
+        self.show(commit);
+    }
+
+    /// Shows one commit. The picture is not to be seen before its entry is: its reader goes on from
+    /// there.
+    fn show(&self, commit: &Commit) {
         let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
         let entry = Arc::make_mut(&mut picture).advance(commit);
         self.feed.publish(entry);
@@ -176,6 +181,38 @@ impl Observer for Live {
         }
         if let Some(recorder) = &self.recorder {
             recorder.record(inventory, applied);
+        }
+    }
+
+    fn stored(&self, inventory: &Inventory, applied: &[Applied]) {
+        for done in applied {
+            if let Some(event) = done.event.and_then(|no| inventory.event(no)) {
+                self.note_event(inventory, event);
+            }
+            for commit in &done.commits {
+                let units: Vec<UnitNo> = commit.transitions.iter().map(|step| step.unit).collect();
+                self.refreshed(inventory, commit.event, &units);
+            }
+            self.metrics.applied(done);
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.record(inventory, applied);
+        }
+    }
+
+    fn refreshed(&self, inventory: &Inventory, event: EventNo, units: &[UnitNo]) {
+        if let Some(live) = self.event(event) {
+            live.shield.refresh(inventory, event, units.iter().copied());
+        }
+    }
+
+    fn numbered(&self, commits: &[Commit]) {
+        for commit in commits {
+            let live = self.event(commit.event);
+            if let Some(live) = live.filter(|live| live.seq() < commit.seq) {
+                live.shield.show(commit.seq);
+                live.show(commit);
+            }
         }
     }
 

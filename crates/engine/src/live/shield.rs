@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use soldonce_core::{
-    Availability, Chart, Commit, Conflict, ConflictState, Event, Holder, Inventory, StateKind,
-    Timestamp, Unavailable, UnitNo, UnitState, alternatives_near,
+    Availability, Chart, Commit, Conflict, ConflictState, Event, EventNo, Holder, Inventory, Seq,
+    StateKind, Timestamp, Unavailable, UnitNo, UnitState, alternatives_near,
 };
 
 /// What a shield says about a wish.
@@ -21,8 +21,10 @@ pub enum Verdict {
 /// The seats of one event, as the last commit left them.
 pub struct LocalShield {
     seats: Box<[AtomicU64]>,
-    /// Twice the commit number; odd while a commit is being noted.
+    /// Rises with every commit that is noted; odd meanwhile.
     stamp: AtomicU64,
+    /// The number of the last commit that is shown: what a refusal carries.
+    shown: AtomicU64,
 }
 
 /// A seat's word: state (2 bits), tag of its holder (20 bits), end of its hold in milliseconds
@@ -109,22 +111,56 @@ impl LocalShield {
                 .take(seats)
                 .map(|unit| word(unit.state))
                 .collect(),
-            stamp: AtomicU64::new(inventory.seq(event.no).0.wrapping_mul(2)),
+            stamp: AtomicU64::new(0),
+            shown: AtomicU64::new(inventory.seq(event.no).0),
         }
     }
 
     /// Takes a commit over. One caller at a time: the ledger's writer.
     pub(super) fn note(&self, inventory: &Inventory, commit: &Commit) {
-        let done = commit.seq.0.wrapping_mul(2);
-        self.stamp.store(done.wrapping_sub(1), Ordering::Relaxed);
+        let steps = commit.transitions.iter();
+        let states = steps.map(|step| (step.unit, step.to));
+        self.write(inventory, states, Some(commit.seq));
+    }
+
+    /// Takes units over as the inventory has them. One caller at a time for each event: whoever
+    /// changed its inventory.
+    pub(super) fn refresh(
+        &self,
+        inventory: &Inventory,
+        event: EventNo,
+        units: impl Iterator<Item = UnitNo>,
+    ) {
+        if let Some(seating) = inventory.seating(event) {
+            let states = units.map(|unit| (unit, seating.unit(unit).state));
+            self.write(inventory, states, None);
+        }
+    }
+
+    fn write(
+        &self,
+        inventory: &Inventory,
+        states: impl Iterator<Item = (UnitNo, UnitState)>,
+        seq: Option<Seq>,
+    ) {
+        let before = self.stamp.load(Ordering::Relaxed);
+        self.stamp.store(before.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
-        for step in &commit.transitions {
-            if let Some(seat) = self.seats.get(step.unit.index()) {
-                let word = Word::new(step.to, tag_of(inventory, step.to));
+        for (unit, state) in states {
+            if let Some(seat) = self.seats.get(unit.index()) {
+                let word = Word::new(state, tag_of(inventory, state));
                 seat.store(word.0, Ordering::Relaxed);
             }
         }
-        self.stamp.store(done, Ordering::Release);
+        if let Some(seq) = seq {
+            self.shown.store(seq.0, Ordering::Relaxed);
+        }
+        self.stamp.store(before.wrapping_add(2), Ordering::Release);
+    }
+
+    /// The commits up to this number are shown.
+    pub(super) fn show(&self, seq: Seq) {
+        self.shown.store(seq.0, Ordering::Relaxed);
     }
 
     /// Looks whether somebody else has one of the wanted seats, which are sorted.
@@ -145,13 +181,13 @@ impl LocalShield {
         if conflicts.is_empty() {
             return Verdict::Passed;
         }
+        let seq = Seq(self.shown.load(Ordering::Relaxed));
         let alternatives = alternatives_near(chart, &ShieldAt { shield: self, now }, wanted);
         fence(Ordering::Acquire);
         let same = self.stamp.load(Ordering::Relaxed) == before;
         if !same || before % 2 == 1 {
             return Verdict::Passed;
         }
-        let seq = soldonce_core::Seq(before / 2);
         Verdict::Refused(Box::new(Unavailable {
             conflicts,
             alternatives,

@@ -11,13 +11,17 @@ use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
     Commit, Currency, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms, Holder,
     HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Seating,
-    Selection, Text, Timestamp, Wish,
+    Selection, Seq, Text, Timestamp, Wish,
+};
+use soldonce_engine::ledger::postgres::{
+    Durability, PostgresLedger, PostgresOptions, TimeSource, migrate,
 };
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, MemoryLedger, Observer, RequestKey, ScopedKey, Transaction,
 };
 use soldonce_lease::{ManualClock, SeededEntropy};
+use soldonce_testkit::postgres::Postgres;
 
 /// When every test begins.
 pub(crate) const START_MS: i64 = 1_790_000_000_000;
@@ -90,6 +94,21 @@ impl Observer for Recorder {
         }
     }
 
+    /// Numbers are this process's own: they go on where the last process stopped.
+    fn stored(&self, inventory: &Inventory, applied: &[Applied]) {
+        let mut numbered = applied.to_vec();
+        let mut ends: BTreeMap<EventNo, Seq> = BTreeMap::new();
+        for commit in numbered.iter_mut().flat_map(|done| &mut done.commits) {
+            let commits = self.commits.lock().unwrap();
+            let known = commits.get(&commit.event).and_then(|known| known.last());
+            let end = known.map(|known| known.seq).unwrap_or_default();
+            let end = ends.entry(commit.event).or_insert(end);
+            *end = end.next();
+            commit.seq = *end;
+        }
+        self.committed(inventory, &numbered);
+    }
+
     fn batch(&self, _commands: usize, _commit: Duration) {}
 
     fn failed(&self, why: &str) {
@@ -136,6 +155,8 @@ pub(crate) struct TestLedger {
     pub(crate) clock: ManualClock,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) folder: Option<TempFolder>,
+    /// The server under a ledger of many, and how it is used.
+    pub(crate) postgres: Option<(Postgres, PostgresOptions)>,
     next: AtomicU64,
 }
 
@@ -166,6 +187,21 @@ pub(crate) fn open_in(
     )
 }
 
+async fn open_on(
+    options: &PostgresOptions,
+    clock: &ManualClock,
+    recorder: &Arc<Recorder>,
+) -> PostgresLedger {
+    // Every process draws its own name.
+    static SEED: AtomicU64 = AtomicU64::new(7);
+    let entropy = SeededEntropy::new(SEED.fetch_add(1, Ordering::Relaxed));
+    let observer = Arc::clone(recorder) as Arc<dyn Observer>;
+    let clock = Arc::new(clock.clone());
+    PostgresLedger::open(options, clock, &entropy, observer)
+        .await
+        .unwrap()
+}
+
 impl TestLedger {
     pub(crate) fn memory() -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
@@ -176,6 +212,7 @@ impl TestLedger {
             clock,
             recorder,
             folder: None,
+            postgres: None,
             next: AtomicU64::new(1),
         }
     }
@@ -187,6 +224,7 @@ impl TestLedger {
             clock: self.clock.clone(),
             recorder: Arc::clone(&self.recorder),
             folder: None,
+            postgres: None,
             next: AtomicU64::new(1_000_000),
         }
     }
@@ -207,12 +245,40 @@ impl TestLedger {
             clock,
             recorder,
             folder,
+            postgres: None,
+            next: AtomicU64::new(1),
+        }
+    }
+
+    /// A ledger in a database of its own.
+    pub(crate) async fn postgres() -> Self {
+        let server = Postgres::start().unwrap();
+        let options = PostgresOptions {
+            durability: Durability::Waived,
+            time: TimeSource::Given,
+            ..PostgresOptions::new(server.url())
+        };
+        migrate(&options).await.unwrap();
+        let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
+        let ledger = open_on(&options, &clock, &recorder).await;
+        Self {
+            ledger: Arc::new(ledger),
+            clock,
+            recorder,
+            folder: None,
+            postgres: Some((server, options)),
             next: AtomicU64::new(1),
         }
     }
 
     /// Closes the ledger and opens it again; one that lives in memory alone just goes on.
     pub(crate) async fn restart(&mut self) {
+        if let Some((_, options)) = &self.postgres {
+            self.ledger.close().await;
+            let ledger = open_on(options, &self.clock, &self.recorder).await;
+            self.ledger = Arc::new(ledger);
+            return;
+        }
         let Some(folder) = &self.folder else { return };
         self.ledger.close().await;
         let options = SqliteOptions::new(folder.path());

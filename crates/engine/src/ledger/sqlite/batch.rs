@@ -16,6 +16,7 @@ use super::tables::holds::HoldWriter;
 use super::tables::units::{self, ChangedUnit};
 use super::tables::{charts, events, outbox};
 use crate::ledger::NewRecord;
+use crate::ledger::rows::charts::sha256;
 
 /// Commands decided in memory and not yet durable.
 #[derive(Debug, Default)]
@@ -193,7 +194,7 @@ fn write_events(
                 .map_err(|error| Fault::damaged("charts", error.to_string()))?;
             &written
         };
-        let sha = charts::sha256(document);
+        let sha = sha256(document);
         let known = ends
             .charts
             .iter()

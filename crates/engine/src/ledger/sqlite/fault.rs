@@ -1,5 +1,7 @@
 //! What can go wrong between the ledger and its file. Every one of them stops the writer.
 
+use crate::ledger::rows::{self, Damaged};
+
 /// The store failed, or does not hold what it should.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
@@ -15,13 +17,8 @@ pub(crate) enum Fault {
         error: std::io::Error,
     },
     /// A row has values that were never written.
-    #[error("{table} is damaged: {what}")]
-    Damaged {
-        /// Where.
-        table: &'static str,
-        /// What was found.
-        what: String,
-    },
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
     /// A statement touched another number of rows than it must: memory and file differ.
     #[error("{statement} changed {rows} rows instead of 1: memory and file differ")]
     Rows {
@@ -30,9 +27,6 @@ pub(crate) enum Fault {
         /// How many it touched.
         rows: usize,
     },
-    /// A number does not fit into the file.
-    #[error("{0} does not fit into 63 bits")]
-    TooLarge(u64),
 }
 
 impl Fault {
@@ -46,16 +40,13 @@ impl Fault {
 
     /// `table` holds something impossible.
     pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
-        Self::Damaged {
-            table,
-            what: what.into(),
-        }
+        Self::Damaged(Damaged::new(table, what))
     }
 }
 
 /// A number as it is stored.
 pub(crate) fn stored(number: u64) -> Result<i64, Fault> {
-    i64::try_from(number).map_err(|_| Fault::TooLarge(number))
+    Ok(rows::stored(number)?)
 }
 
 /// Passes a statement that changed exactly one row.

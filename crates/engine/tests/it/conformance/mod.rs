@@ -21,6 +21,12 @@ macro_rules! on_every_ledger {
                 super::$module::$name(crate::ledgers::TestLedger::sqlite()).await;
             })+)+
         }
+        mod postgres {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$module::$name(crate::ledgers::TestLedger::postgres().await).await;
+            })+)+
+        }
     };
 }
 

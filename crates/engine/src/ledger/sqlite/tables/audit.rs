@@ -1,13 +1,14 @@
 //! The audit: a row for each transition, linked by hashes, one chain for each event.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use sha2::{Digest, Sha256};
 use soldonce_core::{
     Actor, CallerId, Cause, Commit, Event, EventNo, Fence, HoldId, Origin, Seq, Text, Timestamp,
     Transition, UnitNo, Version,
 };
 
-use super::codes::{StateColumns, number, require_sum, small, unsigned, value};
+use super::codes::require_sum;
+use crate::ledger::rows::chain::{self, AuditRow};
+use crate::ledger::rows::codes::{StateColumns, number, small, unsigned, value};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
@@ -59,36 +60,22 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The chain of an event without commits: it begins with what the event is, so that no chain
-    /// can stand for another.
+    /// The chain of an event without commits.
     pub(crate) fn start(event: &Event) -> Self {
-        let mut sha = Sha256::new();
-        sha.update(b"soldonce audit 1");
-        sha.update(event.no.0.to_be_bytes());
-        sha.update(event.id.as_str().as_bytes());
-        sha.update([0]);
-        sha.update(event.created_at.ms().to_be_bytes());
-        sha.update(event.fingerprint);
         Self {
             seq: Seq::default(),
             steps: 0,
-            hash: sha.finalize().into(),
+            hash: chain::start(event),
         }
     }
 
     /// The chain with one more row.
     #[must_use]
     pub(crate) fn then(self, row: &AuditRow<'_>, bytes: &mut Vec<u8>) -> Self {
-        bytes.clear();
-        row.canonical(bytes);
-        let mut sha = Sha256::new();
-        sha.update(self.hash);
-        sha.update(bytes);
-        let steps = self.steps.saturating_add(1);
         Self {
             seq: row.seq,
-            steps,
-            hash: sha.finalize().into(),
+            steps: self.steps.saturating_add(1),
+            hash: chain::next(self.hash, row, bytes),
         }
     }
 
@@ -125,90 +112,6 @@ impl Chain {
             .query_row([event.0], |row| Ok(read(row)))
             .optional()?
             .transpose()
-    }
-}
-
-/// One transition with what its commit says of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AuditRow<'a> {
-    event: EventNo,
-    seq: Seq,
-    n: i64,
-    at: Timestamp,
-    step: &'a Transition,
-    origin: &'a Origin,
-    reason: Option<&'a Text>,
-}
-
-impl<'a> AuditRow<'a> {
-    /// The rows of a commit.
-    pub(crate) fn of(commit: &'a Commit) -> impl Iterator<Item = Self> {
-        (0_i64..).zip(&commit.transitions).map(|(n, step)| Self {
-            event: commit.event,
-            seq: commit.seq,
-            n,
-            at: commit.at,
-            step,
-            origin: &commit.origin,
-            reason: commit.reason.as_ref(),
-        })
-    }
-
-    fn actor(&self) -> Option<[u8; 16]> {
-        match self.origin.actor {
-            Actor::Caller(caller) => Some(*caller.bytes()),
-            Actor::System => None,
-        }
-    }
-
-    /// The bytes under the hash: integers as eight bytes, texts and ids after their length, NULL as
-    /// a length of -1; high bytes first; columns in the order of the table.
-    fn canonical(&self, to: &mut Vec<u8>) {
-        let Transition {
-            unit,
-            from,
-            to: after,
-            fence,
-            version,
-            cause,
-            hold,
-        } = self.step;
-        let int = |to: &mut Vec<u8>, value: i64| to.extend(value.to_be_bytes());
-        int(to, i64::from(self.event.0));
-        to.extend(self.seq.0.to_be_bytes());
-        int(to, self.n);
-        int(to, self.at.ms());
-        int(to, i64::from(unit.0));
-        for columns in [StateColumns::from(*from), StateColumns::from(*after)] {
-            int(to, columns.state);
-            put(to, columns.owner.as_ref().map(<[u8; 16]>::as_slice));
-            put(
-                to,
-                columns
-                    .until
-                    .map(i64::to_be_bytes)
-                    .as_ref()
-                    .map(<[u8; 8]>::as_slice),
-            );
-        }
-        to.extend(fence.0.to_be_bytes());
-        to.extend(version.0.to_be_bytes());
-        int(to, number(&Cause::ALL, cause));
-        put(to, hold.as_ref().map(|hold| hold.bytes().as_slice()));
-        put(to, self.actor().as_ref().map(<[u8; 16]>::as_slice));
-        put(to, Some(self.origin.request.as_bytes()));
-        put(to, self.reason.map(|reason| reason.as_str().as_bytes()));
-    }
-}
-
-fn put(to: &mut Vec<u8>, bytes: Option<&[u8]>) {
-    match bytes {
-        Some(bytes) => {
-            let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-            to.extend(length.to_be_bytes());
-            to.extend(bytes);
-        }
-        None => to.extend((-1_i64).to_be_bytes()),
     }
 }
 
@@ -301,6 +204,7 @@ fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
             until: row.get(first + 2)?,
         }
         .state(TABLE)
+        .map_err(Fault::from)
     };
     let step = Transition {
         unit: UnitNo(small(row.get(4)?, TABLE)?),

@@ -7,7 +7,8 @@ use soldonce_core::{
     Line, LineState, PaymentState, Text, Timestamp, UnitNo, Version,
 };
 
-use super::codes::{number, require_sum, small, unsigned, value};
+use super::codes::require_sum;
+use crate::ledger::rows::codes::{number, small, unsigned, value};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 

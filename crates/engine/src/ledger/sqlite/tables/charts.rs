@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use sha2::{Digest, Sha256};
-use soldonce_core::{Chart, UnitNo};
+use soldonce_core::Chart;
 
-use super::codes::small;
+use crate::ledger::rows::charts::{digest, read_again, sha256};
+use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "charts";
@@ -23,43 +23,6 @@ SELECT chart_no, sha256 FROM charts ORDER BY chart_no";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[INSERT_CHART, CHART, CHART_NUMBERS];
-
-/// SHA-256 of a document.
-pub(crate) fn sha256(document: &[u8]) -> [u8; 32] {
-    Sha256::digest(document).into()
-}
-
-/// SHA-256 of everything that gives a unit its number and its price: names and categories, in order.
-pub(crate) fn digest(chart: &Chart) -> [u8; 32] {
-    let mut sha = Sha256::new();
-    let mut bytes = Vec::with_capacity(1 << 16);
-    let put = |bytes: &mut Vec<u8>, text: &str| {
-        bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
-        bytes.extend(text.as_bytes());
-    };
-    for category in chart.categories() {
-        put(&mut bytes, category);
-    }
-    for seat in (0..chart.seats()).map(UnitNo) {
-        match chart.unit_name(seat) {
-            soldonce_core::UnitName::Seat(id) => put(&mut bytes, id),
-            soldonce_core::UnitName::Place { .. } => put(&mut bytes, ""),
-        }
-        bytes.extend(chart.category_of(seat).0.to_be_bytes());
-        if bytes.len() >= 1 << 15 {
-            sha.update(&bytes);
-            bytes.clear();
-        }
-    }
-    for area in chart.areas() {
-        put(&mut bytes, area.id.as_str());
-        bytes.extend(area.category.0.to_be_bytes());
-        bytes.extend(area.first.0.to_be_bytes());
-        bytes.extend(area.capacity.to_be_bytes());
-    }
-    sha.update(&bytes);
-    sha.finalize().into()
-}
 
 /// Writes a chart.
 pub(crate) fn write(
@@ -98,15 +61,10 @@ pub(crate) fn find(connection: &Connection, chart_no: i64) -> Result<Arc<Chart>,
             format!("the document of chart {chart_no} has changed"),
         ));
     }
-    let chart = crate::chart::read(&document)
-        .map_err(|error| Fault::damaged(TABLE, format!("chart {chart_no} is unreadable: {error}")))?
-        .chart;
-    if chart.units() != small(units, TABLE)? || digest(&chart) != known {
-        let what = format!(
-            "chart {chart_no} is numbered in another way by this version of soldonce: \
-             start the version that wrote it"
-        );
-        return Err(Fault::damaged(TABLE, what));
-    }
-    Ok(Arc::new(chart))
+    Ok(Arc::new(read_again(
+        chart_no,
+        &document,
+        small(units, TABLE)?,
+        known,
+    )?))
 }

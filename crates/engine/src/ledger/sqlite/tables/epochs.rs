@@ -3,7 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_lease::EPOCH_MAX;
 
-use super::codes::{require_sum, small};
+use super::codes::require_sum;
+use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Chart, Currency, Event, EventId, EventNo, EventState, Text, Timestamp};
 
-use super::codes::{require_sum, small};
-use super::policy::{policy_from_json, policy_to_json, prices_from_json, prices_to_json};
+use super::codes::require_sum;
+use crate::ledger::rows::codes::small;
+use crate::ledger::rows::policy::{
+    policy_from_json, policy_to_json, prices_from_json, prices_to_json,
+};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 

@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 use soldonce_core::{EventNo, Timestamp};
 
 use super::audit::Chain;
-use super::codes::{require_sum, unsigned};
+use super::codes::require_sum;
+use crate::ledger::rows::codes::unsigned;
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 

@@ -1,13 +1,11 @@
 //! Holds. A hold that is over never changes again.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
-use soldonce_core::{
-    BookingId, CallerId, EventNo, Fence, Hold, HoldId, HoldState, Holder, HolderName, Text,
-    Timestamp,
-};
+use soldonce_core::{CallerId, EventNo, Fence, Hold, HoldId, Holder, HolderName, Text, Timestamp};
 
-use super::codes::{require_sum, small, unsigned};
-use super::packed::{pack, unpack};
+use super::codes::require_sum;
+use crate::ledger::rows::codes::{reason_of, small, state_number, state_of, unsigned};
+use crate::ledger::rows::packed::{pack, unpack};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
@@ -55,54 +53,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     ALL_HOLDS,
     HOLDS_OF_EVENT,
 ];
-
-const ACTIVE: i64 = 0;
-const PINNED: i64 = 1;
-const CONSUMED: i64 = 2;
-const RELEASED: i64 = 3;
-const EXPIRED: i64 = 4;
-const REVOKED: i64 = 5;
-
-fn state_number(state: &HoldState) -> i64 {
-    match state {
-        HoldState::Active => ACTIVE,
-        HoldState::Pinned(_) => PINNED,
-        HoldState::Consumed(_) => CONSUMED,
-        HoldState::Released => RELEASED,
-        HoldState::Expired => EXPIRED,
-        HoldState::Revoked(_) => REVOKED,
-    }
-}
-
-fn state_of(
-    number: i64,
-    booking: Option<[u8; 16]>,
-    reason: Option<Text>,
-) -> Result<HoldState, Fault> {
-    match (number, booking.map(BookingId::from_bytes), reason) {
-        (ACTIVE, None, None) => Ok(HoldState::Active),
-        (PINNED, Some(booking), None) => Ok(HoldState::Pinned(booking)),
-        (CONSUMED, Some(booking), None) => Ok(HoldState::Consumed(booking)),
-        (RELEASED, None, None) => Ok(HoldState::Released),
-        (EXPIRED, None, None) => Ok(HoldState::Expired),
-        (REVOKED, None, Some(reason)) => Ok(HoldState::Revoked(reason)),
-        _ => Err(Fault::damaged(
-            TABLE,
-            format!("{number} is no state of a hold"),
-        )),
-    }
-}
-
-fn reason_of(state: &HoldState) -> Option<&str> {
-    match state {
-        HoldState::Revoked(reason) => Some(reason.as_str()),
-        HoldState::Active
-        | HoldState::Pinned(_)
-        | HoldState::Consumed(_)
-        | HoldState::Released
-        | HoldState::Expired => None,
-    }
-}
 
 fn checksum(hold: &Hold, units: &[u8]) -> Result<Checksum, Fault> {
     let booking = hold.state.booking();

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::Timestamp;
 
-use super::codes::{require_sum, unsigned};
+use super::codes::require_sum;
+use crate::ledger::rows::codes::unsigned;
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 use crate::ledger::{Fingerprint, NewRecord, RequestKey, ScopedKey};

@@ -6,9 +6,10 @@ use rusqlite::{Connection, Row, params};
 use secrecy::{ExposeSecret, SecretBox};
 use soldonce_core::{Text, Timestamp};
 
-use super::codes::{require_sum, small};
+use super::codes::require_sum;
 use crate::keys::{ApiKey, KeyId, Scope};
 use crate::ledger::MasterKey;
+use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row};
 

@@ -12,8 +12,6 @@ pub(crate) mod holds;
 pub(crate) mod idempotency;
 pub(crate) mod keys;
 pub(crate) mod outbox;
-mod packed;
-mod policy;
 pub(crate) mod units;
 
 /// Every statement that works on the tables, for the test that prepares them all.

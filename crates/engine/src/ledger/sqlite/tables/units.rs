@@ -4,7 +4,8 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{EventNo, Fence, Inventory, Unit, UnitNo, Version};
 
-use super::codes::{StateColumns, require_sum, small, unsigned};
+use super::codes::{require_sum, sum_state};
+use crate::ledger::rows::codes::{StateColumns, small, unsigned};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
@@ -83,7 +84,7 @@ fn checksum(event: EventNo, no: UnitNo, unit: &Unit) -> Result<Checksum, Fault> 
     let sum = Checksum::of(TABLE)
         .int(i64::from(event.0))
         .int(i64::from(no.0));
-    let sum = StateColumns::from(unit.state).sum(sum);
+    let sum = sum_state(sum, StateColumns::from(unit.state));
     Ok(sum.int(stored(unit.fence.0)?).int(stored(unit.version.0)?))
 }
 

@@ -194,7 +194,7 @@ fn check_head(
             );
             return Ok(());
         }
-        Err(fault @ Fault::Damaged { .. }) => {
+        Err(fault @ Fault::Damaged(_)) => {
             report.fault(None, &fault);
             return Ok(());
         }

@@ -43,7 +43,7 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
 /// Damage goes into the report; anything else ends the verification.
 fn note(report: &mut VerifyReport, checked: Result<(), Fault>) -> Result<(), Fault> {
     match checked {
-        Err(fault @ Fault::Damaged { .. }) => {
+        Err(fault @ Fault::Damaged(_)) => {
             report.fault(None, &fault);
             Ok(())
         }

@@ -134,7 +134,7 @@ impl Walk<'_> {
                 let detail = format!("it ends at commit {found}, recorded is commit {stored}");
                 report.find(event, "I20 broken chain", detail);
             }
-            Err(fault @ Fault::Damaged { .. }) => report.fault(event, &fault),
+            Err(fault @ Fault::Damaged(_)) => report.fault(event, &fault),
             Err(other) => return Err(other),
         }
         Ok(())

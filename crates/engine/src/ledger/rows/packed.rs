@@ -3,19 +3,18 @@
 
 use soldonce_core::{Amount, HeldUnit, UnitNo, Version};
 
-use crate::ledger::sqlite::fault::{Fault, stored};
+use super::{Damaged, stored};
 
 /// Bytes of a 64-bit number at most.
 const NUMBER_BYTES_MAX: u32 = 10;
 
-pub(super) fn pack(units: &[HeldUnit]) -> Result<Vec<u8>, Fault> {
+pub(crate) fn pack(units: &[HeldUnit]) -> Result<Vec<u8>, Damaged> {
     let mut packed = Vec::with_capacity(units.len() * 6);
     let mut before = 0;
     for held in units {
         let number = u64::from(held.unit.0);
-        let price = u64::try_from(held.price.minor()).map_err(|_| {
-            Fault::damaged("holds", format!("{:?} has a negative price", held.unit))
-        })?;
+        let price = u64::try_from(held.price.minor())
+            .map_err(|_| Damaged::new("holds", format!("{:?} has a negative price", held.unit)))?;
         // Units are sorted and distinct; the first one stands as it is.
         put(&mut packed, number.saturating_sub(before));
         put(&mut packed, price);
@@ -25,7 +24,7 @@ pub(super) fn pack(units: &[HeldUnit]) -> Result<Vec<u8>, Fault> {
     Ok(packed)
 }
 
-pub(super) fn unpack(packed: &[u8]) -> Option<Vec<HeldUnit>> {
+pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<HeldUnit>> {
     let mut units = Vec::with_capacity(packed.len() / 4);
     let mut rest = packed.iter().copied();
     let mut number = 0_u64;

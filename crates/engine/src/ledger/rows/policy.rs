@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use soldonce_core::{Adjacency, Amount, LatePayment, OnPaymentFailure, Policy, Span, Timestamp};
 
-use crate::ledger::sqlite::fault::Fault;
+use super::Damaged;
 
 const TABLE: &str = "events";
 
@@ -48,7 +48,7 @@ enum AdjacencyWord {
     NoOrphan,
 }
 
-pub(super) fn policy_to_json(policy: &Policy) -> Result<String, Fault> {
+pub(crate) fn policy_to_json(policy: &Policy) -> Result<String, Damaged> {
     let columns = PolicyColumns {
         hold_ttl_ms: policy.hold_ttl.ms(),
         hold_max_ms: policy.hold_max.ms(),
@@ -74,11 +74,11 @@ pub(super) fn policy_to_json(policy: &Policy) -> Result<String, Fault> {
         sale_closes_at: policy.sale_closes_at.map(Timestamp::ms),
         cancel_until: policy.cancel_until.map(Timestamp::ms),
     };
-    serde_json::to_string(&columns).map_err(|error| Fault::damaged(TABLE, error.to_string()))
+    serde_json::to_string(&columns).map_err(|error| Damaged::new(TABLE, error.to_string()))
 }
 
-pub(super) fn policy_from_json(json: &str) -> Result<Policy, Fault> {
-    let unreadable = |error: serde_json::Error| Fault::damaged(TABLE, format!("policy: {error}"));
+pub(crate) fn policy_from_json(json: &str) -> Result<Policy, Damaged> {
+    let unreadable = |error: serde_json::Error| Damaged::new(TABLE, format!("policy: {error}"));
     let columns: PolicyColumns = serde_json::from_str(json).map_err(unreadable)?;
     Ok(Policy {
         hold_ttl: Span::from_ms(columns.hold_ttl_ms),
@@ -107,13 +107,13 @@ pub(super) fn policy_from_json(json: &str) -> Result<Policy, Fault> {
     })
 }
 
-pub(super) fn prices_to_json(prices: &[Amount]) -> Result<String, Fault> {
+pub(crate) fn prices_to_json(prices: &[Amount]) -> Result<String, Damaged> {
     let minor: Vec<i64> = prices.iter().map(|price| price.minor()).collect();
-    serde_json::to_string(&minor).map_err(|error| Fault::damaged(TABLE, error.to_string()))
+    serde_json::to_string(&minor).map_err(|error| Damaged::new(TABLE, error.to_string()))
 }
 
-pub(super) fn prices_from_json(json: &str) -> Result<Vec<Amount>, Fault> {
+pub(crate) fn prices_from_json(json: &str) -> Result<Vec<Amount>, Damaged> {
     let minor: Vec<i64> = serde_json::from_str(json)
-        .map_err(|error| Fault::damaged(TABLE, format!("prices: {error}")))?;
+        .map_err(|error| Damaged::new(TABLE, format!("prices: {error}")))?;
     Ok(minor.into_iter().map(Amount::from_minor).collect())
 }

@@ -1,0 +1,186 @@
+//! What one statement is made of: everything the commands of a batch changed, each row once, in the
+//! state in which the batch leaves it, and what they were decided on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use soldonce_core::{
+    Adjacency, Answer, Applied, Booking, BookingId, Cause, HoldId, Holder, Timestamp, Transition,
+    UnitNo, UnitState,
+};
+
+use super::replica::Replica;
+use super::tables::{Id, holder_key};
+use crate::ledger::{RequestKey, rows};
+use crate::reply::StoredReply;
+
+/// Commands decided in memory and not yet stored.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// What the accepted ones did, in order.
+    pub(super) applied: Vec<Applied>,
+    /// Their idempotency records.
+    pub(super) records: Vec<(RequestKey, StoredReply)>,
+    /// How many transitions they made.
+    pub(super) steps: usize,
+}
+
+/// A unit that changes, or that a decision looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) unit: i32,
+    pub(super) version: i64,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, applied: Applied, record: Option<(RequestKey, StoredReply)>) {
+        let steps = applied
+            .commits
+            .iter()
+            .map(|commit| commit.transitions.len());
+        self.steps += steps.sum::<usize>();
+        self.records.extend(record);
+        self.applied.push(applied);
+    }
+
+    /// Every transition, in order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Transition> {
+        let commits = self.applied.iter().flat_map(|applied| &applied.commits);
+        commits.flat_map(|commit| &commit.transitions)
+    }
+
+    /// Every hold that changed, once.
+    pub(super) fn holds(&self) -> BTreeSet<HoldId> {
+        self.applied
+            .iter()
+            .flat_map(|done| done.holds.iter().copied())
+            .collect()
+    }
+
+    /// Every booking that changed, once.
+    pub(super) fn bookings(&self) -> BTreeSet<BookingId> {
+        self.applied
+            .iter()
+            .flat_map(|done| done.bookings.iter().copied())
+            .collect()
+    }
+
+    /// Whether the event itself changed.
+    pub(super) fn renews_event(&self) -> bool {
+        self.applied.iter().any(|applied| applied.event.is_some())
+    }
+
+    /// The first end of a hold that was taken to be live: from then on the decisions are wrong.
+    pub(super) fn good_until(&self) -> i64 {
+        let live = |step: &Transition| match step.from {
+            UnitState::Held { until, .. } if step.cause != Cause::Expired => Some(until.ms()),
+            UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => {
+                None
+            }
+        };
+        self.steps().filter_map(live).min().unwrap_or(i64::MAX)
+    }
+
+    /// The units that the decisions rest on, in unit order, as they were before the batch.
+    pub(super) fn seen_units(&self, replica: &Replica) -> Result<Vec<Seen>, rows::Damaged> {
+        let mut seen: BTreeMap<UnitNo, u64> = BTreeMap::new();
+        for step in self.steps() {
+            let before = step.version.0.saturating_sub(1);
+            let known = seen.entry(step.unit).or_insert(before);
+            *known = before.min(*known);
+        }
+        for unit in self.neighbours(replica) {
+            let seating = replica.inventory.seating(replica.no);
+            let version = seating.map_or(0, |seating| seating.unit(unit).version.0);
+            seen.entry(unit).or_insert(version);
+        }
+        let one = |(unit, version): (UnitNo, u64)| {
+            Ok(Seen {
+                unit: super::tables::int(unit.0)?,
+                version: rows::stored(version)?,
+            })
+        };
+        seen.into_iter().map(one).collect()
+    }
+
+    /// Seats that an adjacency rule looked at: two beside each one that was taken.
+    fn neighbours(&self, replica: &Replica) -> BTreeSet<UnitNo> {
+        let event = replica.inventory.event(replica.no);
+        let Some(event) = event.filter(|event| event.policy.adjacency != Adjacency::None) else {
+            return BTreeSet::new();
+        };
+        let mut beside = BTreeSet::new();
+        let taken = self.steps().filter(|step| {
+            matches!(
+                step.cause,
+                Cause::Held | Cause::Changed | Cause::SoldDirectly
+            )
+        });
+        for step in taken {
+            if let Some((_, row)) = event.chart.row_of(step.unit) {
+                let first = step.unit.0.saturating_sub(2).max(row.first.0);
+                let last = step.unit.0.saturating_add(3).min(row.end().0);
+                beside.extend((first..last).map(UnitNo));
+            }
+        }
+        beside
+    }
+
+    /// The holders whose budgets the decisions rest on or move.
+    pub(super) fn accounts(&self, replica: &Replica) -> Vec<Account> {
+        let mut holders: BTreeSet<&Holder> = BTreeSet::new();
+        for done in &self.applied {
+            match &done.answer {
+                Answer::Held(hold) => holders.extend([&hold.holder]),
+                // A change that takes units needs room for them; one that drops some does not
+                // matter.
+                Answer::Hold(hold) if takes_units(done) => holders.extend([&hold.holder]),
+                Answer::EventCreated(_)
+                | Answer::Event(_)
+                | Answer::OwnHold(_)
+                | Answer::Hold(_)
+                | Answer::Booked(_)
+                | Answer::Booking(_)
+                | Answer::Units(..)
+                | Answer::Swept(_) => {}
+            }
+        }
+        let bookings = self.bookings();
+        let bookings = bookings
+            .iter()
+            .filter_map(|id| replica.inventory.booking(*id));
+        let bookings: Vec<&Booking> = bookings.collect();
+        holders.extend(bookings.iter().map(|booking| &booking.holder));
+        let account = |holder: &Holder| Account {
+            key: holder_key(holder),
+            holder: holder.clone(),
+            bought: replica.inventory.bought(replica.no, holder),
+            version: replica.holders.get(holder).copied().unwrap_or(0),
+        };
+        let mut accounts: Vec<Account> = holders.into_iter().map(account).collect();
+        accounts.sort_unstable_by_key(|account| account.key);
+        accounts
+    }
+}
+
+fn takes_units(applied: &Applied) -> bool {
+    let commits = applied.commits.iter();
+    let mut steps = commits.flat_map(|commit| &commit.transitions);
+    steps.any(|step| step.cause == Cause::Changed && !matches!(step.from, UnitState::Held { .. }))
+}
+
+/// What counts against one holder.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    pub(super) key: Id,
+    pub(super) holder: Holder,
+    pub(super) bought: u32,
+    /// Of his row before the batch; 0 when he has none.
+    pub(super) version: i64,
+}
+
+/// When and as which batch something was stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// On the ledger's clock.
+    pub(super) at: Timestamp,
+}

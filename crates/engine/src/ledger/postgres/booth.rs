@@ -1,0 +1,129 @@
+//! One event of the ledger: what this server remembers of it, and the queue of its commands.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use soldonce_core::{Event, EventId, EventNo, Inventory, Rejection, Seq, Timestamp};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use super::replica::Replica;
+use crate::ledger::rows::chain;
+use crate::ledger::{Done, Transaction};
+
+/// A command and who waits for its answer.
+pub(super) struct Job {
+    pub(super) transaction: Transaction,
+    pub(super) reply: oneshot::Sender<Result<Done, Rejection>>,
+}
+
+impl Job {
+    /// Whoever does not wait any more is not told: the command is carried out all the same.
+    pub(super) fn answer(self, done: Result<Done, Rejection>) {
+        if self.reply.send(done).is_err() {
+            tracing::trace!("nobody waits for the answer");
+        }
+    }
+}
+
+/// One event.
+pub(super) struct Booth {
+    pub(super) no: EventNo,
+    /// What the hash chain of its audit begins with.
+    pub(super) chain_start: [u8; 32],
+    /// Held from the decision until its outcome is known.
+    pub(super) replica: Mutex<Replica>,
+    /// None once the ledger is closed.
+    queue: RwLock<Option<mpsc::Sender<Job>>>,
+    /// When the next hold is over, as far as it is known here.
+    next_end: AtomicI64,
+    /// The number of the last commit that is shown here.
+    shown: AtomicU64,
+}
+
+impl Booth {
+    pub(super) fn new(event: &Event, queue: mpsc::Sender<Job>) -> Self {
+        Self {
+            no: event.no,
+            chain_start: chain::start(event),
+            replica: Mutex::new(Replica::new(event.no)),
+            queue: RwLock::new(Some(queue)),
+            next_end: AtomicI64::new(i64::MAX),
+            shown: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn queue(&self) -> Option<mpsc::Sender<Job>> {
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        queue.clone()
+    }
+
+    /// Takes no more commands; those that wait are carried out.
+    pub(super) fn close(&self) {
+        let mut queue = self.queue.write().unwrap_or_else(PoisonError::into_inner);
+        *queue = None;
+    }
+
+    /// Whether a hold is over that nobody has written down.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.next_end.load(Ordering::Acquire) <= now.ms()
+    }
+
+    /// Takes note of when the next hold is over.
+    pub(super) fn note_end(&self, inventory: &Inventory) {
+        let next = inventory.next_expiry().map_or(i64::MAX, Timestamp::ms);
+        self.next_end.store(next, Ordering::Release);
+    }
+
+    pub(super) fn shown(&self) -> Seq {
+        Seq(self.shown.load(Ordering::Acquire))
+    }
+
+    pub(super) fn show(&self, seq: Seq) {
+        self.shown.fetch_max(seq.0, Ordering::AcqRel);
+    }
+}
+
+/// Every event that this server knows of.
+#[derive(Default)]
+pub(super) struct Catalogue(RwLock<Booths>);
+
+#[derive(Default)]
+struct Booths {
+    by_no: Vec<Arc<Booth>>,
+    by_id: BTreeMap<EventId, EventNo>,
+}
+
+impl Catalogue {
+    pub(super) fn booth(&self, no: EventNo) -> Option<Arc<Booth>> {
+        self.read().by_no.get(no.index()).map(Arc::clone)
+    }
+
+    pub(super) fn find(&self, id: &EventId) -> Option<EventNo> {
+        self.read().by_id.get(id).copied()
+    }
+
+    /// The number of the next event.
+    pub(super) fn next(&self) -> EventNo {
+        EventNo(u32::try_from(self.read().by_no.len()).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Booth>> {
+        self.read().by_no.clone()
+    }
+
+    /// Adds the next event; whether it was the next.
+    pub(super) fn add(&self, id: EventId, booth: Arc<Booth>) -> bool {
+        let mut booths = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_next = booth.no.index() == booths.by_no.len();
+        if is_next {
+            booths.by_id.insert(id, booth.no);
+            booths.by_no.push(booth);
+        }
+        is_next
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Booths> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

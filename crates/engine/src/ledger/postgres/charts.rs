@@ -1,0 +1,43 @@
+//! Charts that were read, shared by the events that use them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use soldonce_core::Chart;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::database::Lane;
+use super::failure::Failure;
+use super::tables::events::{self, EventRow};
+use crate::ledger::rows::Damaged;
+
+/// Charts by their numbers.
+#[derive(Default)]
+pub(super) struct Charts(Mutex<BTreeMap<i64, Arc<Chart>>>);
+
+impl Charts {
+    /// The event of a row, with its chart.
+    pub(super) async fn event(&self, lane: &mut Lane, row: &Row) -> Result<EventRow, Failure> {
+        let number = events::chart_no(row)?;
+        let known = self.map().get(&number).map(Arc::clone);
+        let chart = match known {
+            Some(chart) => chart,
+            None => self.fetch(lane, number).await?,
+        };
+        Ok(events::read(row, chart)?)
+    }
+
+    async fn fetch(&self, lane: &mut Lane, number: i64) -> Result<Arc<Chart>, Failure> {
+        let rows = lane.rows(events::CHART, &[(&number, Type::INT8)]).await?;
+        let missing = || Damaged::new("charts", format!("there is no chart {number}"));
+        let row = rows.first().ok_or_else(missing)?;
+        let chart = Arc::new(events::read_chart(number, row)?);
+        let mut known = self.map();
+        Ok(Arc::clone(known.entry(number).or_insert(chart)))
+    }
+
+    fn map(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, Arc<Chart>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

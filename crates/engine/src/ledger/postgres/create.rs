@@ -1,0 +1,251 @@
+//! New events, and those that other servers made.
+
+use std::sync::Arc;
+
+use soldonce_core::{Answer, Applied, Command, Event, Inventory, NewEvent, Rejection, Seq, UnitNo};
+use tokio::sync::mpsc;
+use tokio_postgres::types::Type;
+
+use super::Parts;
+use super::booth::Booth;
+use super::database::{Lane, Value};
+use super::failure::Failure;
+use super::limits::{QUEUE_MAX, TRIES_MAX};
+use super::queue;
+use super::replica::{Replica, SNAPSHOT};
+use super::tables::{Columns, events, int, units};
+use crate::ledger::rows::Damaged;
+use crate::ledger::rows::charts::{digest, sha256};
+use crate::ledger::rows::policy::{policy_to_json, prices_to_json};
+use crate::ledger::{Done, Transaction};
+
+const HEAD: &str = "-- head
+SELECT seq FROM feed_heads WHERE event_no = $1";
+
+/// Units as they were at the event's last number: before the first transition without one.
+const UNITS_SHOWN: &str = "-- units_shown
+WITH ahead AS (
+    SELECT DISTINCT ON (a.unit_no) a.unit_no, a.from_state, a.from_owner, a.from_until, a.fence,
+           a.version
+    FROM batches b
+    CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
+    JOIN audit a ON a.event_no = b.event_no AND a.unit_no = step.unit_no AND a.version = step.version
+    WHERE b.event_no = $1 AND b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1)
+      AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
+    ORDER BY a.unit_no, a.version
+)
+SELECT u.unit_no,
+       CASE WHEN a.unit_no IS NULL THEN u.state ELSE a.from_state END,
+       CASE WHEN a.unit_no IS NULL THEN u.owner ELSE a.from_owner END,
+       CASE WHEN a.unit_no IS NULL THEN u.until ELSE a.from_until END,
+       coalesce(a.fence, u.fence), coalesce(a.version, u.version)
+FROM units u LEFT JOIN ahead a USING (unit_no)
+WHERE u.event_no = $1 AND u.version > 0";
+
+impl Parts {
+    /// Creates an event, or answers with the one that has its id.
+    pub(super) async fn create(&self, transaction: Transaction) -> Result<Done, Rejection> {
+        let Command::CreateEvent(new) = &transaction.command else {
+            return Err(Rejection::ReadOnly);
+        };
+        let id = new.id.clone();
+        for _ in 0..TRIES_MAX {
+            let known = self.desk.catalogue.find(&id);
+            if let Some(booth) = known.and_then(|no| self.desk.catalogue.booth(no)) {
+                return self.ask(&booth, transaction).await;
+            }
+            let turn = self.creating.lock().await;
+            self.discover()
+                .await
+                .map_err(|failure| failure.rejection())?;
+            if self.desk.catalogue.find(&id).is_some() {
+                continue;
+            }
+            let created = self.try_create(&transaction, new).await;
+            drop(turn);
+            match created {
+                Ok(done) => return done,
+                // It may be there all the same: the next round finds it, or another with its number.
+                Err(failure) if failure.is_contention() => {}
+                Err(Failure::Unknown(why)) => {
+                    tracing::warn!(why, "a new event got no answer");
+                }
+                Err(failure) => return Err(failure.rejection()),
+            }
+        }
+        Err(Rejection::Overloaded)
+    }
+
+    async fn try_create(
+        &self,
+        transaction: &Transaction,
+        new: &NewEvent,
+    ) -> Result<Result<Done, Rejection>, Failure> {
+        let mut inventory = Inventory::starting_at(self.desk.catalogue.next());
+        let command = Command::CreateEvent(Box::new(new.clone()));
+        let applied = inventory.apply(self.desk.time.now(), &transaction.origin, command);
+        let applied = match applied {
+            Ok(applied) => applied,
+            Err(rejection) => return Ok(Err(rejection)),
+        };
+        let Answer::EventCreated(event) = &applied.answer else {
+            return Ok(Err(Rejection::ReadOnly));
+        };
+        let mut lane = self.desk.database.lane().await?;
+        lane.begin("BEGIN").await?;
+        match insert(&mut lane, event, transaction.chart.as_deref()).await {
+            Ok(()) => lane.commit().await?,
+            Err(failure @ Failure::Unknown(_)) => return Err(failure),
+            Err(failure) => {
+                lane.roll_back().await;
+                return Err(failure);
+            }
+        }
+        drop(lane);
+        self.discover().await?;
+        Ok(Ok(super::decide::fresh(applied.answer)))
+    }
+
+    /// Takes up events that this server does not know yet, in the order of their numbers.
+    pub(super) async fn discover(&self) -> Result<(), Failure> {
+        let desk = &self.desk;
+        let first = int(desk.catalogue.next().0)?;
+        let mut lane = desk.database.lane().await?;
+        let rows = lane
+            .rows(events::EVENTS_FROM, &[(&first, Type::INT4)])
+            .await?;
+        for row in &rows {
+            let event = desk.charts.event(&mut lane, row).await?.event;
+            self.take_up(&mut lane, &event).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_up(&self, lane: &mut Lane, event: &Event) -> Result<(), Failure> {
+        let (queue, jobs) = mpsc::channel(QUEUE_MAX);
+        let booth = Arc::new(Booth::new(event, queue));
+        {
+            let mut replica = booth.replica.lock().await;
+            self.desk.refresh(lane, &booth, &mut replica).await?;
+            self.show(lane, &booth, &mut replica).await?;
+        }
+        // Somebody else may have been here first.
+        if self
+            .desk
+            .catalogue
+            .add(event.id.clone(), Arc::clone(&booth))
+        {
+            let desk = Arc::clone(&self.desk);
+            self.tasks().spawn(queue::run(desk, booth, jobs));
+        }
+        Ok(())
+    }
+
+    /// Shows an event for the first time: as it was at its last number, which may be before what
+    /// is stored.
+    async fn show(
+        &self,
+        lane: &mut Lane,
+        booth: &Booth,
+        replica: &mut Replica,
+    ) -> Result<(), Failure> {
+        if self.desk.catalogue.booth(booth.no).is_some() {
+            return Ok(());
+        }
+        let no = int(booth.no.0)?;
+        let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
+        lane.begin(SNAPSHOT).await?;
+        let heads = lane.rows(HEAD, &of_event).await?;
+        let units = lane.rows(UNITS_SHOWN, &of_event).await?;
+        lane.commit().await?;
+        let head = heads
+            .first()
+            .map(|row| Columns::new(row, "feed_heads").unsigned(0));
+        let seq = Seq(head.transpose()?.unwrap_or(0));
+        let Some(event) = replica.inventory.event(booth.no).map(Arc::clone) else {
+            return Ok(());
+        };
+        let mut shown = Inventory::starting_at(booth.no);
+        shown.restore_event(Event::clone(&event), seq);
+        for row in &units {
+            let (unit, state) = units::read(row)?;
+            // It is one of this chart, or the event would not have been loaded.
+            shown
+                .restore_unit(booth.no, unit, state)
+                .unwrap_or_default();
+        }
+        let applied = Applied {
+            event: Some(booth.no),
+            ..Applied::unchanged(Answer::Event(event))
+        };
+        self.desk.observer.stored(&shown, &[applied]);
+        booth.show(seq);
+        let every = (0..shown.event(booth.no).map_or(0, |event| event.chart.units())).map(UnitNo);
+        let every: Vec<UnitNo> = every.collect();
+        self.desk
+            .observer
+            .refreshed(&replica.inventory, booth.no, &every);
+        Ok(())
+    }
+}
+
+/// Writes an event, its chart unless it is there, and its units, all free.
+async fn insert(lane: &mut Lane, event: &Event, document: Option<&[u8]>) -> Result<(), Failure> {
+    let written;
+    let document = if let Some(document) = document {
+        document
+    } else {
+        written = serde_json::to_vec(&crate::chart::write(&event.chart))
+            .map_err(|error| Damaged::new("charts", error.to_string()))?;
+        &written
+    };
+    let chart_no = chart(lane, event, document).await?;
+    let no = int(event.no.0)?;
+    let prices = prices_to_json(&event.prices)?;
+    let policy = policy_to_json(&event.policy)?;
+    let starts_at = event.starts_at.map(soldonce_core::Timestamp::ms);
+    let (created_at, fingerprint) = (event.created_at.ms(), event.fingerprint.as_slice());
+    let (id, name) = (event.id.as_str(), event.name.as_str());
+    let currency = event.currency.as_str();
+    let values: [Value<'_>; 10] = [
+        (&no, Type::INT4),
+        (&id, Type::TEXT),
+        (&name, Type::TEXT),
+        (&starts_at, Type::INT8),
+        (&currency, Type::TEXT),
+        (&chart_no, Type::INT8),
+        (&prices, Type::TEXT),
+        (&policy, Type::TEXT),
+        (&created_at, Type::INT8),
+        (&fingerprint, Type::BYTEA),
+    ];
+    lane.rows(events::ADD_EVENT, &values).await?;
+    let count = int(event.chart.units())?;
+    let values: [Value<'_>; 2] = [(&no, Type::INT4), (&count, Type::INT4)];
+    lane.rows(units::ADD_UNITS, &values).await?;
+    Ok(())
+}
+
+async fn chart(lane: &mut Lane, event: &Event, document: &[u8]) -> Result<i64, Failure> {
+    let sha = sha256(document);
+    let sha = sha.as_slice();
+    let found = lane
+        .rows(events::CHART_BY_HASH, &[(&sha, Type::BYTEA)])
+        .await?;
+    if let Some(row) = found.first() {
+        return Ok(Columns::new(row, "charts").get(0)?);
+    }
+    let (units, digest) = (int(event.chart.units())?, digest(&event.chart));
+    let digest = digest.as_slice();
+    let values: [Value<'_>; 4] = [
+        (&document, Type::BYTEA),
+        (&sha, Type::BYTEA),
+        (&units, Type::INT4),
+        (&digest, Type::BYTEA),
+    ];
+    let added = lane.rows(events::ADD_CHART, &values).await?;
+    let row = added
+        .first()
+        .ok_or_else(|| Damaged::new("charts", "no number"))?;
+    Ok(Columns::new(row, "charts").get(0)?)
+}

@@ -1,0 +1,212 @@
+//! Connections. Every wait has an end; a connection that owes an answer is never used again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use soldonce_lease::Clock;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{NoTls, Row};
+
+use super::failure::Failure;
+use super::limits::{ANSWER_MS, LOCK_MS};
+use super::{OpenError, PostgresOptions, Statements};
+
+/// A value for a statement and its type. Types are told, never asked for.
+pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// The database of a ledger, for all of its tasks.
+#[derive(Clone)]
+pub(super) struct Database {
+    pool: Pool,
+    clock: Arc<dyn Clock>,
+    is_prepared: bool,
+}
+
+impl Database {
+    /// Opens nothing yet.
+    ///
+    /// # Errors
+    /// `Address` for a text that is none.
+    pub(super) fn new(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        // The driver's words hold no part of the text, so no password.
+        let mut config: tokio_postgres::Config = options
+            .url
+            .parse()
+            .map_err(|error: tokio_postgres::Error| OpenError::Address(error.to_string()))?;
+        if config.get_application_name().is_none() {
+            config.application_name("soldonce");
+        }
+        let is_prepared = options.statements == Statements::Prepared;
+        if is_prepared {
+            // A pool between us and the server may refuse options, so only without one.
+            let asked = config.get_options().unwrap_or_default();
+            config.options(format!(
+                "{asked} -c plan_cache_mode=force_generic_plan -c lock_timeout={LOCK_MS}"
+            ));
+        }
+        config.connect_timeout(Duration::from_millis(ANSWER_MS));
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
+        let limit = Some(Duration::from_millis(ANSWER_MS));
+        let pool = Pool::builder(manager)
+            .max_size(options.connections)
+            .wait_timeout(limit)
+            .create_timeout(limit)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| OpenError::Failed(error.to_string()))?;
+        Ok(Self {
+            pool,
+            clock,
+            is_prepared,
+        })
+    }
+
+    /// A connection for some statements.
+    pub(super) async fn lane(&self) -> Result<Lane, Failure> {
+        let object = self.pool.get().await;
+        Ok(Lane {
+            object: Some(object.map_err(|error| Failure::of_pool(&error))?),
+            database: self.clone(),
+            open: false,
+        })
+    }
+
+    /// The rows of one statement on any connection.
+    pub(super) async fn rows(
+        &self,
+        sql: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        self.lane().await?.rows(sql, values).await
+    }
+
+    /// The future's outcome, if it comes in time.
+    async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let until = self.clock.boot().plus(Duration::from_millis(ANSWER_MS));
+        tokio::select! {
+            biased;
+            done = future => Some(done),
+            () = self.clock.sleep_until(until) => None,
+        }
+    }
+}
+
+/// One connection, given back to the pool when it is dropped. Dropped in the middle of a statement
+/// or a transaction, the connection is closed instead.
+pub(super) struct Lane {
+    object: Option<Object>,
+    database: Database,
+    /// A statement without answer, or a transaction, is open.
+    open: bool,
+}
+
+impl Lane {
+    /// The rows of one statement.
+    ///
+    /// # Errors
+    /// [`Failure`]; after `Away` and `Unknown` the connection is gone.
+    ///
+    /// # Cancel safety
+    /// A dropped call may have run.
+    pub(super) async fn rows(
+        &mut self,
+        sql: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let was_open = std::mem::replace(&mut self.open, true);
+        let rows = self.ask(sql, values).await;
+        match &rows {
+            Err(Failure::Away(_) | Failure::Unknown(_)) => self.give_up(),
+            Ok(_) | Err(Failure::Refused { .. } | Failure::Damaged(_)) => self.open = was_open,
+        }
+        rows
+    }
+
+    async fn ask(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {
+        let object = self.object.as_ref().ok_or_else(gone)?;
+        let asked = async {
+            if !self.database.is_prepared {
+                return object.query_typed(sql, values).await;
+            }
+            let types: Vec<Type> = values.iter().map(|(_, kind)| kind.clone()).collect();
+            let statement = object.prepare_typed_cached(sql, &types).await?;
+            let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|(value, _)| *value).collect();
+            object.query(&statement, &values).await
+        };
+        let late = || Failure::Unknown(format!("no answer in {ANSWER_MS} ms"));
+        let answered = self.database.within(asked).await.ok_or_else(late)?;
+        answered.map_err(|error| Failure::of_statement(&error))
+    }
+
+    /// Runs statements without values.
+    pub(super) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        let was_open = std::mem::replace(&mut self.open, true);
+        let object = self.object.as_ref().ok_or_else(gone)?;
+        let answered = self.database.within(object.batch_execute(sql)).await;
+        let late = || Failure::Unknown(format!("no answer in {ANSWER_MS} ms"));
+        let ran = match answered.ok_or_else(late) {
+            Ok(done) => done.map_err(|error| Failure::of_statement(&error)),
+            Err(late) => Err(late),
+        };
+        match &ran {
+            Err(Failure::Away(_) | Failure::Unknown(_)) => self.give_up(),
+            Ok(()) | Err(Failure::Refused { .. } | Failure::Damaged(_)) => self.open = was_open,
+        }
+        ran
+    }
+
+    /// Opens a transaction. Until its end, dropping the lane closes the connection.
+    pub(super) async fn begin(&mut self, sql: &str) -> Result<(), Failure> {
+        self.run(sql).await?;
+        self.open = true;
+        Ok(())
+    }
+
+    /// Ends a transaction with COMMIT.
+    ///
+    /// # Errors
+    /// `Unknown` when the connection broke: it may be committed.
+    pub(super) async fn commit(&mut self) -> Result<(), Failure> {
+        self.run("COMMIT").await?;
+        self.open = false;
+        Ok(())
+    }
+
+    /// Ends a transaction with ROLLBACK. One that cannot be asked for happens by the closing.
+    pub(super) async fn roll_back(&mut self) {
+        if self.run("ROLLBACK").await.is_ok() {
+            self.open = false;
+        } else {
+            self.give_up();
+        }
+    }
+
+    /// Closes the connection.
+    fn give_up(&mut self) {
+        if let Some(object) = self.object.take() {
+            drop(Object::take(object));
+        }
+    }
+
+    /// The connection, for the migration.
+    pub(super) fn driver(&mut self) -> Result<&mut tokio_postgres::Client, Failure> {
+        self.object
+            .as_mut()
+            .map(|object| &mut ***object)
+            .ok_or_else(gone)
+    }
+}
+
+fn gone() -> Failure {
+    Failure::Away("the connection is closed".to_owned())
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        if self.open {
+            self.give_up();
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What every strategy is made of: refresh the memory, decide, store, tell.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use soldonce_core::{Answer, BookingId, EventNo, HoldId, Rejection, UnitNo};
+use soldonce_lease::{Clock, Entropy};
+use tokio_postgres::types::Type;
+
+use super::batch::Batch;
+use super::booth::{Booth, Catalogue};
+use super::charts::Charts;
+use super::database::{Database, Lane};
+use super::failure::Failure;
+use super::replica::Replica;
+use super::route::Routes;
+use super::settle::settle;
+use super::tables::idempotency::{self, Record};
+use super::tables::{Id, bookings};
+use super::time::Time;
+use super::write::{self, Dispatch, Outcome};
+use crate::ledger::{Done, Observer, RequestKey};
+
+/// The parts that all tasks of a ledger share.
+pub(super) struct Desk {
+    pub(super) database: Database,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) time: Time,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) catalogue: Catalogue,
+    pub(super) charts: Charts,
+    pub(super) routes: Routes,
+    /// Names this process in what it writes.
+    pub(super) server: Id,
+    /// Ids of batches: the time, then this server's own count and random bits.
+    pub(super) next_batch: AtomicU64,
+    pub(super) open: AtomicBool,
+}
+
+/// What became of a batch.
+pub(super) enum Stored {
+    /// It is durable, and everybody who looks was told.
+    Yes,
+    /// Others wrote first: decide it anew on what they wrote.
+    Anew,
+    /// It was not stored, and trying again is of no use now.
+    No(Rejection),
+}
+
+impl Desk {
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// A fresh id: rises with time, unique over all servers.
+    pub(super) fn batch_id(&self) -> Id {
+        let at = u128::try_from(self.clock.wall_ms()).unwrap_or(0) << 80;
+        let count = u128::from(self.next_batch.fetch_add(1, Ordering::Relaxed)) << 40;
+        let server = u128::from_be_bytes(self.server.0) & 0xff_ffff_ffff;
+        let low = (count | server) & ((1 << 80) - 1);
+        Id((at | low).to_be_bytes())
+    }
+
+    /// Brings the memory of an event up to what is stored now.
+    ///
+    /// # Errors
+    /// [`Failure`]; then the memory is as it was.
+    pub(super) async fn refresh(
+        &self,
+        lane: &mut Lane,
+        booth: &Booth,
+        replica: &mut Replica,
+    ) -> Result<(), Failure> {
+        let changed = replica.refresh(lane, &self.charts, self.server).await?;
+        booth.note_end(&replica.inventory);
+        self.note_units(booth, replica, &changed);
+        Ok(())
+    }
+
+    fn note_units(&self, booth: &Booth, replica: &Replica, changed: &[UnitNo]) {
+        if !changed.is_empty() {
+            self.observer
+                .refreshed(&replica.inventory, booth.no, changed);
+        }
+    }
+
+    /// What was answered before to these keys.
+    pub(super) async fn records(
+        &self,
+        lane: &mut Lane,
+        keys: &[RequestKey],
+    ) -> Result<Vec<Record>, Failure> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
+        let rows = lane
+            .rows(idempotency::RECORDS, &[(&keys, Type::BYTEA_ARRAY)])
+            .await?;
+        let records = rows.iter().map(idempotency::read);
+        Ok(records.collect::<Result<_, _>>()?)
+    }
+
+    /// Stores a batch that was decided on `replica` in a trial, and ends the trial: kept if it was
+    /// stored, rolled back if not.
+    pub(super) async fn store(
+        &self,
+        lane: &mut Lane,
+        replica: &mut Replica,
+        batch: &Batch,
+        now: soldonce_core::Timestamp,
+    ) -> Stored {
+        let dispatch = Dispatch {
+            batch,
+            id: self.batch_id(),
+            server: self.server,
+            now,
+            given: self.time.given(),
+            token: 0,
+        };
+        let begun = self.clock.boot();
+        let outcome = self.write(lane, replica, &dispatch).await;
+        let outcome = match outcome {
+            Err(Failure::Unknown(why)) => self.settle(replica, &dispatch, why).await,
+            known => known,
+        };
+        match outcome {
+            Ok(Outcome::Stored(written)) => {
+                self.time.reached(written.at);
+                take_over(replica, batch);
+                let took = self.clock.boot().since(begun);
+                self.observer.batch(batch.applied.len(), took);
+                self.observer.stored(&replica.inventory, &batch.applied);
+                self.note_holds(replica, batch);
+                replica.let_go(batch.holds(), batch.bookings());
+                Stored::Yes
+            }
+            Ok(Outcome::Stale) => {
+                replica.inventory.roll_back();
+                Stored::Anew
+            }
+            Err(failure) => {
+                replica.inventory.roll_back();
+                if failure.is_contention() || failure.is_key_taken() {
+                    return Stored::Anew;
+                }
+                tracing::warn!(%failure, "a batch was not stored");
+                Stored::No(failure.rejection())
+            }
+        }
+    }
+
+    /// One statement; two more around it when lines of a booking are written anew.
+    async fn write(
+        &self,
+        lane: &mut Lane,
+        replica: &Replica,
+        dispatch: &Dispatch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let learn = |wall| self.time.learn(wall);
+        let known = dispatch.batch.bookings().into_iter();
+        let known: Vec<BookingId> = known
+            .filter(|id| replica.bookings.contains_key(id))
+            .collect();
+        if known.is_empty() {
+            return write::store(lane, replica, dispatch, learn).await;
+        }
+        lane.begin("BEGIN").await?;
+        let ids = super::tables::holds::booking_ids(known);
+        let deleted = lane
+            .rows(bookings::DELETE_LINES, &[(&ids, Type::BYTEA_ARRAY)])
+            .await;
+        let outcome = match deleted {
+            Ok(_) => write::store(lane, replica, dispatch, learn).await,
+            Err(failure) => Err(failure),
+        };
+        match outcome {
+            Ok(Outcome::Stored(written)) => {
+                lane.commit().await?;
+                Ok(Outcome::Stored(written))
+            }
+            Ok(Outcome::Stale) | Err(Failure::Refused { .. } | Failure::Damaged(_)) => {
+                lane.roll_back().await;
+                outcome
+            }
+            Err(Failure::Away(_) | Failure::Unknown(_)) => outcome,
+        }
+    }
+
+    /// Finds out whether a batch without an answer was stored.
+    async fn settle(
+        &self,
+        replica: &mut Replica,
+        dispatch: &Dispatch<'_>,
+        why: String,
+    ) -> Result<Outcome, Failure> {
+        tracing::warn!(why, "a batch got no answer");
+        match settle(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
+            Ok(Some(written)) => Ok(Outcome::Stored(written)),
+            Ok(None) => Ok(Outcome::Stale),
+            Err(failure) => {
+                replica.forget();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Remembers where holds are found while they are not over.
+    fn note_holds(&self, replica: &Replica, batch: &Batch) {
+        for id in batch.holds() {
+            match replica.inventory.hold(id) {
+                Some(hold) if !hold.state.is_terminal() => self.routes.add(id, replica.no),
+                Some(_) | None => self.routes.remove(id),
+            }
+        }
+    }
+
+    /// The event of a hold.
+    pub(super) async fn event_of_hold(&self, hold: HoldId) -> Result<Option<EventNo>, Failure> {
+        self.event_of(super::tables::holds::EVENT_OF_HOLD, Id(*hold.bytes()))
+            .await
+    }
+
+    /// The event of a booking.
+    pub(super) async fn event_of_booking(
+        &self,
+        booking: BookingId,
+    ) -> Result<Option<EventNo>, Failure> {
+        self.event_of(bookings::EVENT_OF_BOOKING, Id(*booking.bytes()))
+            .await
+    }
+
+    async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
+        let rows = self.database.rows(sql, &[(&id, Type::BYTEA)]).await?;
+        let no = rows
+            .first()
+            .map(|row| super::tables::Columns::new(row, "events").small(0));
+        Ok(no.transpose()?.map(EventNo))
+    }
+}
+
+/// The trial is over and the versions of its rows have risen.
+fn take_over(replica: &mut Replica, batch: &Batch) {
+    let accounts = batch.accounts(replica);
+    for account in accounts {
+        replica
+            .holders
+            .insert(account.holder, account.version.saturating_add(1));
+    }
+    for id in batch.bookings() {
+        let version = replica.bookings.entry(id).or_insert(0);
+        *version = version.saturating_add(1);
+    }
+    if batch.renews_event() {
+        replica.event_version = replica.event_version.saturating_add(1);
+    }
+    replica.inventory.keep();
+}
+
+/// The answers of the commands that were stored, in their dispatch.
+pub(super) fn answers(batch: Batch) -> Vec<Answer> {
+    batch
+        .applied
+        .into_iter()
+        .map(|applied| applied.answer)
+        .collect()
+}
+
+/// What a record says to the same key again.
+pub(super) fn replay(record: &Record, key: RequestKey) -> Result<Done, Rejection> {
+    if record.fingerprint == key.fingerprint {
+        Ok(Done::Replayed(record.reply.clone()))
+    } else {
+        Err(Rejection::IdempotencyKeyReused)
+    }
+}
+
+/// Random bytes that name one process.
+pub(super) fn server_id(entropy: &dyn Entropy) -> Id {
+    let mut id = [0; 16];
+    entropy.fill(&mut id);
+    Id(id)
+}

@@ -1,0 +1,137 @@
+//! What an error of the driver means for a statement. Told apart by SQLSTATE, severity and the name
+//! of the constraint, never by text.
+
+use deadpool_postgres::PoolError;
+use soldonce_core::Rejection;
+use tokio_postgres::error::{Severity, SqlState};
+
+use super::OpenError;
+use crate::ledger::ReadError;
+use crate::ledger::rows::Damaged;
+
+/// Why a statement gave no rows.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// It was not sent.
+    #[error("the database cannot be reached: {0}")]
+    Away(String),
+    /// The server refused it and wrote nothing.
+    #[error("the database refused: {} {message}", state.code())]
+    Refused {
+        /// Its SQLSTATE.
+        state: SqlState,
+        /// The constraint that stood in the way.
+        constraint: Option<String>,
+        /// In words.
+        message: String,
+    },
+    /// It was sent, and nobody knows what became of it.
+    #[error("the database did not answer: {0}")]
+    Unknown(String),
+    /// What was read cannot be.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
+impl Failure {
+    /// What a failed statement means, which was sent.
+    pub(super) fn of_statement(error: &tokio_postgres::Error) -> Self {
+        let Some(said) = error.as_db_error() else {
+            // Values that the driver cannot write or read were its own fault: nothing is unknown.
+            return Self::Unknown(chain(error));
+        };
+        let code = said.code();
+        // FATAL ends the connection, perhaps behind a commit. 08: the connection. 40003: the server
+        // itself does not know.
+        let is_certain = matches!(said.parsed_severity(), Some(Severity::Error))
+            && !code.code().starts_with("08")
+            && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN;
+        if !is_certain {
+            return Self::Unknown(format!("{} {}", code.code(), said.message()));
+        }
+        Self::Refused {
+            state: code.clone(),
+            constraint: said.constraint().map(str::to_owned),
+            message: said.message().to_owned(),
+        }
+    }
+
+    pub(super) fn of_pool(error: &PoolError) -> Self {
+        Self::Away(match error {
+            PoolError::Backend(error) => chain(error),
+            PoolError::Timeout(_)
+            | PoolError::Closed
+            | PoolError::NoRuntimeSpecified
+            | PoolError::PostCreateHook(_) => error.to_string(),
+        })
+    }
+
+    /// Whether others were in the way and the same may pass when it is decided anew: a version or a
+    /// key that somebody else wrote first, a deadlock, a lock that was not free in time.
+    pub(super) fn is_contention(&self) -> bool {
+        let Self::Refused {
+            state, constraint, ..
+        } = self
+        else {
+            return false;
+        };
+        let first = [
+            "audit_pkey",
+            "holders_pkey",
+            "events_pkey",
+            "events_id_key",
+            "charts_pkey",
+            "charts_sha256_key",
+            "units_only_rise",
+        ];
+        let is_first = constraint
+            .as_deref()
+            .is_some_and(|name| first.contains(&name));
+        is_first
+            || [
+                SqlState::T_R_SERIALIZATION_FAILURE,
+                SqlState::T_R_DEADLOCK_DETECTED,
+                SqlState::LOCK_NOT_AVAILABLE,
+            ]
+            .contains(state)
+    }
+
+    /// Whether an idempotency key was used by somebody else meanwhile.
+    pub(super) fn is_key_taken(&self) -> bool {
+        matches!(self, Self::Refused { constraint: Some(name), .. } if name == "idempotency_pkey")
+    }
+
+    /// What a caller is told.
+    pub(super) fn rejection(&self) -> Rejection {
+        if self.is_contention() {
+            Rejection::Overloaded
+        } else {
+            Rejection::ReadOnly
+        }
+    }
+}
+
+impl From<Failure> for ReadError {
+    fn from(failure: Failure) -> Self {
+        Self(failure.to_string())
+    }
+}
+
+impl From<Failure> for OpenError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Away(why) => Self::Away(why),
+            Failure::Refused { .. } | Failure::Unknown(_) | Failure::Damaged(_) => {
+                Self::Failed(failure.to_string())
+            }
+        }
+    }
+}
+
+/// The driver keeps the reason in the source.
+pub(super) fn chain(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

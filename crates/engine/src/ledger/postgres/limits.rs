@@ -1,0 +1,36 @@
+//! Every bound of the PostgreSQL ledger.
+
+/// Commands that may wait for one event.
+pub(super) const QUEUE_MAX: usize = 4_096;
+/// Most commands of one statement.
+pub(super) const BATCH_MAX: usize = 256;
+/// Most transitions of one statement, one command's more or less.
+pub(super) const BATCH_STEPS_MAX: usize = 4_096;
+/// How often a command is decided anew because others wrote first, before it is refused as
+/// overloaded.
+pub(super) const TRIES_MAX: usize = 20;
+/// Longest wait for a connection or for one answer, milliseconds.
+pub(super) const ANSWER_MS: u64 = 5_000;
+/// Longest wait for a row that another server has locked, milliseconds. Below [`ANSWER_MS`], so that
+/// the database gives up first and says so.
+pub(super) const LOCK_MS: u64 = 3_000;
+/// How far a server's idea of the database's clock may be off at a commit, milliseconds (T1).
+pub(super) const CLOCK_OFF_MS: i64 = 250;
+/// How often the clock row is pushed on, milliseconds.
+pub(super) const CLOCK_EVERY_MS: u64 = 200;
+/// How often the sequencer looks for batches without numbers, milliseconds.
+pub(super) const SEQUENCE_EVERY_MS: u64 = 20;
+/// How often a server looks for what others wrote, milliseconds.
+pub(super) const FOLLOW_EVERY_MS: u64 = 25;
+/// Batches that are numbered or followed in one step.
+pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
+/// Idempotency records are kept so long, milliseconds: 24 hours, and an hour for slow clocks.
+pub(super) const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
+/// Most commits in one answer of `commits_after`.
+pub(super) const COMMITS_READ_MAX: usize = 10_000;
+/// How often an outcome that nobody knows is asked for before its caller is told so.
+pub(super) const SETTLE_TRIES: usize = 4;
+/// Pause between two of them, milliseconds.
+pub(super) const SETTLE_EVERY_MS: u64 = 250;
+
+const _: () = assert!(LOCK_MS < ANSWER_MS);

@@ -1,0 +1,176 @@
+//! Everything that only looks, and the keys.
+
+use soldonce_core::{
+    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Seq,
+    Timestamp, UnitNo,
+};
+use tokio_postgres::types::Type;
+
+use super::database::Value;
+use super::desk::Desk;
+use super::failure::Failure;
+use super::limits::COMMITS_READ_MAX;
+use super::replica::bookings_by_id;
+use super::sequencer::sequence;
+use super::tables::{Columns, Id, audit, bookings, holder_key, holds, int, keys};
+use crate::keys::{ApiKey, KeyId};
+use crate::ledger::ReadError;
+use crate::ledger::rows::stored;
+
+/// A hold by its id.
+pub(super) async fn hold(desk: &Desk, hold: HoldId) -> Result<Option<Hold>, Failure> {
+    Ok(holds_by_id(desk, &[Id(*hold.bytes())]).await?.pop())
+}
+
+async fn holds_by_id(desk: &Desk, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
+    let rows = desk
+        .database
+        .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
+        .await?;
+    Ok(rows.iter().map(holds::read).collect::<Result<_, _>>()?)
+}
+
+/// A booking by its id.
+pub(super) async fn booking(desk: &Desk, id: BookingId) -> Result<Option<Booking>, Failure> {
+    let mut lane = desk.database.lane().await?;
+    let found = bookings_by_id(&mut lane, &[Id(*id.bytes())]).await?;
+    Ok(found.into_iter().next().map(|row| row.booking))
+}
+
+/// The newest holds of a holder that are not over.
+pub(super) async fn holds_of(
+    desk: &Desk,
+    holder: &Holder,
+    limit: usize,
+) -> Result<Vec<Hold>, Failure> {
+    let mut ids = Vec::new();
+    for booth in desk.catalogue.all() {
+        let replica = booth.replica.lock().await;
+        ids.extend(replica.inventory.holds_of(booth.no, holder));
+    }
+    ids.sort_unstable();
+    let newest = ids.into_iter().rev().take(limit);
+    let mut found = holds_by_id(desk, &holds::ids(newest)).await?;
+    found.retain(|hold| !hold.state.is_terminal());
+    found.sort_unstable_by_key(|hold| std::cmp::Reverse(hold.id));
+    Ok(found)
+}
+
+/// The newest bookings of a holder.
+pub(super) async fn bookings_of(
+    desk: &Desk,
+    holder: &Holder,
+    limit: usize,
+) -> Result<Vec<Booking>, Failure> {
+    let (key, limit) = (holder_key(holder), i64::try_from(limit).unwrap_or(i64::MAX));
+    let mut lane = desk.database.lane().await?;
+    let values: [Value<'_>; 2] = [(&key, Type::BYTEA), (&limit, Type::INT8)];
+    let rows = lane.rows(bookings::BOOKINGS_OF_HOLDER, &values).await?;
+    let ids: Result<Vec<Id>, _> = rows
+        .iter()
+        .map(|row| Columns::new(row, "bookings").get(0))
+        .collect();
+    let found = bookings_by_id(&mut lane, &ids?).await?;
+    Ok(found.into_iter().rev().map(|row| row.booking).collect())
+}
+
+/// Every transition of a unit, oldest first.
+pub(super) async fn unit_history(
+    desk: &Desk,
+    (event, unit): (EventNo, UnitNo),
+    limit: usize,
+) -> Result<Vec<Commit>, Failure> {
+    let (no, unit, limit) = (
+        int(event.0)?,
+        int(unit.0)?,
+        i64::try_from(limit).unwrap_or(i64::MAX),
+    );
+    let values: [Value<'_>; 3] = [(&no, Type::INT4), (&unit, Type::INT4), (&limit, Type::INT8)];
+    let rows = desk.database.rows(audit::AUDIT_OF_UNIT, &values).await?;
+    let commits = rows.iter().map(|row| audit::read_one(event, row));
+    Ok(commits.collect::<Result<_, _>>()?)
+}
+
+/// Commits of an event that have numbers after `after`. Those that can have one get it first.
+pub(super) async fn commits_after(
+    desk: &Desk,
+    (event, after): (EventNo, Seq),
+    limit: usize,
+) -> Result<Vec<Commit>, Failure> {
+    sequence(desk).await?;
+    let limit = u64::try_from(limit.min(COMMITS_READ_MAX)).unwrap_or(0);
+    let (no, first) = (int(event.0)?, stored(after.0)?);
+    let last = stored(after.0.saturating_add(limit))?;
+    let values: [Value<'_>; 3] = [(&no, Type::INT4), (&first, Type::INT8), (&last, Type::INT8)];
+    let rows = desk.database.rows(audit::AUDIT_AFTER, &values).await?;
+    let mut commits = audit::read(event, &rows)?;
+    commits.retain(|commit| commit.seq > after && commit.seq.0 <= after.0.saturating_add(limit));
+    Ok(commits)
+}
+
+/// All that happened in an event. Commits without numbers yet get those that follow.
+pub(super) async fn history(desk: &Desk, id: &EventId) -> Result<History, ReadError> {
+    let missing = || ReadError(format!("there is no event `{id}`"));
+    let event = desk.catalogue.find(id).ok_or_else(missing)?;
+    let booth = desk.catalogue.booth(event).ok_or_else(missing)?;
+    let units = {
+        let replica = booth.replica.lock().await;
+        let event = replica.inventory.event(event);
+        event.map_or(0, |event| event.chart.units())
+    };
+    let no = int(event.0).map_err(Failure::from)?;
+    let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
+    let rows = desk.database.rows(audit::AUDIT_OF_EVENT, &of_event).await?;
+    let mut commits = audit::read(event, &rows).map_err(Failure::from)?;
+    let mut last = Seq::default();
+    for commit in &mut commits {
+        if commit.seq == Seq::default() || commit.seq < last {
+            commit.seq = last.next();
+        }
+        last = commit.seq;
+    }
+    let rows = desk.database.rows(holds::HOLDS_OF_EVENT, &of_event).await?;
+    let terms = rows
+        .iter()
+        .map(|row| Ok(HoldTerms::from(&holds::read(row)?)));
+    Ok(History {
+        units,
+        units_per_holder_max: None,
+        payment_window: None,
+        holds: terms.collect::<Result<_, Failure>>()?,
+        commits,
+    })
+}
+
+/// Every API key.
+pub(super) async fn keys(desk: &Desk) -> Result<Vec<ApiKey>, Failure> {
+    let rows = desk.database.rows(keys::API_KEYS, &[]).await?;
+    Ok(rows.iter().map(keys::read).collect::<Result<_, _>>()?)
+}
+
+/// Stores an API key.
+pub(super) async fn add_key(desk: &Desk, key: &ApiKey) -> Result<(), Failure> {
+    let (id, scopes, created_at) = (
+        Id(*key.id.bytes()),
+        keys::scopes_text(key),
+        key.created_at.ms(),
+    );
+    let (name, hash) = (key.name.as_str(), key.hash.as_slice());
+    let values: [Value<'_>; 5] = [
+        (&id, Type::BYTEA),
+        (&name, Type::TEXT),
+        (&scopes, Type::TEXT),
+        (&hash, Type::BYTEA),
+        (&created_at, Type::INT8),
+    ];
+    desk.database.rows(keys::ADD_API_KEY, &values).await?;
+    Ok(())
+}
+
+/// Revokes an API key; whether there was one to revoke.
+pub(super) async fn revoke_key(desk: &Desk, key: KeyId, at: Timestamp) -> Result<bool, Failure> {
+    let (id, at) = (Id(*key.bytes()), at.ms());
+    let values: [Value<'_>; 2] = [(&id, Type::BYTEA), (&at, Type::INT8)];
+    let rows = desk.database.rows(keys::REVOKE_API_KEY, &values).await?;
+    Ok(!rows.is_empty())
+}

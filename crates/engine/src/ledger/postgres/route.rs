@@ -1,0 +1,157 @@
+//! To which event a command belongs, and the way into its queue.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use soldonce_core::{Answer, Command, EventNo, HoldId, LineChoice, Rejection};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Parts;
+use super::booth::{Booth, Job};
+use super::failure::Failure;
+use crate::ledger::{Done, Transaction, named};
+
+/// The events of holds that this server made and that are not over: asking the database each time
+/// would cost a round trip for every confirm.
+#[derive(Default)]
+pub(super) struct Routes(Mutex<HashMap<HoldId, EventNo>>);
+
+impl Routes {
+    pub(super) fn find(&self, hold: HoldId) -> Option<EventNo> {
+        self.map().get(&hold).copied()
+    }
+
+    pub(super) fn add(&self, hold: HoldId, event: EventNo) {
+        self.map().insert(hold, event);
+    }
+
+    pub(super) fn remove(&self, hold: HoldId) {
+        self.map().remove(&hold);
+    }
+
+    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<HoldId, EventNo>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a command is about.
+enum Subject {
+    Event(EventNo),
+    /// The event of a hold or a booking.
+    Named,
+    NewEvent,
+    /// Whatever is overdue, in all events.
+    All,
+}
+
+fn subject(command: &Command) -> Subject {
+    match command {
+        Command::CreateEvent(_) => Subject::NewEvent,
+        Command::UpdatePolicy { event, .. }
+        | Command::CancelEvent { event, .. }
+        | Command::Sell { event, .. }
+        | Command::Block { event, .. }
+        | Command::Unblock { event, .. } => Subject::Event(*event),
+        Command::Hold(new) => Subject::Event(new.event),
+        Command::Sweep { .. } => Subject::All,
+        Command::Change(_)
+        | Command::Extend { .. }
+        | Command::Checkout { .. }
+        | Command::Abandon { .. }
+        | Command::Payment(_)
+        | Command::Release { .. }
+        | Command::Revoke { .. }
+        | Command::Confirm { .. }
+        | Command::Cancel {
+            lines: LineChoice::All | LineChoice::Some { .. },
+            ..
+        }
+        | Command::Exchange { .. } => Subject::Named,
+    }
+}
+
+impl Parts {
+    pub(super) async fn route(&self, transaction: Transaction) -> Result<Done, Rejection> {
+        if !self.desk.is_open() {
+            return Err(Rejection::ReadOnly);
+        }
+        let event = match subject(&transaction.command) {
+            Subject::NewEvent => return self.create(transaction).await,
+            Subject::All => return self.sweep(transaction).await,
+            Subject::Event(event) => event,
+            Subject::Named => self.event_of(&transaction.command).await?,
+        };
+        let booth = self.booth(event).await?;
+        self.ask(&booth, transaction).await
+    }
+
+    /// The booth of an event; one that another server made is read first.
+    async fn booth(&self, event: EventNo) -> Result<Arc<Booth>, Rejection> {
+        if let Some(booth) = self.desk.catalogue.booth(event) {
+            return Ok(booth);
+        }
+        self.discover()
+            .await
+            .map_err(|failure| failure.rejection())?;
+        self.desk
+            .catalogue
+            .booth(event)
+            .ok_or(Rejection::EventNotFound)
+    }
+
+    async fn event_of(&self, command: &Command) -> Result<EventNo, Rejection> {
+        let away = |failure: Failure| failure.rejection();
+        let named = named(command);
+        if let Some(hold) = named.hold {
+            if let Some(event) = self.desk.routes.find(hold) {
+                return Ok(event);
+            }
+            let found = self.desk.event_of_hold(hold).await.map_err(away)?;
+            if let Some(event) = found {
+                return Ok(event);
+            }
+        }
+        if let Some(booking) = named.booking {
+            let found = self.desk.event_of_booking(booking).await.map_err(away)?;
+            return found.ok_or(Rejection::BookingNotFound);
+        }
+        Err(Rejection::HoldNotFound)
+    }
+
+    /// Puts a command into the queue of its event and waits for the answer.
+    pub(super) async fn ask(
+        &self,
+        booth: &Booth,
+        transaction: Transaction,
+    ) -> Result<Done, Rejection> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job { transaction, reply };
+        let queue = booth.queue().ok_or(Rejection::ReadOnly)?;
+        match queue.try_send(job) {
+            // The task ended before it answered: nobody knows, and it says so.
+            Ok(()) => answer.await.unwrap_or(Err(Rejection::ReadOnly)),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(Rejection::Overloaded),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(Rejection::ReadOnly),
+        }
+    }
+
+    /// Has every event write down what is overdue in it.
+    async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
+        let now = self.desk.time.now();
+        let mut swept = 0;
+        for booth in self.desk.catalogue.all() {
+            if !booth.is_overdue(now) {
+                continue;
+            }
+            let done = self.ask(&booth, transaction.clone()).await?;
+            if let Done::Fresh {
+                answer: Answer::Swept(holds),
+                ..
+            } = done
+            {
+                swept += holds;
+            }
+        }
+        Ok(super::decide::fresh(Answer::Swept(swept)))
+    }
+}

@@ -1,0 +1,133 @@
+//! The tables, and what a database must be to be trusted with a sale.
+
+use secrecy::ExposeSecret;
+use soldonce_lease::{Entropy, SystemClock};
+use std::sync::Arc;
+use tokio_postgres::types::Type;
+
+use super::database::{Database, Lane};
+use super::failure::Failure;
+use super::tables::{Columns, keys};
+use super::{Durability, OpenError, PostgresOptions};
+use crate::ledger::MasterKey;
+
+mod migrations {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+/// The newest schema this program knows: the number of the last migration.
+const SCHEMA: i64 = 1;
+
+/// Only one process migrates at a time. The number is this product's own.
+const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613)";
+const UNLOCK: &str = "-- unlock\nSELECT pg_advisory_unlock(7310307613)";
+
+const HAS_SCHEMA: &str = "-- has_schema
+SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'soldonce_migrations' AND pg_table_is_visible(oid))";
+
+const SCHEMA_VERSION: &str = "-- schema_version
+SELECT coalesce(max(version), 0)::bigint FROM soldonce_migrations";
+
+const SETTINGS: &str = "-- settings
+SELECT pg_is_in_recovery(), name, setting FROM pg_settings
+WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')";
+
+/// Brings the tables up to date; gives the version they now have. May run in many processes at once.
+/// Needs a direct connection, not one through a pool in transaction mode.
+///
+/// # Errors
+/// [`OpenError`], which says what to do.
+///
+/// # Cancel safety
+/// Each migration is one transaction.
+pub async fn migrate(options: &PostgresOptions) -> Result<i64, OpenError> {
+    let database = Database::new(options, Arc::new(SystemClock))?;
+    let mut lane = database.lane().await?;
+    if version(&mut lane).await? > SCHEMA {
+        return Err(mismatch(version(&mut lane).await?));
+    }
+    // Closed at the end, however it ends: nobody else may get it with our lock.
+    lane.begin(LOCK).await?;
+    let mut runner = migrations::migrations::runner();
+    runner.set_migration_table_name("soldonce_migrations");
+    runner
+        .run_async(lane.driver()?)
+        .await
+        .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
+    lane.run(UNLOCK).await?;
+    Ok(SCHEMA)
+}
+
+/// Passes a database with our tables that keeps what it acknowledges.
+pub(super) async fn require(
+    database: &Database,
+    options: &PostgresOptions,
+) -> Result<(), OpenError> {
+    let mut lane = database.lane().await?;
+    for row in lane.rows(SETTINGS, &[]).await? {
+        let columns = Columns::new(&row, "pg_settings");
+        let read = |at| columns.get::<&str>(at).map_err(Failure::from);
+        if columns.get::<bool>(0).map_err(Failure::from)? {
+            return Err(OpenError::Standby);
+        }
+        let (setting, value) = (read(1)?, read(2)?);
+        if value == "off" && options.durability == Durability::Required {
+            let (setting, value) = (setting.to_owned(), value.to_owned());
+            return Err(OpenError::Unsafe { setting, value });
+        }
+    }
+    match version(&mut lane).await? {
+        SCHEMA => Ok(()),
+        found => Err(mismatch(found)),
+    }
+}
+
+async fn version(lane: &mut Lane) -> Result<i64, Failure> {
+    let first =
+        |rows: &[tokio_postgres::Row]| rows.first().map(|row| Columns::new(row, "x").get(0));
+    let has: bool = first_or_default(&lane.rows(HAS_SCHEMA, &[]).await?)?;
+    if !has {
+        return Ok(0);
+    }
+    let rows = lane.rows(SCHEMA_VERSION, &[]).await?;
+    Ok(first(&rows).transpose()?.unwrap_or(0))
+}
+
+fn first_or_default<T>(rows: &[tokio_postgres::Row]) -> Result<T, Failure>
+where
+    T: Default + for<'a> tokio_postgres::types::FromSql<'a>,
+{
+    let first = rows.first().map(|row| Columns::new(row, "answer").get(0));
+    Ok(first.transpose()?.unwrap_or_default())
+}
+
+fn mismatch(found: i64) -> OpenError {
+    let mend = match found {
+        0 => "run `soldonce migrate` once",
+        found if found > SCHEMA => "start a newer soldonce",
+        _ => "run `soldonce migrate`",
+    };
+    OpenError::Schema {
+        found,
+        known: SCHEMA,
+        mend,
+    }
+}
+
+/// The ledger's secrets; the first server that starts makes them.
+pub(super) async fn masters(
+    database: &Database,
+    entropy: &dyn Entropy,
+) -> Result<Vec<MasterKey>, OpenError> {
+    let fresh = secrecy::SecretBox::<[u8; 32]>::init_with_mut(|secret| entropy.fill(secret));
+    let secret = fresh.expose_secret().as_slice();
+    let mut lane = database.lane().await?;
+    lane.rows(keys::ADD_MASTER_KEY, &[(&secret, Type::BYTEA)])
+        .await?;
+    let rows = lane.rows(keys::MASTER_KEYS, &[]).await?;
+    let masters = rows
+        .iter()
+        .map(keys::read_master)
+        .collect::<Result<Vec<_>, _>>();
+    Ok(masters.map_err(Failure::from)?)
+}

@@ -1,0 +1,267 @@
+//! Numbers for the feed. Commits of one event may finish out of order, so they are numbered after
+//! they are stored, densely and for good, by whichever server has the sequencer's row locked. A
+//! server that dies with it lets go of it with its connection.
+//!
+//! The order is that of the ledger's clock, then of `place`, which is drawn with all rows locked: a
+//! batch that rests on another comes behind it. Times never fall along the feed: a batch waits until
+//! every transaction that could still be given an earlier time is over.
+
+use std::collections::BTreeMap;
+
+use soldonce_core::{Commit, EventNo, Seq};
+use tokio_postgres::types::Type;
+
+use super::database::{Lane, Value};
+use super::desk::Desk;
+use super::failure::Failure;
+use super::limits::FEED_BATCHES_MAX;
+use super::tables::{Columns, Id, audit, int};
+use crate::ledger::rows::chain::{self, AuditRow};
+use crate::ledger::rows::{Damaged, stored};
+
+const TAKE_TURN: &str = "-- take_turn
+SELECT xid, n FROM sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED";
+
+/// No batch that is stored from now on has an earlier time.
+const QUIET_UNTIL: &str = "-- quiet_until
+SELECT least(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (
+    SELECT floor(extract(epoch FROM min(xact_start)) * 1000)::bigint FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+      AND backend_xid IS NOT NULL))";
+
+const UNNUMBERED: &str = "-- unnumbered
+SELECT b.id, b.event_no FROM batches b
+WHERE b.xid >= $1::bigint::text::xid8 AND b.event_no >= 0 AND b.commands > 0 AND b.at < $2
+  AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
+ORDER BY b.at, b.place LIMIT $3";
+
+const HEADS: &str = "-- heads
+SELECT event_no, seq, hash FROM feed_heads WHERE event_no = ANY ($1)";
+
+const NUMBER: &str = "-- number
+INSERT INTO feed (n, event_no, first_seq, commands, batch, hash)
+SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::integer[], $5::bytea[],
+                     $6::bytea[])";
+
+const MOVE_HEADS: &str = "-- move_heads
+INSERT INTO feed_heads AS head (event_no, seq, hash)
+SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bytea[])
+ON CONFLICT (event_no) DO UPDATE SET seq = excluded.seq, hash = excluded.hash
+WHERE head.seq < excluded.seq";
+
+/// Everything below is numbered, or will never be.
+const END_TURN: &str = "-- end_turn
+UPDATE sequencer SET n = $1, xid = least(
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+    (SELECT b.xid::text::bigint FROM batches b
+     WHERE b.xid >= sequencer.xid::text::xid8 AND b.event_no >= 0 AND b.commands > 0
+       AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
+     ORDER BY b.xid LIMIT 1))
+WHERE one = 1";
+
+/// Where the audit of one event ends.
+#[derive(Clone, Copy)]
+struct Head {
+    seq: Seq,
+    hash: [u8; 32],
+}
+
+/// Numbers what is stored and can be numbered; tells how many batches. Another server that is at it
+/// leaves nothing to do.
+///
+/// # Errors
+/// [`Failure`]; then nothing was numbered, or, when the end is not known, all of it.
+pub(super) async fn sequence(desk: &Desk) -> Result<usize, Failure> {
+    let mut lane = desk.database.lane().await?;
+    lane.begin("BEGIN").await?;
+    let numbered = turn(desk, &mut lane).await;
+    match numbered {
+        Ok(1..) => lane.commit().await?,
+        Ok(0) | Err(_) => lane.roll_back().await,
+    }
+    numbered
+}
+
+async fn turn(desk: &Desk, lane: &mut Lane) -> Result<usize, Failure> {
+    let rows = lane.rows(TAKE_TURN, &[]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(0);
+    };
+    let columns = Columns::new(row, "sequencer");
+    let (since, last): (i64, i64) = (columns.get(0)?, columns.get(1)?);
+    let batches = unnumbered(desk, lane, since).await?;
+    if batches.is_empty() {
+        return Ok(0);
+    }
+    let mut heads = heads(desk, lane, &batches).await?;
+    let mut feed = Numbers::default();
+    let commits = commits(lane, &batches).await?;
+    for (n, batch) in (last.saturating_add(1)..).zip(&batches) {
+        let head = heads
+            .get_mut(&batch.event)
+            .ok_or_else(|| unknown(batch.event))?;
+        let commits = commits
+            .get(&batch.id)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        feed.add(n, batch, head, commits)?;
+    }
+    feed.write(lane).await?;
+    move_heads(lane, &heads).await?;
+    let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
+    lane.rows(END_TURN, &[(&last, Type::INT8)]).await?;
+    Ok(batches.len())
+}
+
+/// A batch without a number.
+struct Unnumbered {
+    id: Id,
+    event: EventNo,
+}
+
+async fn unnumbered(desk: &Desk, lane: &mut Lane, since: i64) -> Result<Vec<Unnumbered>, Failure> {
+    // Asked for before the batches: what begins later gets a later time.
+    let quiet = lane.rows(QUIET_UNTIL, &[]).await?;
+    let quiet: Option<i64> = match quiet.first() {
+        Some(row) => Columns::new(row, "clock").get(0)?,
+        None => None,
+    };
+    let until = if desk.time.given().is_some() {
+        i64::MAX
+    } else {
+        quiet.unwrap_or(i64::MIN)
+    };
+    let values: [Value<'_>; 3] = [
+        (&since, Type::INT8),
+        (&until, Type::INT8),
+        (&FEED_BATCHES_MAX, Type::INT8),
+    ];
+    let rows = lane.rows(UNNUMBERED, &values).await?;
+    let read = |row: &tokio_postgres::Row| -> Result<Unnumbered, Damaged> {
+        let columns = Columns::new(row, "batches");
+        let event = EventNo(columns.small(1)?);
+        Ok(Unnumbered {
+            id: columns.get(0)?,
+            event,
+        })
+    };
+    Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+}
+
+/// Where the audits of these batches' events end.
+async fn heads(
+    desk: &Desk,
+    lane: &mut Lane,
+    batches: &[Unnumbered],
+) -> Result<BTreeMap<EventNo, Head>, Failure> {
+    let mut heads = BTreeMap::new();
+    for batch in batches {
+        let booth = desk
+            .catalogue
+            .booth(batch.event)
+            .ok_or_else(|| unknown(batch.event))?;
+        let (seq, hash) = (Seq::default(), booth.chain_start);
+        heads.insert(batch.event, Head { seq, hash });
+    }
+    let nos = heads.keys().map(|event| int(event.0));
+    let nos = nos.collect::<Result<Vec<i32>, _>>()?;
+    for row in lane.rows(HEADS, &[(&nos, Type::INT4_ARRAY)]).await? {
+        let columns = Columns::new(&row, "feed_heads");
+        let hash: &[u8] = columns.get(2)?;
+        let head = Head {
+            seq: Seq(columns.unsigned(1)?),
+            hash: hash.try_into().map_err(|_| columns.illegal("hash"))?,
+        };
+        heads.insert(EventNo(columns.small(0)?), head);
+    }
+    Ok(heads)
+}
+
+async fn commits(
+    lane: &mut Lane,
+    batches: &[Unnumbered],
+) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
+    let ids: Vec<Id> = batches.iter().map(|batch| batch.id).collect();
+    let events: BTreeMap<Id, EventNo> = batches.iter().map(|b| (b.id, b.event)).collect();
+    let rows = lane
+        .rows(audit::AUDIT_OF_BATCHES, &[(&ids, Type::BYTEA_ARRAY)])
+        .await?;
+    Ok(audit::read_batches(&events, &rows)?)
+}
+
+fn unknown(event: EventNo) -> Failure {
+    Failure::Damaged(Damaged::new(
+        "events",
+        format!("event {} is not known", event.0),
+    ))
+}
+
+async fn move_heads(lane: &mut Lane, heads: &BTreeMap<EventNo, Head>) -> Result<(), Failure> {
+    let nos = heads.keys().map(|event| int(event.0));
+    let nos = nos.collect::<Result<Vec<i32>, _>>()?;
+    let seqs = heads.values().map(|head| stored(head.seq.0));
+    let seqs = seqs.collect::<Result<Vec<i64>, _>>()?;
+    let hashes: Vec<&[u8]> = heads.values().map(|head| head.hash.as_slice()).collect();
+    let values: [Value<'_>; 3] = [
+        (&nos, Type::INT4_ARRAY),
+        (&seqs, Type::INT8_ARRAY),
+        (&hashes, Type::BYTEA_ARRAY),
+    ];
+    lane.rows(MOVE_HEADS, &values).await?;
+    Ok(())
+}
+
+/// Rows of the feed.
+#[derive(Default)]
+struct Numbers {
+    ns: Vec<i64>,
+    events: Vec<i32>,
+    firsts: Vec<i64>,
+    commands: Vec<i32>,
+    batches: Vec<Id>,
+    hashes: Vec<Vec<u8>>,
+    bytes: Vec<u8>,
+}
+
+impl Numbers {
+    /// Numbers the commits of one batch, and moves the head of its event behind them.
+    fn add(
+        &mut self,
+        n: i64,
+        batch: &Unnumbered,
+        head: &mut Head,
+        commits: &[Commit],
+    ) -> Result<(), Failure> {
+        self.firsts.push(stored(head.seq.next().0)?);
+        for commit in commits {
+            head.seq = head.seq.next();
+            for row in AuditRow::of(commit) {
+                let row = AuditRow {
+                    seq: head.seq,
+                    ..row
+                };
+                head.hash = chain::next(head.hash, &row, &mut self.bytes);
+            }
+        }
+        self.ns.push(n);
+        self.events.push(int(batch.event.0)?);
+        self.commands
+            .push(i32::try_from(commits.len()).unwrap_or(i32::MAX));
+        self.batches.push(batch.id);
+        self.hashes.push(head.hash.to_vec());
+        Ok(())
+    }
+
+    async fn write(&self, lane: &mut Lane) -> Result<(), Failure> {
+        let values: [Value<'_>; 6] = [
+            (&self.ns, Type::INT8_ARRAY),
+            (&self.events, Type::INT4_ARRAY),
+            (&self.firsts, Type::INT8_ARRAY),
+            (&self.commands, Type::INT4_ARRAY),
+            (&self.batches, Type::BYTEA_ARRAY),
+            (&self.hashes, Type::BYTEA_ARRAY),
+        ];
+        lane.rows(NUMBER, &values).await?;
+        Ok(())
+    }
+}

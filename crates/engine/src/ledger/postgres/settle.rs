@@ -1,0 +1,63 @@
+//! A statement without an answer: was it stored? The batch's own id decides. Whoever gives it up
+//! writes a row with the same id first, which waits for a transaction that is still running; after
+//! that the batch can never be stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_core::Timestamp;
+use soldonce_lease::Clock;
+use tokio_postgres::types::Type;
+
+use super::batch::Written;
+use super::database::{Database, Value};
+use super::failure::Failure;
+use super::limits::{SETTLE_EVERY_MS, SETTLE_TRIES};
+use super::tables::{Columns, Id};
+
+/// Takes the id of a batch, unless the batch has it.
+const GIVE_UP: &str = "-- give_up
+INSERT INTO batches (id, event_no, server, place, at, commands, renews, units, versions, holds,
+                     bookings, holders)
+VALUES ($1, -1, $2, 0, 0, 0, false, '{}', '{}', '{}', '{}', '{}')
+ON CONFLICT (id) DO NOTHING";
+
+const BATCH: &str = "-- batch
+SELECT at, event_no FROM batches WHERE id = $1";
+
+/// When the batch was stored; nothing when it was not and never will be.
+///
+/// # Errors
+/// The last failure, when the database did not tell in time.
+pub(super) async fn settle(
+    database: &Database,
+    clock: &Arc<dyn Clock>,
+    (batch, server): (Id, Id),
+) -> Result<Option<Written>, Failure> {
+    let mut last = Failure::Unknown("nobody was asked".to_owned());
+    for _ in 0..SETTLE_TRIES {
+        match ask(database, batch, server).await {
+            Ok(known) => return Ok(known),
+            Err(failure) => last = failure,
+        }
+        let next = clock.boot().plus(Duration::from_millis(SETTLE_EVERY_MS));
+        clock.sleep_until(next).await;
+    }
+    Err(last)
+}
+
+async fn ask(database: &Database, batch: Id, server: Id) -> Result<Option<Written>, Failure> {
+    let mut lane = database.lane().await?;
+    let values: [Value<'_>; 2] = [(&batch, Type::BYTEA), (&server, Type::BYTEA)];
+    lane.rows(GIVE_UP, &values).await?;
+    let rows = lane.rows(BATCH, &[(&batch, Type::BYTEA)]).await?;
+    let Some(row) = rows.first() else {
+        return Err(Failure::Unknown(
+            "a batch that was given up is not there".to_owned(),
+        ));
+    };
+    let columns = Columns::new(row, "batches");
+    let (at, event): (i64, i32) = (columns.get(0)?, columns.get(1)?);
+    let at = Timestamp::from_ms(at);
+    Ok((event >= 0).then_some(Written { at }))
+}

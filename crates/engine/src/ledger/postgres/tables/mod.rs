@@ -1,0 +1,114 @@
+//! What the rows say: columns to values of `core` and back. Decides nothing.
+
+pub(super) mod audit;
+pub(super) mod bookings;
+pub(super) mod events;
+pub(super) mod holds;
+pub(super) mod idempotency;
+pub(super) mod keys;
+pub(super) mod units;
+
+use sha2::{Digest, Sha256};
+use soldonce_core::{CallerId, Holder, HolderName};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
+
+use crate::ledger::rows::Damaged;
+
+/// Sixteen bytes as a `bytea`: an id, or a short hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id(pub(super) [u8; 16]);
+
+impl ToSql for Id {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    accepts!(BYTEA);
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Id {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw.try_into()?))
+    }
+
+    accepts!(BYTEA);
+}
+
+/// What a holder's rows are found by.
+pub(super) fn holder_key(holder: &Holder) -> Id {
+    let mut sha = Sha256::new();
+    sha.update(holder.caller.bytes());
+    sha.update(holder.name.as_str().as_bytes());
+    let sum: [u8; 32] = sha.finalize().into();
+    let mut key = [0; 16];
+    key.copy_from_slice(sum.first_chunk::<16>().unwrap_or(&[0; 16]));
+    Id(key)
+}
+
+/// A row of one table, column by column.
+pub(super) struct Columns<'a> {
+    row: &'a Row,
+    table: &'static str,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn new(row: &'a Row, table: &'static str) -> Self {
+        Self { row, table }
+    }
+
+    /// One column.
+    pub(super) fn get<T: FromSql<'a>>(&self, at: usize) -> Result<T, Damaged> {
+        self.row
+            .try_get(at)
+            .map_err(|error| Damaged::new(self.table, error.to_string()))
+    }
+
+    /// A number that was stored as it is.
+    pub(super) fn unsigned(&self, at: usize) -> Result<u64, Damaged> {
+        crate::ledger::rows::codes::unsigned(self.get(at)?, self.table)
+    }
+
+    /// A unit's or an event's number.
+    pub(super) fn small(&self, at: usize) -> Result<u32, Damaged> {
+        let number: i32 = self.get(at)?;
+        crate::ledger::rows::codes::small(number.into(), self.table)
+    }
+
+    /// Caller and name.
+    pub(super) fn holder(&self, caller: usize, name: usize) -> Result<Holder, Damaged> {
+        let caller: Id = self.get(caller)?;
+        let name = HolderName::parse(self.get(name)?);
+        Ok(Holder {
+            caller: CallerId::from_bytes(caller.0),
+            name: name.map_err(|_| self.illegal("holder"))?,
+        })
+    }
+
+    /// A text of people, if there is one.
+    pub(super) fn text(&self, at: usize) -> Result<Option<soldonce_core::Text>, Damaged> {
+        let text: Option<&str> = self.get(at)?;
+        let parsed = text.map(soldonce_core::Text::parse).transpose();
+        parsed.map_err(|_| self.illegal("text"))
+    }
+
+    pub(super) fn illegal(&self, what: &str) -> Damaged {
+        Damaged::new(self.table, format!("a {what} is illegal"))
+    }
+}
+
+/// A unit's or an event's number as it is stored.
+pub(super) fn int(number: u32) -> Result<i32, Damaged> {
+    i32::try_from(number).map_err(|_| Damaged::new("memory", format!("{number} is too large")))
+}
+
+/// A place in a list of enums as it is stored.
+pub(super) fn short(number: i64) -> i16 {
+    i16::try_from(number).unwrap_or(-1)
+}

@@ -1,0 +1,98 @@
+//! What goes on beside the commands: the ledger's clock is pushed on, commits are numbered and shown,
+//! old records are forgotten.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::types::Type;
+use tokio_util::sync::CancellationToken;
+
+use super::PostgresLedger;
+use super::database::Value;
+use super::desk::Desk;
+use super::failure::Failure;
+use super::limits::{CLOCK_EVERY_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS};
+use super::sequencer::sequence;
+use super::tables::{Columns, idempotency};
+
+/// Pushes the clock on and reads it. A row that is locked is being pushed by another server.
+const PUSH_CLOCK: &str = "-- push_clock
+WITH wall AS (
+    SELECT coalesce($1::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS at
+), free AS (
+    SELECT one FROM clock FOR UPDATE SKIP LOCKED
+), pushed AS (
+    UPDATE clock SET at = greatest(clock.at, wall.at) FROM wall, free WHERE clock.one = free.one
+)
+SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
+                (SELECT at FROM batches ORDER BY xid DESC LIMIT 1))";
+
+/// Moves the ledger's clock on, and learns it.
+pub(super) async fn push_clock(desk: &Desk) -> Result<(), Failure> {
+    let given = desk.time.given();
+    let values: [Value<'_>; 1] = [(&given, Type::INT8)];
+    let rows = desk.database.rows(PUSH_CLOCK, &values).await?;
+    if let Some(row) = rows.first() {
+        let at: i64 = Columns::new(row, "clock").get(0)?;
+        desk.time.learn(at);
+        desk.time.reached(soldonce_core::Timestamp::from_ms(at));
+    }
+    Ok(())
+}
+
+/// Forgets idempotency records that are old enough.
+async fn forget_records(desk: &Desk) -> Result<(), Failure> {
+    let before = desk.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
+    let values: [Value<'_>; 1] = [(&before, Type::INT8)];
+    desk.database
+        .rows(idempotency::FORGET_RECORDS, &values)
+        .await?;
+    Ok(())
+}
+
+/// Waits so long; whether the ledger is still open then.
+async fn pause(desk: &Desk, shutdown: &CancellationToken, ms: u64) -> bool {
+    let next = desk.clock.boot().plus(Duration::from_millis(ms));
+    let wait = desk.clock.sleep_until(next);
+    shutdown.run_until_cancelled(wait).await.is_some()
+}
+
+impl PostgresLedger {
+    /// `last` is where the feed ended before the first event was read.
+    pub(super) fn start_tasks(&self, last: i64) {
+        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
+        self.parts.tasks().spawn(keep_time(desk, shutdown));
+        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
+        self.parts.tasks().spawn(number(desk, shutdown));
+        let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
+        self.parts.tasks().spawn(async move {
+            let mut last = last;
+            while pause(&parts.desk, &shutdown, FOLLOW_EVERY_MS).await {
+                match parts.follow(last).await {
+                    Ok(newest) => last = newest,
+                    Err(failure) => tracing::debug!(%failure, "the feed was not followed"),
+                }
+            }
+        });
+    }
+}
+
+async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
+    while pause(&desk, &shutdown, CLOCK_EVERY_MS).await {
+        let work = async {
+            push_clock(&desk).await?;
+            forget_records(&desk).await
+        };
+        if let Err(failure) = work.await {
+            tracing::debug!(%failure, "the ledger's clock was not pushed on");
+        }
+    }
+}
+
+async fn number(desk: Arc<Desk>, shutdown: CancellationToken) {
+    while pause(&desk, &shutdown, SEQUENCE_EVERY_MS).await {
+        if let Err(failure) = sequence(&desk).await {
+            tracing::debug!(%failure, "commits were not numbered");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Enums as the small numbers that the migrations list: each is its place in `ALL`, and a new word
+//! goes to the end.
+
+use soldonce_core::{BookingId, HoldId, HoldState, StateKind, Text, Timestamp, UnitState};
+
+use super::Damaged;
+
+/// The number of `value`.
+pub(crate) fn number<T: PartialEq>(all: &[T], value: &T) -> i64 {
+    let at = all
+        .iter()
+        .position(|known| known == value)
+        .unwrap_or(usize::MAX);
+    i64::try_from(at).unwrap_or(-1)
+}
+
+/// The value of `number`.
+pub(crate) fn value<T: Copy>(all: &[T], number: i64, table: &'static str) -> Result<T, Damaged> {
+    let at = usize::try_from(number).ok();
+    let found = at.and_then(|at| all.get(at)).copied();
+    found.ok_or_else(|| Damaged::new(table, format!("{number} is no state or cause")))
+}
+
+/// A unit's state as three columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StateColumns {
+    pub(crate) state: i64,
+    pub(crate) owner: Option<[u8; 16]>,
+    pub(crate) until: Option<i64>,
+}
+
+impl From<UnitState> for StateColumns {
+    fn from(state: UnitState) -> Self {
+        let (owner, until) = match state {
+            UnitState::Free | UnitState::Blocked => (None, None),
+            UnitState::Held { hold, until } => (Some(*hold.bytes()), Some(until.ms())),
+            UnitState::Sold(booking) => (Some(*booking.bytes()), None),
+        };
+        Self {
+            state: number(&StateKind::ALL, &state.kind()),
+            owner,
+            until,
+        }
+    }
+}
+
+impl StateColumns {
+    /// The state that these columns say.
+    pub(crate) fn state(self, table: &'static str) -> Result<UnitState, Damaged> {
+        let kind = value(&StateKind::ALL, self.state, table)?;
+        match (kind, self.owner, self.until) {
+            (StateKind::Free, None, None) => Ok(UnitState::Free),
+            (StateKind::Blocked, None, None) => Ok(UnitState::Blocked),
+            (StateKind::Sold, Some(id), None) => Ok(UnitState::Sold(BookingId::from_bytes(id))),
+            (StateKind::Held, Some(id), Some(until)) => Ok(UnitState::Held {
+                hold: HoldId::from_bytes(id),
+                until: Timestamp::from_ms(until),
+            }),
+            (StateKind::Free | StateKind::Blocked | StateKind::Sold | StateKind::Held, ..) => Err(
+                Damaged::new(table, format!("{self:?} is no state of a unit")),
+            ),
+        }
+    }
+}
+
+/// A number as it was before it was stored.
+pub(crate) fn unsigned(number: i64, table: &'static str) -> Result<u64, Damaged> {
+    u64::try_from(number).map_err(|_| Damaged::new(table, format!("{number} is negative")))
+}
+
+/// As [`unsigned`], for unit and event numbers.
+pub(crate) fn small(number: i64, table: &'static str) -> Result<u32, Damaged> {
+    u32::try_from(number).map_err(|_| Damaged::new(table, format!("{number} is no number")))
+}
+
+const HOLDS: &str = "holds";
+const ACTIVE: i64 = 0;
+const PINNED: i64 = 1;
+const CONSUMED: i64 = 2;
+const RELEASED: i64 = 3;
+const EXPIRED: i64 = 4;
+const REVOKED: i64 = 5;
+
+/// The number of a hold's state.
+pub(crate) fn state_number(state: &HoldState) -> i64 {
+    match state {
+        HoldState::Active => ACTIVE,
+        HoldState::Pinned(_) => PINNED,
+        HoldState::Consumed(_) => CONSUMED,
+        HoldState::Released => RELEASED,
+        HoldState::Expired => EXPIRED,
+        HoldState::Revoked(_) => REVOKED,
+    }
+}
+
+/// The hold's state that these columns say.
+pub(crate) fn state_of(
+    number: i64,
+    booking: Option<[u8; 16]>,
+    reason: Option<Text>,
+) -> Result<HoldState, Damaged> {
+    match (number, booking.map(BookingId::from_bytes), reason) {
+        (ACTIVE, None, None) => Ok(HoldState::Active),
+        (PINNED, Some(booking), None) => Ok(HoldState::Pinned(booking)),
+        (CONSUMED, Some(booking), None) => Ok(HoldState::Consumed(booking)),
+        (RELEASED, None, None) => Ok(HoldState::Released),
+        (EXPIRED, None, None) => Ok(HoldState::Expired),
+        (REVOKED, None, Some(reason)) => Ok(HoldState::Revoked(reason)),
+        _ => Err(Damaged::new(
+            HOLDS,
+            format!("{number} is no state of a hold"),
+        )),
+    }
+}
+
+/// Staff's reason, for a revoked hold.
+pub(crate) fn reason_of(state: &HoldState) -> Option<&str> {
+    match state {
+        HoldState::Revoked(reason) => Some(reason.as_str()),
+        HoldState::Active
+        | HoldState::Pinned(_)
+        | HoldState::Consumed(_)
+        | HoldState::Released
+        | HoldState::Expired => None,
+    }
+}

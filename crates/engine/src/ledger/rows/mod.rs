@@ -1,0 +1,32 @@
+//! What the rows of every store have in common: enums as numbers, units of a hold in one column,
+//! policies as JSON, the digest of a chart. Decides nothing.
+
+pub(crate) mod chain;
+pub(crate) mod charts;
+pub(crate) mod codes;
+pub(crate) mod packed;
+pub(crate) mod policy;
+
+/// A row has values that were never written.
+#[derive(Debug, thiserror::Error)]
+#[error("{table} is damaged: {what}")]
+pub(crate) struct Damaged {
+    /// Where.
+    pub(crate) table: &'static str,
+    /// What was found.
+    pub(crate) what: String,
+}
+
+impl Damaged {
+    /// `table` holds something impossible.
+    pub(crate) fn new(table: &'static str, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self { table, what }
+    }
+}
+
+/// A number as it is stored.
+pub(crate) fn stored(number: u64) -> Result<i64, Damaged> {
+    i64::try_from(number)
+        .map_err(|_| Damaged::new("memory", format!("{number} does not fit into 63 bits")))
+}
