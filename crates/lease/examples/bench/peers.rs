@@ -117,29 +117,24 @@ impl Peers {
             format!("{task:032x}"),
         );
         let (acquire, release) = &self.scripts;
-        let mut acquire = acquire.key(&lease);
-        acquire.key(fence).key(&queue).arg(1).arg(1).arg(&owner);
-        acquire.arg(TTL.as_millis()).arg(900_000).arg(0).arg("");
-        let (granted,): ((u8, String, u64, u8),) = acquire
-            .arg("0")
-            .arg("")
+        let mut acquire = acquire.key(fence);
+        acquire.key(&lease).key(&queue).arg(1).arg(1);
+        acquire.arg(TTL.as_millis()).arg(900_000).arg(0);
+        let (token,): (String,) = acquire
+            .arg(&owner)
             .invoke_async(&mut self.connection)
             .await
             .unwrap();
-        assert_eq!((granted.0, granted.3), (1, 0));
         let mut release = release.key(&lease);
-        let (freed,): ((u8, String),) = release
+        let (freed,): (u8,) = release
             .arg(1)
-            .arg(1)
-            .arg(&owner)
-            .arg(&granted.1)
-            .arg("")
+            .arg(format!("{owner}|{token}"))
             .arg("sl:{bench.raw}:w")
             .arg(format!("raw-{task}"))
             .invoke_async(&mut self.connection)
             .await
             .unwrap();
-        assert_eq!(freed.0, 1);
+        assert_eq!(freed, 1);
     }
 }
 
@@ -152,16 +147,10 @@ async fn bind_fence(connection: &mut MultiplexedConnection) -> Result<(), Box<dy
     let id = info
         .lines()
         .find_map(|line| line.strip_prefix("master_replid:"));
-    let () = redis::cmd("HSET")
+    let id = id.ok_or("INFO shows no master_replid")?;
+    let () = redis::cmd("SET")
         .arg("sl:{bench.raw}:f")
-        .arg(&[
-            "ep",
-            "1",
-            "n",
-            "0",
-            "rid",
-            id.ok_or("INFO shows no master_replid")?,
-        ])
+        .arg(format!("{:016}|{id}", 1_u64 << 32))
         .query_async(connection)
         .await?;
     Ok(())

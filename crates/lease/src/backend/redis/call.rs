@@ -6,6 +6,7 @@ use redis::{Arg, Cmd};
 
 use super::keys::{Keyspace, Shard, topic};
 use super::script::{Script, Scripts};
+use super::terms::{self, Terms};
 use crate::backend::{Acquire, Names, Release, Renew, Waiter};
 use crate::limits::BATCH_MAX;
 use crate::{Name, Owner};
@@ -24,9 +25,9 @@ pub(super) struct Call {
 /// Arguments of a command before its keys: its name, the script, how many keys.
 const HEAD: usize = 2;
 
-/// Room for what an item has beside its keys, so that a command is not moved while it grows.
-const ARGS: usize = 10;
-const ARGS_BYTES: usize = 160;
+/// Room for what most items have beside their keys, so that a command is not moved while it grows.
+const ARGS: usize = 5;
+const ARGS_BYTES: usize = 96;
 
 impl Call {
     pub(super) fn new(shard: Shard, script: &'static Script, keys: &[String]) -> Self {
@@ -101,34 +102,23 @@ impl<'a> Calls<'a> {
     /// Acquires of one slot in one script; `asked` is not empty. Floors are set by the caller.
     pub(super) fn acquire(self, asked: &[Acquire]) -> Call {
         let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
-        let queued = |ask: &&Acquire| ask.names.group().is_none();
-        let mut keys: Vec<String> = self.all_lease_keys(asked.iter().map(|ask| &ask.names));
-        let leases = keys.len();
-        keys.extend(asked.iter().map(|ask| self.keys.fence(shard(ask))));
-        keys.extend(
-            asked
-                .iter()
-                .filter(queued)
-                .map(|ask| self.queue(&ask.names)),
-        );
-        let home = asked.first().map(shard).unwrap_or_default();
+        let fences = asked.iter().map(|ask| self.keys.fence(shard(ask)));
+        let leases = asked.iter().flat_map(|ask| self.lease_keys(&ask.names));
+        let queues = asked.iter().map(|ask| &ask.names);
+        let queues = queues
+            .filter(|names| names.group().is_none())
+            .map(|names| self.queue(names));
+        let keys: Vec<String> = fences.chain(leases).chain(queues).collect();
+        let leases: usize = asked.iter().map(|ask| ask.names.as_slice().len()).sum();
+        let (home, common) = match asked.first() {
+            Some(ask) => (shard(ask), Terms::of(ask)),
+            None => <_>::default(),
+        };
         let mut call = Call::of_batch((home, &self.scripts.acquire), &keys, asked.len());
-        call.command.arg(leases);
+        call.command.arg(asked.len()).arg(leases);
+        common.write(&mut call.command);
         for ask in asked {
-            let fair = match (ask.names.group(), ask.fair) {
-                (Some(_), _) => "",
-                (None, false) => "0",
-                (None, true) => "1",
-            };
-            call.command
-                .arg(ask.names.as_slice().len())
-                .arg(hex(ask.owner))
-                .arg(millis(ask.ttl))
-                .arg(ask.cap.map_or(0, millis))
-                .arg(ask.floor.map_or(0, crate::FencingToken::number))
-                .arg(waiter(ask.waiter))
-                .arg(fair)
-                .arg(&*ask.meta);
+            terms::item(&mut call.command, ask, common);
         }
         call
     }
@@ -170,12 +160,13 @@ impl<'a> Calls<'a> {
         let mut call = Call::of_batch((home, &self.scripts.release), &keys, releases.len());
         call.command.arg(leases);
         for release in releases {
-            let token = release.token.map(|token| token.to_string());
+            let names = release.names.as_slice().len();
+            if names != 1 || release.waiter.is_some() {
+                let waiter = waiter(release.waiter);
+                call.command.arg("+").arg(names).arg(waiter);
+            }
             call.command
-                .arg(release.names.as_slice().len())
-                .arg(hex(release.owner))
-                .arg(token.unwrap_or_default())
-                .arg(waiter(release.waiter))
+                .arg(proof(release))
                 .arg(self.keys.channel(shard(release)))
                 .arg(topic(&release.names));
         }
@@ -237,6 +228,15 @@ impl<'a> Calls<'a> {
     }
 }
 
+/// What a release must match: what is stored begins with it.
+fn proof(release: &Release) -> String {
+    let owner = u128::from_be_bytes(release.owner.expose());
+    match release.token {
+        Some(token) => format!("{owner:032x}|{token}"),
+        None => format!("{owner:032x}|"),
+    }
+}
+
 /// `WAIT`: how many replicas have all that its connection wrote.
 pub(super) fn wait(n: u32, within: Duration) -> Cmd {
     let mut command = redis::cmd("WAIT");
@@ -244,15 +244,15 @@ pub(super) fn wait(n: u32, within: Duration) -> Cmd {
     command
 }
 
-fn millis(span: Duration) -> u64 {
+pub(super) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn hex(owner: Owner) -> String {
+pub(super) fn hex(owner: Owner) -> String {
     format!("{:032x}", u128::from_be_bytes(owner.expose()))
 }
 
-fn waiter(waiter: Option<Waiter>) -> String {
+pub(super) fn waiter(waiter: Option<Waiter>) -> String {
     waiter
         .map(|Waiter(id)| format!("{id:016x}"))
         .unwrap_or_default()

@@ -71,7 +71,7 @@ impl Freight for Release {
     }
 
     fn replies(value: Value, batch: &[Self]) -> Vec<Result<ReleaseReply, BackendError>> {
-        reply::releases(value, batch.len())
+        reply::releases(value, batch)
     }
 }
 

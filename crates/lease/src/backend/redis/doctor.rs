@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::facts::{self, ServerFacts};
-use super::{Lane, RedisBackend, keys::Shard};
+use super::{Lane, RedisBackend, keys::Shard, reply};
 use crate::EPOCH_MAX;
 use crate::backend::{Finding, Kind, Verdict};
 
@@ -149,10 +149,8 @@ impl RedisBackend {
 
     async fn epochs_left(&self) -> Finding {
         let fence = self.keys.fence(Shard::default());
-        let answer = self.look(&["HGET", &fence, "ep"]).await;
-        let used = answer
-            .and_then(|text| text.parse::<u32>().ok())
-            .unwrap_or(0);
+        let record = self.look(&["GET", &fence]).await;
+        let used = record.map_or(0, |record| reply::epoch_of(&record));
         verdict(
             ("epochs left", used < EPOCHS_WARN, Verdict::Warn),
             format!("{used} of {EPOCH_MAX} used"),

@@ -25,11 +25,13 @@ mod planted;
 mod reconnecting;
 #[cfg(feature = "redlock")]
 mod redlock;
+mod renewals;
 mod replaced;
 mod reply;
 mod script;
 mod server;
 mod settings;
+mod terms;
 mod topics;
 #[cfg(feature = "cluster")]
 mod watchdog;
@@ -170,7 +172,7 @@ impl RedisBackend {
             .iter()
             .map(|part| self.link.run(&part.call, Lane::Renew, within));
         let answers = join::all(sent).await;
-        reply::renewals(batch, &parts, answers)
+        renewals::all(batch, &parts, answers)
     }
 
     async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::call::RenewPart;
-use crate::backend::{Acquire, AcquireReply, Holder, ReleaseReply, Renew, RenewReply};
+use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply};
 use crate::{BackendError, Conflict, FencingToken, Owner, Refusal, Tag};
 
 /// What the acquire script answered.
@@ -18,15 +17,15 @@ pub(super) enum Answer {
     },
 }
 
-fn odd() -> BackendError {
+pub(super) fn odd() -> BackendError {
     BackendError::Unknown("the answer has an unknown form".to_owned())
 }
 
 /// The fields of an answer, in order.
-struct Fields(std::vec::IntoIter<Value>);
+pub(super) struct Fields(std::vec::IntoIter<Value>);
 
 impl Fields {
-    fn of(value: Value) -> Result<Self, BackendError> {
+    pub(super) fn of(value: Value) -> Result<Self, BackendError> {
         if let Value::Array(fields) = value {
             return Ok(Self(fields.into_iter()));
         }
@@ -37,14 +36,18 @@ impl Fields {
         self.0.as_slice().is_empty()
     }
 
-    fn int(&mut self) -> Result<i64, BackendError> {
+    fn is_text(&self) -> bool {
+        matches!(self.0.as_slice().first(), Some(Value::BulkString(_)))
+    }
+
+    pub(super) fn int(&mut self) -> Result<i64, BackendError> {
         match self.0.next() {
             Some(Value::Int(number)) => Ok(number),
             _ => Err(odd()),
         }
     }
 
-    fn text(&mut self) -> Result<String, BackendError> {
+    pub(super) fn text(&mut self) -> Result<String, BackendError> {
         match self.0.next() {
             Some(Value::BulkString(bytes)) => String::from_utf8(bytes).map_err(|_| odd()),
             _ => Err(odd()),
@@ -61,45 +64,66 @@ impl Fields {
 }
 
 /// Milliseconds of the server. A key without a ttl answers -1; it is treated as ended.
-fn span(millis: i64) -> Duration {
+pub(super) fn span(millis: i64) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-fn token(digits: &str) -> Result<FencingToken, BackendError> {
+pub(super) fn token(digits: &str) -> Result<FencingToken, BackendError> {
     let number = digits.parse().map_err(|_| odd())?;
     FencingToken::new(number, Tag::default()).ok_or_else(odd)
 }
 
-/// The answers to a batch: one for each of `asked`.
+/// The answers to a batch: one for each of `asked`. If one has an unknown form, none can be told
+/// from the next.
 pub(super) fn acquires(value: Value, asked: &[Acquire]) -> Vec<Result<Answer, BackendError>> {
-    let answers = asked.iter().zip(each(value, asked.len()));
-    answers.map(|(ask, answer)| acquire(answer?, ask)).collect()
+    each(value, asked, acquire)
 }
 
-/// The answers of a script to the items of a batch.
-fn each(value: Value, items: usize) -> Vec<Result<Value, BackendError>> {
-    if let Value::Array(answers) = value
-        && answers.len() == items
-    {
-        return answers.into_iter().map(Ok).collect();
+/// Reads one answer after the other.
+fn each<I, T>(
+    value: Value,
+    items: &[I],
+    read: impl Fn(&mut Fields, &I) -> Result<T, BackendError>,
+) -> Vec<Result<T, BackendError>> {
+    let answers = Fields::of(value).and_then(|mut fields| {
+        let answers = items.iter().map(|item| read(&mut fields, item));
+        let answers = answers.collect::<Result<Vec<T>, _>>()?;
+        fields.is_done().then_some(answers).ok_or_else(odd)
+    });
+    match answers {
+        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Err(error) => items.iter().map(|_| Err(error.clone())).collect(),
     }
-    vec![Err(odd()); items]
 }
 
-fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
-    let mut fields = Fields::of(value)?;
-    match fields.int()? {
+fn acquire(fields: &mut Fields, command: &Acquire) -> Result<Answer, BackendError> {
+    if fields.is_text() {
+        let ttl = command.ttl;
+        return Ok(Answer::Reply(AcquireReply::Granted {
+            token: fields.token()?,
+            granted: command.cap.map_or(ttl, |cap| ttl.min(cap)),
+            again: false,
+            replicas: None,
+        }));
+    }
+    Ok(Answer::Reply(match fields.int()? {
+        1 => AcquireReply::Granted {
+            token: fields.token()?,
+            granted: fields.span()?,
+            again: true,
+            replicas: None,
+        },
         2 => {
             let above = u32::try_from(fields.int()?).map_err(|_| odd())?;
             let ask = fields.text()?;
-            Ok(Answer::Epoch { above, ask })
+            return Ok(Answer::Epoch { above, ask });
         }
-        7 => Err(BackendError::Rejected {
+        7 => AcquireReply::Failed(BackendError::Rejected {
             code: fields.text()?,
             message: fields.text()?,
         }),
-        code => told(code, &mut fields, command).map(Answer::Reply),
-    }
+        code => told(code, fields, command)?,
+    }))
 }
 
 /// What one node of a Redlock answered.
@@ -118,6 +142,12 @@ pub(super) fn vote(value: Value, command: &Acquire) -> Result<Vote, BackendError
     Ok(match fields.int()? {
         5 => Vote::TooLow(fields.token()?),
         6 => Vote::Young(fields.span()?),
+        1 => Vote::Reply(AcquireReply::Granted {
+            token: fields.token()?,
+            granted: fields.span()?,
+            again: fields.int()? == 1,
+            replicas: None,
+        }),
         code => Vote::Reply(told(code, &mut fields, command)?),
     })
 }
@@ -126,12 +156,6 @@ pub(super) fn vote(value: Value, command: &Acquire) -> Result<Vote, BackendError
 fn told(code: i64, fields: &mut Fields, command: &Acquire) -> Result<AcquireReply, BackendError> {
     Ok(match code {
         0 => AcquireReply::Refused(refusal(fields, command)?),
-        1 => AcquireReply::Granted {
-            token: fields.token()?,
-            granted: fields.span()?,
-            again: fields.int()? == 1,
-            replicas: None,
-        },
         3 => AcquireReply::CapReached,
         4 => AcquireReply::QueueFull,
         _ => return Err(odd()),
@@ -139,8 +163,9 @@ fn told(code: i64, fields: &mut Fields, command: &Acquire) -> Result<AcquireRepl
 }
 
 fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendError> {
+    let count = usize::try_from(fields.int()?).map_err(|_| odd())?;
     let mut conflicts = Vec::new();
-    while !fields.is_done() {
+    for _ in 0..count {
         let index = usize::try_from(fields.int()?).map_err(|_| odd())?;
         let name = command.names.as_slice().get(index).ok_or_else(odd)?;
         conflicts.push(Conflict {
@@ -165,83 +190,20 @@ pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
     Ok((!installed).then_some(epoch))
 }
 
-/// One reply for each renewal of the batch; `answers` are those of its parts.
-pub(super) fn renewals(
-    batch: &[Renew],
-    parts: &[RenewPart],
-    answers: Vec<Result<Value, BackendError>>,
-) -> Vec<RenewReply> {
-    let mut replies = vec![RenewReply::Failed(odd()); batch.len()];
-    for (part, answer) in parts.iter().zip(answers) {
-        let mut fields = answer.and_then(Fields::of);
-        for &(at, keys) in &part.grants {
-            let reply = match &mut fields {
-                Ok(fields) => renewal(fields, keys).unwrap_or_else(RenewReply::Failed),
-                Err(error) => RenewReply::Failed(error.clone()),
-            };
-            if let Some(place) = replies.get_mut(at) {
-                *place = reply;
-            }
-        }
-    }
-    replies
-}
-
-/// The worst of a grant's keys decides: another's is worse than gone, gone worse than capped. Of
-/// several others the one with the highest token is told.
-fn renewal(fields: &mut Fields, keys: usize) -> Result<RenewReply, BackendError> {
-    let (mut least, mut worst) = (None, None);
-    for _ in 0..keys {
-        let (code, by) = (fields.int()?, fields.text()?);
-        let reply = match code {
-            -1 => Some(RenewReply::Taken { by: token(&by)? }),
-            0 => Some(RenewReply::Gone),
-            -2 => Some(RenewReply::Capped),
-            millis if millis > 0 => {
-                least = Some(least.map_or(millis, |least: i64| least.min(millis)));
-                None
-            }
-            _ => return Err(odd()),
-        };
-        worst = worse(worst, reply);
-    }
-    let renewed = least.map(|least| RenewReply::Renewed {
-        granted: span(least),
-    });
-    Ok(worst.or(renewed).unwrap_or(RenewReply::Gone))
-}
-
-fn worse(one: Option<RenewReply>, other: Option<RenewReply>) -> Option<RenewReply> {
-    let rank = |reply: &Option<RenewReply>| match reply {
-        Some(RenewReply::Taken { by }) => (3, Some(*by)),
-        Some(RenewReply::Gone) => (2, None),
-        Some(RenewReply::Capped) => (1, None),
-        Some(RenewReply::Renewed { .. } | RenewReply::Failed(_)) | None => (0, None),
-    };
-    if rank(&other) > rank(&one) {
-        other
-    } else {
-        one
-    }
-}
-
-/// The answers to a batch of so many releases.
-pub(super) fn releases(value: Value, items: usize) -> Vec<Result<ReleaseReply, BackendError>> {
-    let answers = each(value, items).into_iter();
-    answers.map(|answer| release(answer?)).collect()
+/// The answers to a batch of releases, as for acquires.
+pub(super) fn releases(value: Value, asked: &[Release]) -> Vec<Result<ReleaseReply, BackendError>> {
+    each(value, asked, release)
 }
 
 /// The worst of a grant's names decides: another's is worse than gone. Of several others the one
 /// with the highest token is told.
-fn release(value: Value) -> Result<ReleaseReply, BackendError> {
-    let mut fields = Fields::of(value)?;
+fn release(fields: &mut Fields, command: &Release) -> Result<ReleaseReply, BackendError> {
     let (mut gone, mut taken) = (false, None);
-    while !fields.is_done() {
-        let (code, by) = (fields.int()?, fields.text()?);
-        match code {
+    for _ in command.names.as_slice() {
+        match fields.int()? {
             1 => {}
             2 => gone = true,
-            3 => taken = taken.max(Some(token(&by)?)),
+            3 => taken = taken.max(Some(fields.token()?)),
             _ => return Err(odd()),
         }
     }
@@ -272,6 +234,12 @@ pub(super) fn inspect(value: Value) -> Result<Option<Holder>, BackendError> {
         cap: (cap_at > 0).then(|| span(cap_at.saturating_sub(now))),
         meta: part()?.to_owned(),
     }))
+}
+
+/// The epoch of a fence record, which begins with the last token; 0 of anything else.
+pub(super) fn epoch_of(record: &str) -> u32 {
+    let last = record.split('|').next().unwrap_or_default();
+    token(last).map_or(0, FencingToken::epoch)
 }
 
 /// The number that `WAIT` answered.

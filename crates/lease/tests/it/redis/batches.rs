@@ -210,11 +210,16 @@ pub(super) async fn each_release_of_a_batch_has_its_own_answer() {
         owner: owner(),
         ..theirs.clone()
     };
+    let late = soldonce_lease::backend::Release {
+        token: FencingToken::new(held.number() + 1, soldonce_lease::Tag::default()),
+        ..of(&theirs)
+    };
     let batch = [
         of(&spoilt),
         of(&mine),
         of(&mine),
         of(&stranger),
+        late,
         of(&theirs),
     ];
     assert_eq!(
@@ -223,6 +228,7 @@ pub(super) async fn each_release_of_a_batch_has_its_own_answer() {
             ReleaseReply::Gone,
             ReleaseReply::Released,
             ReleaseReply::Gone,
+            ReleaseReply::Taken { by: held },
             ReleaseReply::Taken { by: held },
             ReleaseReply::Released,
         ]

@@ -173,6 +173,16 @@ pub(super) async fn nothing_lives_longer_than_its_cap() {
         AcquireReply::Granted { granted, .. } => assert!(granted <= short, "{granted:?}"),
         other => panic!("granted, but {other:?}"),
     }
+    let seats = Acquire {
+        cap: Some(short),
+        ..ask(group(&["A-1"]))
+    };
+    super::site::granted(&site.backend, &seats).await;
+    for key in ["sl:*:l:b", "sl:*:l:*/A-1"] {
+        let key = site.redis.cli(&["KEYS", key]).unwrap();
+        let left: u64 = site.redis.cli(&["PTTL", &key]).unwrap().parse().unwrap();
+        assert!(left <= 600, "{key} lives for {left} ms");
+    }
     until("the cap ends it", async || {
         let ended = renew(&site.backend, &mine, token, TTL).await;
         matches!(ended, RenewReply::Gone | RenewReply::Capped).then_some(())

@@ -1,5 +1,6 @@
 //! The Redis backend through its contract, on private servers that are flushed, stopped and killed.
 
+mod asks;
 mod batches;
 #[cfg(feature = "cluster")]
 mod cluster;

@@ -6,7 +6,7 @@
 //! is old or a cap used up, no client can tell.
 
 use super::conformance::server;
-use super::{batches, epochs, grants};
+use super::{asks, batches, epochs, grants, wake};
 #[cfg(feature = "redlock")]
 use crate::redlock::{conformance as redlock, faults};
 
@@ -24,28 +24,40 @@ macro_rules! catches {
 // Who holds: an owner and its token, all names or none.
 catches! {
     a_blind_delete: "release.lua",
-        "if sub(held, 1, 32) == owner and (token == '' or token == stored) then"
-        => "if true then",
+        "elseif sub(held, 1, #proof) ~= proof then" => "elseif false then",
         grants::release_frees_only_what_is_the_owners;
+    a_blind_delete_in_a_batch: "release.lua",
+        "elseif sub(held, 1, #proof) == proof then" => "elseif true then",
+        batches::each_release_of_a_batch_has_its_own_answer;
     a_release_without_the_token: "release.lua",
-        "if sub(held, 1, 32) == owner and (token == '' or token == stored) then"
-        => "if sub(held, 1, 32) == owner then",
+        "elseif sub(held, 1, #proof) ~= proof then"
+        => "elseif sub(held, 1, 32) ~= sub(proof, 1, 32) then",
         grants::release_frees_only_what_is_the_owners;
+    a_release_without_the_token_in_a_batch: "release.lua",
+        "elseif sub(held, 1, #proof) == proof then"
+        => "elseif sub(held, 1, 32) == sub(proof, 1, 32) then",
+        batches::each_release_of_a_batch_has_its_own_answer;
     a_release_without_the_owner: "release.lua",
-        "if sub(held, 1, 32) == owner and (token == '' or token == stored) then"
-        => "if token == '' or token == stored then",
+        "elseif sub(held, 1, #proof) ~= proof then"
+        => "elseif sub(held, 33, #proof) ~= sub(proof, 33) then",
         grants::release_frees_only_what_is_the_owners;
+    a_release_without_the_owner_in_a_batch: "release.lua",
+        "elseif sub(held, 1, #proof) == proof then"
+        => "elseif sub(held, 33, #proof) == sub(proof, 33) then",
+        batches::each_release_of_a_batch_has_its_own_answer;
     a_key_released_twice_in_one_batch: "release.lua",
-        "if held and #held >= 84 and not ended[KEYS[i]] then"
-        => "if held and #held >= 84 then",
+        "if not held or #held < 84 or ended[KEYS[i]] then"
+        => "if not held or #held < 84 then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_of_what_is_no_lease: "release.lua",
-        "if held and #held >= 84 and not ended[KEYS[i]] then"
-        => "if held and not ended[KEYS[i]] then",
+        "if not held or #held < 84 then" => "if not held then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_release_that_tells_nobody: "release.lua",
-        "redis.pcall('SPUBLISH', ARGV[at + 4], ARGV[at + 5])" => "",
+        "redis.pcall('SPUBLISH', ARGV[3], ARGV[4])" => "",
         server::a_release_wakes;
+    a_release_of_a_group_that_tells_nobody: "release.lua",
+        "redis.pcall('SPUBLISH', ARGV[item + 1], ARGV[item + 2])" => "",
+        wake::a_release_of_part_of_a_group_wakes_the_group;
     a_renewal_that_sets: "renew.lua",
         "local answer, by = 0, ''"
         => "local answer, by = 0, '' if not held then \
@@ -62,39 +74,56 @@ catches! {
         grants::renew_needs_owner_and_token_and_creates_nothing;
     a_group_of_which_part_is_kept: "acquire.lua",
         "return refuse(ask, ours, conflicts, waiting)"
-        => "for i = ask.first, ask.last do if not held[KEYS[i]] then \
-            call('SET', KEYS[i], table.concat({ask.owner, digits(1), digits(0), born, ''}, '|'), \
+        => "for i = ask.first, ask.final do if not stored[i] then \
+            call('SET', KEYS[i], table.concat({ask.owner, digits(1), digits(0), digits(now), ''}, '|'), \
             'PX', ask.ttl) end end return refuse(ask, ours, conflicts, waiting)",
         grants::a_group_is_granted_whole_or_not_at_all;
     a_group_granted_over_one_conflict: "acquire.lua",
         "if #conflicts > 0 or waiting and waiting.blocked then"
-        => "if #conflicts > 3 * (ask.last - ask.first) or waiting and waiting.blocked then",
+        => "if #conflicts > 3 * (ask.final - ask.first) or waiting and waiting.blocked then",
         grants::a_group_is_granted_whole_or_not_at_all;
     a_refused_owner_that_keeps_its_part: "acquire.lua",
         "call('DEL', unpack(ours))" => "",
         grants::what_is_ours_is_freed_when_the_rest_is_anothers;
     asking_again_is_a_new_grant: "acquire.lua",
-        "if #ours > ask.last - ask.first then" => "if false then",
+        "if #ours > ask.final - ask.first then" => "if false then",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
     two_of_one_batch_get_the_name: "acquire.lua",
-        "held[KEYS[i]] = value" => "",
+        "if quiet and owner ~= '+' and not stored[key] and values[lease] == nil then"
+        => "if quiet and owner ~= '+' and not stored[key] then",
+        batches::of_two_items_that_want_the_same_name_the_first_gets_it;
+    what_a_batch_wrote_is_not_looked_at: "acquire.lua",
+        "if values[key] ~= nil then" => "if false then",
         batches::of_two_items_that_want_the_same_name_the_first_gets_it;
     a_lease_over_text_that_is_none: "acquire.lua",
         "if #value < 84 then" => "if false then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_lease_over_another_type: "acquire.lua",
-        "elseif has_others and call('EXISTS', key) == 1 then" => "elseif false then",
+        "elseif not quiet and call('EXISTS', key) == 1 then" => "elseif false then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
+    a_key_of_another_type_that_is_not_noticed: "acquire.lua",
+        "local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known" => "local quiet = true",
+        grants::a_key_of_another_type_is_refused_and_left_alone;
+    a_queue_that_is_not_noticed: "acquire.lua",
+        "local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known" => "local quiet = true",
+        grants::waiters_are_served_in_order_and_nobody_overtakes;
 }
 
 // How long: ttl and cap.
 catches! {
     a_lease_without_an_end: "acquire.lua",
-        "call('SET', KEYS[i], value, 'PX', granted)" => "call('SET', KEYS[i], value)",
+        "call('SET', KEYS[2], ARGV[6] .. '|' .. token .. common, 'PX', life)"
+        => "call('SET', KEYS[2], ARGV[6] .. '|' .. token .. common)",
+        grants::every_key_but_fence_ends_by_itself;
+    a_group_without_an_end: "acquire.lua",
+        "call('SET', key, values[key], 'PX', lives[i] or life)" => "call('SET', key, values[key])",
         grants::every_key_but_fence_ends_by_itself;
     a_grant_above_its_cap: "acquire.lua",
-        "granted, cap_at = math.min(granted, ask.cap), now + ask.cap"
-        => "cap_at = now + ask.cap",
+        "local life = cap > 0 and cap < ttl and ARGV[4] or ARGV[3]" => "local life = ARGV[3]",
+        grants::nothing_lives_longer_than_its_cap;
+    a_group_above_its_cap: "acquire.lua",
+        "lives[#keys] = ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl"
+        => "lives[#keys] = ask.ttl",
         grants::nothing_lives_longer_than_its_cap;
     asking_again_beyond_the_cap: "acquire.lua",
         "granted = math.min(granted, cap_at - now)" => "",
@@ -119,52 +148,62 @@ catches! {
 // Tokens: epoch and counter, never one of them alone.
 catches! {
     a_bare_counter: "acquire.lua",
-        "local token, granted, cap_at = digits(record.ep * COUNTERS + n), ask.ttl, 0"
-        => "local token, granted, cap_at = digits(n), ask.ttl, 0",
+        "return last % COUNTERS < COUNTERS - 1 and digits(last + 1) or nil"
+        => "return digits(last % COUNTERS + 1)",
         epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
     an_epoch_of_another_server: "acquire.lua",
-        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
-        => "if not record.rid or floor_ep > record.ep or n >= COUNTERS - 1 then",
+        "if not record or sub(record, 18, 57) ~= replid() then" => "if not record then",
         epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
-    a_floor_of_a_later_epoch_is_passed_over: "acquire.lua",
-        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
-        => "if record.rid ~= server or n >= COUNTERS - 1 then",
+    a_floor_is_passed_over: "acquire.lua",
+        "if last < floor then" => "if false then",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    a_floor_of_a_later_epoch_starts_it: "acquire.lua",
+        "if floor_of(last / COUNTERS) < floor_of(floor / COUNTERS) then" => "if false then",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_floor_of_the_same_epoch_costs_one: "acquire.lua",
-        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
-        => "if record.rid ~= server or ask.floor > 0 and floor_ep >= record.ep \
-            or n >= COUNTERS - 1 then",
+        "if floor_of(last / COUNTERS) < floor_of(floor / COUNTERS) then" => "if true then",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    a_floor_of_the_same_epoch_is_passed_over: "acquire.lua",
+        "last = floor" => "",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_counter_that_runs_over: "acquire.lua",
-        "if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then"
-        => "if record.rid ~= server or floor_ep > record.ep or n > COUNTERS - 1 then",
+        "return last % COUNTERS < COUNTERS - 1 and digits(last + 1) or nil"
+        => "return digits(last + 1)",
         epochs::a_full_counter_asks_for_the_next_epoch;
-    a_floor_of_the_same_epoch_is_passed_over: "acquire.lua",
-        "n = math.max(n, ask.floor % COUNTERS)" => "",
-        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     one_token_for_a_batch: "acquire.lua",
-        "record.n = n" => "",
+        "records[fence] = token .. sub(record, 17)" => "records[fence] = record",
         batches::tokens_of_one_batch_differ_and_rise;
     a_count_that_is_not_kept: "acquire.lua",
-        "call('HSET', ask.fence, 'n', format('%.0f', n))" => "",
+        "call('SET', KEYS[1], token .. sub(stored[1], 17))" => "",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    a_count_of_a_batch_that_is_not_kept: "acquire.lua",
+        "call('MSET', unpack(written))" => "",
+        batches::tokens_of_one_batch_differ_and_rise;
+    a_grant_that_forgets_the_ask: "acquire.lua",
+        "call('SET', KEYS[1], token .. sub(stored[1], 17))"
+        => "call('SET', KEYS[1], token .. sub(stored[1], 17, 57))",
+        asks::an_ask_stands_while_others_are_granted;
+    a_batch_that_forgets_the_ask: "acquire.lua",
+        "records[fence] = token .. sub(record, 17)"
+        => "records[fence] = token .. sub(record, 17, 57)",
+        asks::an_ask_stands_while_others_are_granted;
     an_ask_for_ever: "acquire.lua",
-        "if not shown or sub(shown, 1, #server) ~= server then" => "if not shown then",
-        epochs::an_ask_of_the_server_before_is_forgotten;
+        "if sub(shown, 1, #server) ~= server then" => "if shown == '' then",
+        asks::an_ask_of_the_server_before_is_forgotten;
     an_epoch_drawn_before_a_flush: "install.lua",
-        "local stands = record[4] == ARGV[2] and string.sub(ARGV[2], 1, #rid) == rid"
+        "local stands = string.sub(record, 59) == ask and string.sub(ask, 1, #rid) == rid"
         => "local stands = true",
-        epochs::an_epoch_that_was_overtaken_on_its_way_is_not_installed;
+        asks::an_epoch_that_was_overtaken_on_its_way_is_not_installed;
     the_same_epoch_again: "install.lua",
         "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then"
         => "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch < ep) then",
-        epochs::a_record_refuses_an_epoch_that_is_not_higher;
+        asks::a_record_refuses_an_epoch_that_is_not_higher;
     no_epoch_over_an_epoch: "install.lua",
         "if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then"
         => "if not stands or (epoch > 0 and epoch <= ep) then",
         epochs::a_process_without_epochs_does_not_weaken_a_namespace_that_has_them;
     an_epoch_that_goes_on_counting: "install.lua",
-        "n = '0'" => "",
+        "token = epoch * COUNTERS" => "token = epoch * COUNTERS + token % COUNTERS",
         epochs::a_full_counter_asks_for_the_next_epoch;
 }
 
@@ -188,7 +227,7 @@ catches! {
         => "if not mine and line and line.alive > QUEUE_MAX then",
         grants::a_full_queue_says_so;
     a_place_that_is_not_given_up: "release.lua",
-        "if redis.pcall('HDEL', place[1], place[2]) == 1 then" => "if false then",
+        "if redis.pcall('HDEL', place[1], place[2]) == 1 and place[3] then" => "if false then",
         grants::waiters_are_served_in_order_and_nobody_overtakes;
 }
 

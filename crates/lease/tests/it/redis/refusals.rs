@@ -70,7 +70,7 @@ async fn scripts_come_back_after_the_server_forgot_them() {
 async fn a_user_with_only_the_listed_commands_can_do_everything() {
     let users = "user default on nopass ~* &* +@all\n\
          user leases on >secret resetchannels &sl:{app.* ~sl:{app.* -@all \
-         +evalsha +eval +time +get +mget +exists +pttl +pexpire +set +del +hget +hgetall +hmget +hset +hdel \
+         +evalsha +eval +time +get +mget +exists +pttl +pexpire +set +mset +del +hgetall +hset +hdel \
          +info +spublish +ssubscribe +sunsubscribe +ping +wait +hello +auth\n";
     let redis = Redis::options().acl(users).start().unwrap();
     let url = redis.url().replace("redis://", "redis://leases:secret@");

@@ -31,7 +31,7 @@ async fn a_release_wakes_those_who_wait_for_the_name() {
 }
 
 #[tokio::test]
-async fn a_release_of_part_of_a_group_wakes_the_group() {
+pub(super) async fn a_release_of_part_of_a_group_wakes_the_group() {
     let site = Site::start().await;
     let part = ask(group(&["A-1"]));
     granted(&site.backend, &part).await;
@@ -40,6 +40,10 @@ async fn a_release_of_part_of_a_group_wakes_the_group() {
     let mut wakes = site.backend.wake(&whole.names).await;
     release(&site.backend, &part, None).await;
     assert!(woken(&mut wakes).await);
+    granted(&site.backend, &whole).await;
+    wakes.forget();
+    release(&site.backend, &whole, None).await;
+    assert!(woken(&mut wakes).await, "a release of several names");
 }
 
 #[tokio::test]

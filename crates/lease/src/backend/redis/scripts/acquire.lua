@@ -1,22 +1,27 @@
 #!lua
 -- Grants to each item of a batch all its names, or tells why not. Items are served in their order,
--- as if each were a script of its own. Specification: lease.md 6.3, docs/decisions/0014.
+-- as if each were a script of its own. Specification: lease.md 6.3, docs/decisions/0014 and 0019.
 --
--- KEYS: lease keys of all items in order (1 to 64 each), then for each item its fence record, then
---       for each item that has one its queue
--- ARGV: how many lease keys there are, then for each item: how many of them are its own,
---       owner (32 hex), ttl ms, cap ms (0: none), floor (a token's number; 0: none),
---       waiter ('' : none), fair ('1' | '0' | '': it has no queue), meta
--- Answers, for each item:
---   1, token, granted ms, again      every name is the owner's; again = 1: it was before
---   0, (index, pttl, token)*         held by others, or only earlier waiters stand before us
+-- KEYS: for each item its fence record, then the lease keys of all items in order (1 to 64 each),
+--       then for each item that has one its queue
+-- ARGV: how many items, how many lease keys, ttl ms, cap ms (0: none), floor (a token's number;
+--       0: none), then for each item
+--         its owner (32 hex), if it asks for one name, on these terms, and for nothing else
+--         or '+', owner, how many lease keys are its own, ttl, cap, floor, waiter ('': none),
+--         fair ('1' | '0' | '': it has no queue), meta
+-- Answers, one after the other, for each item:
+--   token                            every name is the owner's now, for the ttl or the cap
+--   1, token, granted ms             every name was the owner's before, and is for so long
+--   0, n, (index, pttl, token)* n    held by others, or only earlier waiters stand before us
 --   2, ep, ask                       EPOCH: install an epoch above ep, and show this ask
 --   3                                the owner's cap is used up
 --   4                                the queue is full
 --   7, code, message                 refused before anything was written
 -- Everything of an item is read and checked before its first write: a script is not rolled back.
-local COUNTERS, ALIVE_MS, QUEUE_MS, QUEUE_MAX, FIELDS = 4294967296, 3000, 60000, 128, 8
-local call, sub, format = redis.call, string.sub, string.format
+local COUNTERS, ALIVE_MS, QUEUE_MS, QUEUE_MAX = 4294967296, 3000, 60000, 128
+local call, sub, format, floor_of = redis.call, string.sub, string.format, math.floor
+local items, leases = tonumber(ARGV[1]), tonumber(ARGV[2])
+local ttl, cap, floor = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local function digits(number)
   return format('%016.0f', number)
@@ -28,49 +33,89 @@ end
 
 -- The clock moves inside a script, so it is read once. Key expiry stands still.
 local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local born = digits(now)
+local now = time[1] * 1000 + floor_of(time[2] / 1000)
+local born = '|' .. digits(now) .. '|'
 
--- What is stored, read at once and kept true below. MGET passes over other types, EXISTS does not.
-local leases, items = tonumber(ARGV[1]), (#ARGV - 1) / FIELDS
-local found, held, known = call('MGET', unpack(KEYS, 1, leases)), {}, 0
-for i = 1, leases do
-  held[KEYS[i]] = found[i]
-  if found[i] then
-    known = known + 1
-  end
+-- What is stored, read at once. MGET passes over other types, EXISTS does not: while it finds no
+-- more than MGET did, there are neither keys of other types nor queues.
+local stored, known = call('MGET', unpack(KEYS, 1, items + leases)), 0
+for i = items + 1, items + leases do
+  known = known + (stored[i] and 1 or 0)
 end
-local has_others = call('EXISTS', unpack(KEYS, 1, leases)) ~= known
-local has_queues = #KEYS > leases + items and call('EXISTS', unpack(KEYS, leases + items + 1)) > 0
+local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known
 
--- The fence record counts only while the server is the one that it was bound to: the replication
--- id changes at every restart and every promotion (lease.md 4.3). So it is read in each call.
+-- A fence record counts only while the server is the one that it was bound to: the replication id
+-- changes at every restart and every promotion (lease.md 4.3). So it is read in each call.
 local server
 local function replid()
   if not server then
     local info = call('INFO', 'replication')
     local _, at = string.find(info, 'master_replid:', 1, true)
-    server = at and string.match(sub(info, at + 1, at + 40), '^%x+')
+    server = at and sub(info, at + 1, at + 40)
   end
   return server
 end
 
-local fences = {}
-local function fence_record(fence)
-  local record = fences[fence]
-  if not record then
-    local stored = redis.pcall('HMGET', fence, 'ep', 'n', 'rid')
-    if stored.err then
+-- The token after that of a fence record, and above the floor. Nothing, if another epoch is needed.
+-- A record is `token|rid`, and `|ask` while an epoch is asked for.
+local function token_after(record, floor)
+  if not record or sub(record, 18, 57) ~= replid() then
+    return nil
+  end
+  local last = tonumber(sub(record, 1, 16))
+  if last < floor then
+    if floor_of(last / COUNTERS) < floor_of(floor / COUNTERS) then
       return nil
     end
-    record = {
-      ep = tonumber(stored[1] or '0'),
-      n = tonumber(stored[2] or '0'),
-      rid = stored[1] and stored[3],
-    }
-    fences[fence] = record
+    last = floor
   end
-  return record
+  return last % COUNTERS < COUNTERS - 1 and digits(last + 1) or nil
+end
+
+local function cap_at(cap)
+  return digits(cap > 0 and now + cap or 0)
+end
+local common = '|' .. cap_at(cap) .. born
+local life = cap > 0 and cap < ttl and ARGV[4] or ARGV[3]
+
+-- What most calls are: one name that is free, with nobody in line.
+if items == 1 and quiet and known == 0 and ARGV[6] ~= '+' then
+  local token = token_after(stored[1], floor)
+  if token then
+    call('SET', KEYS[1], token .. sub(stored[1], 17))
+    call('SET', KEYS[2], ARGV[6] .. '|' .. token .. common, 'PX', life)
+    return {token}
+  end
+end
+
+-- Grants that are not written yet: fence records, and lease keys in order with what to store and for
+-- how long. They are written before anything else is written or looked at, and at the end: the
+-- records first, so that a script that stops repeats no token.
+local minted, keys, values, lives = {}, {}, {}, {}
+local function write()
+  local written = {}
+  for fence, record in pairs(minted) do
+    written[#written + 1], written[#written + 2] = fence, record
+  end
+  if #keys > 0 then
+    call('MSET', unpack(written))
+  end
+  for i, key in ipairs(keys) do
+    call('SET', key, values[key], 'PX', lives[i] or life)
+  end
+  minted, keys, lives = {}, {}, {}
+end
+
+-- Takes the next token of a fence record, whose text is kept true here.
+local records = {}
+local function mint(fence, record, floor)
+  record = records[fence] or record
+  local token = token_after(record, floor)
+  if token then
+    records[fence] = token .. sub(record, 17)
+    minted[fence] = records[fence]
+  end
+  return token
 end
 
 -- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead. Whoever has a lower
@@ -107,20 +152,20 @@ local function again(ask, token, cap_at)
   if granted <= 0 then
     return {3}
   end
-  for i = ask.first, ask.last do
+  for i = ask.first, ask.final do
     call('PEXPIRE', KEYS[i], granted)
   end
   if ask.waiter ~= '' and ask.queue then
     redis.pcall('HDEL', ask.queue, ask.waiter)
   end
-  return {1, token, granted, 1}
+  return {1, token, granted}
 end
 
 local function refuse(ask, ours, conflicts, line)
   if #ours > 0 then
     call('DEL', unpack(ours))
     for _, key in ipairs(ours) do
-      held[key] = false
+      values[key] = false
     end
   end
   if line and #line.dead > 0 then
@@ -133,58 +178,62 @@ local function refuse(ask, ours, conflicts, line)
     end
     call('HSET', ask.queue, ask.waiter, format('%.0f:%.0f', mine or last + 1, now))
     call('PEXPIRE', ask.queue, QUEUE_MS)
-    has_queues = true
+    quiet = false
   end
-  return {0, unpack(conflicts)}
+  return {0, #conflicts / 3, unpack(conflicts)}
 end
 
--- The ask ties the epoch to this moment. A flush, a restart or an install in between makes another
--- one, so an epoch drawn before it is refused (docs/decisions/0007).
-local function epoch(fence, above)
-  local shown = call('HGET', fence, 'ask')
-  if not shown or sub(shown, 1, #server) ~= server then
+-- The record is of no use. The ask ties the epoch to this moment: a flush, a restart or an install
+-- in between makes another one, so an epoch drawn before it is refused (docs/decisions/0007).
+local function epoch(ask)
+  local record = redis.pcall('GET', ask.fence)
+  if record and (type(record) ~= 'string' or #record < 57) then
+    return strange('a fence record')
+  elseif not replid() then
+    return {7, 'NOREPLID', 'INFO shows no master_replid inside a script'}
+  end
+  record = record or digits(0) .. '|' .. string.rep('-', 40)
+  local shown = sub(record, 59)
+  if sub(shown, 1, #server) ~= server then
     shown = server .. ':' .. time[1] .. '.' .. time[2]
-    call('HSET', fence, 'ask', shown)
+    record = sub(record, 1, 57) .. '|' .. shown
+    call('SET', ask.fence, record)
+    records[ask.fence] = record
   end
-  return {2, above, shown}
+  local above = math.max(tonumber(sub(record, 1, 16)), ask.floor)
+  return {2, floor_of(above / COUNTERS), shown}
 end
 
-local function grant(ask, record, line)
-  local floor_ep, n = math.floor(ask.floor / COUNTERS), record.n
-  if floor_ep == record.ep then
-    n = math.max(n, ask.floor % COUNTERS)
+local function grant(ask, line)
+  local token = mint(ask.fence, ask.record, ask.floor)
+  if not token then
+    return epoch(ask)
   end
-  if record.rid ~= server or floor_ep > record.ep or n >= COUNTERS - 1 then
-    return epoch(ask.fence, math.max(record.ep, floor_ep))
+  local value = ask.owner .. '|' .. token .. '|' .. cap_at(ask.cap) .. born .. ask.meta
+  for i = ask.first, ask.final do
+    keys[#keys + 1], values[KEYS[i]] = KEYS[i], value
+    lives[#keys] = ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl
   end
-  n = n + 1
-  local token, granted, cap_at = digits(record.ep * COUNTERS + n), ask.ttl, 0
-  if ask.cap > 0 then
-    granted, cap_at = math.min(granted, ask.cap), now + ask.cap
+  if line and line.mine then
+    line.dead[#line.dead + 1] = ask.waiter
   end
-  local value = ask.owner .. '|' .. token .. '|' .. digits(cap_at) .. '|' .. born .. '|' .. ask.meta
-  record.n = n
-  call('HSET', ask.fence, 'n', format('%.0f', n))
-  for i = ask.first, ask.last do
-    call('SET', KEYS[i], value, 'PX', granted)
-    held[KEYS[i]] = value
+  if line and #line.dead > 0 then
+    write()
+    call('HDEL', ask.queue, unpack(line.dead))
   end
-  if line then
-    if line.mine then
-      line.dead[#line.dead + 1] = ask.waiter
-    end
-    if #line.dead > 0 then
-      call('HDEL', ask.queue, unpack(line.dead))
-    end
-  end
-  return {1, token, granted, 0}
+  return {token}
 end
 
+-- Serves an item of any kind.
 local function serve(ask)
+  write()
   local ours, conflicts, token, cap_at = {}, {}, nil, 0
-  for i = ask.first, ask.last do
+  for i = ask.first, ask.final do
     local key = KEYS[i]
-    local value = held[key]
+    local value = stored[i]
+    if values[key] ~= nil then
+      value = call('GET', key)
+    end
     if value then
       if #value < 84 then
         return strange('a lease key')
@@ -197,53 +246,58 @@ local function serve(ask)
         conflicts[#conflicts + 1] = call('PTTL', key)
         conflicts[#conflicts + 1] = sub(value, 34, 49)
       end
-    elseif has_others and call('EXISTS', key) == 1 then
+    elseif not quiet and call('EXISTS', key) == 1 then
       return strange('a lease key')
     end
   end
-  if #ours > ask.last - ask.first then
+  if #ours > ask.final - ask.first then
     return again(ask, token, cap_at)
   end
-  local waiting
-  if has_queues and ask.queue then
-    waiting = line(ask.queue, ask.waiter)
-    if not waiting then
-      return strange('a queue')
-    end
+  local waiting = not quiet and ask.queue and line(ask.queue, ask.waiter)
+  if waiting == nil then
+    return strange('a queue')
   end
   if #conflicts > 0 or waiting and waiting.blocked then
     return refuse(ask, ours, conflicts, waiting)
   end
-  local record = fence_record(ask.fence)
-  if not record then
-    return strange('a fence record')
-  end
-  if not replid() then
-    return {7, 'NOREPLID', 'INFO shows no master_replid inside a script'}
-  end
-  return grant(ask, record, waiting)
+  return grant(ask, waiting)
 end
 
-local answers, first, queue = {}, 1, leases + items
-for item = 1, items do
-  local at = 2 + (item - 1) * FIELDS
+local answers, arg, key, queue = {}, 6, items + 1, items + leases
+local function next_item(item)
   local ask = {
-    first = first,
-    last = first + ARGV[at] - 1,
-    fence = KEYS[leases + item],
-    owner = ARGV[at + 1],
-    ttl = tonumber(ARGV[at + 2]),
-    cap = tonumber(ARGV[at + 3]),
-    floor = tonumber(ARGV[at + 4]),
-    waiter = ARGV[at + 5],
-    fair = ARGV[at + 6],
-    meta = ARGV[at + 7],
+    fence = KEYS[item], record = stored[item], owner = ARGV[arg], first = key, final = key,
+    ttl = ttl, cap = cap, floor = floor, waiter = '', fair = '0', meta = '', queue = false,
   }
+  if ask.owner == '+' then
+    ask.owner, ask.final = ARGV[arg + 1], key + ARGV[arg + 2] - 1
+    ask.ttl, ask.cap = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+    ask.floor, ask.waiter = tonumber(ARGV[arg + 5]), ARGV[arg + 6]
+    ask.fair, ask.meta = ARGV[arg + 7], ARGV[arg + 8]
+    arg = arg + 8
+  end
   if ask.fair ~= '' then
     queue = queue + 1
     ask.queue = KEYS[queue]
   end
-  answers[item] = serve(ask)
-  first = ask.last + 1
+  arg, key = arg + 1, ask.final + 1
+  return ask
 end
+
+for item = 1, items do
+  local owner, lease, token = ARGV[arg], KEYS[key], nil
+  if quiet and owner ~= '+' and not stored[key] and values[lease] == nil then
+    token = mint(KEYS[item], stored[item], floor)
+  end
+  if token then
+    keys[#keys + 1], values[lease] = lease, owner .. '|' .. token .. common
+    answers[#answers + 1] = token
+    arg, key, queue = arg + 1, key + 1, queue + 1
+  else
+    for _, part in ipairs(serve(next_item(item))) do
+      answers[#answers + 1] = part
+    end
+  end
+end
+write()
 return answers

@@ -7,20 +7,21 @@
 -- The ask must still stand: whoever drew the epoch did so after this record was found unfit, and
 -- nothing was flushed, restarted or installed since. Epoch 0 (unanchored) binds the record to this
 -- server and keeps the count; it never takes over a record that has an epoch.
-local epoch = tonumber(ARGV[1])
-local record = redis.call('HMGET', KEYS[1], 'ep', 'n', 'rid', 'ask')
-local ep, n = tonumber(record[1] or '0'), record[2] or '0'
+local COUNTERS = 4294967296
+local epoch, ask = tonumber(ARGV[1]), ARGV[2]
+local record = redis.call('GET', KEYS[1]) or ''
+local token = string.match(record, '^(%d+)|') or '0'
+local ep = math.floor(token / COUNTERS)
 local rid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 if not rid then
   return redis.error_reply('NOREPLID INFO shows no master_replid inside a script')
 end
-local stands = record[4] == ARGV[2] and string.sub(ARGV[2], 1, #rid) == rid
+local stands = string.sub(record, 59) == ask and string.sub(ask, 1, #rid) == rid
 if not stands or (epoch == 0 and ep > 0) or (epoch > 0 and epoch <= ep) then
   return {0, ep}
 end
 if epoch > 0 then
-  n = '0'
+  token = epoch * COUNTERS
 end
-redis.call('HSET', KEYS[1], 'ep', string.format('%.0f', epoch), 'n', n, 'rid', rid)
-redis.call('HDEL', KEYS[1], 'ask')
+redis.call('SET', KEYS[1], string.format('%016.0f', token) .. '|' .. rid)
 return {1, epoch}

@@ -1,47 +1,63 @@
 #!lua flags=allow-oom
 -- Frees the names of each item of a batch, compared by owner and token, and gives up places in
--- queues. Specification: lease.md 6.3. At maxmemory it must still run, or leases could not be ended.
+-- queues. Specification: lease.md 6.3, docs/decisions/0019. At maxmemory it must still run, or
+-- leases could not be ended.
 --
 -- KEYS: lease keys of all items in order (1 to 64 each), then for each item with a waiter its queue:
 --       in a slot that is being moved, a script with fewer keys is refused less often
--- ARGV: how many lease keys there are, then for each item: how many of them are its own,
---       owner, token ('': the owner alone decides), waiter ('': none), channel, names
--- Answers, for each item, for each of its lease keys:
---   1, '' released  |  2, '' gone  |  3, token taken
-local FIELDS = 6
+-- ARGV: how many lease keys there are, then for each item
+--         proof: `owner|token`, or `owner|` if the owner alone decides; channel, names;
+--         before it, if it has several lease keys or a waiter: '+', how many keys, waiter ('': none)
+-- Answers, one after the other, for each lease key:
+--   1 released  |  2 gone  |  3, token taken
 local sub = string.sub
 
 -- A key of another type is no lease, and MGET passes over it.
 local leases = tonumber(ARGV[1])
 local found = redis.call('MGET', unpack(KEYS, 1, leases))
 
-local answers, freed, ended, left, told = {}, {}, {}, {}, {}
-local key, queue = 1, leases
-for at = 2, #ARGV, FIELDS do
-  local owner, token, waiter = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local answer, tells = {}, false
-  for i = key, key + ARGV[at] - 1 do
-    local held, code, by = found[i], 2, ''
-    if held and #held >= 84 and not ended[KEYS[i]] then
-      local stored = sub(held, 34, 49)
-      if sub(held, 1, 32) == owner and (token == '' or token == stored) then
-        code, tells = 1, true
-        freed[#freed + 1], ended[KEYS[i]] = KEYS[i], true
-      else
-        code, by = 3, stored
-      end
-    end
-    answer[#answer + 1], answer[#answer + 2] = code, by
+
+-- What most calls are: one name.
+if leases == 1 and ARGV[2] ~= '+' then
+  local held, proof = found[1], ARGV[2]
+  if not held or #held < 84 then
+    return {2}
+  elseif sub(held, 1, #proof) ~= proof then
+    return {3, sub(held, 34, 49)}
   end
-  key = key + ARGV[at]
+  redis.call('DEL', KEYS[1])
+  redis.pcall('SPUBLISH', ARGV[3], ARGV[4])
+  return {1}
+end
+
+local answers, freed, ended, left, told = {}, {}, {}, {}, {}
+local key, queue, arg = 1, leases, 2
+while arg < #ARGV do
+  local final, waiter = key, ''
+  if ARGV[arg] == '+' then
+    final, waiter, arg = key + ARGV[arg + 1] - 1, ARGV[arg + 2], arg + 3
+  end
+  local proof, tells = ARGV[arg], false
+  for i = key, final do
+    local held = found[i]
+    if not held or #held < 84 or ended[KEYS[i]] then
+      answers[#answers + 1] = 2
+    elseif sub(held, 1, #proof) == proof then
+      answers[#answers + 1] = 1
+      freed[#freed + 1], ended[KEYS[i]], tells = KEYS[i], true, true
+    else
+      answers[#answers + 1] = 3
+      answers[#answers + 1] = sub(held, 34, 49)
+    end
+  end
   if waiter ~= '' then
     queue = queue + 1
-    left[#left + 1] = {KEYS[queue], waiter, at}
+    left[#left + 1] = {KEYS[queue], waiter, not tells and arg}
   end
   if tells then
-    told[at] = true
+    told[#told + 1] = arg
   end
-  answers[#answers + 1] = answer
+  key, arg = final + 1, arg + 3
 end
 
 if #freed > 0 then
@@ -49,14 +65,12 @@ if #freed > 0 then
 end
 for _, place in ipairs(left) do
   -- A queue of another type holds no place.
-  if redis.pcall('HDEL', place[1], place[2]) == 1 then
-    told[place[3]] = true
+  if redis.pcall('HDEL', place[1], place[2]) == 1 and place[3] then
+    told[#told + 1] = place[3]
   end
 end
-for at = 2, #ARGV, FIELDS do
-  if told[at] then
-    -- A hint. A user without the channel's permission still releases.
-    redis.pcall('SPUBLISH', ARGV[at + 4], ARGV[at + 5])
-  end
+for _, item in ipairs(told) do
+  -- A hint. A user without the channel's permission still releases.
+  redis.pcall('SPUBLISH', ARGV[item + 1], ARGV[item + 2])
 end
 return answers

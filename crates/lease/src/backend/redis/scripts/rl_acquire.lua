@@ -7,7 +7,7 @@
 --       age ms that this server must have to vote (0: any), meta
 -- Answers:
 --   1, token, granted ms, again      every name is the owner's; again = 1: it was before
---   0, (index, pttl, token)*         held by others
+--   0, n, (index, pttl, token)* n    held by others
 --   3                                the owner's cap is used up
 --   5, last                          a token as high as ours was granted here before
 --   6, age ms                        this server started too recently to vote
@@ -62,7 +62,7 @@ if #conflicts > 0 then
   if #ours > 0 then
     redis.call('DEL', unpack(ours))
   end
-  return {0, unpack(conflicts)}
+  return {0, #conflicts / 3, unpack(conflicts)}
 end
 
 -- Who started a moment ago may have forgotten grants that are still alive elsewhere.
