@@ -64,7 +64,7 @@ async fn repeats_an_effect(bug: Option<PlantedLedger>) -> bool {
     let first = test.ask_as(command, key(1, 1)).await;
     assert_eq!(first.unwrap_err(), Rejection::ReadOnly, "nobody knows yet");
     mend(&test);
-    test.crash();
+    test.crash().await;
     let stored = test.ledger.history(event.id.clone()).await.unwrap().commits;
     let command = test.hold_command(&event, "ann", &["A-2"]);
     let again = test.ask_as(command, key(1, 1)).await;

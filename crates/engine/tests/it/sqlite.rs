@@ -86,7 +86,7 @@ async fn a_restart_changes_nothing() {
     let before = dump(&database(&test));
     test.restart().await;
     assert_eq!(dump(&database(&test)), before);
-    test.crash();
+    test.crash().await;
     assert_eq!(dump(&database(&test)), before);
     assert_eq!(
         test.ledger.booking(booking.id).await.unwrap(),

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use soldonce_core::Rejection;
+use soldonce_core::{Command, Rejection, Wish};
 use tokio::sync::mpsc;
 
 use super::batch::Batch;
@@ -74,7 +74,7 @@ impl Round<'_> {
     /// Decides what waits and stores it. Whoever has no answer afterwards waits on.
     async fn step(&mut self) -> Result<(), Failure> {
         let mut lane = self.desk.database.lane().await?;
-        if self.is_fresh || self.replica.is_cold() {
+        if self.is_fresh || self.replica.is_cold() || self.waiting.iter().any(chooses) {
             self.desk
                 .refresh(&mut lane, self.booth, self.replica)
                 .await?;
@@ -157,6 +157,12 @@ impl Round<'_> {
         doubtful.extend(self.waiting.drain(..));
         (decided, doubtful)
     }
+}
+
+/// Whether the engine is to choose: the best units can be told only from the whole hall as it is now.
+fn chooses(job: &Job) -> bool {
+    let command = &job.transaction.command;
+    matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))
 }
 
 /// Answers everybody whose command was stored, or had nothing to store.

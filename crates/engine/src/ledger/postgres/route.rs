@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
 use super::booth::{Booth, Job};
+use super::desk::replay;
 use super::failure::Failure;
 use crate::ledger::{Done, Transaction, named};
 
@@ -79,7 +80,11 @@ impl Parts {
             Subject::NewEvent => return self.create(transaction).await,
             Subject::All => return self.sweep(transaction).await,
             Subject::Event(event) => event,
-            Subject::Named => self.event_of(&transaction.command).await?,
+            Subject::Named => match self.event_of(&transaction.command).await {
+                Ok(event) => event,
+                // The key comes first: the same request may have found what is asked for.
+                Err(rejection) => return self.replay(&transaction, rejection).await,
+            },
         };
         let booth = self.booth(event).await?;
         self.ask(&booth, transaction).await
@@ -116,6 +121,27 @@ impl Parts {
             return found.ok_or(Rejection::BookingNotFound);
         }
         Err(Rejection::HoldNotFound)
+    }
+
+    /// What was answered to the same request before, or this rejection.
+    async fn replay(
+        &self,
+        transaction: &Transaction,
+        rejection: Rejection,
+    ) -> Result<Done, Rejection> {
+        let Some(key) = transaction.key else {
+            return Err(rejection);
+        };
+        let found = async {
+            let mut lane = self.desk.database.lane().await?;
+            self.desk.records(&mut lane, &[key]).await
+        };
+        let records = found
+            .await
+            .map_err(|failure: Failure| failure.rejection())?;
+        records
+            .first()
+            .map_or(Err(rejection), |record| replay(record, key))
     }
 
     /// Puts a command into the queue of its event and waits for the answer.

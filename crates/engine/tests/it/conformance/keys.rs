@@ -84,7 +84,7 @@ pub(super) async fn records_outlive_a_restart(mut test: TestLedger) {
     }
     let command = test.hold_command(&event, "ann", &["B-2"]);
     held(test.ask_as(command.clone(), key(4, 1)).await).unwrap();
-    test.crash();
+    test.crash().await;
     replayed(test.ask_as(command, key(4, 1)).await);
 }
 
