@@ -16,7 +16,12 @@ mod conformance;
 mod epochs;
 #[cfg(feature = "test-kit")]
 mod facade;
-#[cfg(all(feature = "postgres", feature = "redlock", feature = "test-kit"))]
+#[cfg(all(
+    feature = "cluster",
+    feature = "postgres",
+    feature = "redlock",
+    feature = "test-kit"
+))]
 mod faults;
 mod folder;
 mod holding;

@@ -1,7 +1,7 @@
 //! The switches of a proxy, shared by all of its connections.
 
 use std::collections::BTreeMap;
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ struct State {
     connections: usize,
     requests: usize,
     closed: bool,
+    /// Where new connections go; `None` until somebody says so.
+    target: Option<SocketAddr>,
     /// Weak, so that a stream closes when its connection is done with it.
     open: Vec<Weak<TcpStream>>,
 }
@@ -124,10 +126,27 @@ impl Control {
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        for stream in state.open.drain(..).filter_map(|open| open.upgrade()) {
+        state.end_streams();
+        self.changed.notify_all();
+    }
+
+    /// Sends new connections there, and ends those that are open.
+    pub(super) fn retarget(&self, target: SocketAddr) {
+        let mut state = self.state();
+        state.target = Some(target);
+        state.end_streams();
+    }
+
+    pub(super) fn target(&self) -> Option<SocketAddr> {
+        self.state().target
+    }
+}
+
+impl State {
+    fn end_streams(&mut self) {
+        for stream in self.open.drain(..).filter_map(|open| open.upgrade()) {
             // Most are closed already.
             stream.shutdown(Shutdown::Both).ok();
         }
-        self.changed.notify_all();
     }
 }

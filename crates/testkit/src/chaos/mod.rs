@@ -72,6 +72,12 @@ impl Proxy {
         url.replace(&server.to_string(), &self.address.to_string())
     }
 
+    /// Moves to another server, as an address does when a replica takes over: open connections end,
+    /// new ones go there.
+    pub fn retarget(&self, target: SocketAddr) {
+        self.control.retarget(target);
+    }
+
     /// Sets the fault of all traffic from now on, also of open connections.
     pub fn set(&self, fault: Fault) {
         self.control.set(fault);
@@ -136,6 +142,7 @@ fn accept(listener: &TcpListener, target: SocketAddr, control: &Arc<Control>) {
         let Ok(client) = client else { continue };
         let number = control.count_connection();
         let control = Arc::clone(control);
+        let target = control.target().unwrap_or(target);
         open.retain(|link| !link.is_finished());
         open.push(std::thread::spawn(move || {
             // A server that is down shows as a connection that closes at once.

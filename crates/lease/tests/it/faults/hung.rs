@@ -10,6 +10,7 @@ use soldonce_lease::{
     SystemClock,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
+use tokio::task::JoinSet;
 
 use super::site::{Kind, Servers, Site};
 use super::{PATIENCE, ms, within};
@@ -23,22 +24,16 @@ async fn take(locks: &Locks) -> Lease {
     locks.lease("a").ttl(TTL).try_acquire().await.unwrap()
 }
 
-fn pause(site: &mut Site) {
-    match &mut site.servers {
-        Servers::Redis(servers) => servers
-            .iter_mut()
-            .for_each(|server| server.pause().unwrap()),
-        Servers::Postgres(server) => server.pause().unwrap(),
+/// Runs the same on all of these at once: most of it is waiting.
+async fn on<F>(kinds: impl IntoIterator<Item = Kind>, test: impl Fn(Kind) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    for kind in kinds {
+        running.spawn(test(kind));
     }
-}
-
-fn resume(site: &mut Site) {
-    match &mut site.servers {
-        Servers::Redis(servers) => servers
-            .iter_mut()
-            .for_each(|server| server.resume().unwrap()),
-        Servers::Postgres(server) => server.resume().unwrap(),
-    }
+    running.join_all().await;
 }
 
 async fn hang(kind: Kind) {
@@ -46,7 +41,8 @@ async fn hang(kind: Kind) {
     let locks = site.builder(&[]).connect().await.unwrap();
     let lease = take(&locks).await;
     within(PATIENCE, "it is renewed", || locks.stats().renewed > 0).await;
-    pause(&mut site);
+    let servers = &mut site.servers;
+    (0..servers.count()).for_each(|place| servers.pause(place));
     // An answer may have been on its way: it is here by the time that the next question is overdue.
     let overdue = || matches!(lease.state(), LeaseState::Suspect { .. });
     within(TTL, "the renewal is overdue", overdue).await;
@@ -63,28 +59,24 @@ async fn hang(kind: Kind) {
         told.since(deadline)
     );
     assert!(lease.live_token().is_err());
-    resume(&mut site);
+    let servers = &mut site.servers;
+    (0..servers.count()).for_each(|place| servers.resume(place));
     // What the server still keeps is released, and whoever comes next gets it.
     within(PATIENCE, "the lost lease is released", || {
         site.left().is_empty()
     })
     .await;
     locks.shutdown(PATIENCE).await;
+    // Those that were given up meanwhile have ended too.
+    within(PATIENCE, "no connection is left", || {
+        site.connections() == 0
+    })
+    .await;
 }
 
-#[tokio::test]
-async fn the_loss_is_told_at_the_deadline_while_redis_stands_still() {
-    hang(Kind::Redis).await;
-}
-
-#[tokio::test]
-async fn the_loss_is_told_at_the_deadline_while_a_redlock_stands_still() {
-    hang(Kind::Redlock).await;
-}
-
-#[tokio::test]
-async fn the_loss_is_told_at_the_deadline_while_postgres_stands_still() {
-    hang(Kind::Postgres).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_loss_is_told_at_the_deadline_while_the_server_stands_still() {
+    on([Kind::Redis, Kind::Redlock, Kind::Postgres], hang).await;
 }
 
 /// The connections fall silent for good, and the server is well: a lease outlives that.
@@ -92,9 +84,9 @@ async fn fall_silent(kind: Kind) {
     let site = Site::start(kind).await;
     let proxies = site.proxies();
     let locks = site.builder(&proxies).connect().await.unwrap();
-    let ttl = Duration::from_secs(4);
+    let ttl = Duration::from_secs(3);
     let lease = locks.lease("a").ttl(ttl).try_acquire().await.unwrap();
-    for _ in 0..3 {
+    for _ in 0..2 {
         let renewed = locks.stats().renewed;
         let again = || locks.stats().renewed > renewed || !lease.state().is_live();
         within(PATIENCE, "it is renewed", again).await;
@@ -112,52 +104,34 @@ fn silence(proxy: &Proxy) {
     }
 }
 
-#[tokio::test]
-async fn a_lease_outlives_silent_connections_to_redis() {
-    fall_silent(Kind::Redis).await;
-}
-
-#[tokio::test]
-async fn a_lease_outlives_silent_connections_to_a_redlock() {
-    fall_silent(Kind::Redlock).await;
-}
-
-#[tokio::test]
-async fn a_lease_outlives_silent_connections_to_postgres() {
-    fall_silent(Kind::Postgres).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_lease_outlives_silent_connections() {
+    on([Kind::Redis, Kind::Redlock, Kind::Postgres], fall_silent).await;
 }
 
 /// The server's clock jumps over the end of the lease: to the server it is over.
 fn step_forward(site: &Site) {
-    match &site.servers {
-        Servers::Redis(servers) => {
-            for server in servers {
-                for key in site.left() {
-                    server.cli(&["PEXPIRE", &key, "1"]).unwrap();
-                }
-            }
-        }
-        Servers::Postgres(server) => {
-            let over = "UPDATE soldonce_lease SET expires_at = clock_timestamp()";
-            server.query(over).unwrap();
-        }
+    if let Servers::Postgres(server) = &site.servers {
+        let over = "UPDATE soldonce_lease SET expires_at = clock_timestamp()";
+        server.query(over).unwrap();
     }
+    set_lives(site, "1");
     assert!(soldonce_testkit::until("it is over", PATIENCE, || site.left().is_empty()).is_ok());
 }
 
 /// The server's clock jumps back: to the server it lives an hour longer.
 fn step_back(site: &Site) {
-    match &site.servers {
-        Servers::Redis(servers) => {
-            for server in servers {
-                for key in site.left() {
-                    server.cli(&["PEXPIRE", &key, "3600000"]).unwrap();
-                }
-            }
-        }
-        Servers::Postgres(server) => {
-            let longer = "UPDATE soldonce_lease SET expires_at = expires_at + interval '1 hour'";
-            server.query(longer).unwrap();
+    if let Servers::Postgres(server) = &site.servers {
+        let longer = "UPDATE soldonce_lease SET expires_at = expires_at + interval '1 hour'";
+        server.query(longer).unwrap();
+    }
+    set_lives(site, "3600000");
+}
+
+fn set_lives(site: &Site, ms: &str) {
+    for server in site.servers.redis() {
+        for key in site.left() {
+            server.cli(&["PEXPIRE", &key, ms]).unwrap();
         }
     }
 }
@@ -190,14 +164,9 @@ async fn step_the_servers_clock(kind: Kind) {
     .await;
 }
 
-#[tokio::test]
-async fn a_step_of_the_servers_clock_moves_no_deadline_on_redis() {
-    step_the_servers_clock(Kind::Redis).await;
-}
-
-#[tokio::test]
-async fn a_step_of_the_servers_clock_moves_no_deadline_on_postgres() {
-    step_the_servers_clock(Kind::Postgres).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_step_of_the_servers_clock_moves_no_deadline() {
+    on([Kind::Redis, Kind::Postgres], step_the_servers_clock).await;
 }
 
 /// The machine's clocks, with the wall clock off by some milliseconds.
@@ -218,39 +187,38 @@ impl Clock for Skewed {
 }
 
 /// An hour wrong, and stepping by an hour each way: the lease is kept, and excludes.
-async fn skew_the_client(kind: Kind) {
-    const HOUR_MS: i64 = 3_600_000;
+async fn skew_the_client(kind: Kind, wrong_by: i64) {
     let site = Site::start(kind).await;
     let other = site.builder(&[]).connect().await.unwrap();
-    for wrong_by in [-HOUR_MS, HOUR_MS] {
-        let offset = Arc::new(AtomicI64::new(wrong_by));
-        let skewed = site
-            .builder(&[])
-            .clock(Arc::new(Skewed(Arc::clone(&offset))));
-        let locks = skewed.connect().await.unwrap();
-        let lease = take(&locks).await;
-        for step in [0, wrong_by, -wrong_by] {
-            offset.store(step, Ordering::Relaxed);
-            let renewed = locks.stats().renewed;
-            let again = || locks.stats().renewed > renewed + 1 || !lease.state().is_live();
-            within(PATIENCE, "it is renewed", again).await;
-            assert!(
-                lease.live_token().is_ok(),
-                "{kind:?} {step}: {:?}",
-                lease.state()
-            );
-            assert!(other.lease("a").try_acquire().await.is_err());
-        }
-        lease.release().await.unwrap();
+    let offset = Arc::new(AtomicI64::new(wrong_by));
+    let skewed = site
+        .builder(&[])
+        .clock(Arc::new(Skewed(Arc::clone(&offset))));
+    let locks = skewed.connect().await.unwrap();
+    let lease = take(&locks).await;
+    for step in [0, wrong_by, -wrong_by] {
+        offset.store(step, Ordering::Relaxed);
+        let renewed = locks.stats().renewed;
+        let again = || locks.stats().renewed > renewed + 1 || !lease.state().is_live();
+        within(PATIENCE, "it is renewed", again).await;
+        assert!(
+            lease.live_token().is_ok(),
+            "{kind:?} {step}: {:?}",
+            lease.state()
+        );
+        assert!(other.lease("a").try_acquire().await.is_err());
     }
+    lease.release().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_clients_wall_clock_an_hour_off_changes_nothing_on_redis() {
-    skew_the_client(Kind::Redis).await;
-}
-
-#[tokio::test]
-async fn a_clients_wall_clock_an_hour_off_changes_nothing_on_postgres() {
-    skew_the_client(Kind::Postgres).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_clients_wall_clock_an_hour_off_changes_nothing() {
+    const HOUR_MS: i64 = 3_600_000;
+    let mut running = JoinSet::new();
+    for kind in [Kind::Redis, Kind::Postgres] {
+        for wrong_by in [-HOUR_MS, HOUR_MS] {
+            running.spawn(skew_the_client(kind, wrong_by));
+        }
+    }
+    running.join_all().await;
 }

@@ -1,5 +1,6 @@
 //! `Locks` on real servers that are hurt: points 3 to 7 and 11 of `lease.md` 11.
 
+mod aftermath;
 mod cancel;
 mod counter;
 mod ends;
@@ -9,6 +10,7 @@ mod paused;
 mod requests;
 mod site;
 mod snapshot;
+mod sources;
 mod storm;
 mod trial;
 

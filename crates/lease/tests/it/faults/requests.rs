@@ -9,7 +9,8 @@ use soldonce_lease::test_kit::Planted;
 use tokio::task::JoinSet;
 
 use super::heard::Heard;
-use super::site::{Kind, scripts, statements};
+use super::site::Kind;
+use super::sources::{scripts, statements};
 use super::trial::Trial;
 
 /// What is asked of the locks while the fault waits for it.
@@ -135,11 +136,11 @@ impl Row {
     }
 }
 
-/// Puts every request of a backend through `harm`, all at once.
-async fn endure(on: Kind, harm: Harm) {
+/// Puts every request of a backend through these, all at once: most of it is waiting.
+async fn endure(on: Kind, harms: &[Harm]) {
     let mut trials = JoinSet::new();
     for row in ROWS.into_iter().filter(|row| row.on == on) {
-        if row.suffers(harm) {
+        for harm in harms.iter().copied().filter(|harm| row.suffers(*harm)) {
             trials.spawn(async move { Trial::start(row, harm).await.run().await });
         }
     }
@@ -161,30 +162,23 @@ async fn catches_an_orphan() {
 }
 
 macro_rules! endures {
-    ($($test:ident: $on:ident, $harm:ident;)+) => {
+    ($($test:ident: $on:ident, $($harm:ident)+;)+) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $test() {
-                endure(Kind::$on, Harm::$harm).await;
+                endure(Kind::$on, &[$(Harm::$harm),+]).await;
             }
         )+
     };
 }
 
 endures! {
-    redis_lost: Redis, Lost;
-    redis_lost_again: Redis, LostAgain;
-    redis_late: Redis, Late;
-    redis_doubled: Redis, Doubled;
-    redis_stuck: Redis, Stuck;
-    redlock_lost: Redlock, Lost;
-    redlock_lost_again: Redlock, LostAgain;
-    redlock_late: Redlock, Late;
-    redlock_doubled: Redlock, Doubled;
-    redlock_stuck: Redlock, Stuck;
-    postgres_lost: Postgres, Lost;
-    postgres_lost_again: Postgres, LostAgain;
-    postgres_late: Postgres, Late;
-    postgres_doubled: Postgres, Doubled;
-    postgres_stuck: Postgres, Stuck;
+    redis_is_not_heard: Redis, Lost LostAgain;
+    redis_is_heard_late_or_asked_twice: Redis, Late Doubled;
+    redis_is_asked_late: Redis, Stuck;
+    redlock_is_not_heard: Redlock, Lost LostAgain Doubled;
+    redlock_is_heard_or_asked_late: Redlock, Late Stuck;
+    postgres_is_not_heard: Postgres, Lost LostAgain;
+    postgres_is_heard_late_or_asked_twice: Postgres, Late Doubled;
+    postgres_is_asked_late: Postgres, Stuck;
 }

@@ -9,8 +9,9 @@ use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::{Builder, Doctor, FileEpochs, FileTokens, Locks, PgConfig};
 use soldonce_testkit::chaos::Proxy;
 use soldonce_testkit::postgres::Postgres;
-use soldonce_testkit::redis::Redis;
+use soldonce_testkit::redis::{FullCoverage, Redis, RedisCluster, RedisPair};
 
+use super::sources::{script, scripts};
 use crate::folder::TempFolder;
 
 /// Longest wait of these locks for one answer: long against an answer of a busy machine.
@@ -19,26 +20,72 @@ pub(super) const CALL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Redis,
+    /// A primary and its replica, which takes over.
+    Pair,
+    Cluster,
     Redlock,
     Postgres,
 }
 
 pub(super) enum Servers {
-    /// One, or the nodes of a Redlock.
+    /// One, a primary and its replica, or the nodes of a Redlock.
     Redis(Vec<Redis>),
+    Cluster(RedisCluster),
     Postgres(Postgres),
 }
 
 pub(super) struct Site {
-    kind: Kind,
+    pub(super) kind: Kind,
     pub(super) servers: Servers,
     numbers: TempFolder,
+}
+
+impl Servers {
+    /// All that are Redis.
+    pub(super) fn redis(&self) -> &[Redis] {
+        match self {
+            Servers::Redis(servers) => servers,
+            Servers::Cluster(cluster) => cluster.nodes(),
+            Servers::Postgres(_) => &[],
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.redis().len().max(1)
+    }
+
+    /// Lets one stand still.
+    pub(super) fn pause(&mut self, place: usize) {
+        let paused = match self {
+            Servers::Redis(servers) => servers[place].pause(),
+            Servers::Cluster(cluster) => cluster.node(place).and_then(Redis::pause),
+            Servers::Postgres(server) => server.pause(),
+        };
+        paused.unwrap();
+    }
+
+    /// Lets it go on.
+    pub(super) fn resume(&mut self, place: usize) {
+        let resumed = match self {
+            Servers::Redis(servers) => servers[place].resume(),
+            Servers::Cluster(cluster) => cluster.node(place).and_then(Redis::resume),
+            Servers::Postgres(server) => server.resume(),
+        };
+        resumed.unwrap();
+    }
 }
 
 impl Site {
     pub(super) async fn start(kind: Kind) -> Self {
         let servers = match kind {
             Kind::Redis => Servers::Redis(Redis::independent(1).unwrap()),
+            Kind::Pair => {
+                let RedisPair { primary, replica } = RedisPair::start().unwrap();
+                Servers::Redis(vec![primary, replica])
+            }
+            Kind::Cluster => {
+                Servers::Cluster(RedisCluster::start(FullCoverage::NotRequired).unwrap())
+            }
             Kind::Redlock => Servers::Redis(Redis::independent(3).unwrap()),
             Kind::Postgres => Servers::Postgres(crate::postgres::server().await),
         };
@@ -50,13 +97,18 @@ impl Site {
         }
     }
 
-    /// A proxy in front of each server.
+    /// A proxy in front of each server. Nodes of a cluster tell their clients of each other, so these
+    /// would go around it.
     pub(super) fn proxies(&self) -> Vec<Proxy> {
-        let to = |address| Proxy::to(address).unwrap();
-        match &self.servers {
-            Servers::Redis(servers) => servers.iter().map(|server| to(server.address())).collect(),
-            Servers::Postgres(server) => vec![to(server.address())],
-        }
+        let addresses: Vec<_> = match &self.servers {
+            Servers::Redis(servers) => servers.iter().map(Redis::address).collect(),
+            Servers::Cluster(_) => Vec::new(),
+            Servers::Postgres(server) => vec![server.address()],
+        };
+        let to = addresses
+            .into_iter()
+            .map(|address| Proxy::to(address).unwrap());
+        to.collect()
     }
 
     /// Locks with anchored tokens, in one shard, through these proxies or, with none, directly.
@@ -76,13 +128,13 @@ impl Site {
 
     pub(super) fn urls(&self, through: &[Proxy]) -> Vec<String> {
         let direct: Vec<_> = match &self.servers {
-            Servers::Redis(servers) => {
-                let urls = servers
-                    .iter()
-                    .map(|server| (server.url(), server.address()));
-                urls.collect()
-            }
             Servers::Postgres(server) => vec![(server.url(), server.address())],
+            servers => {
+                let servers = servers.redis().iter();
+                servers
+                    .map(|server| (server.url(), server.address()))
+                    .collect()
+            }
         };
         let url = |(at, (url, address)): (usize, (String, _))| match through.get(at) {
             Some(proxy) => proxy.url(&url, address),
@@ -95,15 +147,15 @@ impl Site {
     pub(super) fn left(&self) -> Vec<String> {
         const HELD: &str = "SELECT name FROM soldonce_lease WHERE owner IS NOT NULL AND expires_at > clock_timestamp()";
         let lines = match &self.servers {
-            Servers::Redis(servers) => {
+            Servers::Postgres(server) => server.query(HELD).unwrap(),
+            servers => {
                 let patterns = ["sl:*:l:*", "sl:*:q:*"];
-                let keys = servers.iter().flat_map(|server| {
+                let keys = servers.redis().iter().flat_map(|server| {
                     let keys = |pattern| server.cli(&["KEYS", pattern]).unwrap();
                     patterns.map(keys)
                 });
                 keys.collect::<Vec<_>>().join("\n")
             }
-            Servers::Postgres(server) => server.query(HELD).unwrap(),
         };
         let lines = lines.lines().filter(|line| !line.is_empty());
         lines.map(str::to_owned).collect()
@@ -113,43 +165,32 @@ impl Site {
     pub(super) fn connections(&self) -> usize {
         const OURS: &str =
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'soldonce-lease'";
-        match &self.servers {
-            Servers::Redis(servers) => {
-                let of = |server: &Redis| {
-                    let list = server.cli(&["CLIENT", "LIST"]).unwrap();
-                    // One of them asks.
-                    list.lines()
-                        .filter(|line| !line.contains("cmd=client|list"))
-                        .count()
-                };
-                servers.iter().map(of).sum()
-            }
-            Servers::Postgres(server) => server.query(OURS).unwrap().parse().unwrap(),
+        if let Servers::Postgres(server) = &self.servers {
+            return server.query(OURS).unwrap().parse().unwrap();
         }
+        let of = |server: &Redis| {
+            let list = server.cli(&["CLIENT", "LIST"]).unwrap();
+            // One of them asks.
+            let others = |line: &&str| !line.contains("cmd=client|list");
+            list.lines().filter(others).count()
+        };
+        self.servers.redis().iter().map(of).sum()
     }
 
     /// How many scripts each server has run; PostgreSQL does not count them.
     pub(super) fn served(&self) -> Vec<u64> {
-        let Servers::Redis(servers) = &self.servers else {
-            return Vec::new();
-        };
         let of = |server: &Redis| {
             let stats = server.cli(&["INFO", "commandstats"]).unwrap();
             let (_, rest) = stats.split_once("cmdstat_evalsha:calls=")?;
             rest.split(',').next()?.parse().ok()
         };
-        servers
-            .iter()
-            .map(|server| of(server).unwrap_or(0))
-            .collect()
+        let servers = self.servers.redis().iter();
+        servers.map(|server| of(server).unwrap_or(0)).collect()
     }
 
     /// Tells the servers all scripts, so that each call is one request.
     pub(super) fn load_scripts(&self) {
-        let Servers::Redis(servers) = &self.servers else {
-            return;
-        };
-        for server in servers {
+        for server in self.servers.redis() {
             for file in scripts() {
                 server.cli(&["SCRIPT", "LOAD", &script(&file)]).unwrap();
             }
@@ -158,10 +199,7 @@ impl Site {
 
     /// Lets the servers forget what they need not know: the next acquire needs every step there is.
     pub(super) fn forget(&self) {
-        let Servers::Redis(servers) = &self.servers else {
-            return;
-        };
-        for server in servers {
+        for server in self.servers.redis() {
             server.cli(&["SCRIPT", "FLUSH"]).unwrap();
             let records = server.cli(&["KEYS", "sl:*:f"]).unwrap();
             for record in records.lines().filter(|record| !record.is_empty()) {
@@ -174,7 +212,8 @@ impl Site {
 /// Locks with anchored tokens, in one shard. Nodes of a Redlock vote at once, however young.
 pub(super) fn builder(kind: Kind, urls: &[String], numbers: &Path) -> Builder {
     let builder = match kind {
-        Kind::Redis => Locks::redis(&*urls[0]).epochs(FileEpochs::new(numbers)),
+        Kind::Redis | Kind::Pair => Locks::redis(&*urls[0]).epochs(FileEpochs::new(numbers)),
+        Kind::Cluster => Locks::cluster(nodes(urls)).epochs(FileEpochs::new(numbers)),
         Kind::Redlock => {
             let config = RedlockConfig::new(nodes(urls)).sit_out(Duration::ZERO);
             Locks::redlock(config).tokens(FileTokens::new(numbers))
@@ -190,41 +229,4 @@ pub(super) fn nodes(urls: &[String]) -> Vec<RedisConfig> {
 
 fn config(url: &str) -> PgConfig {
     PgConfig::url(url).unwrap().connections(1)
-}
-
-fn folder_of_scripts() -> &'static Path {
-    Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/src/backend/redis/scripts"
-    ))
-}
-
-/// Files of all scripts.
-pub(super) fn scripts() -> Vec<String> {
-    let files = folder_of_scripts().read_dir().unwrap();
-    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    files.collect()
-}
-
-pub(super) fn script(file: &str) -> String {
-    std::fs::read_to_string(folder_of_scripts().join(file)).unwrap()
-}
-
-/// The names of the statements on leases, as the sources have them: `-- lease_acquire`.
-pub(super) fn statements() -> Vec<String> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/backend/postgres"));
-    let mut names = Vec::new();
-    for file in folder.read_dir().unwrap() {
-        let path = file.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(path).unwrap();
-            let titles = text.lines().filter_map(|line| line.strip_prefix("-- "));
-            names.extend(
-                titles
-                    .filter(|name| name.starts_with("lease_"))
-                    .map(str::to_owned),
-            );
-        }
-    }
-    names
 }

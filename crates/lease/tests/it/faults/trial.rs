@@ -12,17 +12,15 @@ use soldonce_lease::{
 use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
 
+use super::aftermath::release_all;
 use super::heard::{Heard, acquired, heard_answer, heard_renewal, released};
 use super::requests::{Call, Harm, Row};
-use super::site::{CALL, Kind, Site, script};
+use super::site::{CALL, Kind, Site};
+use super::sources::script;
 use super::{PATIENCE, ms, within};
 
 /// Long: what goes away before it is over did not go away by itself.
-const TTL: Duration = Duration::from_secs(6);
-
-/// When nothing may be left (`lease.md` 11.6).
-const CLEAN_WITHIN: Duration = Duration::from_secs(4);
-const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 1_000);
+pub(super) const TTL: Duration = Duration::from_secs(6);
 
 const MANY: usize = 24;
 
@@ -34,18 +32,18 @@ enum Ready {
 }
 
 pub(super) struct Trial {
-    row: Row,
-    harm: Harm,
-    site: Site,
-    proxies: Vec<Proxy>,
+    pub(super) row: Row,
+    pub(super) harm: Harm,
+    pub(super) site: Site,
+    pub(super) proxies: Vec<Proxy>,
     /// Behind the proxies.
-    locks: Locks,
+    pub(super) locks: Locks,
     /// Sees the servers directly.
-    witness: Locks,
+    pub(super) witness: Locks,
     /// Doubles what a proxy cannot.
     doubler: Option<Arc<FaultyBackend>>,
     /// Of a grant before everything.
-    first: FencingToken,
+    pub(super) first: FencingToken,
 }
 
 impl Trial {
@@ -106,7 +104,7 @@ impl Trial {
         self.locks.lease(name).ttl(TTL).renew(Renew::Manual)
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let many = matches!(self.row.call, Call::AcquireMany | Call::ReleaseMany);
         (0..if many { MANY } else { 1 })
             .map(|n| format!("n:{n}"))
@@ -154,7 +152,7 @@ impl Trial {
         };
         let text = match self.row.on {
             Kind::Postgres => format!("-- {}", self.row.request),
-            Kind::Redis | Kind::Redlock => redis::Script::new(&script(self.row.request))
+            _ => redis::Script::new(&script(self.row.request))
                 .get_hash()
                 .to_owned(),
         };
@@ -192,118 +190,6 @@ impl Trial {
         }
         asked.join_all().await
     }
-
-    /// Whoever holds a lease after the fault holds it alone, and with the token that the server has.
-    async fn is_used_by_nobody_else(&self, held: &[Lease]) {
-        for lease in held {
-            let life = lease.verify().await;
-            assert!(life.is_ok_and(|life| !life.is_zero()), "{self}");
-        }
-        // Of many, it may be any that were granted.
-        let (true, [lease]) = (self.row.is_single(), held) else {
-            return;
-        };
-        let name = Name::new("n:0").unwrap();
-        let seen = self.witness.inspect(&name).await.unwrap();
-        let seen = seen.map(|holder| holder.token.number());
-        assert_eq!(seen, lease.token().map(FencingToken::number), "{self}");
-        let other = self.witness.lease(name).try_acquire().await;
-        let refused = matches!(other, Err(AcquireError::Refused(_)));
-        assert!(refused, "{self}: {other:?}");
-    }
-
-    /// The request arrives after all: nothing that is another's by then may change.
-    async fn let_it_arrive(&self, held: Vec<Lease>, before: &[u64]) {
-        release_all(held).await;
-        let mut other = None;
-        if !self.row.acquires() {
-            other = Some(self.take_over().await);
-        } else if self.row.on == Kind::Redis {
-            // The first delete is answered, so that only the second one can find the orphan. What
-            // asked for the epoch had run.
-            let first = before[0] + 1 + u64::from(self.row.call == Call::Install);
-            let deleted = || self.site.served()[0] >= first;
-            within(PATIENCE, format!("the first delete of {self}"), deleted).await;
-        }
-        let requests: Vec<usize> = self.proxies.iter().map(Proxy::requests).collect();
-        self.proxies.iter().for_each(Proxy::heal);
-        let arrived = || {
-            let mut counts = self.proxies.iter().zip(&requests);
-            counts.all(|(proxy, before)| proxy.requests() > *before)
-        };
-        within(
-            PATIENCE,
-            format!("the stuck request of {self} arrives"),
-            arrived,
-        )
-        .await;
-        let Some(other) = other else {
-            // A node of a Redlock is released behind each vote, on the same connection.
-            let seen = || self.row.on == Kind::Redlock || !self.site.left().is_empty();
-            return within(PATIENCE, format!("{self} makes an orphan"), seen).await;
-        };
-        for _ in 0..10 {
-            assert!(other.verify().await.is_ok(), "{self}");
-        }
-        other.release().await.unwrap();
-    }
-
-    /// Takes the name by force.
-    async fn take_over(&self) -> Lease {
-        let name = Name::new("n:0").unwrap();
-        if let Some(holder) = self.witness.inspect(&name).await.unwrap() {
-            let broken = self
-                .witness
-                .force_release(&name, holder.token, "test")
-                .await;
-            broken.unwrap();
-        }
-        let free = self.witness.lease(name).ttl(TTL).renew(Renew::Manual);
-        free.try_acquire().await.unwrap()
-    }
-
-    async fn comes_clean(&self) {
-        if self.row.call == Call::Resume || self.row.call == Call::ForceRelease {
-            // A ticket is good until its ttl: that is no orphan.
-            self.take_over().await.release().await.unwrap();
-        }
-        let clean = || self.site.left().is_empty();
-        within(CLEAN_WITHIN, format!("{self} leaves nothing"), clean).await;
-    }
-
-    /// The token of a grant that is given back at once.
-    async fn next_token(&self) -> FencingToken {
-        let lease = self
-            .witness
-            .lease("next")
-            .ttl(TTL)
-            .try_acquire()
-            .await
-            .unwrap();
-        let token = lease.live_token().unwrap();
-        lease.release().await.unwrap();
-        token
-    }
-
-    /// A request that was asked for again, or ran twice, is one grant: tokens are counted.
-    async fn minted_no_second_token(&self) {
-        let next = self.next_token().await;
-        assert!(next.number() > self.first.number(), "{self}");
-        // An epoch begins in between, a vote has its token before it is counted, and what was stuck
-        // is granted anew after its release.
-        let uncounted = self.row.on == Kind::Redlock || self.harm == Harm::Stuck;
-        if uncounted || self.row.call == Call::Install {
-            return;
-        }
-        let taken_over = matches!(self.row.call, Call::Resume | Call::ForceRelease);
-        // One warmed up, and one came now.
-        let grants = self.names().len() + usize::from(taken_over) + 2;
-        let minted = usize::try_from(next.number() - self.first.number()).unwrap();
-        assert!(
-            minted <= grants,
-            "{self}: {minted} tokens for {grants} grants"
-        );
-    }
 }
 
 impl std::fmt::Display for Trial {
@@ -318,11 +204,4 @@ fn in_front_of_postgres(site: &Site, proxies: &[Proxy]) -> Arc<FaultyBackend> {
     let (namespace, clock) = (Namespace::new("app").unwrap(), Arc::new(SystemClock));
     let postgres = Postgres::new(site.config(proxies), namespace, clock.clone(), CALL);
     FaultyBackend::around(Arc::new(postgres), clock)
-}
-
-async fn release_all(held: Vec<Lease>) {
-    for lease in held {
-        // What the fault made of it is the trial's question, not this one's.
-        lease.release().await.ok();
-    }
 }

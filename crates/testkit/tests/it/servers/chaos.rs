@@ -125,3 +125,15 @@ fn a_doubled_request_runs_twice_and_is_answered_once() {
     assert_eq!(incr(&mut stream).unwrap(), "2");
     assert_eq!(incr(&mut stream).unwrap(), "3");
 }
+
+#[test]
+fn a_proxy_moves_to_another_server() {
+    let (rig, other) = (Rig::new(), Redis::start().unwrap());
+    let mut stream = rig.connect();
+    assert_eq!(incr(&mut stream).unwrap(), "1");
+    other.cli(&["SET", "n", "40"]).unwrap();
+    rig.proxy.retarget(other.address());
+    assert!(incr(&mut stream).is_err(), "the old connection has ended");
+    assert_eq!(incr(&mut rig.connect()).unwrap(), "41");
+    assert_eq!(rig.count(), "1");
+}

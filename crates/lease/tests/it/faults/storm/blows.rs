@@ -6,13 +6,17 @@ use soldonce_lease::history::Recorder;
 use soldonce_lease::{BootTime, Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::player::Player;
-use soldonce_testkit::redis::Data;
+use soldonce_testkit::redis::{Data, Redis, RedisCluster};
+use soldonce_testkit::{PATIENCE, until};
 
 use super::LULL;
 use super::client::runtime;
 use super::draw::Draw;
 use crate::faults::rest;
-use crate::faults::site::{Servers, Site};
+use crate::faults::site::{Kind, Servers, Site};
+
+/// A key of the only shard there is.
+const HOME: &str = "sl:{app.00}:f";
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +37,14 @@ enum Blow {
     PauseServer,
     /// A server is killed and comes back; Redis with nothing.
     KillServer,
+    /// Two of three nodes of a Redlock are killed at once and come back with nothing.
+    KillMajority,
     /// Redis is emptied.
     Flush,
     /// To the server, every lease is over now.
     EndLeases,
+    /// A replica takes over that does not have the last grants.
+    FailOver,
     /// A process of clients stands still, for about as long as a lease lives.
     PausePlayer,
 }
@@ -57,10 +65,35 @@ const REDIS: &[Blow] = &[
     Blow::PausePlayer,
 ];
 
-/// What shows a planted bug soonest.
-const LOSSES: &[Blow] = &[Blow::Flush];
+/// What may happen to a primary with a replica.
+const PAIR: &[Blow] = &[
+    Blow::LoseReplies,
+    Blow::Delay,
+    Blow::Reset,
+    Blow::Cut,
+    Blow::PauseServer,
+    Blow::FailOver,
+    Blow::FailOver,
+    Blow::FailOver,
+    Blow::PausePlayer,
+];
 
-/// What may happen to a node of a Redlock: whatever happens to one at a time is no loss.
+/// What may happen to a shard of a cluster; its nodes cannot be behind proxies.
+const CLUSTER: &[Blow] = &[
+    Blow::PauseServer,
+    Blow::Flush,
+    Blow::EndLeases,
+    Blow::FailOver,
+    Blow::FailOver,
+    Blow::PausePlayer,
+];
+
+/// What shows a planted bug soonest.
+const FLUSHES: &[Blow] = &[Blow::Flush];
+const KILLS: &[Blow] = &[Blow::KillMajority];
+
+/// What may happen to a Redlock, a node at a time. That a restarted node has forgotten is no loss: it
+/// sits out.
 const REDLOCK: &[Blow] = &[
     Blow::LoseReplies,
     Blow::Double,
@@ -92,7 +125,7 @@ pub(super) struct Storm<'a> {
     pub(super) proxies: &'a [Proxy],
     pub(super) players: &'a mut [Player],
     pub(super) recorder: &'a Recorder,
-    /// Only what makes Redis forget.
+    /// Only what makes a server forget.
     pub(super) only_losses: bool,
 }
 
@@ -100,11 +133,14 @@ impl Storm<'_> {
     /// Blow after blow for so long; all is well again in the end. What happened when.
     pub(super) fn rage(&mut self, seed: u64, time: Duration) -> Vec<String> {
         let (draw, begun) = (Draw::of(seed), SystemClock.boot());
-        let list = match &self.site.servers {
-            _ if self.only_losses => LOSSES,
-            Servers::Redis(servers) if servers.len() == 1 => REDIS,
-            Servers::Redis(_) => REDLOCK,
-            Servers::Postgres(_) => POSTGRES,
+        let list = match self.site.kind {
+            Kind::Redlock if self.only_losses => KILLS,
+            _ if self.only_losses => FLUSHES,
+            Kind::Redis => REDIS,
+            Kind::Pair => PAIR,
+            Kind::Cluster => CLUSTER,
+            Kind::Redlock => REDLOCK,
+            Kind::Postgres => POSTGRES,
         };
         let mut told = Vec::new();
         while SystemClock.boot() < begun.plus(time) {
@@ -116,25 +152,38 @@ impl Storm<'_> {
         told
     }
 
+    /// The server that is hit: any node of a Redlock, else the one that decides.
+    fn place(&self, draw: &Draw) -> usize {
+        match (self.site.kind, &self.site.servers) {
+            (Kind::Redlock, servers) => draw.place(servers.count()),
+            (_, Servers::Cluster(cluster)) => cluster.primary_of(HOME).unwrap(),
+            (_, _) => 0,
+        }
+    }
+
     fn strike(&mut self, blow: Blow, draw: &Draw) {
-        let place = draw.place(self.proxies.len());
-        let proxy = &self.proxies[place];
+        let place = self.place(draw);
         match blow {
-            Blow::LoseReplies => (0..=draw.below(3)).for_each(|_| proxy.next(Fault::DropReply)),
-            Blow::Double => (0..=draw.below(3)).for_each(|_| {
-                proxy.next_with("EVALSHA", Fault::Twice);
-            }),
+            Blow::LoseReplies => self.next(place, "", Fault::DropReply, draw),
+            Blow::Double => self.next(place, "EVALSHA", Fault::Twice, draw),
             Blow::Delay => self.meanwhile(place, Fault::Delay(draw.ms(20, 400)), draw.ms(50, 300)),
             Blow::Reset => self.meanwhile(place, Fault::Reset, draw.ms(5, 100)),
             Blow::Cut => self.meanwhile(place, Fault::Cut, draw.ms(50, 600)),
             Blow::Silence => {
+                let proxy = &self.proxies[place];
                 for connection in 1..=proxy.connections() {
                     proxy.set_for(connection, Fault::HalfOpen);
                 }
             }
-            Blow::PauseServer => self.pause_server(place, draw.ms(50, 900)),
+            Blow::PauseServer => {
+                self.site.servers.pause(place);
+                wait(draw.ms(50, 900));
+                self.site.servers.resume(place);
+            }
             Blow::KillServer => self.kill_server(place),
-            Blow::Flush | Blow::EndLeases => self.lose(blow),
+            Blow::KillMajority => (0..2).for_each(|place| self.kill_server(place)),
+            Blow::Flush | Blow::EndLeases => self.lose(blow, place),
+            Blow::FailOver => self.fail_over(place, draw),
             Blow::PausePlayer => {
                 let player = &mut self.players[draw.place(2)];
                 player.pause().unwrap();
@@ -144,36 +193,29 @@ impl Storm<'_> {
         }
     }
 
+    /// Up to four of the next requests.
+    fn next(&self, place: usize, text: &str, fault: Fault, draw: &Draw) {
+        for _ in 0..=draw.below(3) {
+            self.proxies[place].next_with(text, fault);
+        }
+    }
+
     fn meanwhile(&self, place: usize, fault: Fault, span: Duration) {
         self.proxies[place].set(fault);
         wait(span);
         self.proxies[place].set(Fault::None);
     }
 
-    fn pause_server(&mut self, place: usize, span: Duration) {
-        match &mut self.site.servers {
-            Servers::Redis(servers) => {
-                servers[place].pause().unwrap();
-                wait(span);
-                servers[place].resume().unwrap();
-            }
-            Servers::Postgres(server) => {
-                server.pause().unwrap();
-                wait(span);
-                server.resume().unwrap();
-            }
-        }
-    }
-
     fn kill_server(&mut self, place: usize) {
         match &mut self.site.servers {
-            Servers::Redis(servers) if servers.len() > 1 => {
+            Servers::Redis(servers) if self.site.kind == Kind::Redlock => {
                 servers[place].restart(Data::Lost).unwrap();
             }
             Servers::Redis(servers) => {
-                self.recorder
-                    .losing(|| servers[place].restart(Data::Lost).unwrap());
+                let restart = || servers[place].restart(Data::Lost).unwrap();
+                self.recorder.losing(restart);
             }
+            Servers::Cluster(_) => {}
             Servers::Postgres(server) => {
                 server.kill().unwrap();
                 server.restart().unwrap();
@@ -181,23 +223,63 @@ impl Storm<'_> {
         }
     }
 
-    fn lose(&self, blow: Blow) {
+    fn lose(&self, blow: Blow, place: usize) {
+        let over = "UPDATE soldonce_lease SET expires_at = clock_timestamp()";
         self.recorder.losing(|| match &self.site.servers {
-            Servers::Redis(servers) if matches!(blow, Blow::Flush) => {
-                drop(servers[0].cli(&["FLUSHALL"]).unwrap());
+            Servers::Postgres(server) => drop(server.query(over).unwrap()),
+            servers if matches!(blow, Blow::Flush) => {
+                drop(servers.redis()[place].cli(&["FLUSHALL"]).unwrap());
             }
-            Servers::Redis(servers) => {
+            servers => {
                 for key in self.site.left() {
-                    servers[0].cli(&["PEXPIRE", &key, "1"]).unwrap();
+                    servers.redis()[place].cli(&["PEXPIRE", &key, "1"]).unwrap();
                 }
                 wait(Duration::from_millis(2));
             }
-            Servers::Postgres(server) => {
-                let over = "UPDATE soldonce_lease SET expires_at = clock_timestamp()";
-                drop(server.query(over).unwrap());
-            }
         });
     }
+
+    fn fail_over(&mut self, place: usize, draw: &Draw) {
+        let behind = draw.ms(20, 150);
+        match &mut self.site.servers {
+            Servers::Cluster(cluster) => {
+                self.recorder.losing(|| take_over(cluster, place));
+            }
+            Servers::Redis(servers) => {
+                let (old, new) = (&servers[0], &servers[1]);
+                self.recorder.losing(|| {
+                    obey(new, &["REPLICAOF", "127.0.0.1", "1"]);
+                    wait(behind);
+                    obey(new, &["REPLICAOF", "NO", "ONE"]);
+                    self.proxies[0].retarget(new.address());
+                });
+                let port = new.address().port().to_string();
+                obey(old, &["REPLICAOF", "127.0.0.1", &port]);
+                servers.swap(0, 1);
+            }
+            Servers::Postgres(_) => {}
+        }
+    }
+}
+
+/// The replica of a shard takes over without asking, and the old primary learns of it.
+fn take_over(cluster: &RedisCluster, primary: usize) {
+    let nodes = cluster.nodes();
+    let replica = (primary + nodes.len() / 2) % nodes.len();
+    // It may still be on its way to being one.
+    let taken = nodes[replica].cli(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+    if taken.is_ok() {
+        until("the old primary follows", PATIENCE, || {
+            let role = nodes[primary].cli(&["ROLE"]);
+            role.is_ok_and(|role| role.starts_with("slave"))
+        })
+        .unwrap();
+    }
+}
+
+/// Asks until the server is not busy with loading.
+fn obey(server: &Redis, command: &[&str]) {
+    until("the server obeys", PATIENCE, || server.cli(command).is_ok()).unwrap();
 }
 
 fn told_at(begun: BootTime, blow: Blow) -> String {

@@ -14,7 +14,7 @@ use soldonce_testkit::player::Part;
 use tokio::task::JoinSet;
 
 use super::draw::Draw;
-use super::{CLIENTS, NAMES, Plan, Report};
+use super::{CLIENTS, NAMES, Plan, Planted, Report};
 use crate::faults::counter::{Counter, Gate};
 use crate::faults::site::{self, Kind};
 use crate::faults::{PATIENCE, ms, rest};
@@ -23,7 +23,15 @@ use crate::faults::{PATIENCE, ms, rest};
 fn ttl(kind: Kind) -> std::time::Duration {
     match kind {
         Kind::Redlock => ms(2_000),
-        Kind::Redis | Kind::Postgres => ms(1_000),
+        Kind::Redis | Kind::Pair | Kind::Cluster | Kind::Postgres => ms(1_000),
+    }
+}
+
+fn gate(plan: &Plan) -> Gate {
+    match plan.planted {
+        Some(Planted::NoGate) => Gate::Off,
+        Some(Planted::BareCounter) => Gate::Unanchored,
+        Some(Planted::YoungVotes) | None => Gate::Anchored,
     }
 }
 
@@ -52,12 +60,12 @@ pub(super) fn play(mut part: Part) {
 
 async fn connect(plan: &Plan) -> Locks {
     let builder = match plan.kind {
-        Kind::Redis if plan.bare => {
+        Kind::Redis if plan.planted == Some(Planted::BareCounter) => {
             let bare = Locks::redis(&*plan.urls[0]).namespace("app").shards(1);
             bare.doctor(Doctor::Off)
         }
         // Its nodes are restarted with nothing, so they sit out as in earnest.
-        Kind::Redlock => {
+        Kind::Redlock if plan.planted != Some(Planted::YoungVotes) => {
             let nodes = site::nodes(&plan.urls);
             let config = RedlockConfig::new(nodes).ttl_longest(ttl(plan.kind));
             let locks = Locks::redlock(config).namespace("app").shards(1);
@@ -78,7 +86,7 @@ async fn work(plan: &Plan, locks: &Locks) -> Report {
         let client = Client {
             id: plan.first_client + n,
             locks: locks.clone(),
-            counter: Counter::connect(&plan.target, plan.gate).await,
+            counter: Counter::connect(&plan.target, gate(plan)).await,
             plan: plan.clone(),
             recorder: recorder.clone(),
             draw: Draw::of(plan.seed << 8 | u64::from(n)),
@@ -194,7 +202,7 @@ impl Client {
     }
 
     async fn overtaken(&self, hold: &Hold) {
-        if self.plan.gate != Gate::Off {
+        if self.plan.planted != Some(Planted::NoGate) {
             hold.lease.overtaken(self.counter.highest(hold.name).await);
         }
     }

@@ -1,0 +1,137 @@
+//! What is left after a request was hurt: whoever holds holds alone, what arrives late changes nothing,
+//! no orphan stays, no second token was minted.
+
+use std::time::Duration;
+
+use soldonce_lease::{AcquireError, FencingToken, Lease, Name, Renew};
+use soldonce_testkit::chaos::Proxy;
+
+use super::requests::{Call, Harm};
+use super::site::Kind;
+use super::trial::{TTL, Trial};
+use super::{PATIENCE, within};
+
+/// When nothing may be left (`lease.md` 11.6).
+const CLEAN_WITHIN: Duration = Duration::from_secs(4);
+const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 1_000);
+
+impl Trial {
+    /// Whoever holds a lease after the fault holds it alone, and with the token that the server has.
+    pub(super) async fn is_used_by_nobody_else(&self, held: &[Lease]) {
+        for lease in held {
+            let life = lease.verify().await;
+            assert!(life.is_ok_and(|life| !life.is_zero()), "{self}");
+        }
+        // Of many, it may be any that were granted.
+        let (true, [lease]) = (self.row.is_single(), held) else {
+            return;
+        };
+        let name = Name::new("n:0").unwrap();
+        let seen = self.witness.inspect(&name).await.unwrap();
+        let seen = seen.map(|holder| holder.token.number());
+        assert_eq!(seen, lease.token().map(FencingToken::number), "{self}");
+        let other = self.witness.lease(name).try_acquire().await;
+        let refused = matches!(other, Err(AcquireError::Refused(_)));
+        assert!(refused, "{self}: {other:?}");
+    }
+
+    /// The request arrives after all: nothing that is another's by then may change.
+    pub(super) async fn let_it_arrive(&self, held: Vec<Lease>, before: &[u64]) {
+        release_all(held).await;
+        let mut other = None;
+        if !self.row.acquires() {
+            other = Some(self.take_over().await);
+        } else if self.row.on == Kind::Redis {
+            // The first delete is answered, so that only the second one can find the orphan. What
+            // asked for the epoch had run.
+            let first = before[0] + 1 + u64::from(self.row.call == Call::Install);
+            let deleted = || self.site.served()[0] >= first;
+            within(PATIENCE, format!("the first delete of {self}"), deleted).await;
+        }
+        let requests: Vec<usize> = self.proxies.iter().map(Proxy::requests).collect();
+        self.proxies.iter().for_each(Proxy::heal);
+        let arrived = || {
+            let mut counts = self.proxies.iter().zip(&requests);
+            counts.all(|(proxy, before)| proxy.requests() > *before)
+        };
+        within(
+            PATIENCE,
+            format!("the stuck request of {self} arrives"),
+            arrived,
+        )
+        .await;
+        let Some(other) = other else {
+            // A node of a Redlock is released behind each vote, on the same connection.
+            let seen = || self.row.on == Kind::Redlock || !self.site.left().is_empty();
+            return within(PATIENCE, format!("{self} makes an orphan"), seen).await;
+        };
+        for _ in 0..10 {
+            assert!(other.verify().await.is_ok(), "{self}");
+        }
+        other.release().await.unwrap();
+    }
+
+    /// Takes the name by force.
+    async fn take_over(&self) -> Lease {
+        let name = Name::new("n:0").unwrap();
+        if let Some(holder) = self.witness.inspect(&name).await.unwrap() {
+            let broken = self
+                .witness
+                .force_release(&name, holder.token, "test")
+                .await;
+            broken.unwrap();
+        }
+        let free = self.witness.lease(name).ttl(TTL).renew(Renew::Manual);
+        free.try_acquire().await.unwrap()
+    }
+
+    pub(super) async fn comes_clean(&self) {
+        if self.row.call == Call::Resume || self.row.call == Call::ForceRelease {
+            // A ticket is good until its ttl: that is no orphan.
+            self.take_over().await.release().await.unwrap();
+        }
+        let clean = || self.site.left().is_empty();
+        within(CLEAN_WITHIN, format!("{self} leaves nothing"), clean).await;
+    }
+
+    /// The token of a grant that is given back at once.
+    pub(super) async fn next_token(&self) -> FencingToken {
+        let lease = self
+            .witness
+            .lease("next")
+            .ttl(TTL)
+            .try_acquire()
+            .await
+            .unwrap();
+        let token = lease.live_token().unwrap();
+        lease.release().await.unwrap();
+        token
+    }
+
+    /// A request that was asked for again, or ran twice, is one grant: tokens are counted.
+    pub(super) async fn minted_no_second_token(&self) {
+        let next = self.next_token().await;
+        assert!(next.number() > self.first.number(), "{self}");
+        // An epoch begins in between, a vote has its token before it is counted, and what was stuck
+        // is granted anew after its release.
+        let uncounted = self.row.on == Kind::Redlock || self.harm == Harm::Stuck;
+        if uncounted || self.row.call == Call::Install {
+            return;
+        }
+        let taken_over = matches!(self.row.call, Call::Resume | Call::ForceRelease);
+        // One warmed up, and one came now.
+        let grants = self.names().len() + usize::from(taken_over) + 2;
+        let minted = usize::try_from(next.number() - self.first.number()).unwrap();
+        assert!(
+            minted <= grants,
+            "{self}: {minted} tokens for {grants} grants"
+        );
+    }
+}
+
+pub(super) async fn release_all(held: Vec<Lease>) {
+    for lease in held {
+        // What the fault made of it is the trial's question, not this one's.
+        lease.release().await.ok();
+    }
+}
