@@ -10,7 +10,7 @@ use soldonce_lease::backend::{Backend, Fut};
 use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_testkit::redis::Redis;
 
-use super::{connect_with, nodes};
+use super::{ask, connect_with, granted, nodes};
 use crate::conformance::{Bench, conforms};
 
 /// Moves `ARGV[1]` milliseconds of all leases into the past.
@@ -96,3 +96,17 @@ impl Bench for Three {
 }
 
 conforms!(Three::start());
+
+/// Found by random commands: the owner asks again for a shorter life, and once more after its end.
+/// It was offered the token of the grant that had ended, because the longer life was remembered. A
+/// later grant of a name has a higher token (B6).
+#[tokio::test]
+async fn a_life_that_was_shortened_takes_its_token_along() {
+    let three = Three::start().await;
+    let mut mine = ask("a");
+    let first = granted(&three.backend, &mine).await;
+    mine.ttl = Duration::from_secs(5);
+    assert_eq!(granted(&three.backend, &mine).await, first);
+    three.advance(mine.ttl).await;
+    assert!(granted(&three.backend, &mine).await > first);
+}

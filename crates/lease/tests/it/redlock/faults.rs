@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::RedlockConfig;
+use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::backend::{AcquireReply, Backend, Fut, ReleaseReply, RenewReply, Verdict};
 use soldonce_lease::{
     AcquireError, BackendError, Clock, EpochError, Locks, SystemClock, TokenSource,
 };
+use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, Redis};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -119,6 +120,52 @@ pub(crate) async fn a_restarted_node_sits_out_its_whole_time() {
         age >= longest,
         "they voted when they were at most {age:?} old"
     );
+}
+
+/// The node that has the lease is slow to tell about it; by then its holder has given it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_was_released_is_not_healed() {
+    let servers = Redis::independent(3).unwrap();
+    let proxies: Vec<Proxy> = servers
+        .iter()
+        .map(|server| Proxy::to(server.address()).unwrap())
+        .collect();
+    let urls = servers.iter().zip(&proxies);
+    let urls = urls.map(|(server, proxy)| proxy.url(&server.url(), server.address()));
+    let behind = urls.map(RedisConfig::from).collect();
+    let backend = connect(RedlockConfig::new(behind).sit_out(Duration::ZERO)).await;
+    // Every script is known before one of them is slow.
+    let held = ask("held");
+    let token = granted(&backend, &held).await;
+    let name = held.names.as_slice()[0].clone();
+    backend.inspect(None, &name).await.unwrap();
+    until("all nodes have it", PATIENCE, || keys(&servers) == 3).unwrap();
+    let lost = servers[2].cli(&["KEYS", "sl:*:l:*"]).unwrap();
+    servers[2].cli(&["DEL", lost.trim()]).unwrap();
+    let inspect = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/src/backend/redis/scripts/inspect.lua"
+    );
+    let inspect = redis::Script::new(&std::fs::read_to_string(inspect).unwrap());
+    for proxy in &proxies[..2] {
+        let slow = Fault::Delay(Duration::from_millis(300));
+        proxy.next_with(inspect.get_hash(), slow);
+    }
+    let renewed = renew(&backend, &held, token).await;
+    assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+    assert_eq!(release(&backend, &held).await, ReleaseReply::Released);
+    let asked = || proxies[..2].iter().any(|proxy| proxy.to_come() == 0);
+    until("the healing has begun", PATIENCE, asked).unwrap();
+    // Until the slow answer has come, and what follows from it.
+    let settled = SystemClock.boot().plus(Duration::from_millis(600));
+    until("the healing has ended", PATIENCE, || {
+        SystemClock.boot() > settled
+    })
+    .unwrap();
+    until("nothing is left", Duration::from_secs(3), || {
+        keys(&servers) == 0
+    })
+    .unwrap();
 }
 
 /// Evicted, say: the node still knows which token it granted last.

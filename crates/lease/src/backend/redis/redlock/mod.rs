@@ -11,6 +11,7 @@ mod heal;
 mod nodes;
 mod numbers;
 mod plug;
+mod settle;
 mod tally;
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use crate::backend::{
 use crate::{
     BackendError, BootTime, Clock, Entropy, FencingToken, Name, Namespace, Tag, TokenSource,
 };
-use heal::Round;
+use heal::Healing;
 use nodes::{Node, Nodes};
 use numbers::Numbers;
 use tally::{Outcome, Votes, majority};
@@ -65,6 +66,7 @@ struct Machine {
 pub struct Redlock {
     nodes: Nodes,
     numbers: Numbers,
+    healing: Arc<Healing>,
     config: RedlockConfig,
     machine: Machine,
     anchored: bool,
@@ -97,6 +99,7 @@ impl Redlock {
             nodes: Nodes::new(nodes),
             anchored: tokens.is_some(),
             numbers: Numbers::new(tokens, namespace),
+            healing: Arc::default(),
             config,
             machine,
         }
@@ -208,72 +211,6 @@ impl Redlock {
         }
     }
 
-    async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
-        if batch.is_empty() {
-            return Vec::new();
-        }
-        let sent = self.machine.clock.boot();
-        let asked: Arc<[Renew]> = batch.into();
-        let mut answers = self.nodes.ask(|node| {
-            let asked = Arc::clone(&asked);
-            Box::pin(async move { node.renew_all(&asked).await })
-        });
-        let mut heard: Vec<Option<Vec<RenewReply>>> = vec![None; self.nodes.len()];
-        let mut replies = None;
-        while replies.is_none() {
-            let Some((at, answer)) = answers.recv().await else {
-                break;
-            };
-            if let Some(slot) = heard.get_mut(at) {
-                *slot = Some(answer);
-            }
-            replies = decide(&heard, batch.len(), tally::renewal);
-        }
-        let Some(replies) = replies else {
-            let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
-            return vec![RenewReply::Failed(lost); batch.len()];
-        };
-        for (renew, reply) in batch.iter().zip(&replies) {
-            if let RenewReply::Renewed { granted } = reply {
-                let held = (renew.token.number(), sent.plus(*granted));
-                self.numbers.held(renew.owner, &renew.names, held);
-            }
-        }
-        let kept = replies.iter().map(is_renewed).collect();
-        heal::behind(
-            &self.nodes,
-            Round {
-                batch: asked,
-                kept,
-                heard,
-                answers,
-            },
-        );
-        replies
-    }
-
-    async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
-        for release in batch {
-            self.numbers.forget(release.owner, &release.names);
-        }
-        let asked: Arc<[Release]> = batch.into();
-        let mut answers = self.nodes.ask(|node| {
-            let asked = Arc::clone(&asked);
-            Box::pin(async move { node.release_all(&asked).await })
-        });
-        let mut heard: Vec<Option<Vec<ReleaseReply>>> = vec![None; self.nodes.len()];
-        while let Some((at, answer)) = answers.recv().await {
-            if let Some(slot) = heard.get_mut(at) {
-                *slot = Some(answer);
-            }
-            if let Some(replies) = decide(&heard, batch.len(), tally::release) {
-                return replies;
-            }
-        }
-        let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
-        vec![ReleaseReply::Failed(lost); batch.len()]
-    }
-
     /// Who holds `name` on a majority of the nodes.
     async fn holder(
         &self,
@@ -314,26 +251,6 @@ async fn release_late(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1
         // Whatever it answers: a node that is not reached keeps the vote until its ttl ends.
         node.release_all(&*release).await;
     }
-}
-
-fn is_renewed(reply: &RenewReply) -> bool {
-    matches!(reply, RenewReply::Renewed { .. })
-}
-
-/// Replies for all `grants` of a batch, once every one of them is decided.
-fn decide<R>(
-    heard: &[Option<Vec<R>>],
-    grants: usize,
-    rule: fn(usize, &[Option<&R>]) -> Option<R>,
-) -> Option<Vec<R>> {
-    let of = |grant: usize| {
-        let nodes = heard.iter();
-        let answers: Vec<Option<&R>> = nodes
-            .map(|node| node.as_ref().and_then(|replies| replies.get(grant)))
-            .collect();
-        rule(heard.len(), &answers)
-    };
-    (0..grants).map(of).collect()
 }
 
 impl Backend for Redlock {

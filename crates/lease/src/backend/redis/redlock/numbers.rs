@@ -97,14 +97,15 @@ impl Numbers {
         kept.seen = kept.seen.max(token.number());
     }
 
-    /// The grant lives at least until `until`, if it is one of ours.
+    /// The grant lives until `until`, if it is one of ours.
     pub(super) fn held(&self, owner: Owner, names: &Names, (token, until): (u64, BootTime)) {
         let mut kept = self.kept();
         if let Some(offer) = kept.offers.get_mut(&(owner, names.clone()))
             && offer.token == token
         {
             offer.held = true;
-            offer.until = offer.until.max(until);
+            // The last answer counts: whoever asks again for a shorter life has a shorter one.
+            offer.until = until;
         }
     }
 

@@ -1,0 +1,98 @@
+//! Renewals and releases: asked of all nodes, decided by a majority of all nodes.
+
+use std::sync::Arc;
+
+use super::heal::{self, Round};
+use super::{Redlock, tally};
+use crate::BackendError;
+use crate::backend::{Release, ReleaseReply, Renew, RenewReply};
+
+impl Redlock {
+    pub(super) async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
+        if batch.is_empty() {
+            return Vec::new();
+        }
+        let sent = self.machine.clock.boot();
+        let asked: Arc<[Renew]> = batch.into();
+        let mut answers = self.nodes.ask(|node| {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { node.renew_all(&asked).await })
+        });
+        let mut heard: Vec<Option<Vec<RenewReply>>> = vec![None; self.nodes.len()];
+        let mut replies = None;
+        while replies.is_none() {
+            let Some((at, answer)) = answers.recv().await else {
+                break;
+            };
+            if let Some(slot) = heard.get_mut(at) {
+                *slot = Some(answer);
+            }
+            replies = decide(&heard, batch.len(), tally::renewal);
+        }
+        let Some(replies) = replies else {
+            let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
+            return vec![RenewReply::Failed(lost); batch.len()];
+        };
+        for (renew, reply) in batch.iter().zip(&replies) {
+            if let RenewReply::Renewed { granted } = reply {
+                let held = (renew.token.number(), sent.plus(*granted));
+                self.numbers.held(renew.owner, &renew.names, held);
+            }
+        }
+        let kept = replies.iter().map(is_renewed).collect();
+        heal::behind(
+            &self.nodes,
+            &self.healing,
+            Round {
+                batch: asked,
+                kept,
+                heard,
+                answers,
+            },
+        );
+        replies
+    }
+
+    pub(super) async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
+        for release in batch {
+            self.numbers.forget(release.owner, &release.names);
+            self.healing.release(release);
+        }
+        let asked: Arc<[Release]> = batch.into();
+        let mut answers = self.nodes.ask(|node| {
+            let asked = Arc::clone(&asked);
+            Box::pin(async move { node.release_all(&asked).await })
+        });
+        let mut heard: Vec<Option<Vec<ReleaseReply>>> = vec![None; self.nodes.len()];
+        while let Some((at, answer)) = answers.recv().await {
+            if let Some(slot) = heard.get_mut(at) {
+                *slot = Some(answer);
+            }
+            if let Some(replies) = decide(&heard, batch.len(), tally::release) {
+                return replies;
+            }
+        }
+        let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
+        vec![ReleaseReply::Failed(lost); batch.len()]
+    }
+}
+
+fn is_renewed(reply: &RenewReply) -> bool {
+    matches!(reply, RenewReply::Renewed { .. })
+}
+
+/// Replies for all `grants` of a batch, once every one of them is decided.
+fn decide<R>(
+    heard: &[Option<Vec<R>>],
+    grants: usize,
+    rule: fn(usize, &[Option<&R>]) -> Option<R>,
+) -> Option<Vec<R>> {
+    let of = |grant: usize| {
+        let nodes = heard.iter();
+        let answers: Vec<Option<&R>> = nodes
+            .map(|node| node.as_ref().and_then(|replies| replies.get(grant)))
+            .collect();
+        rule(heard.len(), &answers)
+    };
+    (0..grants).map(of).collect()
+}
