@@ -41,7 +41,7 @@ pub(crate) fn renew_timeout(ttl: Duration) -> Duration {
 
 /// What a backend gets of a limit that the facade keeps too. It gives up first, so that it sees for
 /// itself that an answer did not come, and does not send the next question after it on a connection
-/// that fell silent: a call that the facade cuts off teaches it nothing.
+/// that fell silent: a call that the facade cuts off teaches it nothing. `docs/decisions/0017`.
 #[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) fn before(limit: Duration) -> Duration {
     limit.saturating_sub(limit / 10)
