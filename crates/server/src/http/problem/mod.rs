@@ -13,8 +13,8 @@ use soldonce_core::{Advice, Budget, Chart, Rejection, Unavailable};
 use soldonce_engine::EngineError;
 use soldonce_engine::reply::Rfc3339;
 
-use super::conflicts;
 use super::kinds::{self, Kind};
+use super::{answer, conflicts};
 
 pub(super) use self::retry::whole_seconds;
 
@@ -196,8 +196,7 @@ impl Problem {
         }
         body.extend_from_slice(&self.extras);
         body.push(b'}');
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() = self.kind.status;
+        let mut response = answer::bare(self.kind.status, Body::from(body));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
         if let Some(RetryAfter(seconds)) = self.retry_after {
