@@ -92,7 +92,8 @@ async fn unheard(says: BackendError) {
         says,
     };
     let lose = |_: &str| lossy.lose.store(true, Ordering::SeqCst);
-    unknown::b7_what_ran_unheard_is_unknown(&liar, &lossy.right, lose).await;
+    let grant = unknown::Unheard::Stays;
+    unknown::b7_what_ran_unheard_is_unknown(&liar, &lossy.right, grant, lose).await;
 }
 
 #[tokio::test]

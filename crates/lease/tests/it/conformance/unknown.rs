@@ -63,23 +63,38 @@ fn is_unknown(error: &BackendError) {
     assert!(unknown, "it ran, and is said to be: {error:?}");
 }
 
+/// What becomes of a grant that was not heard of, before the caller hears that it is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unheard {
+    /// It stays, for the caller to ask again or to release.
+    Stays,
+    /// The backend itself has given it back, as far as it could.
+    IsWithdrawn,
+}
+
 /// `lose(text)` lets the next command that names `text` run, and its answer never come. `witness`
 /// sees the same server another way.
 pub(crate) async fn b7_what_ran_unheard_is_unknown(
     backend: &dyn Backend,
     witness: &dyn Backend,
+    grant: Unheard,
     lose: impl Fn(&str),
 ) {
     let holder = async |text: &str| witness.inspect(None, &name(text)).await.unwrap();
-    // The connection, what is prepared on it, and the name's epoch are there already.
-    let first = ask("unheard-grant", 1);
-    let mine = granted(backend.acquire(&first).await).token;
-    assert_eq!(release(backend, &first, mine).await, ReleaseReply::Released);
+    // The connections, what is prepared on them, and the names' epochs are there already.
+    for text in ["unheard-grant", "unheard-life", "unheard-end"] {
+        let first = ask(text, 1);
+        let mine = granted(backend.acquire(&first).await).token;
+        let renewed = renew(backend, &first, mine).await;
+        assert!(matches!(renewed, RenewReply::Renewed { .. }), "{renewed:?}");
+        assert_eq!(release(backend, &first, mine).await, ReleaseReply::Released);
+    }
     lose("unheard-grant");
     let asked = ask("unheard-grant", 2);
     let error = failure(backend.acquire(&asked).await);
     let held = holder("unheard-grant").await;
-    assert_eq!(held.map(|held| held.owner), Some(owner(2)), "{error}");
+    let stays = (grant == Unheard::Stays).then(|| owner(2));
+    assert_eq!(held.map(|held| held.owner), stays, "{error}");
     is_unknown(&error);
 
     let asked = ask("unheard-life", 3);

@@ -5,7 +5,7 @@ use soldonce_testkit::chaos::{Fault, Proxy};
 
 use super::{backend, config, server};
 use crate::conformance::{
-    b7_what_found_nobody_is_not_sent, b7_what_is_rejected_did_not_run,
+    Unheard, b7_what_found_nobody_is_not_sent, b7_what_is_rejected_did_not_run,
     b7_what_ran_unheard_is_unknown,
 };
 
@@ -21,7 +21,7 @@ async fn b7_what_ran_and_was_not_heard_is_unknown() {
     // One connection, on which everything is prepared before an answer is lost.
     let behind = backend(PgConfig::url(&url).unwrap().connections(1));
     let lose = |text: &str| proxy.next_with(text, Fault::DropReply);
-    b7_what_ran_unheard_is_unknown(&behind, &witness, lose).await;
+    b7_what_ran_unheard_is_unknown(&behind, &witness, Unheard::Stays, lose).await;
     assert_eq!(proxy.to_come(), 0);
 }
 

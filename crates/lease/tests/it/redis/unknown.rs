@@ -6,7 +6,7 @@ use soldonce_testkit::redis::{Redis, RedisPair};
 
 use super::site::{Site, connect, settings, until};
 use crate::conformance::{
-    b7_what_found_nobody_is_not_sent, b7_what_is_rejected_did_not_run,
+    Unheard, b7_what_found_nobody_is_not_sent, b7_what_is_rejected_did_not_run,
     b7_what_ran_unheard_is_unknown,
 };
 
@@ -19,7 +19,7 @@ async fn b7_what_ran_and_was_not_heard_is_unknown() {
     let behind = url.into();
     let backend = RedisBackend::connect(&behind, settings()).await.unwrap();
     let lose = |text: &str| proxy.next_with(text, Fault::DropReply);
-    b7_what_ran_unheard_is_unknown(&backend, &witness, lose).await;
+    b7_what_ran_unheard_is_unknown(&backend, &witness, Unheard::Stays, lose).await;
     assert_eq!(proxy.to_come(), 0);
 }
 

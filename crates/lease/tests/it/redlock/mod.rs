@@ -2,6 +2,7 @@
 
 pub(crate) mod conformance;
 pub(crate) mod faults;
+mod unknown;
 
 use std::sync::Arc;
 use std::time::Duration;

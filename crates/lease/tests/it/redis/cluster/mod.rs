@@ -2,6 +2,7 @@
 
 mod loss;
 mod moved;
+mod unknown;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,18 +34,21 @@ impl Site {
 
     async fn with(coverage: FullCoverage, mut settings: RedisSettings) -> Self {
         let cluster = RedisCluster::start(coverage).unwrap();
-        let seeds: Vec<RedisConfig> = cluster.urls().into_iter().map(RedisConfig::from).collect();
         settings.epochs = Some(Numbers::from(1));
         let notices = settings.notices.listen();
-        let backend = RedisBackend::connect_cluster(&seeds, settings)
-            .await
-            .unwrap();
-        let backend = Arc::new(backend);
+        let backend = Arc::new(connect(&cluster, settings).await);
         Self {
             cluster,
             backend,
             notices,
         }
+    }
+
+    /// Another backend on the cluster, with epochs above all others'.
+    async fn connect(&self) -> RedisBackend {
+        let mut settings = settings();
+        settings.epochs = Some(Numbers::from(1_000));
+        connect(&self.cluster, settings).await
     }
 
     /// What was told of replaced connections since the last look.
@@ -68,6 +72,12 @@ impl Site {
         let lives = |text: &String| self.cluster.home(&key_of(text)).unwrap() == place;
         names.find(lives).unwrap()
     }
+}
+
+async fn connect(cluster: &RedisCluster, settings: RedisSettings) -> RedisBackend {
+    let seeds: Vec<RedisConfig> = cluster.urls().into_iter().map(RedisConfig::from).collect();
+    let connected = RedisBackend::connect_cluster(&seeds, settings).await;
+    connected.unwrap()
 }
 
 /// The lease key of a name outside groups, as lease.md 6.1 has it.

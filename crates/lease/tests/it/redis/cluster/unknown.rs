@@ -1,0 +1,68 @@
+//! B7 on a cluster whose nodes are known by their proxies, at the end of its memory, and gone.
+
+use soldonce_lease::BackendError;
+use soldonce_lease::backend::Backend;
+use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::redis::{FullCoverage, Redis};
+
+use super::{Site, key_of, name};
+use crate::conformance::{
+    Unheard, b7_what_found_nobody_is_not_sent, b7_what_is_rejected_did_not_run,
+    b7_what_ran_unheard_is_unknown,
+};
+use crate::redis::site::until;
+
+/// Puts a proxy before each node, and lets the cluster tell clients of the proxies alone.
+async fn behind_proxies(nodes: &[Redis]) -> Vec<Proxy> {
+    let before = |node: &Redis| Proxy::to(node.address()).unwrap();
+    let proxies: Vec<Proxy> = nodes.iter().map(before).collect();
+    for (node, proxy) in nodes.iter().zip(&proxies) {
+        let port = proxy.address().port().to_string();
+        node.cli(&["CONFIG", "SET", "cluster-announce-port", &port])
+            .unwrap();
+    }
+    let knows_all = |node: &Redis| {
+        let told = node.cli(&["CLUSTER", "NODES"]).unwrap();
+        let by = |proxy: &Proxy| told.contains(&format!("{}@", proxy.address()));
+        proxies.iter().all(by)
+    };
+    until("every node tells of the proxies", async || {
+        nodes.iter().all(knows_all).then_some(())
+    })
+    .await;
+    proxies
+}
+
+#[tokio::test]
+async fn b7_what_ran_on_a_cluster_unheard_is_unknown() {
+    let site = Site::start(FullCoverage::NotRequired).await;
+    let proxies = behind_proxies(site.cluster.nodes()).await;
+    let (backend, witness) = (site.connect().await, site.connect().await);
+    let lose = |text: &str| {
+        let place = site.cluster.home(&key_of(text)).unwrap();
+        proxies[place].next_with(text, Fault::DropReply);
+    };
+    b7_what_ran_unheard_is_unknown(&backend, &witness, Unheard::Stays, lose).await;
+    for proxy in &proxies {
+        assert_eq!(proxy.to_come(), 0, "an answer that was not lost");
+    }
+}
+
+#[tokio::test]
+async fn b7_what_a_cluster_rejects_did_not_run_and_what_found_nobody_was_not_sent() {
+    let mut site = Site::start(FullCoverage::NotRequired).await;
+    for node in site.cluster.nodes() {
+        node.cli(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    }
+    b7_what_is_rejected_did_not_run(&*site.backend, &*site.backend, "OOM").await;
+    for place in 0..6 {
+        site.cluster.node(place).unwrap().kill().unwrap();
+    }
+    // A command on a connection that broke may have run; the next ones find nobody.
+    until("the broken connections are noticed", async || {
+        let answer = site.backend.inspect(None, &name("nobody")).await;
+        matches!(answer, Err(BackendError::NotSent(_))).then_some(())
+    })
+    .await;
+    b7_what_found_nobody_is_not_sent(&*site.backend).await;
+}
