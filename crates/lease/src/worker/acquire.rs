@@ -98,7 +98,8 @@ impl<'a> Attempt<'a> {
         let ctx = self.ctx;
         let names = self.command.names.clone();
         let mut last = AcquireError::Refused(Refusal::default());
-        if self.is_over(end) || !ctx.gate.is_contended(&names) {
+        // A place in the backend's queue is for the head of this process's line, and for nobody else.
+        if self.is_over(end) || !self.command.fair && !ctx.gate.is_contended(&names) {
             match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
                 Tried::Hopeless(error) => return Err(error),
@@ -132,7 +133,16 @@ impl<'a> Attempt<'a> {
         end: Option<BootTime>,
     ) -> Result<Won, AcquireError> {
         let ctx = self.ctx;
-        let mut wake = if let Some(wake) = place.heard() {
+        let heard = place.heard();
+        if heard.is_none() && self.attempts == 0 {
+            // Alone in line, so perhaps nobody holds it.
+            match self.try_once().await {
+                Tried::Won(won) => return Ok(won),
+                Tried::Hopeless(error) => return Err(error),
+                Tried::Refused(_) | Tried::Failed(_) => {}
+            }
+        }
+        let mut wake = if let Some(wake) = heard {
             wake
         } else {
             let names = self.command.names.clone();
@@ -192,9 +202,14 @@ impl<'a> Attempt<'a> {
         const SPREAD: Duration = Duration::from_millis(20);
         let ctx = self.ctx;
         let poll = timing::around(ctx.facts.poll, 20, ctx.draw());
-        let longest = refusal.conflicts.iter().map(|held| held.remaining).max();
-        let free = longest.map(|left| left.saturating_add(timing::below(SPREAD, ctx.draw())));
-        free.map_or(poll, |free| free.min(poll))
+        let free = match refusal.conflicts.iter().map(|held| held.remaining).max() {
+            Some(longest) => longest,
+            None if refusal.retry_after.is_zero() => return poll,
+            // The name is free, and the first of those who stand before us may be dead by then.
+            None => refusal.retry_after,
+        };
+        let spread = timing::below(SPREAD, ctx.draw());
+        free.saturating_add(spread).min(poll)
     }
 
     /// The error of a wait that ended with `last`.

@@ -161,11 +161,11 @@ fn live_on(state: &mut State, now: BootTime, names: &Names, ttl: Duration) -> Du
 /// every conflict is listed (B9).
 fn refuse(state: &mut State, now: BootTime, ask: &Acquire) -> Option<AcquireReply> {
     let mut refusal = Refusal::default();
-    let mut behind = false;
+    let mut blocked = None;
     for place in places(&ask.names) {
         if let Some(queue) = state.queues.get_mut(&place) {
             queue.bury(now);
-            behind |= queue.is_behind(ask.waiter);
+            blocked = blocked.max(queue.blocked(ask.waiter, now));
         }
         let others = state
             .live(&place, now)
@@ -181,8 +181,8 @@ fn refuse(state: &mut State, now: BootTime, ask: &Acquire) -> Option<AcquireRepl
             });
         }
     }
-    if refusal.conflicts.is_empty() && !behind {
-        return None;
+    if refusal.conflicts.is_empty() {
+        refusal.retry_after = blocked?;
     }
     for place in places(&ask.names) {
         let ours = state.held.get(&place).map(|held| held.owner) == Some(ask.owner);

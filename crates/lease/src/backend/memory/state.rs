@@ -75,11 +75,12 @@ impl Queue {
         self.0.retain(|(_, beat)| now.since(*beat) < WAITER_ALIVE);
     }
 
-    /// Whether somebody stands before `waiter`; without a place, everybody does.
-    pub(super) fn is_behind(&self, waiter: Option<Waiter>) -> bool {
-        self.0
-            .first()
-            .is_some_and(|(first, _)| Some(*first) != waiter)
+    /// How long until the first of those who stand before `waiter` counts as dead. Without a place,
+    /// everybody stands before it; nothing if nobody does.
+    pub(super) fn blocked(&self, waiter: Option<Waiter>, now: BootTime) -> Option<Duration> {
+        let (first, beat) = self.0.first()?;
+        let dies = beat.plus(WAITER_ALIVE).since(now);
+        (Some(*first) != waiter).then_some(dies)
     }
 
     /// Notes that `waiter` asked, at the end if it is new.

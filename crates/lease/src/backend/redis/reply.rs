@@ -122,8 +122,18 @@ fn acquire(fields: &mut Fields, command: &Acquire) -> Result<Answer, BackendErro
             code: fields.text()?,
             message: fields.text()?,
         }),
+        8 => AcquireReply::Refused(Refusal {
+            conflicts: Vec::new(),
+            retry_after: fields.span()?,
+            queued: queued(command),
+        }),
         code => told(code, fields, command)?,
     }))
+}
+
+/// Whether a refusal leaves the waiter a place in the queue.
+fn queued(command: &Acquire) -> bool {
+    command.fair && command.waiter.is_some()
 }
 
 /// What one node of a Redlock answered.
@@ -178,7 +188,7 @@ fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendErr
     Ok(Refusal {
         conflicts,
         retry_after: longest.unwrap_or_default(),
-        queued: command.fair && command.waiter.is_some(),
+        queued: queued(command),
     })
 }
 

@@ -91,7 +91,12 @@ pub(crate) async fn a_dead_waiter_costs_three_seconds(bench: &dyn Bench) {
     let second = Duration::from_secs(1);
     bench.advance(second * 2).await;
     // Waiter 3 asks on, waiter 2 is dead and still counts.
-    refused(bench.backend().acquire(&fair(bench, 3)).await);
+    let refusal = refused(bench.backend().acquire(&fair(bench, 3)).await);
+    let left = refusal.retry_after;
+    assert!(
+        !left.is_zero() && left <= second + bench.slack(),
+        "{left:?}"
+    );
     bench.advance(second + bench.slack()).await;
     granted(bench.backend().acquire(&fair(bench, 3)).await);
 }

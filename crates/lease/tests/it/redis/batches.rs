@@ -38,7 +38,7 @@ async fn at_once(site: &Site, asked: &[Acquire], scripts_max: u64) -> Vec<Acquir
 }
 
 /// Scripts that clients sent so far.
-fn scripts(redis: &Redis) -> u64 {
+pub(super) fn scripts(redis: &Redis) -> u64 {
     let info = redis.cli(&["INFO", "commandstats"]).unwrap();
     let calls = info.lines().filter_map(|line| {
         let rest = line.strip_prefix("cmdstat_eval")?;

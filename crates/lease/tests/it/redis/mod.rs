@@ -15,4 +15,6 @@ mod planted;
 mod refusals;
 mod site;
 mod unknown;
+#[cfg(target_os = "linux")]
+mod waiters;
 mod wake;

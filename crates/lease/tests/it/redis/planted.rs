@@ -222,6 +222,10 @@ catches! {
     the_living_count_as_dead: "acquire.lua",
         "elseif now - beat > ALIVE_MS then" => "elseif now - beat > 0 then",
         server::a_dead_waiter_costs_three_seconds;
+    a_death_that_is_always_three_seconds_off: "acquire.lua",
+        "first, line.dies = ticket, beat + ALIVE_MS + 1 - now"
+        => "first, line.dies = ticket, ALIVE_MS + 1",
+        server::a_dead_waiter_costs_three_seconds;
     a_queue_that_is_one_too_long: "acquire.lua",
         "if not mine and line and line.alive >= QUEUE_MAX then"
         => "if not mine and line and line.alive > QUEUE_MAX then",

@@ -12,11 +12,13 @@
 -- Answers, one after the other, for each item:
 --   token                            every name is the owner's now, for the ttl or the cap
 --   1, token, granted ms             every name was the owner's before, and is for so long
---   0, n, (index, pttl, token)* n    held by others, or only earlier waiters stand before us
+--   0, n, (index, pttl, token)* n    held by others
 --   2, ep, ask                       EPOCH: install an epoch above ep, and show this ask
 --   3                                the owner's cap is used up
 --   4                                the queue is full
 --   7, code, message                 refused before anything was written
+--   8, ms                            only earlier waiters stand before us; the first of them counts
+--                                    as dead in so many ms, unless it asks before
 -- Everything of an item is read and checked before its first write: a script is not rolled back.
 local COUNTERS, ALIVE_MS, QUEUE_MS, QUEUE_MAX = 4294967296, 3000, 60000, 128
 local call, sub, format, floor_of = redis.call, string.sub, string.format, math.floor
@@ -136,7 +138,9 @@ local function line(queue, waiter)
       line.dead[#line.dead + 1] = places[i]
     else
       line.alive = line.alive + 1
-      first = math.min(first or ticket, ticket)
+      if not first or ticket < first then
+        first, line.dies = ticket, beat + ALIVE_MS + 1 - now
+      end
     end
   end
   line.blocked = first and (not line.mine or first < line.mine)
@@ -179,6 +183,9 @@ local function refuse(ask, ours, conflicts, line)
     call('HSET', ask.queue, ask.waiter, format('%.0f:%.0f', mine or last + 1, now))
     call('PEXPIRE', ask.queue, QUEUE_MS)
     quiet = false
+  end
+  if #conflicts == 0 then
+    return {8, line.dies}
   end
   return {0, #conflicts / 3, unpack(conflicts)}
 end
