@@ -43,7 +43,9 @@ fn checked(
     } else {
         rule
     };
-    let shown = text.chars().take(SHOWN_CHARS).collect();
+    // Without line ends and the like: errors go into logs.
+    let shown = text.chars().take(SHOWN_CHARS).flat_map(char::escape_debug);
+    let shown = shown.collect();
     Err(InvalidName { what, shown, why })
 }
 

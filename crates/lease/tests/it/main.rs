@@ -26,6 +26,7 @@ mod faults;
 mod folder;
 mod holding;
 mod model;
+mod names;
 #[cfg(all(feature = "redis", feature = "test-kit", debug_assertions))]
 mod planting;
 #[cfg(feature = "postgres")]
@@ -35,3 +36,4 @@ mod readme;
 mod redis;
 #[cfg(feature = "redlock")]
 mod redlock;
+mod secrets;

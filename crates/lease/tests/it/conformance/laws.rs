@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use soldonce_lease::FencingToken;
-use soldonce_lease::backend::{Release, ReleaseReply, Renew, RenewReply};
+use soldonce_lease::backend::{Names, Release, ReleaseReply, Renew, RenewReply};
+
+use crate::names::{GROUPED, LEGAL};
 
 use super::{Bench, acquire, ask, granted, group, name, one, owner, refused, release, renew};
 
@@ -269,5 +271,32 @@ pub(crate) async fn of_several_others_the_highest_is_told(bench: &dyn Bench) {
     match release(bench, &all, 9, None).await {
         ReleaseReply::Taken { by } => assert_eq!(Some(by.number()), highest),
         other => panic!("released what others have: {other:?}"),
+    }
+}
+
+pub(crate) async fn odd_names_come_back_and_are_kept_apart(bench: &dyn Bench) {
+    let alone = LEGAL.iter().map(|text| one(text));
+    let grouped = GROUPED
+        .iter()
+        .map(|(hall, text)| Names::of_group(name(hall), vec![name(text)]));
+    let held: Vec<(u64, Names)> = (1..).zip(alone.chain(grouped)).collect();
+    for (n, names) in &held {
+        let mut asked = ask(bench, names, *n);
+        asked.ttl = asked.ttl.max(Duration::from_secs(20));
+        granted(bench.backend().acquire(&asked).await);
+    }
+    for (n, names) in &held {
+        let only = &names.as_slice()[0];
+        let holder = bench.backend().inspect(names.group(), only).await.unwrap();
+        assert_eq!(
+            holder.map(|holder| holder.owner),
+            Some(owner(*n)),
+            "{names:?}"
+        );
+        let refusal = refused(acquire(bench, names, 1_000).await);
+        let conflicts: Vec<_> = refusal.conflicts.iter().map(|held| &held.name).collect();
+        assert_eq!(conflicts, [only]);
+        let reply = release(bench, names, *n, None).await;
+        assert_eq!(reply, ReleaseReply::Released, "{names:?}");
     }
 }

@@ -74,6 +74,7 @@ macro_rules! every_law {
             b9_every_conflict_is_listed
             b10_what_is_kept_ends
             a_name_alone_is_not_the_name_of_a_group
+            odd_names_come_back_and_are_kept_apart
             inspect_tells_who_holds
             a_batch_is_answered_in_order
             of_several_others_the_highest_is_told
