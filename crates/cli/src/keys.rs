@@ -10,13 +10,12 @@ use serde_json::{Value, json};
 use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
 use soldonce_engine::keys::{ApiKey, Scope};
-use soldonce_engine::ledger::sqlite::SqliteOptions;
 use soldonce_engine::reply::Rfc3339;
 
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::output::{print, print_json};
-use crate::serve::open_engine;
+use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce keys`.
 #[derive(Debug, Args)]
@@ -25,6 +24,7 @@ use crate::serve::open_engine;
   soldonce keys create --scope admin --data ./data
   soldonce keys list --data ./data --json
   soldonce keys revoke cal_01j.. --data ./data
+  soldonce keys list --database-url postgres://soldonce@db/soldonce
 
 `--data` needs the ledger to itself: stop the server, or use `--url`.")]
 pub(crate) struct KeysArgs {
@@ -33,6 +33,8 @@ pub(crate) struct KeysArgs {
     /// The folder of a ledger whose server is stopped [default: ./data]
     #[arg(long, global = true, env = "SOLDONCE_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// A running server, as http://HOST:PORT
     #[arg(
         long,
@@ -118,8 +120,8 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
 }
 
 async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
-    let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
-    let engine = open_engine(&SqliteOptions::new(&data)).await?;
+    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let engine = place.open().await?;
     let answer = on_engine(&engine, &args.command).await;
     engine.close().await;
     answer

@@ -1,32 +1,29 @@
-//! `soldonce migrate`: brings a ledger's schema up to date without serving. `serve` does it too;
-//! this is for whoever wants to see it done first.
+//! `soldonce migrate`: brings a ledger's schema up to date without serving. On a folder `serve` does
+//! it too; a database that many servers share is migrated by this alone, once.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use soldonce_engine::ledger::sqlite::SqliteOptions;
-
 use crate::exit::Exit;
 use crate::output::print;
-use crate::serve::open_engine;
+use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce migrate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   soldonce migrate --data /var/lib/soldonce
+  soldonce migrate --database-url postgres://soldonce@db/soldonce
 
-Needs the ledger to itself: stop the server first. A ledger that is newer than this program is left
+A folder must not be in use: stop its server first. A database may be: the tables are locked while
+they change. Give its direct address, not that of a pool in transaction mode. A ledger that is newer than this program is left
 alone and told so.")]
 pub(crate) struct MigrateArgs {
-    /// The folder of the embedded ledger; made if it is not there
-    #[arg(
-        long,
-        env = "SOLDONCE_DATA",
-        value_name = "FOLDER",
-        default_value = "./data"
-    )]
-    data: PathBuf,
+    /// The folder of the embedded ledger; made if it is not there [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
 }
 
 /// Runs `soldonce migrate`.
@@ -35,12 +32,9 @@ pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let engine = open_engine(&SqliteOptions::new(&args.data)).await?;
-        engine.close().await;
-        print(&format!(
-            "the ledger in {} is up to date\n",
-            args.data.display()
-        ))?;
+        let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+        let whereabouts = place.migrate().await?;
+        print(&format!("the ledger in {whereabouts} is up to date\n"))?;
         Ok(Exit::Done)
     })
 }

@@ -24,7 +24,7 @@ mod secret;
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
     ChangeAsk, Engine, EngineError, EventSummary, ExtendAsk, HoldAsk, NamedUnits, Reply, SellAsk,
-    WishAsk, World, run_sweeper,
+    WishAsk, World, run_key_watch, run_sweeper,
 };
 pub use idempotency::fingerprint;
 pub use ids::Ids;

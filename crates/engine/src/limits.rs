@@ -11,6 +11,8 @@ pub const SWEEP_HOLDS_MAX: usize = 512;
 /// How often the sweeper looks, milliseconds. With one commit on top it stays below the 250 ms that
 /// the API promises for an expiry to be seen.
 pub const SWEEP_EVERY_MS: u64 = 100;
+/// How often API keys are read again where other servers may change them, milliseconds.
+pub const KEYS_EVERY_MS: u64 = 1_000;
 /// How long a shopper's session lives, milliseconds: a day.
 pub const SESSION_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Most holds or bookings in one list.

@@ -1,5 +1,6 @@
-//! `soldonce serve`: the server on an embedded ledger.
+//! `soldonce serve`: the server on an embedded ledger, or on one that many servers share.
 
+mod ledger;
 mod logging;
 #[cfg(feature = "planted")]
 mod planted;
@@ -10,9 +11,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
 pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
-pub(crate) use start::{open_engine, start, until_stopped};
+pub(crate) use start::{start, until_stopped};
 
 use crate::exit::Exit;
 use crate::output::print;
@@ -22,6 +24,7 @@ use crate::output::print;
 #[command(after_help = "Examples:
   soldonce serve
   soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open
+  soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
@@ -43,6 +46,8 @@ pub(crate) struct ServeArgs {
     /// The folder of the embedded ledger [default: ./data]
     #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// An admin key to accept; else one is made at the first start, printed once
     #[arg(
         long,
@@ -67,7 +72,8 @@ pub(crate) struct ServeArgs {
     log_format: Option<LogFormat>,
     #[command(flatten)]
     limits: LimitArgs,
-    /// Start although the ledger is behind its high-water mark: the commits between are lost
+    /// Start although the ledger is behind its high-water mark (the commits between are lost), or
+    /// although the database may lose what it acknowledges
     #[arg(long, env = "SOLDONCE_ACCEPT_LOSS")]
     accept_loss: bool,
     /// Print every setting with its value and where it came from, and stop

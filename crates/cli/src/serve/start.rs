@@ -1,15 +1,9 @@
 //! Opens the ledger, starts the server on it, and ends both in order.
 
-use std::sync::Arc;
-
 use anyhow::Context;
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
-use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_engine::live::Live;
-use soldonce_engine::metrics::Metrics;
-use soldonce_engine::{Engine, World};
-use soldonce_lease::{SystemClock, SystemEntropy};
+use soldonce_engine::{Engine, run_key_watch};
 use soldonce_server::{Access, Listeners, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -41,11 +35,7 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         Some(address) => Some(listen("admin_listen", address).await?),
         None => None,
     };
-    let engine = open_engine(&SqliteOptions {
-        accept_loss: settings.accept_loss,
-        ..SqliteOptions::new(&settings.data.value)
-    })
-    .await?;
+    let engine = settings.ledger.open().await?;
     let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
     let address = listener.local_addr()?.to_string();
     let shutdown = CancellationToken::new();
@@ -64,6 +54,9 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         public: listener,
         admin: admin_listener,
     };
+    if settings.ledger.is_shared() {
+        tasks.spawn(run_key_watch(engine.clone(), shutdown.clone()));
+    }
     let (stop, shared) = (shutdown.clone(), engine.clone());
     tasks.spawn(async move {
         let drained = soldonce_server::run(listeners, shared, server, stop).await;
@@ -106,24 +99,6 @@ async fn listen(name: &str, address: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
         format!("{name}: {address} cannot be listened on; choose another with --{name}")
     })
-}
-
-/// Opens the ledger of a folder, which must not be another process's.
-///
-/// # Errors
-/// When the folder belongs to another process, or the ledger is damaged.
-pub(crate) async fn open_engine(options: &SqliteOptions) -> anyhow::Result<Engine> {
-    let world = World {
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-    };
-    let metrics = Arc::new(Metrics::default());
-    let live = Arc::new(Live::new(Arc::clone(&metrics)));
-    #[cfg(feature = "planted")]
-    let options = &super::planted::plant(options)?;
-    let clock = Arc::clone(&world.clock);
-    let ledger = SqliteLedger::open(options, clock, &SystemEntropy, live.clone())?;
-    Ok(Engine::new(Arc::new(ledger), live, metrics, world).await?)
 }
 
 /// Takes the operator's admin key, or makes one if the ledger has none; tells the new one.

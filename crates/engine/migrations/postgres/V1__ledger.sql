@@ -217,7 +217,7 @@ CREATE TABLE api_keys (
     id          bytea PRIMARY KEY,
     name        text NOT NULL,
     scopes      text NOT NULL,          -- words separated by commas
-    sha256      bytea NOT NULL,
+    sha256      bytea NOT NULL UNIQUE,
     created_at  bigint NOT NULL,
     revoked_at  bigint
 );

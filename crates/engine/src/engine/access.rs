@@ -1,13 +1,16 @@
 //! Who may come in: API keys and shoppers' sessions.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use soldonce_core::{Rejection, Span, Text};
+use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
 use crate::caller::Caller;
 use crate::keys::{ApiKey, KeyId, Scope, hash_key, mint_key_text};
-use crate::limits::SESSION_MS;
+use crate::ledger::ReadError;
+use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
 use crate::secret::Session;
 
 impl Engine {
@@ -87,8 +90,23 @@ impl Engine {
             revoked_at: None,
         };
         self.parts.ledger.add_key(key.clone()).await?;
-        self.keys_mut().insert(hash, key.clone());
-        Ok(key)
+        // Another server may have adopted the same text at the same time: one of the two counts.
+        self.refresh_keys().await?;
+        let stored = self.keys().into_iter().find(|key| key.hash == hash);
+        Ok(stored.unwrap_or(key))
+    }
+
+    /// Reads the API keys again: on a ledger that many servers share, others make and revoke them.
+    ///
+    /// # Errors
+    /// [`ReadError`] when they cannot be read; then those known before stay.
+    ///
+    /// # Cancel safety
+    /// Dropped, those known before stay.
+    pub async fn refresh_keys(&self) -> Result<(), ReadError> {
+        let keys = self.parts.ledger.keys().await?;
+        *self.keys_mut() = keys.into_iter().map(|key| (key.hash, key)).collect();
+        Ok(())
     }
 
     /// Every API key, oldest first, revoked ones too.
@@ -117,5 +135,24 @@ impl Engine {
             key.revoked_at.get_or_insert(at);
         }
         Ok(revoked)
+    }
+}
+
+/// Reads the API keys again every second until `shutdown`, so that a key that was revoked through
+/// another server is soon refused here.
+///
+/// # Cancel safety
+/// Dropped between two reads it leaves nothing half done.
+pub async fn run_key_watch(engine: Engine, shutdown: CancellationToken) {
+    let clock = Arc::clone(&engine.world().clock);
+    loop {
+        let next = clock.boot().plus(Duration::from_millis(KEYS_EVERY_MS));
+        let wait = clock.sleep_until(next);
+        if shutdown.run_until_cancelled(wait).await.is_none() {
+            return;
+        }
+        if let Err(error) = engine.refresh_keys().await {
+            tracing::debug!(%error, "the API keys could not be read again");
+        }
     }
 }

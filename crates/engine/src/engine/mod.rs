@@ -11,6 +11,7 @@ mod sweep;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+pub use access::run_key_watch;
 pub use bookings::SellAsk;
 pub use events::EventSummary;
 pub use holds::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};

@@ -17,6 +17,7 @@ mod epochs;
 mod gate;
 #[cfg(feature = "planted")]
 mod planted;
+mod postgres;
 mod rate;
 mod sqlite;
 mod writer;

@@ -6,6 +6,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use super::{AdminKey, LogFormat, Shoppers};
+use crate::serve::ledger::StatementsWord;
 
 /// The settings file. An unknown key stops the start.
 #[derive(Debug, Default, Deserialize)]
@@ -14,6 +15,9 @@ pub(super) struct SettingsFile {
     pub(super) listen: Option<String>,
     pub(super) admin_listen: Option<String>,
     pub(super) data: Option<PathBuf>,
+    pub(super) database_url: Option<String>,
+    pub(super) database_connections: Option<usize>,
+    pub(super) database_statements: Option<StatementsWord>,
     pub(super) admin_key: Option<AdminKey>,
     pub(super) shoppers: Option<Shoppers>,
     pub(super) origins: Option<Vec<String>>,

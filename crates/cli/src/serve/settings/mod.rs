@@ -15,6 +15,7 @@ pub(crate) use limits::{LimitArgs, LimitSettings};
 pub(crate) use source::Sourced;
 
 use super::ServeArgs;
+use super::ledger::{DatabaseArgs, LedgerPlace};
 use file::SettingsFile;
 use source::line;
 
@@ -43,13 +44,15 @@ pub(crate) enum LogFormat {
 pub(crate) struct Settings {
     pub(crate) listen: Sourced<String>,
     pub(crate) admin_listen: Sourced<Option<String>>,
-    pub(crate) data: Sourced<PathBuf>,
+    data: Sourced<PathBuf>,
+    /// Whether a database is in its place.
+    database: Sourced<bool>,
+    pub(crate) ledger: LedgerPlace,
     pub(crate) admin_key: Sourced<Option<AdminKey>>,
     pub(crate) shoppers: Sourced<Shoppers>,
     pub(crate) origins: Sourced<Vec<String>>,
     pub(crate) log_format: Sourced<LogFormat>,
     pub(crate) limits: LimitSettings,
-    pub(crate) accept_loss: bool,
 }
 
 /// An admin key as the operator gave it. Not shown in `Debug`.
@@ -78,6 +81,22 @@ impl Settings {
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
         let admin_key = args.admin_key.clone().map(AdminKey);
         let limits = LimitSettings::gather(&args.limits, &mut file)?;
+        let given = args.database.clone();
+        let is_database = Sourced::first(
+            given.url.is_some().then_some(true),
+            file.database_url.is_some().then_some(true),
+            false,
+        );
+        let database = DatabaseArgs {
+            url: given.url.or(file.database_url),
+            connections: given.connections.or(file.database_connections),
+            statements: given.statements.or(file.database_statements),
+        };
+        let data = Sourced::first(args.data.clone(), file.data, PathBuf::from("./data"));
+        let mut ledger = LedgerPlace::new(Some(data.value.clone()), &database)?;
+        if args.accept_loss {
+            ledger = ledger.accept_loss();
+        }
         let settings = Self {
             listen: Sourced::first(
                 args.listen.clone(),
@@ -89,13 +108,14 @@ impl Settings {
                 file.admin_listen.map(Some),
                 None,
             ),
-            data: Sourced::first(args.data.clone(), file.data, PathBuf::from("./data")),
+            data,
+            database: is_database,
+            ledger,
             admin_key: Sourced::first(admin_key.map(Some), file.admin_key.map(Some), None),
             shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
             origins: Sourced::first(origins, file.origins, Vec::new()),
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
             limits,
-            accept_loss: args.accept_loss,
         };
         settings.check()?;
         Ok(settings)
@@ -126,10 +146,16 @@ impl Settings {
             .as_deref()
             .unwrap_or("with the rest");
         let data = self.data.value.display();
+        let database = if self.database.value {
+            "(hidden; in place of data)"
+        } else {
+            "none"
+        };
         [
             line("listen", &self.listen.value, self.listen.source),
             line("admin_listen", admin, self.admin_listen.source),
             line("data", data, self.data.source),
+            line("database_url", database, self.database.source),
             line("admin_key", key, self.admin_key.source),
             line("shoppers", word(&self.shoppers.value), self.shoppers.source),
             line(

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 
-use super::PostgresLedger;
 use super::database::Value;
 use super::desk::Desk;
 use super::failure::Failure;
 use super::limits::{CLOCK_EVERY_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS};
 use super::sequencer::sequence;
 use super::tables::{Columns, idempotency};
+use super::{Parts, PostgresLedger};
 
 /// Pushes the clock on and reads it. A row that is locked is being pushed by another server.
 const PUSH_CLOCK: &str = "-- push_clock
@@ -65,15 +65,21 @@ impl PostgresLedger {
         let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
         self.parts.tasks().spawn(number(desk, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
-        self.parts.tasks().spawn(async move {
-            let mut last = last;
-            while pause(&parts.desk, &shutdown, FOLLOW_EVERY_MS).await {
-                match parts.follow(last).await {
-                    Ok(newest) => last = newest,
-                    Err(failure) => tracing::debug!(%failure, "the feed was not followed"),
-                }
-            }
-        });
+        self.parts.tasks().spawn(show(parts, shutdown, last));
+    }
+}
+
+/// Shows new events and what was numbered after `last`.
+async fn show(parts: Arc<Parts>, shutdown: CancellationToken, mut last: i64) {
+    while pause(&parts.desk, &shutdown, FOLLOW_EVERY_MS).await {
+        let step = async {
+            parts.discover().await?;
+            parts.follow(last).await
+        };
+        match step.await {
+            Ok(newest) => last = newest,
+            Err(failure) => tracing::debug!(%failure, "the feed was not followed"),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ SELECT id, name, scopes, sha256, created_at, revoked_at FROM api_keys ORDER BY i
 
 pub(in super::super) const ADD_API_KEY: &str = "-- add_api_key
 INSERT INTO api_keys (id, name, scopes, sha256, created_at) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (id) DO NOTHING";
+ON CONFLICT (sha256) DO NOTHING";
 
 pub(in super::super) const REVOKE_API_KEY: &str = "-- revoke_api_key
 UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING 1";

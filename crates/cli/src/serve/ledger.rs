@@ -1,0 +1,175 @@
+//! Where the ledger is, and the engine on it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use soldonce_engine::ledger::postgres::{
+    self, Durability, PostgresLedger, PostgresOptions, Statements,
+};
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::{Engine, World};
+use soldonce_lease::{SystemClock, SystemEntropy};
+
+/// The database of a ledger that many servers share.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DatabaseArgs {
+    /// PostgreSQL in place of the embedded ledger: `postgres://user:password@host:5432/database`
+    #[arg(
+        id = "database_url",
+        long = "database-url",
+        global = true,
+        env = "SOLDONCE_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub(crate) url: Option<String>,
+    /// Most connections to the database [default: 8]
+    #[arg(
+        id = "database_connections",
+        long = "database-connections",
+        global = true,
+        env = "SOLDONCE_DATABASE_CONNECTIONS",
+        value_name = "COUNT"
+    )]
+    pub(crate) connections: Option<usize>,
+    /// How statements are sent; `unprepared` for a pool in transaction mode [default: prepared]
+    #[arg(long, global = true, env = "SOLDONCE_DATABASE_STATEMENTS", value_enum)]
+    pub(crate) statements: Option<StatementsWord>,
+}
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StatementsWord {
+    /// Prepared once for each connection.
+    Prepared,
+    /// Whole, each time.
+    Unprepared,
+}
+
+/// Most connections of one server.
+const CONNECTIONS_MAX: usize = 256;
+
+impl DatabaseArgs {
+    /// The options they say; none without a URL.
+    ///
+    /// # Errors
+    /// Names the setting and what would be right.
+    pub(crate) fn options(&self) -> anyhow::Result<Option<PostgresOptions>> {
+        let Some(url) = &self.url else {
+            let is_alone = self.connections.is_some() || self.statements.is_some();
+            anyhow::ensure!(
+                !is_alone,
+                "database_url: is missing; without it the embedded ledger is used, which has no \
+                 connections or statements to set"
+            );
+            return Ok(None);
+        };
+        let mut options = PostgresOptions::new(url.clone());
+        if let Some(connections) = self.connections {
+            anyhow::ensure!(
+                (2..=CONNECTIONS_MAX).contains(&connections),
+                "database_connections: {connections} is outside 2 ..= {CONNECTIONS_MAX}"
+            );
+            options.connections = connections;
+        }
+        options.statements = match self.statements {
+            Some(StatementsWord::Unprepared) => Statements::Unprepared,
+            Some(StatementsWord::Prepared) | None => Statements::Prepared,
+        };
+        Ok(Some(options))
+    }
+}
+
+/// Where a ledger is.
+#[derive(Clone, Debug)]
+pub(crate) enum LedgerPlace {
+    /// In a folder of this machine, for one server.
+    Folder(SqliteOptions),
+    /// In a database, for many.
+    Database(PostgresOptions),
+}
+
+impl LedgerPlace {
+    /// The database if there is one, else the folder, `./data` unless it is given.
+    ///
+    /// # Errors
+    /// As [`DatabaseArgs::options`].
+    pub(crate) fn new(data: Option<PathBuf>, database: &DatabaseArgs) -> anyhow::Result<Self> {
+        let folder = || SqliteOptions::new(data.unwrap_or_else(|| PathBuf::from("./data")));
+        let database = database.options()?;
+        Ok(database.map_or_else(|| Self::Folder(folder()), Self::Database))
+    }
+
+    /// The same, but the operator puts up with a ledger that has lost or may lose commits.
+    pub(crate) fn accept_loss(self) -> Self {
+        match self {
+            Self::Folder(options) => Self::Folder(SqliteOptions {
+                accept_loss: true,
+                ..options
+            }),
+            Self::Database(options) => Self::Database(PostgresOptions {
+                durability: Durability::Waived,
+                ..options
+            }),
+        }
+    }
+
+    /// Whether other servers may work on it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Database(_))
+    }
+
+    /// Brings its schema up to date; tells where it is.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or is newer than this program.
+    pub(crate) async fn migrate(&self) -> anyhow::Result<String> {
+        match self {
+            Self::Folder(options) => {
+                self.open().await?.close().await;
+                Ok(options.folder.display().to_string())
+            }
+            Self::Database(options) => {
+                postgres::migrate(options).await?;
+                Ok("the database".to_owned())
+            }
+        }
+    }
+
+    /// Opens the ledger and the engine on it.
+    ///
+    /// # Errors
+    /// When it belongs to another process, is damaged, cannot be reached, or has another schema.
+    pub(crate) async fn open(&self) -> anyhow::Result<Engine> {
+        let world = World {
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        };
+        let metrics = Arc::new(Metrics::default());
+        let live = Arc::new(Live::new(Arc::clone(&metrics)));
+        let clock = Arc::clone(&world.clock);
+        let ledger: Arc<dyn soldonce_engine::ledger::Ledger> = match self {
+            Self::Folder(options) => {
+                #[cfg(feature = "planted")]
+                let options = &super::planted::plant(options)?;
+                Arc::new(SqliteLedger::open(
+                    options,
+                    clock,
+                    &SystemEntropy,
+                    live.clone(),
+                )?)
+            }
+            Self::Database(options) => {
+                let opened = PostgresLedger::open(options, clock, &SystemEntropy, live.clone());
+                Arc::new(opened.await.context("database_url")?)
+            }
+        };
+        Ok(Engine::new(ledger, live, metrics, world).await?)
+    }
+}

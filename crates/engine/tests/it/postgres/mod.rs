@@ -1,0 +1,147 @@
+//! Many servers on one database, by its own clock: races between them, and what is left when one of
+//! them, its connection or the database itself ends in the middle.
+
+mod faults;
+mod guards;
+mod races;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use soldonce_core::{
+    Answer, Auditor, Command, Event, EventId, EventNo, Hold, HoldId, NewHold, Policy, Rejection,
+    Selection, Wish,
+};
+use soldonce_engine::ledger::postgres::{
+    Durability, PostgresLedger, PostgresOptions, Statements, migrate,
+};
+use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
+use soldonce_lease::{SeededEntropy, SystemClock};
+use soldonce_testkit::postgres::Postgres;
+
+use crate::ledgers::{HALL, Recorder, held, holder, new_event, select, transaction};
+
+/// One database and some servers on it.
+struct Servers {
+    database: Postgres,
+    options: PostgresOptions,
+    ledgers: Vec<Arc<PostgresLedger>>,
+    next: AtomicU64,
+}
+
+impl Servers {
+    async fn start(count: usize) -> Self {
+        Self::start_on(Postgres::start().unwrap(), count).await
+    }
+
+    async fn start_on(database: Postgres, count: usize) -> Self {
+        let options = PostgresOptions {
+            durability: Durability::Waived,
+            ..PostgresOptions::new(database.url())
+        };
+        migrate(&options).await.unwrap();
+        let mut servers = Self {
+            database,
+            options,
+            ledgers: Vec::new(),
+            next: AtomicU64::new(1),
+        };
+        for _ in 0..count {
+            let ledger = servers.one_more(&servers.options).await;
+            servers.ledgers.push(ledger);
+        }
+        servers
+    }
+
+    /// Opens one more ledger, with options of its own.
+    async fn one_more(&self, options: &PostgresOptions) -> Arc<PostgresLedger> {
+        // Every process draws its own name.
+        let entropy = SeededEntropy::new(self.next.fetch_add(1, Ordering::Relaxed));
+        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
+        let opened = PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer);
+        Arc::new(opened.await.unwrap())
+    }
+
+    /// The same database through another address, each statement sent whole.
+    fn unprepared_at(&self, url: String) -> PostgresOptions {
+        PostgresOptions {
+            url,
+            statements: Statements::Unprepared,
+            ..self.options.clone()
+        }
+    }
+
+    async fn event(&self, change: impl Fn(&mut Policy)) -> Arc<Event> {
+        self.event_on(HALL, change).await
+    }
+
+    async fn event_on(&self, chart: &str, change: impl Fn(&mut Policy)) -> Arc<Event> {
+        let new = new_event("hamlet-1", chart, change);
+        let command = Command::CreateEvent(Box::new(new));
+        match self.ledgers[0].transact(transaction(command, None)).await {
+            Ok(Done::Fresh {
+                answer: Answer::EventCreated(event),
+                ..
+            }) => event,
+            other => panic!("no event: {other:?}"),
+        }
+    }
+
+    fn hold_id(&self) -> HoldId {
+        let at = u128::from(self.next.fetch_add(1, Ordering::Relaxed));
+        HoldId::from_bits((1 << 100) | at)
+    }
+
+    fn wish(&self, event: &Event, who: &str, seats: &[&str]) -> Command {
+        self.want(event.no, who, select(event, seats, &[]))
+    }
+
+    fn want(&self, event: EventNo, who: &str, selection: Selection) -> Command {
+        Command::Hold(NewHold {
+            event,
+            hold: self.hold_id(),
+            holder: holder(who),
+            wish: Wish::Named(selection),
+            ttl: None,
+            ttl_max: None,
+        })
+    }
+
+    async fn ask(&self, server: usize, command: Command) -> Result<Done, Rejection> {
+        let ledger = &self.ledgers[server];
+        ledger.transact(transaction(command, None)).await
+    }
+
+    async fn ask_as(
+        &self,
+        server: usize,
+        command: Command,
+        key: RequestKey,
+    ) -> Result<Done, Rejection> {
+        let ledger = &self.ledgers[server];
+        ledger.transact(transaction(command, Some(key))).await
+    }
+
+    async fn hold(
+        &self,
+        server: usize,
+        event: &Event,
+        who: &str,
+        seats: &[&str],
+    ) -> Result<Hold, Rejection> {
+        let command = self.wish(event, who, seats);
+        held(self.ask(server, command).await)
+    }
+
+    /// The whole history, judged; and every commit has the next number.
+    async fn judge(&self, server: usize, event: &EventId) -> usize {
+        let ledger = &self.ledgers[server];
+        let history = ledger.history(event.clone()).await.unwrap();
+        let found = Auditor::check(&history);
+        assert!(found.is_empty(), "{found:#?}");
+        for (seq, commit) in (1_u64..).zip(&history.commits) {
+            assert_eq!(commit.seq.0, seq, "the numbers are dense");
+        }
+        history.commits.len()
+    }
+}
