@@ -179,13 +179,13 @@ async fn cut_every_call(kind: Kind, calls: &[Call]) {
 async fn cut(bench: Bench, calls: &[Call]) {
     for &call in calls {
         let polls = bench.cut_everywhere(call).await;
-        assert!(polls > 2, "{call:?} was never cut off on its way");
+        assert!(polls > 1, "{call:?} was never cut off on its way");
     }
     // A ticket is good until its ttl ends, whoever has it: that is no orphan.
     let is_ticket = |name: &String| name.contains("Resume");
-    let clean = || bench.site.left().iter().all(is_ticket);
+    // The last one may be granted yet, before it is released.
+    let clean = || bench.locks.stats().live == 0 && bench.site.left().iter().all(is_ticket);
     within(CLEAN_WITHIN, "no key is left", clean).await;
-    assert_eq!(bench.locks.stats().live, 0);
     let Bench {
         site,
         locks,
@@ -196,6 +196,7 @@ async fn cut(bench: Bench, calls: &[Call]) {
         let drained = locks.shutdown(PATIENCE).await;
         assert_eq!(drained.left_to_ttl, 0, "{drained:?}");
     }
+    assert!(site.left().iter().all(is_ticket), "{:?}", site.left());
     // Whoever was cut off while it connected has ended too.
     within(PATIENCE, "no connection is left", || {
         site.connections() == 0

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::postgres::{PgConfig, Postgres, migrate};
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
-use soldonce_lease::{BackendError, FencingToken, Namespace, SystemClock};
+use soldonce_lease::{BackendError, Clock, FencingToken, Namespace, SystemClock};
 use soldonce_testkit::postgres::{PgBouncer, Postgres as Server, PostgresPair};
 use tokio::task::JoinSet;
 
@@ -183,14 +183,22 @@ async fn a_deadlock_is_a_refusal() {
     let lock_b = "SET deadlock_timeout = '10s'; BEGIN; \
                   SELECT FROM soldonce_lease WHERE name = 'g/b' FOR UPDATE";
     other.batch_execute(lock_b).await.unwrap();
+    // It waits for 200 ms, so a session looks, which is there already.
+    let (watcher, _watched) = session(&server).await;
     let mut ours = JoinSet::new();
     let (asking, mine) = (backend.clone(), ask(group(&["a", "b"])));
     ours.spawn(async move { refused(&*asking, &mine).await });
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    soldonce_testkit::until("ours waits for b", soldonce_testkit::PATIENCE, || {
-        server.query(waiting).is_ok_and(|count| count == "1")
-    })
-    .unwrap();
+    let end = SystemClock.boot().plus(soldonce_testkit::PATIENCE);
+    while watcher
+        .query_one(waiting, &[])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        != 1
+    {
+        assert!(SystemClock.boot() < end, "ours does not wait for b");
+    }
     let lock_a = "SELECT FROM soldonce_lease WHERE name = 'g/a' FOR UPDATE; ROLLBACK";
     other.batch_execute(lock_a).await.unwrap();
     let refusal = ours.join_all().await.remove(0);

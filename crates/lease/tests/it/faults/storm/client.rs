@@ -167,6 +167,10 @@ impl Client {
         for _ in 0..=self.draw.below(3) {
             self.step(&mut hold).await;
         }
+        if self.plan.planted == Some(Planted::YoungVotes) {
+            // Long enough for a majority to be restarted meanwhile, on a busy machine too.
+            rest(self.draw.ms(150, 400)).await;
+        }
         hold.look();
         self.end(hold).await;
     }

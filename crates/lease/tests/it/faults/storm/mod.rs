@@ -267,7 +267,10 @@ fn a_storm_finds_tokens_of_a_bare_counter() {
 #[test]
 fn a_storm_finds_nodes_that_vote_too_young() {
     if let Some((said, lost_updates)) = finds(Kind::Redlock, Planted::YoungVotes) {
-        assert!(said.contains("two holders"), "{said}");
+        assert!(
+            said.contains("two holders") || said.contains("no order"),
+            "{said}"
+        );
         assert_eq!(lost_updates, 0, "the gate decides");
     }
 }
