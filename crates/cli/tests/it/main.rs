@@ -7,3 +7,4 @@ mod browser;
 mod crash;
 mod lease_backends;
 mod lease_run;
+mod servers;

@@ -25,13 +25,13 @@
 
 mod cards;
 mod check;
-mod client;
+pub(crate) mod client;
 mod damage;
 mod draw;
 mod load;
 mod picture;
 mod scratch;
-mod server;
+pub(crate) mod server;
 mod trace;
 mod units;
 

@@ -110,6 +110,12 @@ impl Server {
         self.end()
     }
 
+    /// SIGKILL, without a wait.
+    pub(crate) fn signal_kill(&self) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    }
+
     /// SIGTERM, and waits until it has ended in order.
     pub(crate) fn stop(mut self) -> ExitStatus {
         self.terminate();

@@ -12,6 +12,11 @@ use super::failure::Failure;
 use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
 
+/// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
+/// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
+const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+                       -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+
 /// A value for a statement and its type. Types are told, never asked for.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -41,9 +46,7 @@ impl Database {
         if is_prepared {
             // A pool between us and the server may refuse options, so only without one.
             let asked = config.get_options().unwrap_or_default();
-            config.options(format!(
-                "{asked} -c plan_cache_mode=force_generic_plan -c lock_timeout={LOCK_MS}"
-            ));
+            config.options(format!("{asked} {SESSION} -c lock_timeout={LOCK_MS}"));
         }
         config.connect_timeout(Duration::from_millis(ANSWER_MS));
         let recycling_method = RecyclingMethod::Fast;
