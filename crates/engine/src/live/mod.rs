@@ -143,7 +143,10 @@ impl Live {
             .registry
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        registry.add(inventory, event);
+        // Another task may have been here meanwhile.
+        if registry.by_no.len() == event.no.index() {
+            registry.add(inventory, event);
+        }
     }
 
     fn note_commit(&self, inventory: &Inventory, commit: &Commit) {

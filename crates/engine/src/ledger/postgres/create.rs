@@ -12,7 +12,7 @@ use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
 use super::queue;
-use super::replica::{Replica, SNAPSHOT};
+use super::replica::{Named, Replica, SNAPSHOT};
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{digest, sha256};
@@ -108,6 +108,8 @@ impl Parts {
 
     /// Takes up events that this server does not know yet, in the order of their numbers.
     pub(super) async fn discover(&self) -> Result<(), Failure> {
+        // One at a time: whoever shows an event must be the one who adds it.
+        let _turn = self.discovering.lock().await;
         let desk = &self.desk;
         let first = int(desk.catalogue.next().0)?;
         let mut lane = desk.database.lane().await?;
@@ -126,7 +128,9 @@ impl Parts {
         let booth = Arc::new(Booth::new(event, queue));
         {
             let mut replica = booth.replica.lock().await;
-            self.desk.refresh(lane, &booth, &mut replica).await?;
+            let named = Named::default();
+            let refresh = self.desk.refresh(lane, &booth, &mut replica, &named);
+            refresh.await?;
             self.show(lane, &booth, &mut replica).await?;
         }
         // Somebody else may have been here first.

@@ -12,9 +12,9 @@ use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
 use super::database::{Database, Lane};
 use super::failure::Failure;
-use super::replica::Replica;
+use super::replica::{Named, Replica};
 use super::route::Routes;
-use super::settle::settle;
+use super::settle;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Id, bookings};
 use super::time::Time;
@@ -61,19 +61,30 @@ impl Desk {
         Id((at | low).to_be_bytes())
     }
 
-    /// Brings the memory of an event up to what is stored now.
+    /// Brings the memory of an event up to what is stored now, and what is `named` into it.
     ///
     /// # Errors
-    /// [`Failure`]; then the memory is as it was.
+    /// [`Failure`]; then the memory is as it was, or is read anew the next time.
     pub(super) async fn refresh(
         &self,
         lane: &mut Lane,
         booth: &Booth,
         replica: &mut Replica,
+        named: &Named,
     ) -> Result<(), Failure> {
-        let changed = replica.refresh(lane, &self.charts, self.server).await?;
+        if let Some(batch) = replica.unsettled() {
+            settle::ask(lane, batch, self.server).await?;
+            replica.is_settled();
+        }
+        let news = replica
+            .refresh(lane, &self.charts, self.server, named)
+            .await?;
+        self.time.reached(replica.latest());
+        for hold in news.ended {
+            self.routes.remove(hold);
+        }
         booth.note_end(&replica.inventory);
-        self.note_units(booth, replica, &changed);
+        self.note_units(booth, replica, &news.units);
         Ok(())
     }
 
@@ -195,11 +206,11 @@ impl Desk {
         why: String,
     ) -> Result<Outcome, Failure> {
         tracing::warn!(why, "a batch got no answer");
-        match settle(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
+        match settle::settle(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
             Ok(Some(written)) => Ok(Outcome::Stored(written)),
             Ok(None) => Ok(Outcome::Stale),
             Err(failure) => {
-                replica.forget();
+                replica.forget_until_settled(dispatch.id);
                 Err(failure)
             }
         }

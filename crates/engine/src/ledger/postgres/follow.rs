@@ -9,6 +9,7 @@ use super::Parts;
 use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::limits::FEED_BATCHES_MAX;
+use super::replica::Named;
 use super::tables::{Columns, Id, audit};
 use crate::ledger::rows::codes::unsigned;
 
@@ -56,7 +57,9 @@ impl Parts {
                 // The memory first, then a connection: in the order of everybody.
                 let mut replica = booth.replica.lock().await;
                 let mut lane = self.desk.database.lane().await?;
-                self.desk.refresh(&mut lane, &booth, &mut replica).await?;
+                let named = Named::default();
+                let refresh = self.desk.refresh(&mut lane, &booth, &mut replica, &named);
+                refresh.await?;
             }
         }
         let mut lane = self.desk.database.lane().await?;

@@ -31,6 +31,7 @@ mod queue;
 mod reads;
 mod route;
 mod sequencer;
+mod survive;
 mod tasks;
 
 use std::sync::atomic::Ordering;
@@ -173,6 +174,8 @@ struct Parts {
     tasks: Mutex<JoinSet<()>>,
     /// One new event at a time.
     creating: tokio::sync::Mutex<()>,
+    /// One reader of new events at a time.
+    discovering: tokio::sync::Mutex<()>,
 }
 
 impl Parts {
@@ -215,6 +218,7 @@ impl PostgresLedger {
             desk,
             tasks: Mutex::new(JoinSet::new()),
             creating: tokio::sync::Mutex::new(()),
+            discovering: tokio::sync::Mutex::new(()),
         };
         let ledger = Self {
             parts: Arc::new(parts),

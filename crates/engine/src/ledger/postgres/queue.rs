@@ -16,6 +16,7 @@ use super::desk::{Desk, Stored, answers, replay};
 use super::failure::Failure;
 use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, TRIES_MAX};
 use super::replica::Replica;
+use super::survive::survive;
 use crate::ledger::{Done, RequestKey};
 
 /// Serves one event until its queue is closed.
@@ -29,8 +30,13 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
             replica: &mut replica,
             waiting: taken.drain(..).collect(),
             is_fresh: false,
+            most: BATCH_MAX,
         };
-        round.work().await;
+        // Those who wait are told by the end of their job. What is stored is whole; what is
+        // remembered may not be.
+        if survive(round.work()).await.is_none() {
+            replica.forget();
+        }
     }
 }
 
@@ -42,6 +48,8 @@ struct Round<'a> {
     waiting: VecDeque<Job>,
     /// Whether the memory was read after all of these were asked.
     is_fresh: bool,
+    /// Most commands of one statement: one, once the database refused some together.
+    most: usize,
 }
 
 /// A command that was decided: its answer comes when the batch is stored.
@@ -52,13 +60,19 @@ enum Outcome {
 
 impl Round<'_> {
     async fn work(&mut self) {
-        for _ in 0..TRIES_MAX {
+        let mut tries = 0;
+        while tries < TRIES_MAX {
             if self.waiting.is_empty() {
                 return;
             }
+            let before = self.waiting.len();
+            tries += 1;
             if let Err(failure) = self.step().await {
                 tracing::warn!(%failure, "commands could not be carried out");
                 return self.refuse(&failure.rejection());
+            }
+            if self.waiting.len() < before {
+                tries = 0;
             }
         }
         self.refuse(&Rejection::Overloaded);
@@ -74,15 +88,18 @@ impl Round<'_> {
     /// Decides what waits and stores it. Whoever has no answer afterwards waits on.
     async fn step(&mut self) -> Result<(), Failure> {
         let mut lane = self.desk.database.lane().await?;
-        if self.is_fresh || self.replica.is_cold() || self.waiting.iter().any(chooses) {
+        let named = all_named(self.waiting.iter().map(|job| &job.transaction));
+        if self.is_fresh
+            || self.replica.is_cold()
+            || !self.replica.knows(&named)
+            || self.waiting.iter().any(chooses)
+        {
             self.desk
-                .refresh(&mut lane, self.booth, self.replica)
+                .refresh(&mut lane, self.booth, self.replica, &named)
                 .await?;
             self.replay_known(&mut lane).await?;
             self.is_fresh = true;
         }
-        let named = all_named(self.waiting.iter().map(|job| &job.transaction));
-        self.replica.page_in(&mut lane, &named).await?;
         let now = self.desk.time.now();
         self.replica.inventory.begin_trial();
         let mut batch = Batch::default();
@@ -99,6 +116,12 @@ impl Round<'_> {
         match stored {
             Stored::Yes => tell(decided, batch),
             Stored::Anew => {
+                let again = decided.into_iter().map(|(job, _)| job);
+                self.waiting = again.chain(self.waiting.drain(..)).collect();
+            }
+            // One of them may be what the database refuses, not the others.
+            Stored::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
+                self.most = 1;
                 let again = decided.into_iter().map(|(job, _)| job);
                 self.waiting = again.chain(self.waiting.drain(..)).collect();
             }
@@ -144,6 +167,7 @@ impl Round<'_> {
         let shown = self.booth.shown();
         let (mut decided, mut doubtful) = (Vec::new(), VecDeque::new());
         while batch.steps < BATCH_STEPS_MAX
+            && batch.applied.len() < self.most
             && let Some(job) = self.waiting.pop_front()
         {
             match decide(self.replica, now, &job.transaction, batch, shown) {

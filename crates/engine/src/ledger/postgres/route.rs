@@ -164,19 +164,23 @@ impl Parts {
     /// Has every event write down what is overdue in it.
     async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
         let now = self.desk.time.now();
-        let mut swept = 0;
+        let (mut swept, mut failed) = (0, None);
         for booth in self.desk.catalogue.all() {
             if !booth.is_overdue(now) {
                 continue;
             }
-            let done = self.ask(&booth, transaction.clone()).await?;
-            if let Done::Fresh {
-                answer: Answer::Swept(holds),
-                ..
-            } = done
-            {
-                swept += holds;
+            match self.ask(&booth, transaction.clone()).await {
+                Ok(Done::Fresh {
+                    answer: Answer::Swept(holds),
+                    ..
+                }) => swept += holds,
+                Ok(_) => {}
+                // The others have their turn all the same.
+                Err(rejection) => failed = Some(rejection),
             }
+        }
+        if let Some(rejection) = failed {
+            return Err(rejection);
         }
         Ok(super::decide::fresh(Answer::Swept(swept)))
     }

@@ -10,7 +10,7 @@ use soldonce_lease::Clock;
 use tokio_postgres::types::Type;
 
 use super::batch::Written;
-use super::database::{Database, Value};
+use super::database::{Database, Lane, Value};
 use super::failure::Failure;
 use super::limits::{SETTLE_EVERY_MS, SETTLE_TRIES};
 use super::tables::{Columns, Id};
@@ -36,7 +36,8 @@ pub(super) async fn settle(
 ) -> Result<Option<Written>, Failure> {
     let mut last = Failure::Unknown("nobody was asked".to_owned());
     for _ in 0..SETTLE_TRIES {
-        match ask(database, batch, server).await {
+        let asked = async { ask(&mut database.lane().await?, batch, server).await };
+        match asked.await {
             Ok(known) => return Ok(known),
             Err(failure) => last = failure,
         }
@@ -46,8 +47,12 @@ pub(super) async fn settle(
     Err(last)
 }
 
-async fn ask(database: &Database, batch: Id, server: Id) -> Result<Option<Written>, Failure> {
-    let mut lane = database.lane().await?;
+/// As [`settle`], once, on this connection.
+pub(super) async fn ask(
+    lane: &mut Lane,
+    batch: Id,
+    server: Id,
+) -> Result<Option<Written>, Failure> {
     let values: [Value<'_>; 2] = [(&batch, Type::BYTEA), (&server, Type::BYTEA)];
     lane.rows(GIVE_UP, &values).await?;
     let rows = lane.rows(BATCH, &[(&batch, Type::BYTEA)]).await?;

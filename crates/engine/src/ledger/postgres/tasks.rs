@@ -12,6 +12,7 @@ use super::desk::Desk;
 use super::failure::Failure;
 use super::limits::{CLOCK_EVERY_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS};
 use super::sequencer::sequence;
+use super::survive::survive;
 use super::tables::{Columns, idempotency};
 use super::{Parts, PostgresLedger};
 
@@ -76,9 +77,10 @@ async fn show(parts: Arc<Parts>, shutdown: CancellationToken, mut last: i64) {
             parts.discover().await?;
             parts.follow(last).await
         };
-        match step.await {
-            Ok(newest) => last = newest,
-            Err(failure) => tracing::debug!(%failure, "the feed was not followed"),
+        match survive(step).await {
+            None => {}
+            Some(Ok(newest)) => last = newest,
+            Some(Err(failure)) => tracing::debug!(%failure, "the feed was not followed"),
         }
     }
 }
@@ -89,7 +91,7 @@ async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
             push_clock(&desk).await?;
             forget_records(&desk).await
         };
-        if let Err(failure) = work.await {
+        if let Some(Err(failure)) = survive(work).await {
             tracing::debug!(%failure, "the ledger's clock was not pushed on");
         }
     }
@@ -97,7 +99,7 @@ async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
 
 async fn number(desk: Arc<Desk>, shutdown: CancellationToken) {
     while pause(&desk, &shutdown, SEQUENCE_EVERY_MS).await {
-        if let Err(failure) = sequence(&desk).await {
+        if let Some(Err(failure)) = survive(sequence(&desk)).await {
             tracing::debug!(%failure, "commits were not numbered");
         }
     }

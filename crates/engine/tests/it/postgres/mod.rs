@@ -4,6 +4,7 @@
 mod faults;
 mod guards;
 mod races;
+mod staleness;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

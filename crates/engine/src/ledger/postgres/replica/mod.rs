@@ -2,12 +2,18 @@
 //! Between two statements it is what some snapshot of the database showed, as a whole: read in one
 //! transaction, and moved on by what this server itself wrote.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod named;
+mod stale;
 
-use soldonce_core::{BookingId, EventNo, HoldId, Holder, Inventory, UnitNo};
+use std::collections::{BTreeMap, HashMap};
+
+use soldonce_core::{BookingId, EventNo, HoldId, Holder, Inventory, Timestamp, UnitNo};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+pub(super) use self::named::Named;
+pub(super) use self::stale::bookings_by_id;
+use self::stale::{Fetched, Stale, WRITTEN, horizon};
 use super::charts::Charts;
 use super::database::{Lane, Value};
 use super::failure::Failure;
@@ -17,14 +23,10 @@ use super::tables::{Columns, Id, bookings, events, holds, int, units};
 /// One snapshot for several statements.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// All transactions below it are finished: what they wrote is in this snapshot.
-const HORIZON: &str = "-- horizon
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
-
-/// What others wrote since. A transaction that ran at the last snapshot may stand here again.
-const WRITTEN: &str = "-- written
-SELECT units, holds, bookings, holders, renews FROM batches
-WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
+/// The latest time of a commit that has no number yet: those that have one are in the past.
+const LATEST: &str = "-- latest
+SELECT max(at) FROM batches
+WHERE event_no = $1 AND xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1)";
 
 /// The memory of one event.
 pub(super) struct Replica {
@@ -41,16 +43,18 @@ pub(super) struct Replica {
     horizon: i64,
     /// Nobody knows what this server's last statement did: everything is read anew.
     cold: bool,
+    /// A batch of this server whose outcome nobody knows.
+    unsettled: Option<Id>,
+    /// When the latest commit was made that is in here.
+    latest: Timestamp,
 }
 
-/// Rows to be read again.
+/// What a refresh brought.
 #[derive(Debug, Default)]
-struct Stale {
-    units: BTreeSet<i32>,
-    holds: BTreeSet<Id>,
-    bookings: BTreeSet<Id>,
-    holders: BTreeSet<Id>,
-    event: bool,
+pub(super) struct News {
+    pub(super) units: Vec<UnitNo>,
+    /// Holds that are over or unknown by now.
+    pub(super) ended: Vec<HoldId>,
 }
 
 impl Replica {
@@ -64,6 +68,8 @@ impl Replica {
             bookings: BTreeMap::new(),
             horizon: 0,
             cold: true,
+            unsettled: None,
+            latest: Timestamp::MIN,
         }
     }
 
@@ -76,32 +82,68 @@ impl Replica {
         self.cold
     }
 
+    /// As [`Replica::forget`], after a batch without an answer. It may still be on its way: nothing
+    /// is read before it is settled, or it could come behind what was read and never be seen.
+    pub(super) fn forget_until_settled(&mut self, batch: Id) {
+        self.unsettled = Some(batch);
+        self.forget();
+    }
+
+    pub(super) fn unsettled(&self) -> Option<Id> {
+        self.unsettled
+    }
+
+    pub(super) fn is_settled(&mut self) {
+        self.unsettled = None;
+    }
+
+    /// When the latest commit was made that is in here. Whoever decides on this decides no earlier.
+    pub(super) fn latest(&self) -> Timestamp {
+        self.latest
+    }
+
     /// Takes over what was written since the last time, but not what `server` itself wrote: that is
-    /// in here already. Tells which units changed.
+    /// in here already. Reads back what is `named`, in the same snapshot: the rules stop at a
+    /// booking that owns a unit which is not sold.
     ///
     /// # Errors
-    /// [`Failure`]; then nothing changed.
+    /// [`Failure`]; then nothing changed, or everything is read anew the next time.
     pub(super) async fn refresh(
         &mut self,
         lane: &mut Lane,
         charts: &Charts,
         server: Id,
-    ) -> Result<Vec<UnitNo>, Failure> {
+        named: &Named,
+    ) -> Result<News, Failure> {
         lane.begin(SNAPSHOT).await?;
         let read = if self.cold {
             self.load(lane, charts).await
         } else {
             self.catch_up(lane, charts, server).await
         };
-        if read.is_ok() {
-            lane.commit().await?;
-        } else {
-            lane.roll_back().await;
+        let news = match read {
+            Ok(news) => news,
+            Err(failure) => {
+                lane.roll_back().await;
+                return Err(failure);
+            }
+        };
+        let read = match self.page_in(lane, named).await {
+            Ok(()) => lane.commit().await,
+            Err(failure) => {
+                lane.roll_back().await;
+                Err(failure)
+            }
+        };
+        if let Err(failure) = read {
+            // The news are lost, and somebody has to be told of them.
+            self.forget();
+            return Err(failure);
         }
-        read
+        Ok(news)
     }
 
-    async fn load(&mut self, lane: &mut Lane, charts: &Charts) -> Result<Vec<UnitNo>, Failure> {
+    async fn load(&mut self, lane: &mut Lane, charts: &Charts) -> Result<News, Failure> {
         let no = int(self.no.0)?;
         let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
         let mut fresh = Self::new(self.no);
@@ -114,7 +156,7 @@ impl Replica {
             .inventory
             .restore_event(row.event, self.inventory.seq(self.no));
         let rows = lane.rows(units::UNITS_OF_EVENT, &of_event).await?;
-        let changed = fresh.take_units(&rows)?;
+        let units = fresh.take_units(&rows)?;
         for row in lane.rows(holds::HOLDERS_OF_EVENT, &of_event).await? {
             fresh.take_holder(&row)?;
         }
@@ -129,10 +171,17 @@ impl Replica {
         for row in lane.rows(holds::LIVE_HOLDS, &of_event).await? {
             fresh.inventory.replace_hold(holds::read(&row)?);
         }
+        for row in lane.rows(LATEST, &of_event).await? {
+            let latest: Option<i64> = Columns::new(&row, "batches").get(0)?;
+            fresh.latest = latest.map_or(Timestamp::MIN, Timestamp::from_ms);
+        }
         fresh.inventory.restore_clock(self.inventory.clock());
         fresh.cold = false;
+        let is_gone = |id: &HoldId| fresh.inventory.hold(*id).is_none();
+        let ended = self.inventory.holds().map(|hold| hold.id).filter(is_gone);
+        let ended = ended.collect();
         *self = fresh;
-        Ok(changed)
+        Ok(News { units, ended })
     }
 
     async fn catch_up(
@@ -140,7 +189,7 @@ impl Replica {
         lane: &mut Lane,
         charts: &Charts,
         server: Id,
-    ) -> Result<Vec<UnitNo>, Failure> {
+    ) -> Result<News, Failure> {
         let no = int(self.no.0)?;
         let since: [Value<'_>; 3] = [
             (&no, Type::INT4),
@@ -151,20 +200,28 @@ impl Replica {
         let horizon = horizon(lane).await?;
         let Some(stale) = stale else {
             self.horizon = horizon;
-            return Ok(Vec::new());
+            return Ok(News::default());
         };
+        let latest = Timestamp::from_ms(stale.latest);
         let rows = stale.fetch(lane, charts, no).await?;
         self.horizon = horizon;
-        self.take(rows)
+        self.latest = self.latest.max(latest);
+        let taken = self.take(rows);
+        if taken.is_err() {
+            // Half of them are in here.
+            self.forget();
+        }
+        taken
     }
 
     /// Takes rows of one snapshot over: units before the holds that own them.
-    fn take(&mut self, rows: Fetched) -> Result<Vec<UnitNo>, Failure> {
+    fn take(&mut self, rows: Fetched) -> Result<News, Failure> {
         if let Some(row) = rows.event {
             self.event_version = row.version;
             self.inventory.replace_event(row.event);
         }
-        let changed = self.take_units(&rows.units)?;
+        let units = self.take_units(&rows.units)?;
+        let mut ended = Vec::new();
         let bookings: Vec<BookingId> = rows.bookings.iter().map(|row| row.booking.id).collect();
         for row in rows.bookings {
             self.take_booking(row);
@@ -173,6 +230,7 @@ impl Replica {
             let hold = holds::read(&row)?;
             if hold.state.is_terminal() {
                 self.inventory.drop_hold(hold.id);
+                ended.push(hold.id);
             } else {
                 self.inventory.replace_hold(hold);
             }
@@ -181,7 +239,7 @@ impl Replica {
             self.take_holder(&row)?;
         }
         self.let_go([], bookings);
-        Ok(changed)
+        Ok(News { units, ended })
     }
 
     fn take_units(&mut self, rows: &[Row]) -> Result<Vec<UnitNo>, Failure> {
@@ -226,122 +284,6 @@ impl Replica {
             }
         }
     }
-
-    /// Reads back what commands name and memory has let go of.
-    pub(super) async fn page_in(&mut self, lane: &mut Lane, named: &Named) -> Result<(), Failure> {
-        let bookings: Vec<Id> = holds::booking_ids(
-            named
-                .bookings
-                .iter()
-                .copied()
-                .filter(|id| self.inventory.booking(*id).is_none()),
-        );
-        let mut wanted: Vec<HoldId> = named.holds.clone();
-        if !bookings.is_empty() {
-            for row in bookings_by_id(lane, &bookings).await? {
-                wanted.extend(row.booking.hold);
-                self.take_booking(row);
-            }
-        }
-        wanted.retain(|id| self.inventory.hold(*id).is_none());
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let ids = holds::ids(wanted);
-        for row in lane
-            .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
-            .await?
-        {
-            let hold = holds::read(&row)?;
-            // A live one is another server's and comes with the next refresh, units and all.
-            if hold.state.is_terminal() {
-                self.inventory.restore_hold(hold);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What commands name.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    pub(super) holds: Vec<HoldId>,
-    pub(super) bookings: Vec<BookingId>,
-}
-
-/// Rows of one snapshot.
-struct Fetched {
-    event: Option<events::EventRow>,
-    units: Vec<Row>,
-    holds: Vec<Row>,
-    bookings: Vec<BookingRow>,
-    holders: Vec<Row>,
-}
-
-impl Stale {
-    /// What these batches touched; nothing when there are none.
-    fn read(rows: &[Row]) -> Result<Option<Self>, Failure> {
-        let mut stale = Self::default();
-        for row in rows {
-            let columns = Columns::new(row, "batches");
-            stale.units.extend(columns.get::<Vec<i32>>(0)?);
-            stale.holds.extend(columns.get::<Vec<Id>>(1)?);
-            stale.bookings.extend(columns.get::<Vec<Id>>(2)?);
-            stale.holders.extend(columns.get::<Vec<Id>>(3)?);
-            stale.event |= columns.get::<bool>(4)?;
-        }
-        Ok((!rows.is_empty()).then_some(stale))
-    }
-
-    async fn fetch(self, lane: &mut Lane, charts: &Charts, no: i32) -> Result<Fetched, Failure> {
-        let of_event: Value<'_> = (&no, Type::INT4);
-        let event = if self.event {
-            let rows = lane
-                .rows(events::EVENT, std::slice::from_ref(&of_event))
-                .await?;
-            match rows.first() {
-                Some(row) => Some(charts.event(lane, row).await?),
-                None => None,
-            }
-        } else {
-            None
-        };
-        let unit_nos: Vec<i32> = self.units.into_iter().collect();
-        let hold_ids: Vec<Id> = self.holds.into_iter().collect();
-        let keys: Vec<Id> = self.holders.into_iter().collect();
-        let booking_ids: Vec<Id> = self.bookings.into_iter().collect();
-        let by_no: [Value<'_>; 2] = [of_event.clone(), (&unit_nos, Type::INT4_ARRAY)];
-        let by_key: [Value<'_>; 2] = [of_event, (&keys, Type::BYTEA_ARRAY)];
-        Ok(Fetched {
-            event,
-            units: lane.rows(units::UNITS, &by_no).await?,
-            holds: lane
-                .rows(holds::HOLDS, &[(&hold_ids, Type::BYTEA_ARRAY)])
-                .await?,
-            bookings: bookings_by_id(lane, &booking_ids).await?,
-            holders: lane.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
-        })
-    }
-}
-
-async fn horizon(lane: &mut Lane) -> Result<i64, Failure> {
-    let rows = lane.rows(HORIZON, &[]).await?;
-    let row = rows.first().map(|row| Columns::new(row, "batches").get(0));
-    Ok(row.transpose()?.unwrap_or(0))
-}
-
-/// Bookings with their lines.
-pub(super) async fn bookings_by_id(
-    lane: &mut Lane,
-    ids: &[Id],
-) -> Result<Vec<BookingRow>, Failure> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let ids: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
-    let found = lane.rows(bookings::BOOKINGS, &ids).await?;
-    let lines = lane.rows(bookings::LINES_OF, &ids).await?;
-    Ok(bookings::read(&found, &lines)?)
 }
 
 fn missing(no: EventNo) -> Failure {

@@ -1,0 +1,59 @@
+//! What commands name, and how it comes back into the memory that has let go of it.
+
+use soldonce_core::{BookingId, HoldId};
+use tokio_postgres::types::Type;
+
+use super::{Replica, bookings_by_id};
+use crate::ledger::postgres::database::Lane;
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::tables::{Id, holds};
+
+/// What commands name.
+#[derive(Debug, Default)]
+pub(in super::super) struct Named {
+    pub(in super::super) holds: Vec<HoldId>,
+    pub(in super::super) bookings: Vec<BookingId>,
+}
+
+impl Replica {
+    /// Whether everything that is named is in here.
+    pub(in super::super) fn knows(&self, named: &Named) -> bool {
+        let has_hold = |id: &HoldId| self.inventory.hold(*id).is_some();
+        let has_booking = |id: &BookingId| self.inventory.booking(*id).is_some();
+        named.holds.iter().all(has_hold) && named.bookings.iter().all(has_booking)
+    }
+
+    /// Reads back what commands name and memory has let go of.
+    pub(super) async fn page_in(&mut self, lane: &mut Lane, named: &Named) -> Result<(), Failure> {
+        let bookings: Vec<Id> = holds::booking_ids(
+            named
+                .bookings
+                .iter()
+                .copied()
+                .filter(|id| self.inventory.booking(*id).is_none()),
+        );
+        let mut wanted: Vec<HoldId> = named.holds.clone();
+        if !bookings.is_empty() {
+            for row in bookings_by_id(lane, &bookings).await? {
+                wanted.extend(row.booking.hold);
+                self.take_booking(row);
+            }
+        }
+        wanted.retain(|id| self.inventory.hold(*id).is_none());
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let ids = holds::ids(wanted);
+        for row in lane
+            .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
+            .await?
+        {
+            let hold = holds::read(&row)?;
+            // A live one of this snapshot is in memory already.
+            if hold.state.is_terminal() {
+                self.inventory.restore_hold(hold);
+            }
+        }
+        Ok(())
+    }
+}

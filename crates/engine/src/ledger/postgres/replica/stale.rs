@@ -1,0 +1,114 @@
+//! What others wrote: which rows it touched, and those rows as they are in one snapshot.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::ledger::postgres::charts::Charts;
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::tables::bookings::BookingRow;
+use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, units};
+
+/// All transactions below it are finished: what they wrote is in this snapshot.
+const HORIZON: &str = "-- horizon
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+
+/// What others wrote since. A transaction that ran at the last snapshot may stand here again.
+pub(super) const WRITTEN: &str = "-- written
+SELECT units, holds, bookings, holders, renews, at FROM batches
+WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
+
+/// Rows to be read again.
+#[derive(Debug, Default)]
+pub(super) struct Stale {
+    units: BTreeSet<i32>,
+    holds: BTreeSet<Id>,
+    bookings: BTreeSet<Id>,
+    holders: BTreeSet<Id>,
+    event: bool,
+    pub(super) latest: i64,
+}
+
+/// Rows of one snapshot.
+pub(super) struct Fetched {
+    pub(super) event: Option<events::EventRow>,
+    pub(super) units: Vec<Row>,
+    pub(super) holds: Vec<Row>,
+    pub(super) bookings: Vec<BookingRow>,
+    pub(super) holders: Vec<Row>,
+}
+
+impl Stale {
+    /// What these batches touched; nothing when there are none.
+    pub(super) fn read(rows: &[Row]) -> Result<Option<Self>, Failure> {
+        let mut stale = Self::default();
+        for row in rows {
+            let columns = Columns::new(row, "batches");
+            stale.units.extend(columns.get::<Vec<i32>>(0)?);
+            stale.holds.extend(columns.get::<Vec<Id>>(1)?);
+            stale.bookings.extend(columns.get::<Vec<Id>>(2)?);
+            stale.holders.extend(columns.get::<Vec<Id>>(3)?);
+            stale.event |= columns.get::<bool>(4)?;
+            stale.latest = stale.latest.max(columns.get(5)?);
+        }
+        Ok((!rows.is_empty()).then_some(stale))
+    }
+
+    pub(super) async fn fetch(
+        self,
+        lane: &mut Lane,
+        charts: &Charts,
+        no: i32,
+    ) -> Result<Fetched, Failure> {
+        let of_event: Value<'_> = (&no, Type::INT4);
+        let event = if self.event {
+            let rows = lane
+                .rows(events::EVENT, std::slice::from_ref(&of_event))
+                .await?;
+            match rows.first() {
+                Some(row) => Some(charts.event(lane, row).await?),
+                None => None,
+            }
+        } else {
+            None
+        };
+        let unit_nos: Vec<i32> = self.units.into_iter().collect();
+        let hold_ids: Vec<Id> = self.holds.into_iter().collect();
+        let keys: Vec<Id> = self.holders.into_iter().collect();
+        let booking_ids: Vec<Id> = self.bookings.into_iter().collect();
+        let by_no: [Value<'_>; 2] = [of_event.clone(), (&unit_nos, Type::INT4_ARRAY)];
+        let by_key: [Value<'_>; 2] = [of_event, (&keys, Type::BYTEA_ARRAY)];
+        Ok(Fetched {
+            event,
+            units: lane.rows(units::UNITS, &by_no).await?,
+            holds: lane
+                .rows(holds::HOLDS, &[(&hold_ids, Type::BYTEA_ARRAY)])
+                .await?,
+            bookings: bookings_by_id(lane, &booking_ids).await?,
+            holders: lane.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
+        })
+    }
+}
+
+/// Bookings with their lines.
+pub(in super::super) async fn bookings_by_id(
+    lane: &mut Lane,
+    ids: &[Id],
+) -> Result<Vec<BookingRow>, Failure> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
+    let found = lane.rows(bookings::BOOKINGS, &ids).await?;
+    let lines = lane.rows(bookings::LINES_OF, &ids).await?;
+    Ok(bookings::read(&found, &lines)?)
+}
+
+/// The horizon of this snapshot.
+pub(super) async fn horizon(lane: &mut Lane) -> Result<i64, Failure> {
+    let rows = lane.rows(HORIZON, &[]).await?;
+    let row = rows.first().map(|row| Columns::new(row, "batches").get(0));
+    Ok(row.transpose()?.unwrap_or(0))
+}

@@ -1,0 +1,21 @@
+//! A panic ends the work that it came from, and nothing else: tasks of the ledger live as long as it.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+/// What comes of the work; nothing when it panicked. Whatever it changed may then be half done.
+pub(super) async fn survive<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        if let Ok(polled) = polled {
+            return polled.map(Some);
+        }
+        // The panic hook has told where and why.
+        tracing::error!("a task of the ledger panicked and goes on");
+        Poll::Ready(None)
+    })
+    .await
+}

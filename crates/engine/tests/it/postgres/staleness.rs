@@ -1,0 +1,239 @@
+//! A server whose memory, clock or tasks are not what they should be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use soldonce_core::{
+    Answer, Applied, Authority, Booking, BookingId, BookingState, Command, EventNo, Hold,
+    Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq,
+};
+use soldonce_engine::ledger::postgres::PostgresLedger;
+use soldonce_engine::ledger::{Ledger, Observer};
+use soldonce_lease::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
+use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::postgres;
+use tokio::task::JoinSet;
+
+use super::Servers;
+use crate::ledgers::{booked, held, new_event, on, transaction};
+
+fn confirm(hold: &Hold, booking: u128) -> Command {
+    Command::Confirm {
+        on: on(hold),
+        booking: BookingId::from_bits(booking),
+        reference: None,
+    }
+}
+
+fn cancel(booking: &Booking) -> Command {
+    Command::Cancel {
+        booking: booking.id,
+        by: Authority::Staff,
+        lines: LineChoice::All,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_booking_is_cancelled_at_once_on_another_server() {
+    let servers = Servers::start(2).await;
+    let event = servers.event(|_| {}).await;
+    for n in 1..=20 {
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        let booking = booked(servers.ask(0, confirm(&hold, n)).await).unwrap();
+        let cancelled = booked(servers.ask(1, cancel(&booking)).await).unwrap();
+        assert_eq!(cancelled.state, BookingState::Cancelled);
+    }
+    servers.judge(0, &event.id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payment_is_heard_of_at_once_by_another_server() {
+    let servers = Servers::start(2).await;
+    let event = servers.event(|_| {}).await;
+    for (n, seat) in (1..).zip(["A-1", "A-2", "A-3", "A-4", "A-5"]) {
+        let hold = servers.hold(0, &event, "ann", &[seat]).await.unwrap();
+        let booking = BookingId::from_bits(n);
+        let checkout = Command::Checkout {
+            on: on(&hold),
+            booking,
+            reference: None,
+        };
+        booked(servers.ask(0, checkout).await).unwrap();
+        let state = PaymentState::Captured;
+        let paid = Command::Payment(PaymentReport { booking, state });
+        let booking = booked(servers.ask(1, paid).await).unwrap();
+        assert_eq!(booking.state, BookingState::Confirmed);
+    }
+    servers.judge(0, &event.id).await;
+}
+
+/// Panics once, at the next batch that is stored.
+#[derive(Default)]
+struct Fragile(AtomicBool);
+
+impl Observer for Fragile {
+    fn opened(&self, _: &Inventory) {}
+    fn committed(&self, _: &Inventory, _: &[Applied]) {
+        assert!(!self.0.swap(false, Ordering::Relaxed), "as planned");
+    }
+    fn batch(&self, _: usize, _: Duration) {}
+    fn failed(&self, _: &str) {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_ends_one_batch_and_not_the_event() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let observer = Arc::new(Fragile::default());
+    let watched = Arc::clone(&observer) as Arc<dyn Observer>;
+    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
+    let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
+    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    observer.0.store(true, Ordering::Relaxed);
+    let torn = servers.hold(1, &event, "ann", &["A-1"]).await;
+    assert!(matches!(torn, Err(Rejection::ReadOnly)), "{torn:?}");
+    // It was stored before the panic, and the memory is read anew.
+    let taken = servers.hold(1, &event, "bob", &["A-1"]).await;
+    assert!(
+        matches!(taken, Err(Rejection::UnitUnavailable(_))),
+        "{taken:?}"
+    );
+    servers.hold(1, &event, "bob", &["A-2"]).await.unwrap();
+    assert_eq!(servers.judge(1, &event.id).await, 2);
+}
+
+/// Counts events that were shown.
+#[derive(Default)]
+struct Shown(AtomicU64);
+
+impl Observer for Shown {
+    fn opened(&self, _: &Inventory) {}
+    fn committed(&self, _: &Inventory, applied: &[Applied]) {
+        let events = applied
+            .iter()
+            .filter(|done| matches!(done.answer, Answer::Event(_)));
+        let count = u64::try_from(events.count()).unwrap();
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+    fn batch(&self, _: usize, _: Duration) {}
+    fn failed(&self, _: &str) {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_event_that_many_ask_for_at_once_is_shown_once() {
+    let mut servers = Servers::start(1).await;
+    let shown = Arc::new(Shown::default());
+    let watched = Arc::clone(&shown) as Arc<dyn Observer>;
+    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
+    let opened = PostgresLedger::open(&servers.options, clock, &entropy, watched);
+    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    for n in 0..10_u32 {
+        let id = format!("night-{n}");
+        let new = new_event(&id, crate::ledgers::HALL, |_| {});
+        let made = servers.ask(0, Command::CreateEvent(Box::new(new))).await;
+        made.unwrap();
+        let wishes = (0..6).map(|_| servers.want(EventNo(n), "ann", Selection::default()));
+        let asked = wishes.map(|wish| (Arc::clone(&servers.ledgers[1]), transaction(wish, None)));
+        let asked = asked.map(|(ledger, wish)| async move { ledger.transact(wish).await });
+        asked.collect::<JoinSet<_>>().join_all().await;
+    }
+    assert_eq!(shown.0.load(Ordering::Relaxed), 10);
+}
+
+/// The machine's clocks, the boot clock some milliseconds ahead.
+#[derive(Default)]
+struct Ahead(AtomicU64);
+
+impl Ahead {
+    fn by(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Clock for Ahead {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms()
+    }
+
+    fn boot(&self) -> BootTime {
+        SystemClock.boot().plus(self.by())
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        let left = until.since(self.boot());
+        let until = SystemClock.boot().plus(left);
+        Box::pin(async move { SystemClock.sleep_until(until).await })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn steps_of_a_unit_stay_in_their_order_when_a_clock_is_ahead() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let clock = Arc::new(Ahead::default());
+    let observer = Arc::new(crate::ledgers::Recorder::default());
+    let entropy = SeededEntropy::new(77);
+    let fast = Arc::clone(&clock) as Arc<dyn Clock>;
+    let opened = PostgresLedger::open(&servers.options, fast, &entropy, observer);
+    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    let before = servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
+    clock.0.fetch_add(200, Ordering::Relaxed);
+    let release = Command::Release { on: on(&before) };
+    held(servers.ask(1, release).await).unwrap();
+    servers.hold(0, &event, "bob", &["A-1"]).await.unwrap();
+    let ledger = &servers.ledgers[0];
+    let limit = SystemClock.boot().plus(Duration::from_secs(20));
+    let mut commits = Vec::new();
+    while commits.len() < 3 && SystemClock.boot() < limit {
+        commits = ledger.commits_after(event.no, Seq(0), 10).await.unwrap();
+    }
+    let versions = commits.iter().map(|commit| commit.transitions[0].version.0);
+    assert_eq!(versions.collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_nobody_could_settle_is_settled_before_the_memory_is_believed() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let shaky = servers.one_more(&servers.unprepared_at(url)).await;
+    servers.ledgers.push(shaky);
+    // Stored, but the answer is lost, and so are all questions for it.
+    proxy.next_with("-- write", Fault::DropReply);
+    for _ in 0..4 {
+        proxy.next_with("-- give_up", Fault::Reset);
+    }
+    let unknown = servers.hold(1, &event, "ann", &["A-1"]).await;
+    assert!(matches!(unknown, Err(Rejection::ReadOnly)), "{unknown:?}");
+    // The next command may not be decided before the first is settled.
+    proxy.next_with("-- give_up", Fault::Reset);
+    let early = servers.hold(1, &event, "bob", &["A-2"]).await;
+    assert!(matches!(early, Err(Rejection::ReadOnly)), "{early:?}");
+    assert_eq!(proxy.to_come(), 0);
+    let taken = servers.hold(1, &event, "bob", &["A-1"]).await;
+    assert!(matches!(taken, Err(Rejection::UnitUnavailable(_))));
+    servers.hold(1, &event, "bob", &["A-2"]).await.unwrap();
+    assert_eq!(servers.judge(1, &event.id).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_the_database_refuses_takes_no_other_with_it() {
+    let servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let poison = "ALTER TABLE holds ADD CONSTRAINT poison CHECK (holder <> 'mallory')";
+    postgres::query(&servers.database.url(), poison).unwrap();
+    let seats = ["A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3"];
+    let mut all = JoinSet::new();
+    for (n, seat) in seats.into_iter().enumerate() {
+        let who = if n == 4 { "mallory" } else { "ann" };
+        let wish = servers.wish(&event, who, &[seat]);
+        let ledger = Arc::clone(&servers.ledgers[0]);
+        all.spawn(async move { (n, held(ledger.transact(transaction(wish, None)).await)) });
+    }
+    for (n, answer) in all.join_all().await {
+        assert_eq!(answer.is_ok(), n != 4, "{n}: {answer:?}");
+    }
+    assert_eq!(servers.judge(0, &event.id).await, 7);
+}
