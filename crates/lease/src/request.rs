@@ -219,7 +219,8 @@ impl Request {
             ttl: self.ttl,
             cap,
             floor: self.floor,
-            waiter: waits.then(|| draw_waiter(&self.door)),
+            // Only a fair queue keeps places.
+            waiter: (waits && self.fair).then(|| draw_waiter(&self.door)),
             fair: self.fair,
             meta: self.meta?.into(),
             durability: self.durability,

@@ -45,8 +45,9 @@ pub(super) async fn acquire(
     let mut attempt = Attempt::new(ctx, command, safety);
     match wait {
         Wait::No => attempt.once().await,
-        Wait::UpTo(span) => attempt.wait(Some(attempt.begun.plus(span))).await,
-        Wait::Forever => attempt.wait(None).await,
+        // Boxed: a wait is large, and every acquire would carry the room for it.
+        Wait::UpTo(span) => Box::pin(attempt.wait(Some(attempt.begun.plus(span)))).await,
+        Wait::Forever => Box::pin(attempt.wait(None)).await,
     }
 }
 

@@ -14,18 +14,20 @@ const EPOCH_ROUNDS: usize = 4;
 
 impl RedisBackend {
     pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
-        let mut command = command.clone();
-        command.floor = command.floor.max(self.epochs.floor());
-        let shard = self.keys.shard_of_names(&command.names);
         for _ in 0..EPOCH_ROUNDS {
+            let mut ask = command.clone();
+            ask.floor = ask.floor.max(self.epochs.floor());
             let answer = match command.durability {
-                Durability::Primary => self.acquires.send(command.clone()).await,
+                Durability::Primary => self.acquires.send(ask).await,
                 // `WAIT` looks at the writes of its own connection, so these travel alone.
-                Durability::Replicas { .. } => self.acquires.alone(&command, Lane::Durable).await,
+                Durability::Replicas { .. } => self.acquires.alone(&ask, Lane::Durable).await,
             };
             let installed = match answer {
-                Ok(Answer::Reply(reply)) => return self.replicated(reply, &command).await,
-                Ok(Answer::Epoch { above, ask }) => self.install(shard, above, &ask).await,
+                Ok(Answer::Reply(reply)) => return self.replicated(reply, command).await,
+                Ok(Answer::Epoch { above, ask }) => {
+                    let shard = self.keys.shard_of_names(&command.names);
+                    Box::pin(self.install(shard, above, &ask)).await
+                }
                 Err(error) => Err(AcquireReply::Failed(error)),
             };
             if let Err(reply) = installed {

@@ -177,7 +177,7 @@ async fn a_batch_after_a_flush_installs_one_epoch_and_grants_all() {
 pub(super) async fn tokens_of_one_batch_differ_and_rise() {
     let site = Site::start().await;
     granted(&site.backend, &ask(group(&["A-0"]))).await;
-    let batch: Vec<Acquire> = (1..=32)
+    let batch: Vec<Acquire> = (1..=16)
         .map(|seat| ask(group(&[&format!("A-{seat}")])))
         .collect();
     let replies = at_once(&site, &batch, 1).await;
