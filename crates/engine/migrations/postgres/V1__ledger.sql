@@ -230,10 +230,11 @@ CREATE TABLE master_keys (
 );
 
 -- One row: the ledger's time. It never goes back though the machine's clock may; servers push it on
--- a few times a second.
+-- a few times a second, and on from where it was when the machine's clock has stepped back.
 CREATE TABLE clock (
-    one  integer PRIMARY KEY CHECK (one = 1),
-    at   bigint NOT NULL
+    one    integer PRIMARY KEY CHECK (one = 1),
+    at     bigint NOT NULL,
+    ahead  bigint NOT NULL DEFAULT 0    -- of the machine's clock
 ) WITH (fillfactor = 10);
 
 INSERT INTO clock VALUES (1, 0);

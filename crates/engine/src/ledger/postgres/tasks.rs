@@ -10,20 +10,29 @@ use tokio_util::sync::CancellationToken;
 use super::database::Value;
 use super::desk::Desk;
 use super::failure::Failure;
-use super::limits::{CLOCK_EVERY_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS};
+use super::limits::{
+    CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS,
+};
 use super::sequencer::sequence;
 use super::survive::survive;
 use super::tables::{Columns, idempotency};
 use super::{Parts, PostgresLedger};
 
-/// Pushes the clock on and reads it. A row that is locked is being pushed by another server.
+/// Pushes the clock on and reads it. A row that is locked is being pushed by another server. When the
+/// machine's clock has stepped back, the ledger's is from now on so much ahead of it, and goes on.
 const PUSH_CLOCK: &str = "-- push_clock
 WITH wall AS (
-    SELECT coalesce($1::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS at
+    SELECT coalesce($1::bigint,
+                    floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ahead) AS at
+    FROM clock
 ), free AS (
     SELECT one FROM clock FOR UPDATE SKIP LOCKED
 ), pushed AS (
-    UPDATE clock SET at = greatest(clock.at, wall.at) FROM wall, free WHERE clock.one = free.one
+    UPDATE clock
+    SET at = greatest(clock.at, wall.at),
+        ahead = clock.ahead + CASE WHEN $1::bigint IS NULL AND clock.at - wall.at > $2::bigint
+                                   THEN clock.at - wall.at ELSE 0 END
+    FROM wall, free WHERE clock.one = free.one
 )
 SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
                 (SELECT at FROM batches ORDER BY xid DESC LIMIT 1))";
@@ -31,7 +40,7 @@ SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
 /// Moves the ledger's clock on, and learns it.
 pub(super) async fn push_clock(desk: &Desk) -> Result<(), Failure> {
     let given = desk.time.given();
-    let values: [Value<'_>; 1] = [(&given, Type::INT8)];
+    let values: [Value<'_>; 2] = [(&given, Type::INT8), (&CLOCK_OFF_MS, Type::INT8)];
     let rows = desk.database.rows(PUSH_CLOCK, &values).await?;
     if let Some(row) = rows.first() {
         let at: i64 = Columns::new(row, "clock").get(0)?;

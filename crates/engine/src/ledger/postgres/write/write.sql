@@ -26,7 +26,8 @@ event_seen AS MATERIALIZED (
 -- Read with all locks in hand, so that times of one unit rise with its versions.
 ), read_clock AS MATERIALIZED (
     SELECT coalesce($9::bigint, greatest(
-        (SELECT clock.at FROM clock), floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+        (SELECT clock.at FROM clock),
+        floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + (SELECT clock.ahead FROM clock)
     )) AS wall
     FROM same
 ), go AS MATERIALIZED (
@@ -120,6 +121,7 @@ SELECT (SELECT at FROM go) AS at,
        coalesce((SELECT wall FROM read_clock), $9::bigint, greatest(
            (SELECT clock.at FROM clock),
            floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+               + (SELECT clock.ahead FROM clock)
        )) AS wall,
        CASE WHEN EXISTS (SELECT FROM go) THEN
            require_rows('units', (SELECT count(*) FROM write_units), cardinality($13::integer[]))
