@@ -9,13 +9,14 @@ use super::doctor::finding;
 use super::{PgConfig, Postgres};
 use crate::backend::{Finding, Verdict};
 
-const SEEN_PORT: &str = "\
--- doctor_seen_port
-SELECT inet_client_port()";
+const SEEN_PORTS: &str = "\
+-- doctor_seen_ports
+SELECT inet_client_port(), inet_server_port()";
 
 const CHECK: &str = "pooling";
 
-/// The server sees the port of whoever connects to it: ours, or that of a pool or proxy.
+/// The server sees both ports of its connection: ours, or those of a pool's or proxy's own. One of the
+/// two may be the same by chance, because a system gives one port to connections to several servers.
 pub(super) async fn examine(backend: &Postgres) -> Finding {
     let unseen = |found: &str| finding(CHECK, Verdict::NotVerifiable, found, "");
     match backend.settling.within(ports(&backend.config)).await {
@@ -35,8 +36,8 @@ pub(super) async fn examine(backend: &Postgres) -> Finding {
     }
 }
 
-/// Our port, and the port that the server sees.
-async fn ports(config: &PgConfig) -> Result<(u16, u16), &'static str> {
+/// The ports of our end and of the other, as they are here and as the server sees them.
+async fn ports(config: &PgConfig) -> Result<([u16; 2], [u16; 2]), &'static str> {
     let Some(Host::Tcp(host)) = config.driver().get_hosts().first() else {
         return Err("a Unix socket, which has no port");
     };
@@ -56,11 +57,16 @@ async fn ports(config: &PgConfig) -> Result<(u16, u16), &'static str> {
     let mut driver = JoinSet::new();
     driver.spawn(async move { connection.await.unwrap_or_default() });
     let rows = client
-        .query_typed(SEEN_PORT, &[])
+        .query_typed(SEEN_PORTS, &[])
         .await
         .map_err(|_| "no answer")?;
-    let seen: Option<i32> = rows.first().and_then(|row| row.try_get(0).ok()).flatten();
     // A pool may reach its server by a Unix socket: no port, and not ours.
-    let seen = seen.and_then(|port| u16::try_from(port).ok()).unwrap_or(0);
-    Ok((ours.port(), seen))
+    let seen = |column: usize| -> u16 {
+        let port: Option<i32> = rows
+            .first()
+            .and_then(|row| row.try_get(column).ok())
+            .flatten();
+        port.and_then(|port| u16::try_from(port).ok()).unwrap_or(0)
+    };
+    Ok(([ours.port(), port], [seen(0), seen(1)]))
 }
