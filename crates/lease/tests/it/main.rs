@@ -37,3 +37,5 @@ mod redis;
 #[cfg(feature = "redlock")]
 mod redlock;
 mod secrets;
+#[cfg(feature = "redis")]
+mod table;

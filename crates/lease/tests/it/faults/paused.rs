@@ -3,10 +3,9 @@
 //! on. A gate refuses its write, in SQL and embedded. Without one the same story loses an update.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::time::Duration;
 
-use soldonce_lease::gate::{Admit, Embedded, FenceStore};
+use soldonce_lease::gate::{Admit, Embedded};
 use soldonce_lease::{FencingToken, FileEpochs, Lease, LeaseState, Locks, PgConfig, Wait};
 use soldonce_testkit::player::{Part, Player};
 use soldonce_testkit::postgres::Postgres;
@@ -14,6 +13,7 @@ use soldonce_testkit::redis::Redis;
 
 use super::counter::{self, Counter, Gate};
 use crate::folder::TempFolder;
+use crate::table::Table;
 
 /// The shortest that the backends keep.
 const TTL: Duration = Duration::from_secs(1);
@@ -156,32 +156,6 @@ fn a_holder_that_stood_still_loses_an_update_where_there_is_no_gate() {
     }
     let ended = runtime.block_on(over_sql("redis", Gate::Off));
     assert_eq!(ended, (true, 1), "two were told that they had added one");
-}
-
-/// A store whose transaction is the only reference to its table.
-struct Table;
-
-impl FenceStore for Table {
-    type Tx<'a> = BTreeMap<String, FencingToken>;
-    type Error = Infallible;
-
-    fn highest(
-        &self,
-        tx: &mut Self::Tx<'_>,
-        resource: &str,
-    ) -> Result<Option<FencingToken>, Infallible> {
-        Ok(tx.get(resource).copied())
-    }
-
-    fn keep(
-        &self,
-        tx: &mut Self::Tx<'_>,
-        resource: &str,
-        token: FencingToken,
-    ) -> Result<(), Infallible> {
-        tx.insert(resource.to_owned(), token);
-        Ok(())
-    }
 }
 
 /// This process is the target here; the holder's write comes with the token it had.

@@ -3,43 +3,17 @@
 //! passes.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::time::Duration;
 
-use soldonce_lease::gate::{Admit, Embedded, FenceStore};
+use soldonce_lease::gate::{Admit, Embedded};
 use soldonce_lease::{FencingToken, FileEpochs, Lease, Locks, LostReason, Name, RenewError};
 use soldonce_testkit::redis::{Data, Redis, RedisPair};
 
 use super::site::until;
 use crate::folder::TempFolder;
+use crate::table::Table;
 
 const GRANTS: u32 = 50;
-
-/// A target: its transaction is the only reference to its table.
-struct Table;
-
-impl FenceStore for Table {
-    type Tx<'a> = BTreeMap<String, FencingToken>;
-    type Error = Infallible;
-
-    fn highest(
-        &self,
-        tx: &mut Self::Tx<'_>,
-        resource: &str,
-    ) -> Result<Option<FencingToken>, Infallible> {
-        Ok(tx.get(resource).copied())
-    }
-
-    fn keep(
-        &self,
-        tx: &mut Self::Tx<'_>,
-        resource: &str,
-        token: FencingToken,
-    ) -> Result<(), Infallible> {
-        tx.insert(resource.to_owned(), token);
-        Ok(())
-    }
-}
 
 struct Target {
     gate: Embedded<Table>,
