@@ -62,6 +62,12 @@ enum Command {
     Lab(lab::LabArgs),
 }
 
+/// The outcome of work that waits for a server, for a command that has nothing else to do.
+fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    Ok(runtime.enable_all().build()?.block_on(work))
+}
+
 fn main() -> ExitCode {
     let done: anyhow::Result<Exit> = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::block_on;
 use crate::exit::Exit;
 use crate::output::print;
 use crate::serve::{DatabaseArgs, LedgerPlace};
@@ -28,13 +29,8 @@ pub(crate) struct MigrateArgs {
 
 /// Runs `soldonce migrate`.
 pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let place = LedgerPlace::new(args.data.clone(), &args.database)?;
-        let whereabouts = place.migrate().await?;
-        print(&format!("the ledger in {whereabouts} is up to date\n"))?;
-        Ok(Exit::Done)
-    })
+    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    block_on(place.migrate())??;
+    print(&format!("the ledger in {place} is up to date\n"))?;
+    Ok(Exit::Done)
 }

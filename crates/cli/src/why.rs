@@ -2,35 +2,36 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use comfy_table::Table;
-use soldonce_engine::ledger::sqlite::verify::unit_history;
+use soldonce_engine::ledger::{postgres, sqlite};
 use soldonce_engine::limits::UNIT_HISTORY_MAX;
 use soldonce_engine::reply::TransitionBody;
 
+use crate::block_on;
 use crate::exit::Exit;
 use crate::output::{print, print_json};
+use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce why`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   soldonce why hamlet A-12
   soldonce why hamlet floor.17 --data /var/lib/soldonce --json
+  soldonce why hamlet A-12 --database-url postgres://soldonce@db/soldonce
 
-Reads only; the server may go on meanwhile.")]
+Reads only; servers go on meanwhile.")]
 pub(crate) struct WhyArgs {
     /// The event's id
     event: String,
     /// A seat's id, or a place such as floor.17
     unit: String,
-    /// The folder of the embedded ledger
-    #[arg(
-        long,
-        env = "SOLDONCE_DATA",
-        value_name = "FOLDER",
-        default_value = "./data"
-    )]
-    data: PathBuf,
+    /// The folder of the embedded ledger [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -38,24 +39,26 @@ pub(crate) struct WhyArgs {
 
 /// Runs `soldonce why`.
 pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
-    let found = unit_history(&args.data, &args.event, &args.unit, UNIT_HISTORY_MAX)?;
+    let (event, unit) = (args.event.as_str(), args.unit.as_str());
+    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let found = match &place {
+        LedgerPlace::Folder(options) => {
+            sqlite::verify::unit_history(&options.folder, event, unit, UNIT_HISTORY_MAX)?
+        }
+        LedgerPlace::Database(options) => {
+            let asked = postgres::unit_history(options, event, unit, UNIT_HISTORY_MAX);
+            block_on(asked)?.context("database_url")?
+        }
+    };
     let Some((_, commits)) = found else {
-        eprintln!(
-            "no unit `{}` in an event `{}` of {}",
-            args.unit,
-            args.event,
-            args.data.display()
-        );
+        eprintln!("no unit `{unit}` in an event `{event}` of {place}");
         return Ok(Exit::Refused);
     };
     let steps = TransitionBody::of(&commits);
     if args.json {
         print_json(&steps)?;
     } else if steps.is_empty() {
-        print(&format!(
-            "{} of {} is free and always was\n",
-            args.unit, args.event
-        ))?;
+        print(&format!("{unit} of {event} is free and always was\n"))?;
     } else {
         print(&format!("{}\n", table(&steps)))?;
     }

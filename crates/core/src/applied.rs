@@ -28,6 +28,8 @@ pub struct Commit {
 /// What must be done outside, recorded in the same commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// Ask the provider for a payment, which the buyer then makes.
+    Authorise(BookingId),
     /// Take the authorised money of this booking.
     Capture(BookingId),
     /// Give up the authorisation of this booking.
@@ -38,9 +40,24 @@ pub enum Effect {
         booking: BookingId,
         /// How much.
         amount: Amount,
+        /// How much is to have gone back in all when it is done. No two of a booking are equal.
+        total: Amount,
     },
     /// The hold ended while payment was open: cancel the intent, then ask what became of it.
     CancelIntent(BookingId),
+}
+
+impl Effect {
+    /// For which booking.
+    pub const fn booking(&self) -> BookingId {
+        match *self {
+            Self::Authorise(booking)
+            | Self::Capture(booking)
+            | Self::Void(booking)
+            | Self::Refund { booking, .. }
+            | Self::CancelIntent(booking) => booking,
+        }
+    }
 }
 
 /// The answer to a command that was taken.
@@ -79,6 +96,8 @@ pub struct Applied {
     pub bookings: Vec<BookingId>,
     /// What must be done outside.
     pub effects: Vec<Effect>,
+    /// What was to be done outside and is done, or must not be done any more.
+    pub settled: Vec<Effect>,
     /// The event that is new or changed.
     pub event: Option<EventNo>,
 }
@@ -92,6 +111,7 @@ impl Applied {
             holds: Vec::new(),
             bookings: Vec::new(),
             effects: Vec::new(),
+            settled: Vec::new(),
             event: None,
         }
     }
@@ -102,6 +122,7 @@ impl Applied {
             && self.holds.is_empty()
             && self.bookings.is_empty()
             && self.effects.is_empty()
+            && self.settled.is_empty()
             && self.event.is_none())
     }
 }

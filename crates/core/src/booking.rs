@@ -1,6 +1,9 @@
-//! A booking, its lines and its payment (model.md 5 and 6).
+//! A booking and its lines (model.md 5).
 
-use crate::{Amount, BookingId, EventNo, Fence, HoldId, Holder, Text, Timestamp, UnitNo, Version};
+use crate::{
+    Amount, BookingId, EventNo, Fence, HoldId, Holder, Payment, PaymentState, Text, Timestamp,
+    UnitNo, Version,
+};
 
 /// A thing with a price.
 pub(crate) trait Priced {
@@ -105,84 +108,6 @@ impl Priced for Line {
     }
 }
 
-/// Mirror of the provider, never ahead of it (model.md 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PaymentState {
-    /// An intent exists.
-    Created,
-    /// The buyer must do something, such as 3-D Secure.
-    ActionRequired,
-    /// The provider works on it.
-    Processing,
-    /// The money is reserved.
-    Authorised,
-    /// The money is taken.
-    Captured,
-    /// Some of it went back.
-    PartlyRefunded,
-    /// All of it went back.
-    Refunded,
-    /// Nothing was reserved.
-    Failed,
-    /// The reservation was given up.
-    Voided,
-    /// The reservation ran out.
-    Lapsed,
-}
-
-impl PaymentState {
-    /// Every state.
-    pub const ALL: [Self; 10] = [
-        Self::Created,
-        Self::ActionRequired,
-        Self::Processing,
-        Self::Authorised,
-        Self::Captured,
-        Self::PartlyRefunded,
-        Self::Refunded,
-        Self::Failed,
-        Self::Voided,
-        Self::Lapsed,
-    ];
-
-    /// The word of model.md, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::ActionRequired => "action_required",
-            Self::Processing => "processing",
-            Self::Authorised => "authorised",
-            Self::Captured => "captured",
-            Self::PartlyRefunded => "partly_refunded",
-            Self::Refunded => "refunded",
-            Self::Failed => "failed",
-            Self::Voided => "voided",
-            Self::Lapsed => "lapsed",
-        }
-    }
-
-    /// Whether the provider may report `next` after this: the arrows of model.md 6, and longer ways
-    /// along them, since events get lost and reordered. Never back.
-    pub const fn may_become(self, next: Self) -> bool {
-        use PaymentState as P;
-        match self {
-            P::Created | P::ActionRequired | P::Processing => !matches!(next, P::Created),
-            P::Authorised => matches!(
-                next,
-                P::Captured | P::PartlyRefunded | P::Refunded | P::Voided | P::Lapsed
-            ),
-            P::Captured => matches!(next, P::PartlyRefunded | P::Refunded),
-            P::PartlyRefunded => matches!(next, P::PartlyRefunded | P::Refunded),
-            P::Refunded | P::Failed | P::Voided | P::Lapsed => false,
-        }
-    }
-
-    /// Whether the buyer's money is reserved or taken.
-    pub const fn has_money(self) -> bool {
-        matches!(self, Self::Authorised | Self::Captured)
-    }
-}
-
 /// The durable sale and its units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booking {
@@ -203,7 +128,7 @@ pub struct Booking {
     /// The caller's own text for it.
     pub reference: Option<Text>,
     /// The provider's view; none without a provider.
-    pub payment: Option<PaymentState>,
+    pub payment: Option<Box<Payment>>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When its units were sold.
@@ -211,6 +136,12 @@ pub struct Booking {
 }
 
 impl Booking {
+    /// Whether its payment is not at its end, or its money must go back.
+    pub fn is_unsettled(&self) -> bool {
+        let is_open = |payment: &Payment| payment.state <= PaymentState::Authorised;
+        self.state == BookingState::NeedsRefund || self.payment.as_deref().is_some_and(is_open)
+    }
+
     /// The prices of its lines, cancelled ones too: what was agreed.
     pub fn total(&self) -> Amount {
         Amount::sum(self.lines.iter().map(Priced::price))

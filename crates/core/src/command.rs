@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::{
-    BookingId, CallerId, CategoryNo, EventNo, Fence, HoldId, Holder, NewEvent, PaymentState,
-    Policy, Selection, Span, Text, UnitNo,
+    Amount, BookingId, CallerId, CategoryNo, EventNo, Fence, HoldId, Holder, NewEvent,
+    PaymentReport, Policy, Selection, Span, Text, UnitNo,
 };
 
 /// By what right a command acts on a hold or a booking (api.md 7).
@@ -124,15 +124,6 @@ pub struct Change {
     pub drop_places: Selection,
 }
 
-/// How a booking's payment moved, as the provider tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaymentReport {
-    /// Which booking.
-    pub booking: BookingId,
-    /// What the payment is now.
-    pub state: PaymentState,
-}
-
 /// A command. Each is decided in one step, all or nothing.
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -180,7 +171,7 @@ pub enum Command {
         on: OnHold,
     },
     /// Take note of what the provider says about a payment, and of all that follows from it.
-    Payment(PaymentReport),
+    Payment(Box<PaymentReport>),
     /// End a hold by its holder.
     Release {
         /// Which hold.
@@ -200,6 +191,15 @@ pub enum Command {
     },
     /// Turn a hold into a booking without a provider.
     Confirm {
+        /// Which hold.
+        on: OnHold,
+        /// The booking's name, fresh.
+        booking: BookingId,
+        /// The caller's own text for it.
+        reference: Option<Text>,
+    },
+    /// As [`Command::Confirm`], for callers who cannot vouch for money: only what costs nothing.
+    ConfirmFree {
         /// Which hold.
         on: OnHold,
         /// The booking's name, fresh.
@@ -228,6 +228,13 @@ pub enum Command {
         by: Authority,
         /// Which lines.
         lines: LineChoice,
+    },
+    /// Send back money of a booking that keeps its units.
+    Refund {
+        /// Which booking.
+        booking: BookingId,
+        /// How much.
+        amount: Amount,
     },
     /// Swap lines of a booking for the units of a hold.
     Exchange {

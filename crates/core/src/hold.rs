@@ -77,7 +77,8 @@ pub struct Hold {
     pub holder: Holder,
     /// What it is.
     pub state: HoldState,
-    /// `1 + max(fence of its units)` when it last took one (T6).
+    /// `1 + max(fence of its units)` when it last took or dropped one, those it dropped among them
+    /// (T6): it never falls.
     pub fence: Fence,
     /// Its units, in unit order. Kept after its end, for the record.
     pub units: Vec<HeldUnit>,

@@ -19,6 +19,7 @@ mod booking;
 mod chart;
 mod event;
 mod hold;
+mod payment;
 mod policy;
 mod unit;
 
@@ -40,14 +41,13 @@ mod planted;
 
 pub use applied::{Answer, Applied, Commit, Effect};
 pub use auditor::{Audit, Auditor, History, HoldTerms, Invariant, Violation};
-pub use booking::{Booking, BookingState, Line, LineState, PaymentState};
+pub use booking::{Booking, BookingState, Line, LineState};
 pub use chart::{
     Area, AreaNo, AreaSpec, CategoryNo, Chart, ChartBuilder, Frame, Position, Row, RowNo, SeatSpec,
     Selection, UnitName, Zone,
 };
 pub use command::{
-    Actor, Authority, Change, Command, LineChoice, NewHold, OnHold, Origin, PaymentReport,
-    Together, Wish,
+    Actor, Authority, Change, Command, LineChoice, NewHold, OnHold, Origin, Together, Wish,
 };
 pub use event::{Event, EventNo, EventState, NewEvent, Seq};
 pub use hold::{HeldUnit, Hold, HoldState};
@@ -57,6 +57,7 @@ pub use id::{
 pub use inventory::Inventory;
 pub use money::{Amount, Currency};
 pub use near::alternatives_near;
+pub use payment::{Intent, Payment, PaymentReport, PaymentState};
 pub use pick::Availability;
 pub use planted::Planted;
 pub use policy::{Adjacency, LatePayment, OnPaymentFailure, Policy};

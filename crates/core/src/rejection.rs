@@ -184,6 +184,8 @@ pub enum Rejection {
     PaymentInProgress(BookingId),
     /// It costs more than was paid; the difference must be paid first.
     PaymentRequired,
+    /// What a provider reports is not the payment of this booking: another intent, amount or currency.
+    PaymentMismatch(BookingId),
     /// No booking of this name, or not the caller's.
     BookingNotFound,
     /// These lines are cancelled already.
@@ -226,6 +228,7 @@ impl Rejection {
             Self::StaleFence(_) => "stale_fence",
             Self::PaymentInProgress(_) => "payment_in_progress",
             Self::PaymentRequired => "payment_required",
+            Self::PaymentMismatch(_) => "payment_mismatch",
             Self::BookingNotFound => "booking_not_found",
             Self::AlreadyCancelled(_) => "already_cancelled",
             Self::BookingNotConfirmed => "booking_not_confirmed",
@@ -263,6 +266,7 @@ impl Rejection {
             | Self::HoldNotFound
             | Self::CapReached(_)
             | Self::PaymentRequired
+            | Self::PaymentMismatch(_)
             | Self::BookingNotFound
             | Self::CancelClosed(_)
             | Self::IdempotencyKeyMissing

@@ -30,6 +30,12 @@ impl Timestamp {
         Self(self.0.saturating_add_unsigned(span.0))
     }
 
+    /// The point `span` earlier, at least [`Timestamp::MIN`].
+    #[must_use]
+    pub fn minus(self, span: Span) -> Self {
+        Self(self.0.saturating_sub_unsigned(span.0))
+    }
+
     /// The millisecond after this one.
     #[must_use]
     pub(crate) fn after(self) -> Self {

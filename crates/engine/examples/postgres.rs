@@ -1,7 +1,7 @@
 //! How many one-seat holds a second the PostgreSQL ledger makes durable on one server, without HTTP.
 //!
 //! ```text
-//! cargo run --release -p soldonce-engine --example postgres -- URL [BUYERS] [SECONDS]
+//! cargo run --release -p soldonce-engine --example postgres -- URL [BUYERS] [SECONDS] [STRATEGY]
 //! ```
 //! Uses the database at URL, which must have been migrated and is left with one more event.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -15,7 +15,7 @@ use soldonce_core::{
     Actor, Amount, Answer, CallerId, Command, Currency, Event, EventId, HoldId, Holder, HolderName,
     NewEvent, NewHold, Origin, Policy, Text, UnitNo, Wish,
 };
-use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions};
+use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, Strategy};
 use soldonce_engine::ledger::{Done, Ledger, Transaction};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
@@ -44,7 +44,18 @@ async fn main() -> Result<(), Failed> {
     let seconds: u64 = arguments.next().map_or(Ok(3), |text| text.parse())?;
     let live = Arc::new(Live::new(Arc::new(Metrics::default())));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let options = PostgresOptions::new(url);
+    let strategy = match arguments.next().as_deref() {
+        None | Some("queue") => Strategy::Queue,
+        Some("constraint") => Strategy::Constraint,
+        Some("optimistic") => Strategy::Optimistic,
+        Some("pessimistic") => Strategy::Pessimistic,
+        Some("nowait") => Strategy::NoWait,
+        Some(other) => return Err(format!("{other} is no strategy without Redis").into()),
+    };
+    let options = PostgresOptions {
+        strategy,
+        ..PostgresOptions::new(url)
+    };
     let ledger = PostgresLedger::open(&options, Arc::clone(&clock), &SystemEntropy, live).await?;
     let event = event(&ledger).await?;
     let sale = Arc::new(Sale {

@@ -18,13 +18,17 @@ mod idempotency;
 mod ids;
 pub mod keys;
 pub mod metrics;
+pub mod payment;
 pub mod rate;
+mod redis;
 mod secret;
+pub mod shield;
 
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
-    ChangeAsk, Engine, EngineError, EventSummary, ExtendAsk, HoldAsk, NamedUnits, Reply, SellAsk,
-    WishAsk, World, run_key_watch, run_sweeper,
+    ChangeAsk, Engine, EngineError, EventSummary, ExchangeAsk, ExtendAsk, HoldAsk, Mismatch,
+    NamedUnits, Reconcile, Reply, SellAsk, WishAsk, World, run_key_watch, run_outbox,
+    run_reconciler, run_shield_messages, run_sweeper,
 };
 pub use idempotency::fingerprint;
 pub use ids::Ids;

@@ -25,15 +25,61 @@ pub const KEY_BYTES_MAX: usize = 255;
 pub const RATE_WINDOW_S_MAX: u32 = 24 * 60 * 60;
 /// Most requests in one second of a window: the arithmetic counts whole microseconds.
 pub const RATE_PER_SECOND_MAX: u32 = 1_000_000;
-/// Longest wait for Redis to say what other servers counted, milliseconds.
-pub const SHARED_RATE_WAIT_MS: u64 = 50;
+/// Longest wait for the answer of a Redis that nothing depends on, milliseconds.
+pub const REDIS_WAIT_MS: u64 = 50;
 /// Longest wait for a connection to that Redis, milliseconds. Requests do not wait for it.
-pub const SHARED_RATE_CONNECT_MS: u64 = 2_000;
-/// Failures in a row after which Redis is not asked for [`SHARED_RATE_PAUSE_MS`].
-pub const SHARED_RATE_FAILURES_MAX: u32 = 3;
-/// Pause after [`SHARED_RATE_FAILURES_MAX`] failures in a row, milliseconds.
-pub const SHARED_RATE_PAUSE_MS: u64 = 1_000;
+pub const REDIS_CONNECT_MS: u64 = 2_000;
+/// Failures in a row after which it is not asked for [`REDIS_PAUSE_MS`].
+pub const REDIS_FAILURES_MAX: u32 = 3;
+/// Pause after [`REDIS_FAILURES_MAX`] failures in a row, milliseconds.
+pub const REDIS_PAUSE_MS: u64 = 1_000;
+/// How long a claim of the shield between servers keeps others away, milliseconds: what a request
+/// needs from there through the ledger, and how long units are refused when its server dies.
+pub const SHIELD_CLAIM_MS: u64 = 2_000;
+/// How long that shield keeps what it knows of a zone nobody asks for, milliseconds: a day. No belief
+/// is longer.
+pub const SHIELD_KEEP_MS: u64 = 24 * 60 * 60 * 1_000;
+/// How much earlier than the ledger it lets go of a hold, milliseconds: as far as clocks may differ.
+pub const SHIELD_EARLY_MS: u64 = 250;
+/// How long it takes a unit to be sold before one request asks the ledger again, milliseconds.
+pub const SHIELD_SOLD_MS: u64 = 10 * 60 * 1_000;
+/// How much of that is left away at random, so that not all units are asked for at once.
+pub const SHIELD_SOLD_JITTER_MS: u64 = 60 * 1_000;
+/// How long it takes an area to be full after the ledger said so, milliseconds.
+pub const SHIELD_FULL_MS: u64 = 2_000;
+/// Most units of one call of that shield, as its scripts have it.
+pub const SHIELD_UNITS_MAX: usize = 100;
+/// Most messages to that shield that wait: at most [`SHIELD_UNITS_MAX`] notes each, or claims to be given up.
+pub const SHIELD_MESSAGES_MAX: usize = 4_096;
+/// Longest idempotency key for a payment provider, bytes.
+pub const PROVIDER_KEY_BYTES_MAX: usize = 255;
+/// Longest name of a thing at a payment provider, bytes.
+pub const PROVIDER_ID_BYTES_MAX: usize = 255;
 
+/// How often the outbox is looked at, milliseconds.
+pub const OUTBOX_EVERY_MS: u64 = 200;
+/// Effects that are carried out at once.
+pub const OUTBOX_AT_ONCE_MAX: usize = 64;
+/// How long effects are left to the server that works on them, milliseconds: longer than any call.
+pub const OUTBOX_KEEP_MS: u64 = 120_000;
+/// How long the request that began a payment has to ask for its intent, milliseconds.
+pub const OUTBOX_AUTHORISE_AFTER_MS: u64 = 5_000;
+/// First pause before an effect is tried again, milliseconds; it doubles each time.
+pub const OUTBOX_PAUSE_MS: u64 = 250;
+/// Longest pause, milliseconds.
+pub const OUTBOX_PAUSE_MS_MAX: u64 = 60_000;
+/// Tries in vain after which a person should look.
+pub const OUTBOX_ALERT_TRIES: u32 = 6;
+/// How often payments are compared with the provider, milliseconds.
+pub const RECONCILE_EVERY_MS: u64 = 15_000;
+/// How old they are before that, milliseconds: notices usually come at once.
+pub const RECONCILE_OLDER_MS: u64 = 30_000;
+/// Payments that are compared in one step.
+pub const RECONCILE_AT_ONCE_MAX: usize = 256;
+
+#[expect(clippy::cast_possible_truncation, reason = "a hundred")]
+const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
+const _: () = assert!(SHIELD_SOLD_MS < SHIELD_KEEP_MS);
 const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
-const _: () = assert!(SHARED_RATE_WAIT_MS < SHARED_RATE_PAUSE_MS);
+const _: () = assert!(REDIS_WAIT_MS < REDIS_PAUSE_MS);

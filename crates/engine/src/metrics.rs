@@ -17,6 +17,15 @@ pub struct OutcomeLabel {
     pub outcome: &'static str,
 }
 
+/// A step at the payment provider and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct StepLabel {
+    /// `authorise`, `capture`, `cancel`, `refund`.
+    pub step: &'static str,
+    /// `ok`, or why it was not done.
+    pub outcome: &'static str,
+}
+
 /// How a hold request reached the ledger and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct HoldLabel {
@@ -42,10 +51,9 @@ pub struct ShieldLabel {
 pub enum ShieldKind {
     /// In this process.
     local,
+    /// Between servers.
+    redis,
 }
-
-/// The strategy of the embedded ledger: one writer drains a queue.
-pub const STRATEGY_QUEUE: &str = "queue";
 
 /// All metrics of an engine.
 #[derive(Debug)]
@@ -60,10 +68,18 @@ pub struct Metrics {
     pub holds_extended: Family<OutcomeLabel, Counter>,
     /// Refusals by the shield.
     pub shield_refusals: Family<ShieldLabel, Counter>,
+    /// Requests that passed because the shield between servers did not answer.
+    pub shield_misses: Counter,
+    /// Notes to that shield that it did not get.
+    pub shield_notes_dropped: Counter,
     /// Units named in refusals.
     pub units_conflicted: Counter,
     /// Final-sale conflicts: confirms that lost to another owner.
     pub confirm_conflicts: Counter,
+    /// Steps at the payment provider.
+    pub payments: Family<StepLabel, Counter>,
+    /// Bookings with something left to be done at the provider, as far as one look goes.
+    pub outbox_pending: Gauge,
     /// Writes refused because of an older fence.
     pub stale_writes: Counter,
     /// Holds that the clock ended.
@@ -90,8 +106,12 @@ impl Default for Metrics {
             confirms: Family::default(),
             holds_extended: Family::default(),
             shield_refusals: Family::default(),
+            shield_misses: Counter::default(),
+            shield_notes_dropped: Counter::default(),
             units_conflicted: Counter::default(),
             confirm_conflicts: Counter::default(),
+            payments: Family::default(),
+            outbox_pending: Gauge::default(),
             stale_writes: Counter::default(),
             holds_expired: Counter::default(),
             holds_live: Gauge::default(),
@@ -103,6 +123,20 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    fn register_money(&self, r: &mut Registry) {
+        r.register("confirms", "Confirms", self.confirms.clone());
+        r.register(
+            "payments",
+            "Steps at the payment provider",
+            self.payments.clone(),
+        );
+        r.register(
+            "outbox_pending",
+            "Bookings with something left to be done at the provider",
+            self.outbox_pending.clone(),
+        );
+    }
+
     /// Makes the metrics part of a registry, under `soldonce_`.
     pub fn register(&self, registry: &mut Registry) {
         let r = registry.sub_registry_with_prefix("soldonce");
@@ -112,7 +146,7 @@ impl Metrics {
             "Time of hold requests",
             self.hold_seconds.clone(),
         );
-        r.register("confirms", "Confirms", self.confirms.clone());
+        self.register_money(r);
         r.register(
             "holds_extended",
             "Extensions of holds",
@@ -122,6 +156,16 @@ impl Metrics {
             "shield_refusals",
             "Refusals by the shield",
             self.shield_refusals.clone(),
+        );
+        r.register(
+            "shield_misses",
+            "Requests that the shield between servers did not answer",
+            self.shield_misses.clone(),
+        );
+        r.register(
+            "shield_notes_dropped",
+            "Notes that the shield between servers did not get",
+            self.shield_notes_dropped.clone(),
         );
         r.register(
             "units_conflicted",
@@ -218,6 +262,7 @@ impl Metrics {
             | Rejection::CapReached(_)
             | Rejection::PaymentInProgress(_)
             | Rejection::PaymentRequired
+            | Rejection::PaymentMismatch(_)
             | Rejection::BookingNotFound
             | Rejection::AlreadyCancelled(_)
             | Rejection::BookingNotConfirmed

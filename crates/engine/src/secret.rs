@@ -16,6 +16,8 @@ use crate::ledger::MasterKey;
 pub struct Secrets {
     /// Newest first; never empty.
     keys: Arc<[Keyed]>,
+    /// Names the ledger to its own servers.
+    ledger: u64,
 }
 
 /// A master key, taken in once: each secret after that costs half the hashing.
@@ -71,9 +73,18 @@ impl Session {
 impl Secrets {
     /// Secrets of a ledger's master keys, newest first.
     pub fn new(keys: &[MasterKey]) -> Self {
+        // The oldest is there as long as anything it made.
+        let oldest = keys.last();
+        let name = oldest.map_or(0, |key| derive(&keyed(key, b"soldonce ledger"), &[]));
         Self {
             keys: keys.iter().map(Keyed::new).collect(),
+            ledger: u64::try_from(name >> 64).unwrap_or_default(),
         }
+    }
+
+    /// A number that all servers of this ledger have in common, and no other ledger's. Not a secret.
+    pub fn ledger(&self) -> u64 {
+        self.ledger
     }
 
     /// The secret of a hold: 128 bits of HMAC-SHA-256 over its id (model.md 1).

@@ -7,6 +7,7 @@ use tokio::sync::broadcast;
 
 use crate::backend::Kind;
 use crate::limits::NOTICES_MAX;
+use crate::stats::Counters;
 use crate::{FencingToken, Name, blocking};
 
 /// One thing that happened.
@@ -86,6 +87,7 @@ impl Notice {
 #[derive(Clone, Debug, Default)]
 pub struct Notices {
     sender: Arc<OnceLock<broadcast::Sender<Arc<Notice>>>>,
+    counters: Arc<Counters>,
 }
 
 impl Notices {
@@ -95,6 +97,18 @@ impl Notices {
             // Fails only without listeners, and then there is nobody to tell.
             drop(sender.send(Arc::new(notice())));
         }
+    }
+
+    /// Tells that a connection of a backend was replaced, and counts it. `which` connection it was,
+    /// and where it leads to or why it was replaced.
+    pub fn link_rebuilt(&self, backend: Kind, which: &str) {
+        self.counters.link_rebuilds.add(1);
+        self.tell(|| Notice::of(What::LinkRebuilt, backend).because(which));
+    }
+
+    /// The counters of the locks to which these notices belong.
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
     }
 
     /// A stream of what is told from now on.

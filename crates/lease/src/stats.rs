@@ -86,4 +86,6 @@ counters! {
     orphans,
     /// Releases that the backend never answered, left to the ttl.
     left_to_ttl,
+    /// Connections to the backend that were replaced.
+    link_rebuilds,
 }

@@ -20,6 +20,11 @@ const DRIFT_LEAST: Duration = Duration::from_millis(250);
 /// Renewals due within this span go together.
 pub(crate) const BATCH_SPAN: Duration = Duration::from_millis(50);
 
+/// The loop looks at the clock at least so often while it is asked for anything. A timer that is set
+/// for later than the next look is free; one that is earlier costs the thread two system calls, and
+/// each call has two.
+pub(crate) const STIR: Duration = Duration::from_millis(100);
+
 /// How often the wall clock is compared with the boot clock while leases live.
 pub(crate) const DRIFT_LOOK: Duration = Duration::from_millis(250);
 

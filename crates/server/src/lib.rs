@@ -37,4 +37,4 @@ pub use accept::{AcceptLimits, Drained, Peer, serve};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use rate::{InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
-pub use settings::{Access, CookieSecurity, Payments, ServerSettings, StreamLimits};
+pub use settings::{Access, CookieSecurity, ServerSettings, StreamLimits, StripeNotices};

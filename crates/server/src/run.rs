@@ -1,6 +1,6 @@
 //! Runs a server from its first connection to its last answer.
 
-use soldonce_engine::{Engine, run_sweeper};
+use soldonce_engine::{Engine, run_outbox, run_reconciler, run_sweeper};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ pub struct Listeners {
 }
 
 /// Serves `engine` until `shutdown` is cancelled: feeds end, requests in flight are answered, the
-/// sweeper stops, the engine is closed. Then returns how the connections of all listeners ended.
+/// sweeper and the outbox stop, the engine is closed. Then returns how the connections of all listeners ended.
 ///
 /// # Cancel safety
 /// Dropping the future cuts every connection and leaves the engine open.
@@ -34,9 +34,13 @@ pub async fn run(
         Some(_) => AdminRoutes::Apart,
         None => AdminRoutes::Public,
     };
-    let mut sweeper = JoinSet::new();
-    let sweeping = CancellationToken::new();
-    sweeper.spawn(run_sweeper(engine.clone(), sweeping.clone()));
+    let mut helpers = JoinSet::new();
+    let helping = CancellationToken::new();
+    helpers.spawn(run_sweeper(engine.clone(), helping.clone()));
+    if engine.provider().is_some() {
+        helpers.spawn(run_outbox(engine.clone(), helping.clone()));
+        helpers.spawn(run_reconciler(engine.clone(), helping.clone()));
+    }
     let routers = routers(engine.clone(), settings, admin_routes, shutdown.clone());
     let mut loops = JoinSet::new();
     loops.spawn(serve(
@@ -57,10 +61,10 @@ pub async fn run(
         // One loop alone never ends before the shutdown, except by a panic: then all end.
         shutdown.cancel();
     }
-    sweeping.cancel();
-    while let Some(swept) = sweeper.join_next().await {
-        if let Err(error) = swept {
-            tracing::error!(%error, "the sweeper ended by a panic");
+    helping.cancel();
+    while let Some(helped) = helpers.join_next().await {
+        if let Err(error) = helped {
+            tracing::error!(%error, "the sweeper or the outbox ended by a panic");
         }
     }
     engine.close().await;

@@ -1,5 +1,8 @@
 //! What an operator may set of the server. Parsed by the binary, plain values here.
 
+use soldonce_engine::payment::AccountId;
+use soldonce_engine::payment::stripe::WebhookSecrets;
+
 use crate::accept::AcceptLimits;
 use crate::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 use crate::rate::RateLimits;
@@ -14,14 +17,6 @@ pub enum Access {
     Open,
 }
 
-/// Who takes the money.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Payments {
-    /// Nobody: what costs something is paid elsewhere, and a session may confirm it all the same.
-    #[default]
-    None,
-}
-
 /// Settings of the server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerSettings {
@@ -33,14 +28,23 @@ pub struct ServerSettings {
     /// Origins of other pages that may call with credentials, such as `https://shop.example`;
     /// default none. The server's own page needs no entry.
     pub allowed_origins: Vec<String>,
-    /// Who takes the money; default nobody.
-    pub payments: Payments,
+    /// How Stripe's notices are known; default nobody is believed.
+    pub stripe: Option<StripeNotices>,
     /// Bounds on feed streams.
     pub streams: StreamLimits,
     /// How often callers may ask, and which proxies are believed.
     pub rates: RateLimits,
     /// Bounds of the accept loop.
     pub accept: AcceptLimits,
+}
+
+/// What Stripe's notices are checked with.
+#[derive(Clone, Debug)]
+pub struct StripeNotices {
+    /// What they are signed with.
+    pub secrets: WebhookSecrets,
+    /// The account whose payments are meant, if it is not the one that signs.
+    pub account: Option<AccountId>,
 }
 
 /// Over what the session cookie may travel.

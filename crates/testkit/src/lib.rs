@@ -7,6 +7,7 @@ pub mod player;
 pub mod postgres;
 pub mod redis;
 mod server;
+pub mod stripe;
 mod tools;
 
 pub use server::{PATIENCE, until, until_some};

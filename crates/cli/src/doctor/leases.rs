@@ -3,13 +3,20 @@
 use soldonce_lease::backend::Verdict;
 use soldonce_lease::{BackendError, Doctor, DoctorReport};
 
+use super::database::Use;
 use super::{Finding, Grade};
 use crate::lease::backend::{self, BackendArgs};
 
-/// Connects and asks. A backend that cannot be reached is a finding too.
-pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
+/// Connects and asks. A backend that cannot be reached is a finding too. Beside a ledger nobody needs
+/// the tables of leases who uses none.
+pub(super) fn look(args: &BackendArgs, used: Use) -> Vec<Finding> {
     match report(args) {
         Ok(report) => report.findings.into_iter().map(finding).collect(),
+        Err(error) if used == Use::Ledger && lacks_tables(&error) => {
+            let mend = "nothing to do: the first `soldonce lease run` makes them";
+            let found = "its tables are not there".to_owned();
+            vec![Finding::remark("lease backend", found, mend)]
+        }
         Err(error) => {
             let mend = match error {
                 BackendError::Config(_) => "mend the options or the server's settings",
@@ -21,6 +28,11 @@ pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
             vec![Finding::wrong("lease backend", error.to_string(), mend)]
         }
     }
+}
+
+/// The library has no error of its own for it, for it makes the tables where it may.
+fn lacks_tables(error: &BackendError) -> bool {
+    matches!(error, BackendError::Config(_)) && error.to_string().contains("not installed")
 }
 
 fn report(args: &BackendArgs) -> Result<DoctorReport, BackendError> {

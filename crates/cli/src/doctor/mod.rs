@@ -1,6 +1,7 @@
-//! `soldonce doctor`: looks at the machine, the data folder and the lease backend, and says what
+//! `soldonce doctor`: looks at the machine, the data folder, the ledger's database and the lease backend, and says what
 //! would hurt. Changes nothing but a small file that it writes, syncs and removes to time the disk.
 
+mod database;
 mod disk;
 mod leases;
 mod machine;
@@ -22,7 +23,7 @@ use crate::output::{print, print_json};
   soldonce doctor --data /var/lib/soldonce --json
   soldonce doctor --redis-url redis://10.0.0.5 --database-url postgres://app@db/app
 
-The lease backend is looked at when --redis-url or --database-url names one.
+A database is looked at as one of a ledger and as a lease backend; Redis as a lease backend.
 Exit code 1 when something is wrong, 0 when there are only remarks.")]
 pub(crate) struct DoctorArgs {
     /// The folder of the embedded ledger
@@ -102,7 +103,13 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
         if let Some(wrong) = args.backend.usage_error() {
             return Ok(wrong);
         }
-        findings.extend(leases::look(&args.backend));
+        let mut used = database::Use::Other;
+        if let Some(url) = args.backend.database_url() {
+            let (found, used_for) = database::look(url)?;
+            findings.extend(found);
+            used = used_for;
+        }
+        findings.extend(leases::look(&args.backend, used));
     }
     let worst = findings
         .iter()

@@ -61,6 +61,11 @@ impl BackendArgs {
         !self.redis_url.is_empty() || self.database_url.is_some()
     }
 
+    /// The database, if they name one.
+    pub(crate) fn database_url(&self) -> Option<&str> {
+        self.database_url.as_deref()
+    }
+
     /// Why these options do not fit together, if they do not.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let database = self.database_url.is_some();
@@ -156,7 +161,7 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
 }
 
 /// One URL is a server, `redis+cluster://HOST:PORT,HOST:PORT` a cluster.
-fn redis(url: &str) -> Builder {
+pub(crate) fn redis(url: &str) -> Builder {
     match url.strip_prefix(CLUSTER) {
         Some(seeds) => {
             let seed = |at: &str| RedisConfig::from(format!("redis://{at}"));
@@ -166,7 +171,8 @@ fn redis(url: &str) -> Builder {
     }
 }
 
-fn redlock(nodes: &[String], ttl_longest: Duration) -> Builder {
+/// Independent servers, of which a majority decides.
+pub(crate) fn redlock(nodes: &[String], ttl_longest: Duration) -> Builder {
     let nodes = nodes.iter().map(|url| RedisConfig::from(url.as_str()));
     Locks::redlock(RedlockConfig::new(nodes.collect()).ttl_longest(ttl_longest))
 }

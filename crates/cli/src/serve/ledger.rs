@@ -7,11 +7,12 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use soldonce_engine::ledger::postgres::{
-    self, Durability, PostgresLedger, PostgresOptions, Statements,
+    self, Durability, PostgresLedger, PostgresOptions, Statements, Strategy,
 };
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
+use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
 use soldonce_lease::{SystemClock, SystemEntropy};
 
@@ -95,6 +96,16 @@ pub(crate) enum LedgerPlace {
     Database(PostgresOptions),
 }
 
+impl std::fmt::Display for LedgerPlace {
+    /// Where it is, without what may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(options) => write!(f, "{}", options.folder.display()),
+            Self::Database(_) => f.write_str("the database"),
+        }
+    }
+}
+
 impl LedgerPlace {
     /// The database if there is one, else the folder, `./data` unless it is given.
     ///
@@ -120,26 +131,34 @@ impl LedgerPlace {
         }
     }
 
+    /// The same, its commands on this way into it if it is a database.
+    pub(crate) fn by(self, strategy: Strategy) -> Self {
+        match self {
+            folder @ Self::Folder(_) => folder,
+            Self::Database(options) => Self::Database(PostgresOptions {
+                strategy,
+                ..options
+            }),
+        }
+    }
+
     /// Whether other servers may work on it too.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Database(_))
     }
 
-    /// Brings its schema up to date; tells where it is.
+    /// Brings its schema up to date.
     ///
     /// # Errors
     /// When it cannot be reached, or is newer than this program.
-    pub(crate) async fn migrate(&self) -> anyhow::Result<String> {
+    pub(crate) async fn migrate(&self) -> anyhow::Result<()> {
         match self {
-            Self::Folder(options) => {
-                self.open().await?.close().await;
-                Ok(options.folder.display().to_string())
-            }
+            Self::Folder(_) => self.open().await?.close().await,
             Self::Database(options) => {
-                postgres::migrate(options).await?;
-                Ok("the database".to_owned())
+                postgres::migrate(options).await.context("database_url")?;
             }
         }
+        Ok(())
     }
 
     /// Opens the ledger and the engine on it.
@@ -147,12 +166,27 @@ impl LedgerPlace {
     /// # Errors
     /// When it belongs to another process, is damaged, cannot be reached, or has another schema.
     pub(crate) async fn open(&self) -> anyhow::Result<Engine> {
+        self.open_behind(None).await
+    }
+
+    /// As [`LedgerPlace::open`], behind a shield between servers.
+    ///
+    /// # Errors
+    /// As [`LedgerPlace::open`].
+    pub(crate) async fn open_behind(
+        &self,
+        shield: Option<Arc<dyn Shield>>,
+    ) -> anyhow::Result<Engine> {
         let world = World {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         };
         let metrics = Arc::new(Metrics::default());
-        let live = Arc::new(Live::new(Arc::clone(&metrics)));
+        let live = Live::new(Arc::clone(&metrics));
+        let live = Arc::new(match shield {
+            Some(shield) => live.behind(shield),
+            None => live,
+        });
         let clock = Arc::clone(&world.clock);
         let ledger: Arc<dyn soldonce_engine::ledger::Ledger> = match self {
             Self::Folder(options) => {

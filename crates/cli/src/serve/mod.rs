@@ -2,10 +2,13 @@
 
 mod ledger;
 mod logging;
+mod payments;
 #[cfg(feature = "planted")]
 mod planted;
 mod settings;
+mod shield;
 mod start;
+mod strategy;
 
 use std::path::PathBuf;
 
@@ -13,9 +16,12 @@ use clap::Args;
 
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
+use payments::PaymentArgs;
 pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
+use shield::ShieldArgs;
 pub(crate) use start::{start, until_stopped};
 
+use self::strategy::StrategyArgs;
 use crate::exit::Exit;
 use crate::output::print;
 
@@ -25,7 +31,9 @@ use crate::output::print;
   soldonce serve
   soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open
   soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
+  soldonce serve --database-url postgres://soldonce@db/soldonce --strategy pessimistic
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
+  SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
 A flag wins over the environment, the environment over the file, the file over the default.")]
@@ -48,6 +56,12 @@ pub(crate) struct ServeArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    strategy: StrategyArgs,
+    #[command(flatten)]
+    shield: ShieldArgs,
+    #[command(flatten)]
+    payments: PaymentArgs,
     /// An admin key to accept; else one is made at the first start, printed once
     #[arg(
         long,

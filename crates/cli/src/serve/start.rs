@@ -3,7 +3,7 @@
 use anyhow::Context;
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
-use soldonce_engine::{Engine, run_key_watch};
+use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
 use soldonce_server::{Access, Listeners, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -35,7 +35,12 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         Some(address) => Some(listen("admin_listen", address).await?),
         None => None,
     };
-    let engine = settings.ledger.open().await?;
+    let strategy = settings.strategy.value.connect().await?;
+    let shield = settings.shield.value.between.clone();
+    let has_shield = shield.is_some();
+    let ledger = settings.ledger.clone().by(strategy);
+    let engine = ledger.open_behind(shield).await?;
+    let (engine, stripe) = settings.payments.value.pay(engine);
     let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
     let address = listener.local_addr()?.to_string();
     let shutdown = CancellationToken::new();
@@ -48,12 +53,16 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         allowed_origins: settings.origins.value.clone(),
         streams: settings.limits.streams(),
         rates: settings.limits.rates(),
+        stripe,
         ..ServerSettings::default()
     };
     let listeners = Listeners {
         public: listener,
         admin: admin_listener,
     };
+    if has_shield {
+        tasks.spawn(run_shield_messages(engine.clone(), shutdown.clone()));
+    }
     if settings.ledger.is_shared() {
         tasks.spawn(run_key_watch(engine.clone(), shutdown.clone()));
     }

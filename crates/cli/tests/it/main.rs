@@ -7,4 +7,6 @@ mod browser;
 mod crash;
 mod lease_backends;
 mod lease_run;
+mod operate;
+mod race;
 mod servers;

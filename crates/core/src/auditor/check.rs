@@ -19,13 +19,19 @@ pub(super) struct Walk<'a> {
 pub(super) struct Touched {
     /// Holds that had, got or lost units, and why.
     holds: BTreeMap<HoldId, BTreeSet<Cause>>,
-    /// Holds that took units, with the newest fence these had before and the one they have now.
+    /// Holds that took or gave up units, with the newest fence of all of these before and the one
+    /// they have now.
     fences: BTreeMap<HoldId, (Fence, Fence)>,
 }
 
 impl Touched {
     pub(super) fn touched(&mut self, hold: HoldId, cause: Cause) {
         self.holds.entry(hold).or_default().insert(cause);
+    }
+
+    pub(super) fn had(&mut self, hold: HoldId, before: Fence) {
+        let (newest, _) = self.fences.entry(hold).or_default();
+        *newest = before.max(*newest);
     }
 
     pub(super) fn fenced(&mut self, hold: HoldId, before: Fence, now: Fence) {
@@ -91,7 +97,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// I6: `fence(hold) = 1 + max(fence of its units)`, whenever it takes or drops one (T6).
+    /// I6: `fence(hold) = 1 + max(fence of its units)`, whenever it takes or drops one (T6): those
+    /// that it drops are among them, so that it never falls.
     fn one_fence(&mut self, touched: &Touched) {
         for (hold, (newest, fence)) in &touched.fences {
             if *fence != newest.next() {

@@ -26,6 +26,9 @@ impl Walk<'_> {
         if let UnitState::Held { hold, until } = step.from {
             self.leaving(step, hold, until);
             touched.touched(hold, step.cause);
+            if step.cause == Cause::Changed {
+                touched.had(hold, before.fence);
+            }
             self.memory.leave(hold, step.unit);
         }
         if let UnitState::Held { hold, until } = step.to {

@@ -5,7 +5,7 @@ use super::work::Work;
 use crate::unit::Step;
 use crate::{
     Amount, Answer, AreaNo, Authority, Booking, BookingId, BookingState, Cause, Chart, Effect,
-    Invalid, LineChoice, LineState, PaymentState, Rejection, UnitNo, UnitState,
+    Invalid, LineChoice, LineState, Rejection, UnitNo, UnitState,
 };
 
 impl Inventory {
@@ -88,14 +88,48 @@ impl Inventory {
         Amount::sum(back.into_iter())
     }
 
-    /// Money that was paid through the provider goes back through it.
-    pub(super) fn refund(&self, work: &mut Work<'_>, booking: BookingId, amount: Amount) {
-        let paid = self.bookings.get(&booking).and_then(|found| found.payment);
-        let has_money =
-            paid.is_some_and(|state| state.has_money() || state == PaymentState::PartlyRefunded);
-        if has_money && amount > Amount::ZERO {
-            work.effects.push(Effect::Refund { booking, amount });
+    /// Money that was paid through the provider goes back through it: never more than was paid.
+    pub(super) fn refund(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) {
+        let Some(payment) = &mut self.booking_mut(id).payment else {
+            return;
+        };
+        let amount = amount.min(payment.left());
+        if !payment.state.has_money() || amount == Amount::ZERO {
+            return;
         }
+        payment.returned = payment
+            .returned
+            .checked_add(amount)
+            .unwrap_or(payment.amount);
+        let total = payment.returned;
+        work.changed_booking(id);
+        work.effects.push(Effect::Refund {
+            booking: id,
+            amount,
+            total,
+        });
+    }
+
+    /// Staff send back money of a booking that keeps its units.
+    pub(super) fn send_money_back(
+        &mut self,
+        work: &mut Work<'_>,
+        id: BookingId,
+        amount: Amount,
+    ) -> Result<Answer, Rejection> {
+        let booking = self.require_booking(id, Authority::Staff)?;
+        let left = booking
+            .payment
+            .as_ref()
+            .filter(|payment| payment.state.has_money())
+            .map(|payment| payment.left())
+            .ok_or(Rejection::BookingNotConfirmed)?;
+        if amount <= Amount::ZERO || amount > left {
+            let text = format!("between 1 and {} can go back", left.minor());
+            return Err(Invalid::new("amount", text).into());
+        }
+        self.refund(work, id, amount);
+        Ok(self.answer_booking(id))
     }
 }
 
@@ -116,7 +150,7 @@ pub(super) fn require_sold(booking: &Booking) -> Result<(), Rejection> {
 }
 
 /// The units that a booking owns, in unit order.
-fn sold_units(booking: &Booking) -> impl Iterator<Item = UnitNo> {
+pub(super) fn sold_units(booking: &Booking) -> impl Iterator<Item = UnitNo> {
     let sold = |line: &&crate::Line| line.state == LineState::Sold;
     booking.lines.iter().filter(sold).map(|line| line.unit)
 }

@@ -86,13 +86,16 @@ impl Inventory {
             };
             self.step(work, hold.event, *unit, step);
         }
+        // Above the units that are given up, too: the fence of a hold never falls, though all it takes
+        // in their place was never held.
+        let mut fenced: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
+        fenced.extend(added);
         let is_kept = |unit: &UnitNo| drop.binary_search(unit).is_err();
         hold.units.retain(|held| is_kept(&held.unit));
         let added = held_units(self.book_mut(hold.event), added);
         hold.units.extend(added);
         hold.units.sort_unstable_by_key(|held| held.unit);
-        let units: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
-        hold.fence = self.next_fence(hold.event, &units);
+        hold.fence = self.next_fence(hold.event, &fenced);
         self.restate_units(work, &mut hold, Cause::Changed);
         self.track(&hold);
         work.changed_hold(id);

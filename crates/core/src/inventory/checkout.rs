@@ -4,8 +4,8 @@ use super::Inventory;
 use super::confirm::new_booking;
 use super::work::{Turn, Work};
 use crate::{
-    Answer, BookingId, BookingState, Cause, Effect, EventNo, HoldId, HoldState, OnHold,
-    OnPaymentFailure, PaymentState, Rejection, Text, Timestamp,
+    Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, HoldId, HoldState, Invalid,
+    OnHold, OnPaymentFailure, Payment, Rejection, Text, Timestamp,
 };
 
 impl Inventory {
@@ -18,6 +18,10 @@ impl Inventory {
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_active(work.now, on.fence)?;
+        if hold.total() == Amount::ZERO {
+            let text = "it costs nothing: confirm it".to_owned();
+            return Err(Invalid::new("hold", text).into());
+        }
         let window = self.book(hold.event)?.event.policy.payment_window;
         let last = hold.max_expires_at.plus(window);
         let pin = Turn {
@@ -27,7 +31,8 @@ impl Inventory {
         };
         let hold = self.turn(work, on.hold, pin);
         let mut booking = new_booking(&hold, booking, reference, work.now);
-        booking.payment = Some(PaymentState::Created);
+        booking.payment = Some(Box::new(Payment::new(booking.total())));
+        work.effects.push(Effect::Authorise(booking.id));
         self.add_booking(work, booking.clone());
         Ok(Answer::Booked(booking))
     }

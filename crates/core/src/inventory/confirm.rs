@@ -4,8 +4,8 @@ use super::Inventory;
 use super::work::Work;
 use crate::unit::Step;
 use crate::{
-    Answer, Booking, BookingId, BookingState, Cause, Hold, HoldId, HoldState, Line, LineState,
-    OnHold, Planted, Rejection, Text, Timestamp, UnitState,
+    Amount, Answer, Booking, BookingId, BookingState, Cause, Hold, HoldId, HoldState, Line,
+    LineState, OnHold, Planted, Rejection, Text, Timestamp, UnitState,
 };
 
 impl Inventory {
@@ -30,6 +30,22 @@ impl Inventory {
         self.count_sold(&booking);
         self.add_booking(work, booking.clone());
         Ok(Answer::Booked(booking))
+    }
+
+    /// As [`Inventory::confirm`], if it costs nothing.
+    pub(super) fn confirm_free(
+        &mut self,
+        work: &mut Work<'_>,
+        on: OnHold,
+        booking: BookingId,
+        reference: Option<Text>,
+    ) -> Result<Answer, Rejection> {
+        let hold = self.require_hold(on.hold, on.by)?;
+        hold.require_active(work.now, on.fence)?;
+        if hold.total() > Amount::ZERO {
+            return Err(Rejection::PaymentRequired);
+        }
+        self.confirm(work, on, booking, reference)
     }
 
     /// Planted bugs: confirm looks away when the time is over.

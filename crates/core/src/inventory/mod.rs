@@ -113,7 +113,8 @@ impl Inventory {
                 reference,
             } => self.checkout(work, on, booking, reference),
             Command::Abandon { on } => self.abandon(work, on),
-            Command::Payment(report) => self.payment(work, report),
+            Command::Payment(report) => self.payment(work, &report),
+            Command::Refund { booking, amount } => self.send_money_back(work, booking, amount),
             Command::Release { on } => self.release(work, on),
             Command::Revoke { hold, reason } => self.revoke(work, hold, &reason),
             Command::Sweep { limit } => Ok(self.sweep(work, limit)),
@@ -122,6 +123,11 @@ impl Inventory {
                 booking,
                 reference,
             } => self.confirm(work, on, booking, reference),
+            Command::ConfirmFree {
+                on,
+                booking,
+                reference,
+            } => self.confirm_free(work, on, booking, reference),
             Command::Sell {
                 event,
                 selection,

@@ -2,53 +2,92 @@
 //! leaves as an effect of the same commit; money that comes too late is never dropped.
 
 use super::Inventory;
+use super::cancel::sold_units;
 use super::work::Work;
 use crate::{
-    Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment, PaymentReport,
-    PaymentState, Rejection, UnitNo,
+    Amount, Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment,
+    PaymentReport, PaymentState, Rejection, UnitNo,
 };
 
 impl Inventory {
     pub(super) fn payment(
         &mut self,
         work: &mut Work<'_>,
-        report: PaymentReport,
+        report: &PaymentReport,
     ) -> Result<Answer, Rejection> {
         let booking = self
             .bookings
             .get(&report.booking)
             .ok_or(Rejection::BookingNotFound)?;
-        let known = booking.payment.ok_or(Rejection::BookingNotConfirmed)?;
-        if known == report.state || !known.may_become(report.state) {
+        let known = booking
+            .payment
+            .as_ref()
+            .ok_or(Rejection::BookingNotConfirmed)?;
+        let currency = self.book(booking.event)?.event.currency;
+        if currency != report.currency || !known.is_meant_by(report) {
+            return Err(Rejection::PaymentMismatch(report.booking));
+        }
+        work.settled.extend(report.settles);
+        let next = known.after(report);
+        let is_news = next.state != known.state;
+        if next == **known {
             return Ok(Answer::Booking(booking.clone()));
         }
         let (state, hold) = (booking.state, booking.hold);
-        self.booking_mut(report.booking).payment = Some(report.state);
+        self.booking_mut(report.booking).payment = Some(Box::new(next));
         work.changed_booking(report.booking);
-        match state {
-            BookingState::PendingPayment => self.settle(work, report, hold),
-            BookingState::Expired | BookingState::Failed => self.settle_late(work, report),
-            BookingState::NeedsRefund => self.settle_refund(work, report),
-            BookingState::Confirmed
-            | BookingState::PartlyCancelled
-            | BookingState::Cancelled
-            | BookingState::Refunded => {}
+        if is_news {
+            self.follow(work, report, state, hold);
         }
         Ok(self.answer_booking(report.booking))
     }
 
+    /// What a payment that moved means for its booking.
+    fn follow(
+        &mut self,
+        work: &mut Work<'_>,
+        report: &PaymentReport,
+        state: BookingState,
+        hold: Option<HoldId>,
+    ) {
+        match state {
+            BookingState::PendingPayment => self.settle(work, report, hold),
+            BookingState::Expired | BookingState::Failed => self.settle_late(work, report),
+            BookingState::NeedsRefund => self.settle_refund(work, report),
+            BookingState::Confirmed | BookingState::PartlyCancelled => {
+                self.undo_unpaid(work, report);
+            }
+            BookingState::Cancelled | BookingState::Refunded => {}
+        }
+    }
+
+    /// What was reserved for a sale is gone before it was taken: the intent of a payment that was given
+    /// up was cancelled while the buyer paid it, or it was not taken in time. The sale is undone.
+    fn undo_unpaid(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
+        let booking = self.booking_mut(report.booking);
+        let taken = booking.payment.as_ref().map(|payment| payment.captured);
+        let is_gone = match money(report.state) {
+            Money::Gone => taken == Some(Amount::ZERO),
+            Money::Pending | Money::Here => false,
+        };
+        if is_gone {
+            let sold: Vec<UnitNo> = sold_units(booking).collect();
+            self.give_back(work, report.booking, &sold, Cause::Cancelled);
+        }
+    }
+
     /// The booking waits for its money.
-    fn settle(&mut self, work: &mut Work<'_>, report: PaymentReport, hold: Option<HoldId>) {
+    fn settle(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: Option<HoldId>) {
         let Some(hold) = hold else { return };
         match money(report.state) {
             Money::Pending => {}
             Money::Here => self.paid(work, report, hold),
-            Money::Gone => self.fail_or_expire(work, hold, report.booking),
+            Money::Gone => self.fail_or_expire(work, hold, report),
         }
     }
 
     /// The hold ended before the money came.
-    fn settle_late(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+    fn settle_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Here => self.paid_late(work, report),
             Money::Pending | Money::Gone => {}
@@ -56,7 +95,7 @@ impl Inventory {
     }
 
     /// The money is on its way back.
-    fn settle_refund(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+    fn settle_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Gone => self.booking_mut(report.booking).state = BookingState::Refunded,
             // It was to be voided and was taken all the same.
@@ -66,7 +105,7 @@ impl Inventory {
     }
 
     /// Money came while the booking waited for it.
-    fn paid(&mut self, work: &mut Work<'_>, report: PaymentReport, hold: HoldId) {
+    fn paid(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: HoldId) {
         if !self.is_live(hold, work) {
             // Its money is here: the intent must not be cancelled before that is dealt with.
             self.let_go_of_booking(hold);
@@ -93,12 +132,15 @@ impl Inventory {
     }
 
     /// Money came after the hold ended: exactly the event's late policy happens.
-    fn paid_late(&mut self, work: &mut Work<'_>, report: PaymentReport) {
+    fn paid_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         let event = self.booking_mut(report.booking).event;
         self.open_ended_holds(event, work.now);
         let policy = self.book_mut(event).event.policy.late_payment;
         match policy {
             LatePayment::IfStillFree if self.may_sell_late(work, report.booking) => {
+                // The intent was to be cancelled when the hold ended. If that is under way just now,
+                // the sale is undone by what comes of it.
+                work.settled.push(Effect::CancelIntent(report.booking));
                 self.sell_late(work, report.booking);
                 capture_if_authorised(work, report);
             }
@@ -132,28 +174,24 @@ impl Inventory {
         *self.booking_mut(id) = booking;
     }
 
-    fn send_back(&mut self, work: &mut Work<'_>, report: PaymentReport) {
-        let (booking, amount) = (report.booking, self.booking_mut(report.booking).total());
-        work.effects.push(match report.state {
-            PaymentState::Authorised => Effect::Void(booking),
-            PaymentState::Created
-            | PaymentState::ActionRequired
-            | PaymentState::Processing
-            | PaymentState::Captured
-            | PaymentState::PartlyRefunded
-            | PaymentState::Refunded
-            | PaymentState::Failed
-            | PaymentState::Voided
-            | PaymentState::Lapsed => Effect::Refund { booking, amount },
-        });
+    fn send_back(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
+        if report.state == PaymentState::Authorised {
+            work.effects.push(Effect::Void(report.booking));
+        } else {
+            self.refund(work, report.booking, report.amount);
+        }
     }
 
-    fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, booking: BookingId) {
-        if self.is_live(hold, work) {
-            self.fail_payment(work, hold, booking);
-        } else {
+    fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, report: &PaymentReport) {
+        if !self.is_live(hold, work) {
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
+            return;
         }
+        if report.state == PaymentState::Failed {
+            // A declined intent could still be paid with another card, after the units are gone.
+            work.effects.push(Effect::CancelIntent(report.booking));
+        }
+        self.fail_payment(work, hold, report.booking);
     }
 }
 
@@ -182,7 +220,7 @@ fn money(state: PaymentState) -> Money {
     }
 }
 
-fn capture_if_authorised(work: &mut Work<'_>, report: PaymentReport) {
+fn capture_if_authorised(work: &mut Work<'_>, report: &PaymentReport) {
     if report.state == PaymentState::Authorised {
         work.effects.push(Effect::Capture(report.booking));
     }

@@ -19,6 +19,7 @@ pub(super) struct Work<'a> {
     holds: Vec<HoldId>,
     bookings: Vec<BookingId>,
     pub(super) effects: Vec<Effect>,
+    pub(super) settled: Vec<Effect>,
     pub(super) event: Option<EventNo>,
 }
 
@@ -39,6 +40,7 @@ impl<'a> Work<'a> {
             holds: Vec::new(),
             bookings: Vec::new(),
             effects: Vec::new(),
+            settled: Vec::new(),
             event: None,
         }
     }
@@ -81,6 +83,7 @@ impl<'a> Work<'a> {
             holds: self.holds,
             bookings: self.bookings,
             effects: self.effects,
+            settled: self.settled,
             event: self.event,
         }
     }

@@ -462,6 +462,29 @@ fn gaps_and_jumps_are_named() {
     assert!(found(&history).contains(&Invariant::I3BrokenState));
 }
 
+/// A hold that gives up all it has for units that were never held keeps a fence above its own.
+#[test]
+fn a_hold_under_a_lower_fence_is_named() {
+    let mut world = World::new(rows_and_floor(&[6], 0), policy());
+    let before = world.hold("bob", "A-1");
+    world.apply(Command::Release { on: on(before) }).unwrap();
+    let hold = world.hold("ann", "A-1");
+    let change = soldonce_core::Change {
+        on: on(hold),
+        add: world.select("A-5"),
+        drop: world.select("A-1").seats().to_vec(),
+        drop_places: soldonce_core::Selection::default(),
+    };
+    world.apply(Command::Change(Box::new(change))).unwrap();
+    let mut history = world.history(world.event);
+    assert_eq!(found(&history), []);
+    let taken = step(&mut history, 3, 1);
+    assert_eq!((taken.unit, taken.fence), (UnitNo(4), Fence(3)));
+    // One above what the new unit had.
+    taken.fence = Fence(1);
+    assert_eq!(found(&history), [Invariant::I6FenceNotRising]);
+}
+
 /// A pinned hold may go beyond its cap by one window, and by no more; where the window is not known
 /// nothing can be said.
 #[test]

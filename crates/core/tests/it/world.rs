@@ -7,9 +7,9 @@ use std::sync::Arc;
 use soldonce_core::{
     Amount, Answer, Applied, AreaNo, AreaSpec, Auditor, Authority, Booking, BookingId, CallerId,
     Chart, ChartBuilder, Command, Commit, Currency, EventId, EventNo, Fence, History, Hold, HoldId,
-    HoldTerms, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection,
-    SeatSpec, Selection, Span, StateKind, Tally, Text, Timestamp, Together, Unit, UnitNo,
-    Violation, Wish,
+    HoldTerms, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, PaymentReport,
+    PaymentState, Policy, Rejection, SeatSpec, Selection, Span, StateKind, Tally, Text, Timestamp,
+    Together, Unit, UnitNo, Violation, Wish,
 };
 
 /// When every test begins.
@@ -42,6 +42,33 @@ impl World {
         };
         world.add_event("show", chart, policy);
         world
+    }
+
+    /// What a provider says that has all of a booking's money in `state`.
+    pub(crate) fn report(&self, booking: BookingId, state: PaymentState) -> Command {
+        let currency = Currency::parse("EUR").unwrap();
+        let report = match self.inventory.booking(booking) {
+            Some(found) => PaymentReport::whole(found, currency, state),
+            None => PaymentReport {
+                booking,
+                state,
+                amount: Amount::ZERO,
+                currency,
+                captured: Amount::ZERO,
+                refunded: Amount::ZERO,
+                intent: None,
+                settles: None,
+            },
+        };
+        Command::Payment(Box::new(report))
+    }
+
+    pub(crate) fn pay(
+        &mut self,
+        booking: BookingId,
+        state: PaymentState,
+    ) -> Result<Applied, Rejection> {
+        self.apply(self.report(booking, state))
     }
 
     pub(crate) fn add_event(&mut self, id: &str, chart: Chart, policy: Policy) -> EventNo {

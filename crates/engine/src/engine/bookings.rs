@@ -1,15 +1,28 @@
 //! Bookings: confirm, cancel, box-office sale, and reading them.
 
 use soldonce_core::{
-    Authority, Booking, BookingId, Command, EventId, Fence, HoldId, Holder, HolderName, LineChoice,
-    Rejection, Text,
+    Authority, Booking, BookingId, Command, EventId, Fence, HoldId, Holder, HolderName, Invalid,
+    LineChoice, Rejection, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
-use crate::caller::Call;
+use crate::caller::{Call, Caller};
 use crate::limits::LIST_MAX;
 use crate::metrics::OutcomeLabel;
 use crate::reply::{self, StoredReply};
+
+/// A request to swap lines of a booking for the units of a hold.
+#[derive(Clone, Debug)]
+pub struct ExchangeAsk<'a> {
+    /// Whose lines.
+    pub booking: BookingId,
+    /// Lines to give back.
+    pub release: NamedUnits<'a>,
+    /// The hold with the new units.
+    pub hold: HoldId,
+    /// The fence of the hold that the caller knows.
+    pub fence: Option<Fence>,
+}
 
 /// A request to sell free units at once.
 #[derive(Clone, Debug)]
@@ -26,7 +39,8 @@ impl Engine {
     /// Turns a hold into a booking without a provider. Needs an idempotency key.
     ///
     /// # Errors
-    /// `IdempotencyKeyMissing`; every rejection of model.md 5 for *confirm*.
+    /// `IdempotencyKeyMissing`; every rejection of model.md 5 for *confirm*; `PaymentRequired` when a
+    /// shopper confirms what costs something, and there is a provider.
     ///
     /// # Cancel safety
     /// Dropped, the booking may have been made: ask again with the same key.
@@ -40,16 +54,22 @@ impl Engine {
         require_key(call)?;
         let on = self.on_hold(call, hold, fence)?;
         let booking = self.parts.ids.booking();
-        let done = self
-            .submit(
-                call,
-                Command::Confirm {
-                    on,
-                    booking,
-                    reference,
-                },
-            )
-            .await;
+        // A shopper cannot vouch for money that somebody here would take.
+        let is_vouched = self.provider().is_none() || matches!(call.caller, Caller::Key { .. });
+        let command = if is_vouched {
+            Command::Confirm {
+                on,
+                booking,
+                reference,
+            }
+        } else {
+            Command::ConfirmFree {
+                on,
+                booking,
+                reference,
+            }
+        };
+        let done = self.submit(call, command).await;
         let outcome = match &done {
             Ok(crate::ledger::Done::Replayed(_)) => "replayed",
             Ok(crate::ledger::Done::Fresh { .. }) => "ok",
@@ -130,6 +150,33 @@ impl Engine {
         )
     }
 
+    /// Swaps lines of a booking for the units of a hold, in one commit; what they cost less goes
+    /// back. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`, `BookingNotFound`, `HoldNotFound` and why the hold cannot be used,
+    /// `PaymentRequired` when they cost more, `AlreadyCancelled`, `CancelClosed`, `UnknownUnit`.
+    ///
+    /// # Cancel safety
+    /// Dropped, they may be swapped: ask again with the same key.
+    pub async fn exchange(&self, call: &Call, ask: ExchangeAsk<'_>) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        let found = self.parts.ledger.booking(ask.booking).await?;
+        let found = found.ok_or(Rejection::BookingNotFound)?;
+        let event = self.event_of(found.event)?;
+        let (give, places) = ask.release.owned(&event.chart)?;
+        if places.count() > 0 {
+            let text = "name each place by its id, such as `floor.17`".to_owned();
+            return Err(Rejection::from(Invalid::new("release", text)).into());
+        }
+        let command = Command::Exchange {
+            booking: ask.booking,
+            give,
+            on: self.on_hold(call, ask.hold, ask.fence)?,
+        };
+        self.reply(self.submit(call, command).await?)
+    }
+
     /// A booking as it is stored.
     ///
     /// # Errors
@@ -181,7 +228,7 @@ impl Engine {
     }
 }
 
-fn require_key(call: &Call) -> Result<(), Rejection> {
+pub(super) fn require_key(call: &Call) -> Result<(), Rejection> {
     if call.key.is_some() {
         Ok(())
     } else {

@@ -4,18 +4,24 @@
 mod access;
 mod bookings;
 mod events;
+mod hold;
 mod holds;
+mod money;
 mod names;
+mod shields;
 mod sweep;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 pub use access::run_key_watch;
-pub use bookings::SellAsk;
+pub use bookings::{ExchangeAsk, SellAsk};
 pub use events::EventSummary;
-pub use holds::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};
+pub use hold::{HoldAsk, WishAsk};
+pub use holds::{ChangeAsk, ExtendAsk};
+pub use money::{Mismatch, Reconcile, run_outbox, run_reconciler};
 pub use names::NamedUnits;
+pub use shields::run_shield_messages;
 pub use sweep::run_sweeper;
 
 use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
@@ -27,6 +33,7 @@ use crate::keys::{ApiKey, KeyHash};
 use crate::ledger::{Done, Ledger, ReadError, Transaction};
 use crate::live::{Live, LiveEvent};
 use crate::metrics::Metrics;
+use crate::payment::{PaymentProvider, ProviderError};
 use crate::reply::{self, StoredReply};
 use crate::secret::Secrets;
 
@@ -53,6 +60,7 @@ struct Parts {
     ids: Ids,
     secrets: Secrets,
     keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
+    provider: OnceLock<Arc<dyn PaymentProvider>>,
 }
 
 /// Why a call on the engine gave no answer.
@@ -64,6 +72,9 @@ pub enum EngineError {
     /// The store could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The payment provider did not do its part.
+    #[error(transparent)]
+    Provider(ProviderError),
 }
 
 /// What the engine answers: a body that needs only the server's time, and who may be told a secret.
@@ -75,6 +86,8 @@ pub struct Reply {
     pub secret: Option<String>,
     /// Whether the same request was answered before.
     pub replayed: bool,
+    /// For checkout: what the buyer pays with.
+    pub intent: Option<soldonce_core::Intent>,
 }
 
 impl Reply {
@@ -114,6 +127,7 @@ impl Engine {
             ids,
             secrets,
             keys,
+            provider: OnceLock::new(),
         };
         Ok(Self {
             parts: Arc::new(parts),
@@ -196,6 +210,7 @@ impl Engine {
                     stored,
                     secret,
                     replayed: true,
+                    intent: None,
                 })
             }
             Done::Fresh { answer, seq } => {
@@ -210,6 +225,7 @@ impl Engine {
                     stored,
                     secret,
                     replayed: false,
+                    intent: None,
                 })
             }
         }

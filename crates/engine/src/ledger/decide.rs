@@ -180,14 +180,16 @@ pub fn named(command: &Command) -> Named {
         | Command::Checkout { on, .. }
         | Command::Abandon { on }
         | Command::Release { on }
-        | Command::Confirm { on, .. } => hold(on.hold),
+        | Command::Confirm { on, .. }
+        | Command::ConfirmFree { on, .. } => hold(on.hold),
         Command::Revoke { hold: id, .. } => hold(*id),
         Command::Payment(report) => booking(report.booking),
         Command::Cancel {
             booking: id,
             lines: LineChoice::All | LineChoice::Some { .. },
             ..
-        } => booking(*id),
+        }
+        | Command::Refund { booking: id, .. } => booking(*id),
         Command::Exchange { booking, on, .. } => Named {
             hold: Some(on.hold),
             booking: Some(*booking),

@@ -1,18 +1,19 @@
 //! The ledger of tests and simulations: `core` itself, with nothing durable. Passes the same
 //! conformance suite as every other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::SecretBox;
 use soldonce_core::{
     Applied, Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms,
-    Holder, Inventory, Rejection, Seq, Timestamp, UnitNo,
+    Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_lease::{Clock, Entropy};
 
 use super::{
-    Decider, Decision, Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction,
+    Decider, Decision, Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError,
+    Transaction,
 };
 use crate::keys::{ApiKey, KeyId};
 
@@ -28,6 +29,7 @@ pub struct MemoryLedger {
 struct State {
     decider: Decider,
     commits: BTreeMap<EventNo, Vec<Commit>>,
+    open: Vec<OpenEffect>,
     keys: Vec<ApiKey>,
     closed: bool,
 }
@@ -66,7 +68,7 @@ impl MemoryLedger {
             // Nothing is ever unloaded here.
             Decision::ReplayStored(_) => Err(Rejection::IdempotencyInFlight),
             Decision::Applied(applied, _) => {
-                state.keep(&applied);
+                state.keep(&applied, now);
                 let applied = *applied;
                 self.observer
                     .committed(&state.decider.inventory, std::slice::from_ref(&applied));
@@ -81,7 +83,14 @@ impl MemoryLedger {
 }
 
 impl State {
-    fn keep(&mut self, applied: &Applied) {
+    fn keep(&mut self, applied: &Applied, at: Timestamp) {
+        self.open
+            .retain(|open| !applied.settled.contains(&open.effect));
+        let open = applied.effects.iter().map(|effect| OpenEffect {
+            effect: *effect,
+            at,
+        });
+        self.open.extend(open);
         for commit in &applied.commits {
             self.commits
                 .entry(commit.event)
@@ -148,6 +157,35 @@ impl Ledger for MemoryLedger {
         found.reverse();
         found.truncate(limit);
         ready(Ok(found))
+    }
+
+    fn take_effects(
+        &self,
+        _keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        let state = self.state();
+        let mut seen = BTreeSet::new();
+        let first = |open: &&OpenEffect| seen.insert(open.effect.booking());
+        ready(Ok(state
+            .open
+            .iter()
+            .filter(first)
+            .take(limit)
+            .copied()
+            .collect()))
+    }
+
+    fn unsettled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        let state = self.state();
+        let bookings = state.decider.inventory.bookings();
+        let found =
+            bookings.filter(|booking| booking.created_at < before && booking.is_unsettled());
+        ready(Ok(found.take(limit).cloned().collect()))
     }
 
     fn unit_history(

@@ -7,6 +7,7 @@ mod memory;
 pub mod postgres;
 pub(crate) mod rows;
 pub mod sqlite;
+pub mod verify;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,8 +17,8 @@ pub use decide::{Decider, Decision, Named, NewRecord, named};
 pub use memory::MemoryLedger;
 
 use soldonce_core::{
-    Answer, Applied, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId,
-    Holder, Inventory, Origin, Rejection, Seq, Timestamp, UnitNo,
+    Answer, Applied, Booking, BookingId, Command, Commit, Effect, EventId, EventNo, History, Hold,
+    HoldId, Holder, Inventory, Origin, Rejection, Seq, Span, Timestamp, UnitNo,
 };
 
 use crate::keys::{ApiKey, KeyId};
@@ -115,6 +116,28 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
 
+    /// What is to be done outside next: the oldest effect of each booking, at most `limit`. Those it
+    /// gives are left to the caller for `keep`, whoever else asks at other servers.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn take_effects(
+        &self,
+        keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
+
+    /// Bookings made before `before` whose payment is not at its end, or whose money must go back:
+    /// oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn unsettled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
+
     /// Every transition of a unit, oldest first, at most `limit`.
     ///
     /// # Errors
@@ -168,11 +191,25 @@ pub trait Ledger: Send + Sync + 'static {
     /// The ledger's time now: never goes back (T1).
     fn now(&self) -> Timestamp;
 
+    /// How commands reach the store (model.md 7), for a label.
+    fn strategy(&self) -> &'static str {
+        "queue"
+    }
+
     /// Whether commands are taken.
     fn is_writable(&self) -> bool;
 
     /// Stops taking commands, finishes those that wait, closes the store.
     fn close(&self) -> LedgerFuture<'_, ()>;
+}
+
+/// What a commit left to be done outside, and nobody has said is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenEffect {
+    /// What.
+    pub effect: Effect,
+    /// When it was committed.
+    pub at: Timestamp,
 }
 
 /// A secret of the ledger, with its version.

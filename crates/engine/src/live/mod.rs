@@ -18,12 +18,15 @@ use std::time::Duration;
 pub use feed::{FeedChange, FeedEntry, FeedSource, Subscription};
 pub use picture::Picture;
 pub use recorder::Recorder;
+use shield::Company;
+pub(crate) use shield::who_has;
 pub use shield::{LocalShield, Verdict};
 
 use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Seq, UnitNo};
 
 use crate::ledger::Observer;
 use crate::metrics::Metrics;
+use crate::shield::{Guard, Shield};
 
 /// One event as it is shown.
 pub struct LiveEvent {
@@ -36,12 +39,12 @@ pub struct LiveEvent {
 }
 
 impl LiveEvent {
-    fn new(inventory: &Inventory, event: &Arc<Event>) -> Self {
+    fn new(inventory: &Inventory, event: &Arc<Event>, company: Company) -> Self {
         Self {
             event: RwLock::new(Arc::clone(event)),
             picture: RwLock::new(Arc::new(Picture::of(inventory, event))),
             feed: FeedSource::starting_after(inventory.seq(event.no)),
-            shield: LocalShield::of(inventory, event),
+            shield: LocalShield::of(inventory, event, company),
         }
     }
 
@@ -81,8 +84,8 @@ struct Registry {
 }
 
 impl Registry {
-    fn add(&mut self, inventory: &Inventory, event: &Arc<Event>) {
-        let live = Arc::new(LiveEvent::new(inventory, event));
+    fn add(&mut self, inventory: &Inventory, event: &Arc<Event>, company: Company) {
+        let live = Arc::new(LiveEvent::new(inventory, event, company));
         self.by_id.insert(event.id.clone(), Arc::clone(&live));
         self.by_no.push(live);
     }
@@ -93,6 +96,7 @@ pub struct Live {
     registry: RwLock<Registry>,
     metrics: Arc<Metrics>,
     recorder: Option<Arc<Recorder>>,
+    guard: Option<Guard>,
 }
 
 impl Live {
@@ -102,6 +106,7 @@ impl Live {
             registry: RwLock::default(),
             metrics,
             recorder: None,
+            guard: None,
         }
     }
 
@@ -110,6 +115,28 @@ impl Live {
         Self {
             recorder: Some(recorder),
             ..Self::new(metrics)
+        }
+    }
+
+    /// The same with a shield that other servers share. It is told of every commit.
+    #[must_use]
+    pub fn behind(self, shield: Arc<dyn Shield>) -> Self {
+        let guard = Guard::new(shield, &self.metrics);
+        Self {
+            guard: Some(guard),
+            ..self
+        }
+    }
+
+    /// The shield that other servers share, if there is one.
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
+    }
+
+    fn company(&self) -> Company {
+        match self.guard {
+            Some(_) => Company::Servers,
+            None => Company::None,
         }
     }
 
@@ -145,7 +172,16 @@ impl Live {
             .unwrap_or_else(PoisonError::into_inner);
         // Another task may have been here meanwhile.
         if registry.by_no.len() == event.no.index() {
-            registry.add(inventory, event);
+            registry.add(inventory, event, self.company());
+        }
+    }
+
+    /// Tells the shield between servers, beside the answers.
+    fn tell(&self, inventory: &Inventory, commit: &Commit) {
+        if let (Some(guard), Some(event)) = (&self.guard, inventory.event(commit.event)) {
+            guard
+                .messages
+                .note_commit(inventory, (&event.chart, commit));
         }
     }
 
@@ -168,7 +204,7 @@ impl Observer for Live {
             .unwrap_or_else(PoisonError::into_inner);
         *registry = Registry::default();
         for event in inventory.events() {
-            registry.add(inventory, event);
+            registry.add(inventory, event, self.company());
         }
     }
 
@@ -179,6 +215,7 @@ impl Observer for Live {
             }
             for commit in &done.commits {
                 self.note_commit(inventory, commit);
+                self.tell(inventory, commit);
             }
             self.metrics.applied(done);
         }
@@ -195,6 +232,7 @@ impl Observer for Live {
             for commit in &done.commits {
                 let units: Vec<UnitNo> = commit.transitions.iter().map(|step| step.unit).collect();
                 self.refreshed(inventory, commit.event, &units);
+                self.tell(inventory, commit);
             }
             self.metrics.applied(done);
         }

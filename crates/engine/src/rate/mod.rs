@@ -5,7 +5,6 @@
 //! it would let in. So a refused caller costs no call until its time has come, and while the
 //! others' count cannot be had, each server still keeps its own.
 
-mod pause;
 mod quota;
 mod redis;
 

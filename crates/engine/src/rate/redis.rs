@@ -1,31 +1,19 @@
 //! Rates on Redis: one script per request, by the server's clock. Knows no HTTP; whoever gets no
 //! answer in time is let go on.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::{RedisConfig, RedisScript, RedisScripts};
+use soldonce_lease::backend::redis::RedisScript;
 use soldonce_lease::{BackendError, Clock, Namespace};
-use tokio::task::JoinSet;
 
-use super::pause::{Pause, Turn};
 use super::{Fut, Quota, RateKey, SharedRates, Taken, Unshared};
-use crate::limits::{SHARED_RATE_CONNECT_MS, SHARED_RATE_WAIT_MS};
+use crate::redis::{OptionalRedis, Unheard, Words};
 
 static TAKE: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_str!("take.lua")));
 
-/// How the address of a cluster begins.
-const CLUSTER: &str = "redis+cluster://";
-
 /// Rates that all servers on one Redis, or one Redis Cluster, share.
-pub struct RedisRates {
-    scripts: Arc<RedisScripts>,
-    wait: Duration,
-    pause: Pause,
-    clock: Arc<dyn Clock>,
-    /// At most one task, which connects: that may take longer than a request waits.
-    connecting: Mutex<JoinSet<()>>,
-}
+pub struct RedisRates(OptionalRedis);
 
 impl std::fmt::Debug for RedisRates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,81 +33,28 @@ impl RedisRates {
         namespace: &Namespace,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, BackendError> {
-        let scripts = match url.strip_prefix(CLUSTER) {
-            Some(seeds) => {
-                let seed = |at: &str| RedisConfig::from(format!("redis://{at}"));
-                let seeds: Vec<_> = seeds.split(',').map(seed).collect();
-                RedisScripts::cluster(&seeds, namespace, &clock)?
-            }
-            None => RedisScripts::server(&RedisConfig::from(url), namespace)?,
+        let words = Words {
+            away: "rate limits are not shared: each server counts for itself until Redis answers",
+            back: "rate limits are shared again: Redis answers",
         };
-        Ok(Self {
-            scripts: Arc::new(scripts),
-            wait: Duration::from_millis(SHARED_RATE_WAIT_MS),
-            pause: Pause::default(),
-            clock,
-            connecting: Mutex::default(),
-        })
+        Ok(Self(OptionalRedis::at(url, namespace, clock, words)?))
     }
 
-    /// Waits so long for an answer; default [`SHARED_RATE_WAIT_MS`].
+    /// Waits so long for an answer; default [`REDIS_WAIT_MS`](crate::limits::REDIS_WAIT_MS).
     #[must_use]
-    pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
-        self
-    }
-
-    async fn ask(&self, key: RateKey, quota: Quota) -> Result<Taken, BackendError> {
-        let tag = self.scripts.tag(&key.id.to_be_bytes());
-        let keys = [format!("sr:{}:{}:{:032x}", tag.as_str(), key.kind, key.id)];
-        let args = [quota.interval_us(), quota.whole_us()];
-        let answer = self.scripts.run(&TAKE, (&tag, &keys), &args, self.wait);
-        read(&answer.await?).ok_or_else(|| BackendError::Unknown("an odd answer".to_owned()))
-    }
-
-    /// Connects beside the requests, unless somebody does already.
-    fn connect(&self) {
-        let mut connecting = self
-            .connecting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        while connecting.try_join_next().is_some() {}
-        if connecting.is_empty() {
-            connecting.spawn(reach(Arc::clone(&self.scripts)));
-        }
+    pub fn wait(self, wait: Duration) -> Self {
+        Self(self.0.wait(wait))
     }
 
     async fn take(&self, key: RateKey, quota: Quota) -> Result<Taken, Unshared> {
-        if !self.pause.may_ask(self.clock.boot()) {
-            return Err(Unshared::NotAsked);
-        }
-        match self.ask(key, quota).await {
-            Ok(taken) => {
-                if let Some(Turn::Back) = self.pause.answered() {
-                    tracing::info!("rate limits are shared again: Redis answers");
-                }
-                Ok(taken)
-            }
-            Err(error) => {
-                if let BackendError::NotSent(_) = error {
-                    self.connect();
-                }
-                if let Some(Turn::Away) = self.pause.failed(self.clock.boot()) {
-                    tracing::warn!(
-                        %error,
-                        "rate limits are not shared: each server counts for itself until Redis answers"
-                    );
-                }
-                Err(Unshared::NoAnswer)
-            }
-        }
-    }
-}
-
-async fn reach(scripts: Arc<RedisScripts>) {
-    let within = Duration::from_millis(SHARED_RATE_CONNECT_MS);
-    if let Err(error) = scripts.ping(within).await {
-        tracing::debug!(%error, "no connection to the Redis of shared rate limits");
+        let tag = self.0.tag(&key.id.to_be_bytes());
+        let keys = [format!("sr:{}:{}:{:032x}", tag.as_str(), key.kind, key.id)];
+        let args = [quota.interval_us(), quota.whole_us()];
+        let answer = self.0.ask(&TAKE, (&tag, &keys), &args, read).await;
+        answer.map_err(|unheard| match unheard {
+            Unheard::NoAnswer => Unshared::NoAnswer,
+            Unheard::NotAsked => Unshared::NotAsked,
+        })
     }
 }
 

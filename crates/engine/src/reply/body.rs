@@ -2,7 +2,8 @@
 
 use serde::{Serialize, Serializer};
 use soldonce_core::{
-    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Seq, Timestamp, UnitName, UnitNo,
+    Booking, BookingId, Chart, Event, Hold, HoldId, HoldState, Payment, Seq, Timestamp, UnitName,
+    UnitNo,
 };
 
 /// A point of time, written as RFC 3339 in UTC with milliseconds.
@@ -161,16 +162,60 @@ pub struct BookingBody<'a> {
     total: i64,
     currency: &'a str,
     reference: Option<&'a str>,
-    payment: Option<PaymentBody>,
+    #[serde(skip_serializing_if = "PaymentShown::is_later")]
+    payment: PaymentShown<'a>,
     created_at: Rfc3339,
     confirmed_at: Option<Rfc3339>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
 }
 
+/// The answer to checkout gets its payment when the provider was asked: it is written behind the
+/// rest, like a hold's secret.
 #[derive(Serialize)]
-struct PaymentBody {
+#[serde(untagged)]
+enum PaymentShown<'a> {
+    None,
+    Known(PaymentBody<'a>),
+    Later,
+}
+
+impl<'a> PaymentShown<'a> {
+    fn new(payment: Option<&'a Payment>) -> Self {
+        match payment {
+            None => Self::None,
+            Some(payment) if payment.intent.is_none() => Self::Later,
+            Some(payment) => Self::Known(PaymentBody::new(payment)),
+        }
+    }
+
+    fn is_later(&self) -> bool {
+        matches!(self, Self::Later)
+    }
+}
+
+#[derive(Serialize)]
+struct PaymentBody<'a> {
     state: &'static str,
+    amount: i64,
+    captured: i64,
+    refunded: i64,
+    provider: Option<&'a str>,
+    intent: Option<&'a str>,
+}
+
+impl<'a> PaymentBody<'a> {
+    fn new(payment: &'a Payment) -> Self {
+        let intent = payment.intent.as_ref();
+        Self {
+            state: payment.state.as_str(),
+            amount: payment.amount.minor(),
+            captured: payment.captured.minor(),
+            refunded: payment.refunded.minor(),
+            provider: intent.map(|intent| intent.provider.as_str()),
+            intent: intent.map(|intent| intent.id.as_str()),
+        }
+    }
 }
 
 impl<'a> BookingBody<'a> {
@@ -193,9 +238,7 @@ impl<'a> BookingBody<'a> {
             total: booking.total().minor(),
             currency: event.currency.as_str(),
             reference: booking.reference.as_ref().map(soldonce_core::Text::as_str),
-            payment: booking.payment.map(|state| PaymentBody {
-                state: state.as_str(),
-            }),
+            payment: PaymentShown::new(booking.payment.as_deref()),
             created_at: Rfc3339(booking.created_at),
             confirmed_at: booking.confirmed_at.map(Rfc3339),
             seq: seq.map(|seq| seq.0),

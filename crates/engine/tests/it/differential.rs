@@ -3,24 +3,24 @@
 //! as a coin falls: what one did, the other must know.
 
 use soldonce_core::{
-    Adjacency, Authority, BookingId, Change, Command, Event, HoldId, LineChoice, NewHold, OnHold,
-    PaymentReport, PaymentState, Policy, Rejection, Selection, Text, Together, UnitNo, Wish,
+    Adjacency, Authority, BookingId, Change, Command, Effect, Event, HoldId, LineChoice, NewHold,
+    OnHold, PaymentState, Policy, Rejection, Selection, Text, Together, UnitNo, Wish,
 };
 use soldonce_engine::ledger::{Done, RequestKey, sqlite};
 use soldonce_engine::reply::{ReplyKind, StoredReply};
 use soldonce_lease::{Entropy, SeededEntropy};
 
-use crate::ledgers::{HALL, TestLedger, caller, holder, key, select};
+use crate::ledgers::{HALL, TestLedger, caller, holder, key, no_money, select};
 
 /// Seeds, each a run of its own.
 const RUNS: u64 = 8;
 const COMMANDS: usize = 300;
 
 /// Draws small numbers.
-struct Dice(SeededEntropy);
+pub(crate) struct Dice(SeededEntropy);
 
 impl Dice {
-    fn below(&self, limit: usize) -> usize {
+    pub(crate) fn below(&self, limit: usize) -> usize {
         let mut bytes = [0; 8];
         self.0.fill(&mut bytes);
         usize::try_from(u64::from_le_bytes(bytes) % u64::try_from(limit).unwrap()).unwrap()
@@ -32,11 +32,11 @@ impl Dice {
 }
 
 /// What the run knows: every id it ever minted.
-struct Run {
-    dice: Dice,
-    event: std::sync::Arc<Event>,
-    holds: Vec<HoldId>,
-    bookings: Vec<BookingId>,
+pub(crate) struct Run {
+    pub(crate) dice: Dice,
+    pub(crate) event: std::sync::Arc<Event>,
+    pub(crate) holds: Vec<HoldId>,
+    pub(crate) bookings: Vec<BookingId>,
 }
 
 const SEATS: [&str; 10] = [
@@ -45,19 +45,28 @@ const SEATS: [&str; 10] = [
 const PEOPLE: [&str; 3] = ["ann", "bob", "cid"];
 
 impl Run {
-    fn hold_id(&mut self, test: &TestLedger) -> HoldId {
+    pub(crate) fn new(seed: u64, event: std::sync::Arc<Event>) -> Self {
+        Self {
+            dice: Dice(SeededEntropy::new(seed)),
+            event,
+            holds: Vec::new(),
+            bookings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn hold_id(&mut self, test: &TestLedger) -> HoldId {
         let id = test.hold_id();
         self.holds.push(id);
         id
     }
 
-    fn booking_id(&mut self, test: &TestLedger) -> BookingId {
+    pub(crate) fn booking_id(&mut self, test: &TestLedger) -> BookingId {
         let id = test.booking_id();
         self.bookings.push(id);
         id
     }
 
-    fn on(&self) -> OnHold {
+    pub(crate) fn on(&self) -> OnHold {
         let known = self.holds.get(self.dice.below(self.holds.len().max(1)));
         let hold = known.copied().unwrap_or(HoldId::from_bits(1));
         OnHold {
@@ -67,7 +76,7 @@ impl Run {
         }
     }
 
-    fn booking(&self) -> BookingId {
+    pub(crate) fn booking(&self) -> BookingId {
         let known = self
             .bookings
             .get(self.dice.below(self.bookings.len().max(1)));
@@ -87,7 +96,7 @@ impl Run {
         select(&self.event, &seats, &areas)
     }
 
-    fn hold(&mut self, test: &TestLedger) -> Command {
+    pub(crate) fn hold(&mut self, test: &TestLedger) -> Command {
         let wish = match self.dice.below(4) {
             0 => Wish::Best {
                 quantity: u32::try_from(1 + self.dice.below(3)).unwrap(),
@@ -106,7 +115,7 @@ impl Run {
         })
     }
 
-    fn change(&self) -> Command {
+    pub(crate) fn change(&self) -> Command {
         let add = match self.dice.below(2) {
             0 => Selection::default(),
             _ => self.selection(),
@@ -121,7 +130,7 @@ impl Run {
         }))
     }
 
-    fn sell(&mut self, test: &TestLedger) -> Command {
+    pub(crate) fn sell(&mut self, test: &TestLedger) -> Command {
         Command::Sell {
             event: self.event.no,
             selection: self.selection(),
@@ -131,7 +140,7 @@ impl Run {
         }
     }
 
-    fn cancel(&self) -> Command {
+    pub(crate) fn cancel(&self) -> Command {
         let lines = match self.dice.below(3) {
             0 => LineChoice::All,
             _ => LineChoice::Some {
@@ -146,7 +155,7 @@ impl Run {
         }
     }
 
-    fn staff(&self) -> Command {
+    pub(crate) fn staff(&self) -> Command {
         let (event, selection) = (self.event.no, self.selection());
         let reason = Text::parse("camera").unwrap();
         match self.dice.below(3) {
@@ -167,7 +176,8 @@ impl Run {
         }
     }
 
-    fn command(&mut self, test: &TestLedger) -> Command {
+    /// Any command but those on events.
+    pub(crate) fn command(&mut self, test: &TestLedger) -> Command {
         let reference = None;
         match self.dice.below(20) {
             0..=6 => self.hold(test),
@@ -184,10 +194,7 @@ impl Run {
             },
             11..=12 => {
                 let state = self.dice.one(&PaymentState::ALL);
-                Command::Payment(PaymentReport {
-                    booking: self.booking(),
-                    state,
-                })
+                Command::Payment(Box::new(no_money(self.booking(), state)))
             }
             13 => Command::Release { on: self.on() },
             14 => Command::Abandon { on: self.on() },
@@ -219,6 +226,16 @@ fn told(done: &Result<Done, Rejection>) -> String {
         }
         Err(rejection) => format!("refused {rejection:?}"),
     }
+}
+
+/// What may be said to be done for a booking, or nothing.
+fn effects_of(booking: BookingId) -> [Option<Effect>; 4] {
+    [
+        None,
+        Some(Effect::Authorise(booking)),
+        Some(Effect::Capture(booking)),
+        Some(Effect::CancelIntent(booking)),
+    ]
 }
 
 /// A reply's kind, subject and body; its number of the commit is left out.
@@ -267,14 +284,8 @@ async fn run(seed: u64, mut side: Side) {
     };
     let event = memory.event_on(HALL, change).await;
     side.0[0].event_on(HALL, change).await;
-    let dice = Dice(SeededEntropy::new(seed));
     let coin = Dice(SeededEntropy::new(seed + 1_000));
-    let mut run = Run {
-        dice,
-        event,
-        holds: Vec::new(),
-        bookings: Vec::new(),
-    };
+    let mut run = Run::new(seed, event);
     for step in 0..COMMANDS {
         if run.dice.below(12) == 0 {
             let ms = u64::try_from(run.dice.below(400_000)).unwrap();
@@ -283,7 +294,14 @@ async fn run(seed: u64, mut side: Side) {
             side.0[0].advance_ms(ms);
         }
         side.disturb(&coin).await;
-        let command = run.command(&memory);
+        let command = match run.command(&memory) {
+            // The provider knows what the buyer was asked for.
+            Command::Payment(report) => {
+                let settles = run.dice.one(&effects_of(report.booking));
+                memory.report(report.booking, report.state, settles).await
+            }
+            other => other,
+        };
         let name = u8::try_from(run.dice.below(200)).unwrap();
         let key = (name < 40).then(|| key(name, 1));
         let one = match key {
@@ -300,6 +318,12 @@ async fn run(seed: u64, mut side: Side) {
     for server in &side.0 {
         compare(&run, &memory, server).await;
     }
+    let keep = soldonce_core::Span::from_ms(10_000);
+    let open = memory.ledger.take_effects(keep, 1_000).await.unwrap();
+    assert_eq!(
+        open,
+        side.0[0].ledger.take_effects(keep, 1_000).await.unwrap()
+    );
     if let Some(folder) = &side.0[0].folder {
         let report = sqlite::verify::verify(folder.path(), &mut |_| {}).unwrap();
         assert_eq!(report.findings, []);
@@ -308,6 +332,13 @@ async fn run(seed: u64, mut side: Side) {
 }
 
 async fn compare(run: &Run, memory: &TestLedger, other: &TestLedger) {
+    // Whoever refuses has looked at what is stored now: lists of holds come from a server's memory.
+    let nothing = Command::Block {
+        event: run.event.no,
+        selection: Selection::default(),
+        reason: Text::parse("none").unwrap(),
+    };
+    assert!(other.ask(nothing).await.is_err());
     for id in &run.holds {
         let (one, other) = (memory.ledger.hold(*id).await, other.ledger.hold(*id).await);
         assert_eq!(one.unwrap(), other.unwrap());
@@ -316,6 +347,14 @@ async fn compare(run: &Run, memory: &TestLedger, other: &TestLedger) {
         let one = memory.ledger.booking(*id).await;
         assert_eq!(one.unwrap(), other.ledger.booking(*id).await.unwrap());
     }
+    let later = memory.ledger.now().plus(soldonce_core::Span::from_ms(1));
+    let (mut one, mut two) = (
+        memory.ledger.unsettled(later, 1_000).await.unwrap(),
+        other.ledger.unsettled(later, 1_000).await.unwrap(),
+    );
+    one.sort_by_key(|booking| booking.id);
+    two.sort_by_key(|booking| booking.id);
+    assert_eq!(one, two);
     for who in PEOPLE {
         let one = memory.ledger.holds_of(holder(who), 100).await.unwrap();
         assert_eq!(one, other.ledger.holds_of(holder(who), 100).await.unwrap());
@@ -333,6 +372,9 @@ async fn both_ledgers_give_equal_answers() {
 }
 
 mod postgres {
+    use soldonce_engine::ledger::postgres::Strategy;
+    use soldonce_lease::Locks;
+
     use super::{RUNS, Side, TestLedger, run};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -340,6 +382,23 @@ mod postgres {
         for seed in 0..RUNS {
             let one = TestLedger::postgres().await;
             let other = one.second_server().await;
+            run(seed, Side(vec![one, other])).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn strategies_side_by_side_give_the_answers_of_one_memory() {
+        let locks = Locks::memory().connect().await.unwrap();
+        let pairs = [
+            (Strategy::Constraint, Strategy::Queue),
+            (Strategy::Optimistic, Strategy::Constraint),
+            (Strategy::Pessimistic, Strategy::Lease(locks.clone())),
+            (Strategy::Lease(locks), Strategy::NoWait),
+        ];
+        let server = TestLedger::server();
+        for (seed, (first, second)) in (100..).zip(pairs) {
+            let one = TestLedger::postgres_by(&server, &first).await;
+            let other = one.second_server_by(&second).await;
             run(seed, Side(vec![one, other])).await;
         }
     }

@@ -9,22 +9,41 @@ use std::time::Duration;
 
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
-    Commit, Currency, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms, Holder,
-    HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Seating,
-    Selection, Seq, Text, Timestamp, Wish,
+    Commit, Currency, Effect, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms,
+    Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, PaymentReport, PaymentState,
+    Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, Wish,
 };
 use soldonce_engine::ledger::postgres::{
-    Durability, PostgresLedger, PostgresOptions, TimeSource, migrate,
+    Durability, PostgresLedger, PostgresOptions, Statements, Strategy, TimeSource, migrate,
+    verify as postgres_verify,
 };
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, MemoryLedger, Observer, RequestKey, ScopedKey, Transaction,
 };
 use soldonce_lease::{ManualClock, SeededEntropy};
-use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::postgres::{PgBouncer, Postgres};
 
 /// When every test begins.
 pub(crate) const START_MS: i64 = 1_790_000_000_000;
+
+/// A report about nothing.
+pub(crate) fn no_money(booking: BookingId, state: PaymentState) -> PaymentReport {
+    PaymentReport {
+        booking,
+        state,
+        amount: Amount::ZERO,
+        currency: euro(),
+        captured: Amount::ZERO,
+        refunded: Amount::ZERO,
+        intent: None,
+        settles: None,
+    }
+}
+
+pub(crate) fn euro() -> Currency {
+    Currency::parse("EUR").unwrap()
+}
 
 /// A folder that goes away with the test.
 pub(crate) struct TempFolder(PathBuf);
@@ -175,7 +194,31 @@ impl Drop for TestLedger {
             violations.is_empty(),
             "the ledger's history is wrong: {violations:#?}"
         );
+        if let Some((_, options)) = &self.postgres {
+            verified(options);
+        }
     }
+}
+
+/// What is stored in a database is whole, whatever happened.
+pub(crate) fn verified(options: &PostgresOptions) {
+    let direct = PostgresOptions {
+        // Each statement runs once.
+        statements: Statements::Unprepared,
+        ..PostgresOptions::new(&options.url)
+    };
+    // From a thread of its own: this one has a runtime.
+    let report = std::thread::scope(|scope| {
+        let judge = scope.spawn(|| {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().build().unwrap();
+            let report = runtime.block_on(postgres_verify(&direct, &mut |_| {}));
+            report.unwrap()
+        });
+        judge.join().unwrap()
+    });
+    let found = &report.findings;
+    assert!(found.is_empty(), "the database is wrong: {found:#?}");
 }
 
 pub(crate) fn open_in(
@@ -257,13 +300,41 @@ impl TestLedger {
 
     /// A ledger in a database of its own.
     pub(crate) async fn postgres() -> Self {
-        let server = Postgres::start().unwrap();
-        let options = PostgresOptions {
+        Self::postgres_by(&Self::server(), &Strategy::Queue).await
+    }
+
+    /// A database server for several ledgers.
+    pub(crate) fn server() -> Arc<Postgres> {
+        Arc::new(Postgres::start().unwrap())
+    }
+
+    /// A ledger in a new database of this server.
+    pub(crate) async fn postgres_by(server: &Arc<Postgres>, strategy: &Strategy) -> Self {
+        Self::postgres_through(server, strategy, None).await
+    }
+
+    /// The same, through a pool in transaction mode if there is one.
+    pub(crate) async fn postgres_through(
+        server: &Arc<Postgres>,
+        strategy: &Strategy,
+        pool: Option<&PgBouncer>,
+    ) -> Self {
+        let name = server.database().unwrap();
+        let direct = PostgresOptions {
             durability: Durability::Waived,
             time: TimeSource::Given,
-            ..PostgresOptions::new(server.url())
+            strategy: strategy.clone(),
+            ..PostgresOptions::new(server.url_of(&name))
         };
-        migrate(&options).await.unwrap();
+        migrate(&direct).await.unwrap();
+        let options = match pool {
+            Some(pool) => PostgresOptions {
+                url: pool.url_of(&name),
+                statements: Statements::Unprepared,
+                ..direct
+            },
+            None => direct,
+        };
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
         let ledger = open_on(&options, &clock, &recorder).await;
         Self {
@@ -271,14 +342,23 @@ impl TestLedger {
             clock,
             recorder,
             folder: None,
-            postgres: Some((Arc::new(server), options)),
+            postgres: Some((Arc::clone(server), options)),
             next: AtomicU64::new(1),
         }
     }
 
     /// One more server on the same database, by the same clock. Nobody judges what it alone saw.
     pub(crate) async fn second_server(&self) -> Self {
+        self.second_server_by(&Strategy::Queue).await
+    }
+
+    /// As [`TestLedger::second_server`], with a strategy of its own.
+    pub(crate) async fn second_server_by(&self, strategy: &Strategy) -> Self {
         let (server, options) = self.postgres.as_ref().unwrap();
+        let options = &PostgresOptions {
+            strategy: strategy.clone(),
+            ..options.clone()
+        };
         let recorder = Arc::new(Recorder::default());
         for recorder in [&recorder, &self.recorder] {
             recorder.is_silent.store(true, Ordering::Relaxed);
@@ -348,6 +428,23 @@ impl TestLedger {
 
     pub(crate) fn booking_id(&self) -> BookingId {
         BookingId::from_bits(self.bits())
+    }
+
+    /// What a provider says that has all of a booking's money in `state`, if there is such a booking.
+    pub(crate) async fn report(
+        &self,
+        booking: BookingId,
+        state: PaymentState,
+        settles: Option<Effect>,
+    ) -> Command {
+        let report = match self.ledger.booking(booking).await.unwrap() {
+            Some(found) => PaymentReport {
+                settles,
+                ..PaymentReport::whole(&found, euro(), state)
+            },
+            None => no_money(booking, state),
+        };
+        Command::Payment(Box::new(report))
     }
 
     pub(crate) async fn ask(&self, command: Command) -> Result<Done, Rejection> {
@@ -422,6 +519,35 @@ impl TestLedger {
     }
 }
 
+/// A hall with a bit of everything in it.
+pub(crate) async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
+    let event = test.event().await;
+    let sold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
+    let booking = test.confirm(&sold).await.unwrap();
+    let pinned = test.hold(&event, "bob", &["A-3"]).await.unwrap();
+    let checkout = Command::Checkout {
+        on: on(&pinned),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    booked(test.ask(checkout).await).unwrap();
+    let given_up = test.hold(&event, "dan", &["A-5"]).await.unwrap();
+    let checkout = Command::Checkout {
+        on: on(&given_up),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    booked(test.ask(checkout).await).unwrap();
+    held(test.ask(Command::Abandon { on: on(&given_up) }).await).unwrap();
+    let released = test.hold(&event, "cid", &["A-4"]).await.unwrap();
+    held(test.ask(Command::Release { on: on(&released) }).await).unwrap();
+    let wish = Wish::Named(select(&event, &["B-1"], &[("floor", 2)]));
+    let keyed = test
+        .ask_as(test.wish_command(&event, "eve", wish), key(1, 1))
+        .await;
+    (event, booking, held(keyed).unwrap())
+}
+
 pub(crate) const HALL: &str = r#"{"format":"seats",
     "seats":[{"seat":"A-1","category":"Standard"},{"seat":"A-2","category":"Standard"},{"seat":"A-3","category":"Standard"},{"seat":"A-4","category":"Standard"},{"seat":"A-5","category":"Standard"},
              {"seat":"B-1","category":"Standard"},{"seat":"B-2","category":"Standard"},{"seat":"B-3","category":"Standard"},{"seat":"B-4","category":"Standard"},{"seat":"B-5","category":"Standard"}],
@@ -439,7 +565,7 @@ pub(crate) fn new_event(id: &str, json: &str, change: impl Fn(&mut Policy)) -> N
         id: EventId::parse(id).unwrap(),
         name: Text::parse("Hamlet").unwrap(),
         starts_at: Some(Timestamp::from_ms(START_MS + 86_400_000)),
-        currency: Currency::parse("EUR").unwrap(),
+        currency: euro(),
         prices: prices.collect(),
         chart: Arc::new(chart),
         policy,

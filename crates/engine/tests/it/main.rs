@@ -15,9 +15,12 @@ mod conformance;
 mod differential;
 mod epochs;
 mod gate;
+mod money;
+mod payment;
 #[cfg(feature = "planted")]
 mod planted;
 mod postgres;
 mod rate;
+mod shield;
 mod sqlite;
 mod writer;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use soldonce_engine::limits::{SHARED_RATE_FAILURES_MAX, SHARED_RATE_PAUSE_MS};
+use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
 use soldonce_engine::rate::{Quota, RateKey, RedisRates, SharedRates, Taken, Unshared};
 use soldonce_lease::{Clock, ManualClock, Namespace, SystemClock};
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};
@@ -43,7 +43,7 @@ async fn until_back(rates: &RedisRates, clock: &ManualClock) {
     let end = SystemClock.boot().plus(PATIENCE);
     while SharedRates::take(rates, key(1), slow(100)).await.is_err() {
         assert!(SystemClock.boot() < end, "it did not come back");
-        clock.advance(Duration::from_millis(SHARED_RATE_PAUSE_MS));
+        clock.advance(Duration::from_millis(REDIS_PAUSE_MS));
     }
 }
 
@@ -153,13 +153,13 @@ async fn a_dead_redis_stops_nobody_and_is_asked_again_after_a_second() {
     let take = async || SharedRates::take(&rates, key(1), slow(100)).await;
     assert!(take().await.is_ok());
     redis.kill().unwrap();
-    for _ in 0..SHARED_RATE_FAILURES_MAX {
+    for _ in 0..REDIS_FAILURES_MAX {
         assert_eq!(take().await, Err(Unshared::NoAnswer));
     }
     for _ in 0..10 {
         assert_eq!(take().await, Err(Unshared::NotAsked));
     }
-    clock.advance(Duration::from_millis(SHARED_RATE_PAUSE_MS));
+    clock.advance(Duration::from_millis(REDIS_PAUSE_MS));
     assert_eq!(take().await, Err(Unshared::NoAnswer), "one asks");
     assert_eq!(take().await, Err(Unshared::NotAsked), "and no other");
     redis.restart(Data::Lost).unwrap();
@@ -176,7 +176,7 @@ async fn a_stopped_redis_is_waited_for_no_longer_than_it_says() {
     until_back(&rates, &clock).await;
     redis.pause().unwrap();
     let began = SystemClock.boot();
-    for _ in 0..SHARED_RATE_FAILURES_MAX {
+    for _ in 0..REDIS_FAILURES_MAX {
         assert_eq!(take().await, Err(Unshared::NoAnswer));
     }
     for _ in 0..1_000 {

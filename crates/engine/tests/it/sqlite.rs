@@ -1,14 +1,14 @@
 //! What only a ledger on disk can be asked: restart, a second process, a commit that fails, damage.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use rusqlite::Connection;
-use soldonce_core::{Booking, Command, Event, Hold, Rejection, Wish};
-use soldonce_engine::ledger::sqlite::verify::{VerifyReport, verify};
+use soldonce_core::{Command, Rejection};
+use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
+use soldonce_engine::ledger::verify::VerifyReport;
 
-use crate::ledgers::{HALL, TestLedger, booked, held, key, on, open_in, select};
+use crate::ledgers::{HALL, TestLedger, busy, held, key, on, open_in};
 
 /// The database of a test, opened beside the ledger.
 fn database(test: &TestLedger) -> Connection {
@@ -48,35 +48,6 @@ fn dump(connection: &Connection) -> Vec<String> {
         }
     }
     lines
-}
-
-/// A hall with a bit of everything in it.
-async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
-    let event = test.event().await;
-    let sold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();
-    let booking = test.confirm(&sold).await.unwrap();
-    let pinned = test.hold(&event, "bob", &["A-3"]).await.unwrap();
-    let checkout = Command::Checkout {
-        on: on(&pinned),
-        booking: test.booking_id(),
-        reference: None,
-    };
-    booked(test.ask(checkout).await).unwrap();
-    let given_up = test.hold(&event, "dan", &["A-5"]).await.unwrap();
-    let checkout = Command::Checkout {
-        on: on(&given_up),
-        booking: test.booking_id(),
-        reference: None,
-    };
-    booked(test.ask(checkout).await).unwrap();
-    held(test.ask(Command::Abandon { on: on(&given_up) }).await).unwrap();
-    let released = test.hold(&event, "cid", &["A-4"]).await.unwrap();
-    held(test.ask(Command::Release { on: on(&released) }).await).unwrap();
-    let wish = Wish::Named(select(&event, &["B-1"], &[("floor", 2)]));
-    let keyed = test
-        .ask_as(test.wish_command(&event, "eve", wish), key(1, 1))
-        .await;
-    (event, booking, held(keyed).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

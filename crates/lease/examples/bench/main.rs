@@ -3,6 +3,8 @@
 //! - **bare pair**: `SET NX PX` and a compare-and-delete, sent by redis-rs as they are: the least a
 //!   lock with an owner can cost, without tokens, caps, queues or renewal;
 //! - **script pair**: this crate's own acquire and release scripts, sent by redis-rs as they are;
+//! - **script pair, by a thread**: the same over a connection that another thread reads and writes: the
+//!   most that any library can reach whose leases live while the caller's executor does not run;
 //! - **soldonce-lease**: acquire and release through [`soldonce_lease::Locks`];
 //! - **rslock**: its `lock` and `unlock`.
 //!

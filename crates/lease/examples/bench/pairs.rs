@@ -67,7 +67,9 @@ fn report(tasks: usize, rates: &[Vec<u64>]) -> String {
         ))
     };
     let title = format!("lock and unlock, {tasks} tasks");
-    let heads = ["pairs/s", "us/pair", "/ bare", "/ script", "/ rslock"];
+    let heads = [
+        "pairs/s", "us/pair", "/ bare", "/ script", "/ thread", "/ rslock",
+    ];
     let mut rows = vec![vec![title]];
     if let Some(row) = rows.first_mut() {
         row.extend(heads.map(str::to_owned));
@@ -81,6 +83,7 @@ fn report(tasks: usize, rates: &[Vec<u64>]) -> String {
             (tasks * 1_000_000 / rate.max(1)).to_string(),
             against(Peer::Bare, each),
             against(Peer::Scripts, each),
+            against(Peer::ScriptsElsewhere, each),
             against(Peer::Rslock, each),
         ]);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::Script;
 use redis::aio::MultiplexedConnection;
 use soldonce_lease::{Doctor, Lease, Locks};
+use tokio::sync::oneshot;
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
@@ -21,17 +22,26 @@ const BARE_UNLOCK: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
 pub(crate) enum Peer {
     Bare,
     Scripts,
+    /// The scripts over a connection that another thread reads and writes.
+    ScriptsElsewhere,
     Ours,
     Rslock,
 }
 
 impl Peer {
-    pub(crate) const ALL: [Self; 4] = [Self::Bare, Self::Scripts, Self::Ours, Self::Rslock];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Bare,
+        Self::Scripts,
+        Self::ScriptsElsewhere,
+        Self::Ours,
+        Self::Rslock,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare pair",
             Self::Scripts => "script pair",
+            Self::ScriptsElsewhere => "script pair, by a thread",
             Self::Ours => "soldonce-lease",
             Self::Rslock => "rslock",
         }
@@ -42,6 +52,7 @@ impl Peer {
 #[derive(Clone)]
 pub(crate) struct Peers {
     connection: MultiplexedConnection,
+    elsewhere: MultiplexedConnection,
     bare: (Script, Script),
     scripts: (Script, Script),
     pub(crate) locks: Locks,
@@ -59,8 +70,9 @@ impl Peers {
             bare: (Script::new(BARE_LOCK), Script::new(BARE_UNLOCK)),
             scripts,
             locks: locks.connect().await?,
-            rslock: rslock::LockManager::from_clients(vec![client]),
+            rslock: rslock::LockManager::from_clients(vec![client.clone()]),
             connection,
+            elsewhere: connect_elsewhere(client).await?,
         })
     }
 
@@ -73,7 +85,8 @@ impl Peers {
     pub(crate) async fn pair(&mut self, peer: Peer, task: usize) {
         match peer {
             Peer::Bare => self.bare_pair(task).await,
-            Peer::Scripts => self.script_pair(task).await,
+            Peer::Scripts => self.script_pair(self.connection.clone(), task).await,
+            Peer::ScriptsElsewhere => self.script_pair(self.elsewhere.clone(), task).await,
             Peer::Ours => {
                 let lease = self.lease(&format!("own-{task}")).await;
                 lease.release().await.unwrap();
@@ -110,7 +123,7 @@ impl Peers {
         assert_eq!(freed, 1);
     }
 
-    async fn script_pair(&mut self, task: usize) {
+    async fn script_pair(&self, mut connection: MultiplexedConnection, task: usize) {
         let (fence, queue) = ("sl:{bench.raw}:f", format!("sl:{{bench.raw}}:q:raw-{task}"));
         let (lease, owner) = (
             format!("sl:{{bench.raw}}:l:raw-{task}"),
@@ -122,7 +135,7 @@ impl Peers {
         acquire.arg(TTL.as_millis()).arg(900_000).arg(0);
         let (token,): (String,) = acquire
             .arg(&owner)
-            .invoke_async(&mut self.connection)
+            .invoke_async(&mut connection)
             .await
             .unwrap();
         let mut release = release.key(&lease);
@@ -131,7 +144,7 @@ impl Peers {
             .arg(format!("{owner}|{token}"))
             .arg("sl:{bench.raw}:w")
             .arg(format!("raw-{task}"))
-            .invoke_async(&mut self.connection)
+            .invoke_async(&mut connection)
             .await
             .unwrap();
         assert_eq!(freed, 1);
@@ -154,4 +167,19 @@ async fn bind_fence(connection: &mut MultiplexedConnection) -> Result<(), Box<dy
         .query_async(connection)
         .await?;
     Ok(())
+}
+
+/// A connection of a thread of its own, as `Locks` have one: it lives as long as the process.
+async fn connect_elsewhere(client: redis::Client) -> Result<MultiplexedConnection, Box<dyn Error>> {
+    let (ready, connection) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(async {
+            ready
+                .send(client.get_multiplexed_async_connection().await)
+                .ok();
+            std::future::pending::<()>().await;
+        });
+    });
+    Ok(connection.await??)
 }

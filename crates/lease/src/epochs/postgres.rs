@@ -22,11 +22,46 @@ SELECT soldonce_lease_token_next($1, $2)";
 
 /// An [`EpochSource`] for all hosts: a row of PostgreSQL for each namespace. The database must have
 /// been prepared with `postgres::migrate`. Connects when the first number is asked for.
+///
+/// ```no_run
+/// # #[cfg(feature = "redis")]
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use soldonce_lease::{Locks, PgConfig, PgEpochs};
+///
+/// let database = PgConfig::url("postgres://app@10.0.0.6/app")?;
+/// soldonce_lease::backend::postgres::migrate(&database).await?; // once, or at every start
+/// let locks = Locks::redis("redis://10.0.0.5")
+///     .namespace("app")
+///     .epochs(PgEpochs::new(database))
+///     .connect()
+///     .await?;
+/// # let _ = locks;
+/// # Ok(())
+/// # }
+/// ```
 pub struct PgEpochs(Source);
 
 /// A [`TokenSource`] for all hosts: a row of PostgreSQL for each namespace, and one durable commit
 /// for each token. The database must have been prepared with `postgres::migrate`. Connects when the
 /// first number is asked for.
+///
+/// ```no_run
+/// # #[cfg(feature = "redlock")]
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
+/// use soldonce_lease::{Locks, PgConfig, PgTokens};
+///
+/// let nodes = ["redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"];
+/// let nodes = nodes.map(RedisConfig::from).to_vec();
+/// let locks = Locks::redlock(RedlockConfig::new(nodes))
+///     .namespace("app")
+///     .tokens(PgTokens::new(PgConfig::url("postgres://app@10.0.0.6/app")?))
+///     .connect()
+///     .await?;
+/// # let _ = locks;
+/// # Ok(())
+/// # }
+/// ```
 pub struct PgTokens(Source);
 
 impl PgEpochs {

@@ -2,6 +2,7 @@
 
 mod grant;
 mod handle;
+mod state;
 mod ticket;
 
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::{
 pub(crate) use grant::{Confirmed, Deletes, Grant, Terms};
 pub(crate) use ticket::TicketTerms;
 
-pub use grant::LeaseState;
 pub use handle::{LeaseRef, LostSignal, StateWatch};
+pub use state::LeaseState;
 pub use ticket::LeaseTicket;
 
 /// A grant, held: it is renewed until it is dropped or released, or lost.

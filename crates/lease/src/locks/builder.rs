@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::thread::{self, Start};
 use super::{Door, Locks};
-use crate::backend::{
-    Backend, Connect, Facts, Fencing, Finding, Fut, Kind, Memory, Verdict, Wiring,
-};
-use crate::notice::{Notice, Notices, What};
-use crate::stats::Counters;
-use crate::worker::{Command, Ctx, Inbox, Parts, Worker};
+use crate::backend::{Connect, Fencing, Kind, Wiring};
+use crate::notice::Notices;
+use crate::worker::{Command, Inbox};
 use crate::{
     BackendError, Clock, Entropy, EpochSource, InvalidName, Namespace, SeededEntropy, SystemClock,
     SystemEntropy, TokenSource, blocking,
@@ -22,9 +20,6 @@ const SHARDS_DEFAULT: u16 = 64;
 
 /// Longest wait for one answer if nothing is said.
 const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
-
-/// A connection is made of several calls.
-const CONNECT_CALLS: u32 = 10;
 
 /// What to do at connect about what the doctor finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -60,18 +55,6 @@ impl std::fmt::Debug for Builder {
             .field("backend", &self.connect.kind())
             .field("namespace", &self.namespace)
             .finish_non_exhaustive()
-    }
-}
-
-impl Locks {
-    /// Leases in this process.
-    pub fn memory() -> Builder {
-        Builder::of(InProcess)
-    }
-
-    /// Leases on a backend that exists already, on this clock or its own.
-    pub fn backend(backend: Arc<dyn Backend>) -> Builder {
-        Builder::of(Given(backend))
     }
 }
 
@@ -174,14 +157,14 @@ impl Builder {
     /// A dropped future ends the thread.
     pub async fn connect(self) -> Result<Locks, BackendError> {
         let start = self.into_start()?;
-        let (inbox, counters) = (Arc::new(Inbox::default()), Arc::new(Counters::default()));
+        let inbox = Arc::new(Inbox::default());
         let (wiring, ttl_min) = (start.wiring.clone(), start.ttl_min);
         let unclaimed = CloseOnDrop(Some(inbox.clone()));
         let (ready, connected) = oneshot::channel();
-        let parts = (inbox.clone(), counters.clone());
+        let commands = inbox.clone();
         let thread = std::thread::Builder::new()
             .name("soldonce-lease".to_owned())
-            .spawn(move || run(start, parts, ready))
+            .spawn(move || thread::run(start, commands, ready))
             .map_err(|error| BackendError::Config(format!("no thread: {error}")))?;
         let ended = |_| Err(BackendError::Config("the lease thread ended".to_owned()));
         let facts = connected.await.unwrap_or_else(ended)?;
@@ -193,7 +176,6 @@ impl Builder {
                 clock: wiring.clock,
                 entropy: wiring.entropy,
                 notices: wiring.notices,
-                counters,
                 ttl_min,
                 thread: Mutex::new(Some(thread)),
             }),
@@ -257,146 +239,5 @@ impl Drop for CloseOnDrop {
             // Fails when the thread has ended already.
             inbox.push(Command::Close).ok();
         }
-    }
-}
-
-/// What the thread starts with.
-struct Start {
-    connect: Box<dyn Connect>,
-    doctor: Doctor,
-    ttl_min: Option<Duration>,
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    planted: Option<crate::test_kit::Planted>,
-    wiring: Wiring,
-}
-
-type Ready = oneshot::Sender<Result<Facts, BackendError>>;
-
-/// The life of the thread.
-fn run(start: Start, (inbox, counters): (Arc<Inbox>, Arc<Counters>), mut ready: Ready) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let why = format!("no runtime: {error}");
-            return drop(ready.send(Err(BackendError::Config(why))));
-        }
-    };
-    let told = runtime.block_on(async {
-        let wiring = start.wiring.clone();
-        #[cfg(all(feature = "test-kit", debug_assertions))]
-        let planted = start.planted;
-        let backend = tokio::select! {
-            biased;
-            backend = open(start) => backend,
-            () = ready.closed() => return None,
-        };
-        let backend = match backend {
-            Ok(backend) => backend,
-            Err(error) => {
-                drop(ready.send(Err(error)));
-                return None;
-            }
-        };
-        let ctx = Arc::new(Ctx::new(Parts {
-            backend: backend.clone(),
-            clock: wiring.clock,
-            entropy: wiring.entropy,
-            call_timeout: wiring.call_timeout,
-            fenced: !matches!(wiring.fencing, Fencing::Off),
-            inbox,
-            counters,
-            notices: wiring.notices,
-            #[cfg(all(feature = "test-kit", debug_assertions))]
-            planted,
-        }));
-        ready.send(Ok(backend.facts())).ok()?;
-        Worker::new(ctx).run().await
-    });
-    // Connections end before anybody is told that all has ended.
-    drop(runtime);
-    if let Some((to, drained)) = told {
-        to.send(drained).ok();
-    }
-}
-
-async fn open(start: Start) -> Result<Arc<dyn Backend>, BackendError> {
-    let wiring = start.wiring;
-    let limit = wiring.call_timeout.saturating_mul(CONNECT_CALLS);
-    let (clock, notices) = (wiring.clock.clone(), wiring.notices.clone());
-    let backend = tokio::select! {
-        biased;
-        backend = start.connect.connect(wiring) => backend?,
-        () = clock.sleep_until(clock.boot().plus(limit)) => {
-            let why = format!("no connection within {} ms", limit.as_millis());
-            return Err(BackendError::NotSent(why));
-        }
-    };
-    if start.doctor != Doctor::Off {
-        let kind = backend.facts().kind;
-        examine(start.doctor, kind, &notices, backend.doctor().await)?;
-    }
-    Ok(backend)
-}
-
-fn examine(
-    doctor: Doctor,
-    kind: Kind,
-    notices: &Notices,
-    findings: Vec<Finding>,
-) -> Result<(), BackendError> {
-    for finding in findings {
-        let text = format!("{}: {} {}", finding.check, finding.found, finding.mend);
-        match finding.verdict {
-            Verdict::Ok | Verdict::NotVerifiable => continue,
-            Verdict::Fail if doctor == Doctor::Strict => return Err(BackendError::Config(text)),
-            Verdict::Warn | Verdict::Fail => {}
-        }
-        tracing::warn!(backend = kind.as_str(), finding = text, "lease backend");
-        notices.tell(|| Notice::of(What::DoctorFinding, kind).because(text));
-    }
-    Ok(())
-}
-
-/// The memory backend, made when it is connected.
-struct InProcess;
-
-impl Connect for InProcess {
-    fn kind(&self) -> Kind {
-        Kind::Memory
-    }
-
-    fn connect(
-        self: Box<Self>,
-        with: Wiring,
-    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
-        Box::pin(async move {
-            let memory = match with.fencing {
-                Fencing::Epochs(source) => {
-                    Memory::anchored(with.clock, source, with.namespace.as_str()).await?
-                }
-                Fencing::Tokens(source) => {
-                    Memory::with_tokens(with.clock, source, with.namespace.as_str())
-                }
-                Fencing::Unanchored | Fencing::Off => Memory::new(with.clock),
-            };
-            Ok(Arc::new(memory) as Arc<dyn Backend>)
-        })
-    }
-}
-
-/// A backend that exists already.
-struct Given(Arc<dyn Backend>);
-
-impl Connect for Given {
-    fn kind(&self) -> Kind {
-        // It has its namespace already, so none is asked for.
-        Kind::Other("given")
-    }
-
-    fn connect(self: Box<Self>, _: Wiring) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
-        Box::pin(async move { Ok(self.0) })
     }
 }

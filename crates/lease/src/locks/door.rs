@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use super::OwnerInfo;
 use crate::backend::{Facts, Holder};
 use crate::notice::Notices;
-use crate::stats::Counters;
 use crate::worker::{Command, Inbox, Where};
 use crate::{
     BackendError, BootTime, Clock, Entropy, FencingToken, Name, ReleaseOutcome, Stats, request,
@@ -22,7 +21,6 @@ pub(crate) struct Door {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) notices: Notices,
-    pub(super) counters: Arc<Counters>,
     pub(super) ttl_min: Option<Duration>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -64,7 +62,7 @@ impl Door {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        self.counters.read()
+        self.notices.counters().read()
     }
 
     /// Waits for the end of the thread, which has told that it ends.

@@ -2,6 +2,8 @@
 
 mod builder;
 mod door;
+mod plain;
+mod thread;
 
 use std::sync::Arc;
 use std::time::Duration;

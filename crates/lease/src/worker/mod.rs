@@ -51,6 +51,8 @@ pub(crate) struct Worker {
     later: BTreeMap<(BootTime, u64), Later>,
     later_seq: u64,
     drift_look: BootTime,
+    /// A look without a purpose of its own, see [`timing::STIR`].
+    stir: Option<BootTime>,
     floors: Floors,
     ending: Option<Ending>,
 }
@@ -104,6 +106,7 @@ impl Worker {
             releasing: 0,
             later: BTreeMap::new(),
             later_seq: 0,
+            stir: None,
             floors: Floors::default(),
             ending: None,
         }

@@ -18,6 +18,9 @@ impl Worker {
     pub(super) fn turn(&mut self, batch: &mut Vec<Command>) {
         self.look_at_the_clock();
         self.ctx.clone().inbox.take(batch);
+        if self.stir.is_none() && !batch.is_empty() {
+            self.stir = Some(self.ctx.now().plus(timing::STIR));
+        }
         for command in batch.drain(..) {
             self.command(command);
         }
@@ -37,7 +40,7 @@ impl Worker {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
         let look = (!self.live.is_empty()).then(|| self.drift_look.plus(timing::DRIFT_LOOK));
         let end = self.ending.as_ref().and_then(super::end::Ending::until);
-        [self.live.next(), later, look, end]
+        [self.live.next(), later, look, end, self.stir]
             .into_iter()
             .flatten()
             .min()
@@ -45,6 +48,7 @@ impl Worker {
 
     fn look_at_the_clock(&mut self) {
         let now = self.ctx.now();
+        self.stir = self.stir.filter(|at| now < *at);
         let due = self.live.due(now);
         self.act_on(due);
         if now >= self.drift_look.plus(timing::DRIFT_LOOK) {

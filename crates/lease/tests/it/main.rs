@@ -34,8 +34,9 @@ mod postgres;
 mod readme;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(feature = "redlock")]
+#[cfg(all(feature = "redlock", feature = "test-kit"))]
 mod redlock;
+#[cfg(any(feature = "redis", feature = "postgres", feature = "test-kit"))]
 mod secrets;
 #[cfg(feature = "redis")]
 mod table;

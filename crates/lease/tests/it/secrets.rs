@@ -145,7 +145,9 @@ async fn sings(builder: Builder, witness: &dyn Backend, breaks: impl FnOnce()) {
 #[cfg(feature = "redis")]
 mod on_redis {
     use soldonce_lease::Namespace;
-    use soldonce_lease::backend::redis::{RedisBackend, RedisConfig, RedisSettings};
+    #[cfg(any(feature = "cluster", all(feature = "redlock", feature = "test-kit")))]
+    use soldonce_lease::backend::redis::RedisConfig;
+    use soldonce_lease::backend::redis::{RedisBackend, RedisSettings};
     use soldonce_testkit::redis::Redis;
 
     use super::{Canary, Doctor, Locks, PASSWORD, sings};
@@ -172,7 +174,7 @@ mod on_redis {
         RedisSettings::new(Namespace::new("app").unwrap())
     }
 
-    #[cfg(feature = "redlock")]
+    #[cfg(all(feature = "redlock", feature = "test-kit"))]
     fn kill_all<'a>(servers: impl Iterator<Item = &'a mut Redis>) {
         for server in servers {
             server.kill().unwrap();
@@ -206,7 +208,7 @@ mod on_redis {
         assert!(canary.leaks().is_empty(), "{:?}", canary.leaks());
     }
 
-    #[cfg(feature = "redlock")]
+    #[cfg(all(feature = "redlock", feature = "test-kit"))]
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn redlock_tells_no_secret() {
         let mut servers = Redis::independent(3).unwrap();

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
-use soldonce_core::EventId;
+use soldonce_core::{EventId, Intent, PaymentState};
 use soldonce_engine::reply::{ReplyKind, StoredReply, open_object};
 use soldonce_engine::{EngineError, Reply};
 
@@ -66,12 +66,38 @@ pub(super) fn reply(app: &App, reply: &Reply) -> Response {
         body.extend_from_slice(secret.as_bytes());
         body.push(b'"');
     }
+    if let Some(intent) = &reply.intent {
+        put_intent(&mut body, intent);
+    }
     close(app, &mut body);
     let mut response = json(status_of(reply.stored.kind), body);
     if reply.replayed {
         response.headers_mut().insert(IDEMPOTENCY_REPLAYED, TRUE);
     }
     response
+}
+
+#[derive(Serialize)]
+struct PaymentBegun<'a> {
+    state: &'static str,
+    provider: &'a str,
+    intent: &'a str,
+    client_secret: &'a str,
+}
+
+/// What the buyer pays with, behind the rest of a checkout's answer: the same whenever it is asked
+/// for again.
+fn put_intent(body: &mut Vec<u8>, intent: &Intent) {
+    let begun = PaymentBegun {
+        state: PaymentState::Created.as_str(),
+        provider: intent.provider.as_str(),
+        intent: intent.id.as_str(),
+        client_secret: intent.client_secret.as_str(),
+    };
+    body.extend_from_slice(b",\"payment\":");
+    // Writing to memory does not fail.
+    let written = serde_json::to_writer(body, &begun);
+    debug_assert!(written.is_ok());
 }
 
 /// What the engine knows of a hold or booking now.

@@ -112,6 +112,11 @@ impl Asked {
         }
     }
 
+    /// The body as it came.
+    pub(super) async fn raw(&mut self) -> Result<Bytes, Problem> {
+        self.read().await
+    }
+
     /// The body, which must be JSON.
     pub(super) async fn json(&mut self) -> Result<Bytes, Problem> {
         let bytes = self.read().await?;

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
+use super::kinds;
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest, UnitRequest};
-use crate::settings::Payments;
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,16 +30,15 @@ pub(super) async fn confirm(mut asked: Asked) -> Handled {
     let reference = json::text("reference", request.reference.as_ref())?;
     let fence = json::fence(request.fence);
     let call = asked.keyed_call(&[&hold.to_string()], &body)?;
-    match asked.app.settings.payments {
-        // With nobody who takes money here, a session may confirm what costs something too.
-        Payments::None => {}
+    let engine = &asked.app.engine;
+    match engine.confirm(&call, hold, fence, reference).await {
+        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
+            let detail = "what costs something is paid by checkout";
+            Err(Problem::detailed(&kinds::FORBIDDEN, detail))
+        }
+        Err(error) => Err(error.into()),
     }
-    let reply = asked
-        .app
-        .engine
-        .confirm(&call, hold, fence, reference)
-        .await?;
-    Ok(answer::reply(&asked.app, &reply))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -174,6 +174,10 @@ kinds! {
         "The difference must be paid first",
         "The new units cost more than was paid.",
         "Take the hold of the new units through checkout.";
+    PAYMENT_MISMATCH "payment_mismatch" "payment-mismatch" 409
+        "The payment is not this booking's",
+        "The provider reports another intent, amount or currency than `booking` asked for.",
+        "Compare the booking with the payment at the provider.";
     BOOKING_NOT_CONFIRMED "booking_not_confirmed" "booking-not-confirmed" 409
         "The booking has nothing to give back",
         "It is not confirmed, so it has no units that could be given back.",
@@ -182,6 +186,10 @@ kinds! {
         "It is too late to cancel",
         "The owner of a booking could cancel until `cancel_until`.",
         "Ask the organiser.";
+    PAYMENT_REFUSED "payment_refused" "payment-refused" 409
+        "The payment provider refused",
+        "It does not take this payment; the hold is as after a failed payment.",
+        "Read the hold and begin another checkout; if it stays, tell the operator the `Request-Id`.";
     BODY_TOO_LARGE "body_too_large" "body-too-large" 413
         "The body is too large",
         "A body may have `limit` bytes on this route.",
@@ -202,6 +210,10 @@ kinds! {
         "The server failed",
         "The server could not finish the request. It is not known whether it took effect.",
         "Read the state, or repeat with the same `Idempotency-Key`. If it stays, give the operator the `Request-Id`.";
+    PAYMENT_UNAVAILABLE "payment_unavailable" "payment-unavailable" 503
+        "The payment provider does not answer",
+        "The payment may have begun; the hold is pinned meanwhile.",
+        "Repeat with the same `Idempotency-Key` after `Retry-After` seconds.";
     OVERLOADED "overloaded" "overloaded" 503
         "Very busy right now",
         "Too much waits already; nothing was done.",

@@ -35,6 +35,8 @@ mod streams;
 
 mod bookings;
 mod holds;
+mod payments;
+mod webhooks;
 
 mod keys;
 mod sessions;
@@ -170,6 +172,18 @@ fn holds_and_bookings(table: &mut Table) {
         Buy,
         bookings::confirm,
     );
+    table.add(
+        Verb::Post,
+        "/v1/holds/{hold}/checkout",
+        Buy,
+        payments::checkout,
+    );
+    table.add(
+        Verb::Post,
+        "/v1/holds/{hold}/abandon",
+        Buy,
+        payments::abandon,
+    );
     table.add(Verb::Post, "/v1/holds/{hold}/revoke", Admin, holds::revoke);
     table.add(Verb::Post, "/v1/events/{event}/sales", Sell, bookings::sell);
     table.add(Verb::Get, "/v1/bookings", Buy, bookings::list);
@@ -179,6 +193,19 @@ fn holds_and_bookings(table: &mut Table) {
         "/v1/bookings/{booking}/cancel",
         Buy,
         bookings::cancel,
+    );
+    table.add(
+        Verb::Post,
+        "/v1/bookings/{booking}/refunds",
+        Admin,
+        payments::refund,
+    );
+    table.add(Verb::Post, "/v1/exchanges", Buy, payments::exchange);
+    table.add(
+        Verb::Post,
+        "/v1/webhooks/stripe",
+        Admission::Anyone,
+        webhooks::stripe,
     );
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use soldonce_engine::limits::SHARED_RATE_PAUSE_MS;
+use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::{Clock, ManualClock, Namespace, SystemClock};
 use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings};
@@ -79,7 +79,7 @@ async fn while_redis_is_dead_requests_go_on_and_then_are_shared_again() {
     redis.restart(Data::Lost).unwrap();
     let end = SystemClock.boot().plus(PATIENCE);
     loop {
-        clock.advance(Duration::from_millis(SHARED_RATE_PAUSE_MS));
+        clock.advance(Duration::from_millis(REDIS_PAUSE_MS));
         let before = unshared(&app).await;
         // A day is over for this server's own count: what is asked next is asked of Redis too.
         app.clock.advance(Duration::from_hours(24));

@@ -29,5 +29,6 @@ mod limits_shared;
 mod logs;
 mod openapi;
 mod pages;
+mod payments;
 mod races;
 mod served;

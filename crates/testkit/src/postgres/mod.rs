@@ -9,12 +9,13 @@ use std::fs;
 use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use rustix::process::Signal;
 
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
+use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until, until_some};
 
 pub use bouncer::PgBouncer;
 pub use standby::PostgresPair;
@@ -22,6 +23,9 @@ pub use standby::PostgresPair;
 const DATA: &str = "data";
 const LOG: &str = "postgres.log";
 const USER: &str = "postgres";
+
+/// Longest wait for a server that ends by itself.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Whoever reaches a server here may do everything.
 const TRUST_ALL: &str = "host all all all trust\nhost replication all all trust\n";
@@ -212,7 +216,7 @@ impl Postgres {
     /// # Errors
     /// If a process cannot be stopped.
     pub fn pause(&mut self) -> Result<()> {
-        self.process.signal_family(Signal::STOP)
+        self.process.pause_family()
     }
 
     /// Lets it go on after [`Postgres::pause`].
@@ -220,7 +224,7 @@ impl Postgres {
     /// # Errors
     /// If a process cannot be resumed.
     pub fn resume(&mut self) -> Result<()> {
-        self.process.signal_family(Signal::CONT)
+        self.process.resume_family()
     }
 
     /// Kills it if it runs, and starts it again on the same port with its data. Returns when it
@@ -232,6 +236,18 @@ impl Postgres {
         self.kill()?;
         self.process = start_process(&self.folder, self.account, &self.site)?;
         self.await_ready()
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Killed, it would leave a block of shared memory behind, of which a machine has some
+        // thousands. One that is paused cannot end by itself, and is killed after all.
+        let asked = self.process.signal(Signal::QUIT);
+        let has_ended = || matches!(self.process.ended(), Ok(Some(_)));
+        let ended = asked.and_then(|()| until("PostgreSQL ends", FAREWELL, has_ended));
+        // Whoever drops it has no use for the reason.
+        ended.ok();
     }
 }
 
@@ -270,4 +286,31 @@ fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Proce
         .open(folder.join(LOG))?;
     command.stdout(log.try_clone()?).stderr(log);
     Process::start(command)
+}
+
+/// Carries a database over to another one, which is empty, by `pg_dump` and `psql`: as rows and
+/// statements, not as pages.
+///
+/// # Errors
+/// If a program is not on this machine, or either server refuses.
+pub fn carry_over(from: &str, to: &str) -> Result<()> {
+    let psql = program("psql")?;
+    // They come together.
+    let dump = Command::new(psql.with_file_name("pg_dump"))
+        .args(["--no-owner", "--dbname", from])
+        .output()?;
+    let complaint = String::from_utf8_lossy(&dump.stderr);
+    ensure!(dump.status.success(), "pg_dump: {}", complaint.trim());
+    let folder = Folder::new("dump")?;
+    let file = folder.join("dump.sql");
+    fs::write(&file, dump.stdout)?;
+    let mut restore = Command::new(psql);
+    restore.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]);
+    let restored = restore
+        .args(["--dbname", to, "--file"])
+        .arg(file)
+        .output()?;
+    let complaint = String::from_utf8_lossy(&restored.stderr);
+    ensure!(restored.status.success(), "psql: {}", complaint.trim());
+    Ok(())
 }

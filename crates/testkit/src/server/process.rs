@@ -7,6 +7,8 @@ use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::wait::{PATIENCE, until_some};
+
 /// A running process and those it started.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -51,16 +53,33 @@ impl Process {
         Ok(())
     }
 
-    /// Sends `signal` to the process and to all that it started, parents first.
-    pub(crate) fn signal_family(&mut self, signal: Signal) -> Result<()> {
+    /// Stops the process and all that it started (SIGSTOP), and returns when none of them runs.
+    ///
+    /// A signal works some time after it was sent, and who is not stopped yet may start another:
+    /// one that was born between the look and the signal would go on alone.
+    pub(crate) fn pause_family(&mut self) -> Result<()> {
         if self.ended()?.is_some() {
             return Ok(());
         }
-        for member in family(self.id())? {
-            // A member that ended meanwhile needs no signal.
-            kill_process(pid(member)?, signal).ok();
+        until_some("a process and its children stop", PATIENCE, || {
+            let mut moving = family(self.id())?;
+            moving.retain(Member::moves);
+            signal_each(&moving, Signal::STOP)?;
+            Ok(moving.is_empty().then_some(()))
+        })
+    }
+
+    /// Lets all go on after [`Process::pause_family`].
+    pub(crate) fn resume_family(&mut self) -> Result<()> {
+        self.signal_family(Signal::CONT)
+    }
+
+    /// Sends `signal` to the process and to all that it started, parents first.
+    fn signal_family(&mut self, signal: Signal) -> Result<()> {
+        if self.ended()?.is_some() {
+            return Ok(());
         }
-        Ok(())
+        signal_each(&family(self.id())?, signal)
     }
 
     /// Waits for the end.
@@ -70,6 +89,7 @@ impl Process {
 
     /// Kills the process as a power cut would, with all that it started, and waits for its end.
     pub(crate) fn kill(&mut self) -> Result<()> {
+        self.pause_family()?;
         self.signal_family(Signal::KILL)?;
         self.wait()?;
         Ok(())
@@ -105,39 +125,65 @@ fn pid(id: u32) -> Result<Pid> {
     Pid::from_raw(raw).context("a process id is positive")
 }
 
+fn signal_each(members: &[Member], signal: Signal) -> Result<()> {
+    for member in members {
+        // A member that ended meanwhile needs no signal.
+        kill_process(pid(member.id)?, signal).ok();
+    }
+    Ok(())
+}
+
+/// What /proc/ID/stat tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Member {
+    id: u32,
+    parent: u32,
+    /// `R`, `S`, `T` and so on (proc(5)).
+    state: char,
+}
+
+impl Member {
+    /// The fields that follow a name that may hold anything.
+    fn read(id: u32, stat: &str) -> Option<Self> {
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_whitespace();
+        Some(Self {
+            id,
+            state: fields.next()?.parse().ok()?,
+            parent: fields.next()?.parse().ok()?,
+        })
+    }
+
+    /// Whether it may still do something: it is neither stopped nor dead.
+    fn moves(&self) -> bool {
+        !matches!(self.state, 'T' | 't' | 'Z' | 'X')
+    }
+}
+
 /// The process and its descendants, parents first, as /proc shows them now.
-fn family(root: u32) -> Result<Vec<u32>> {
-    let mut parents = Vec::new();
+fn family(root: u32) -> Result<Vec<Member>> {
+    let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Ok(id) = entry.file_name().to_string_lossy().parse::<u32>() else {
             continue;
         };
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let Some(parent) = parent_in(&stat) {
-            parents.push((id, parent));
-        }
+        all.extend(Member::read(id, &stat));
     }
-    let mut family = vec![root];
+    let mut family: Vec<Member> = all.iter().filter(|one| one.id == root).copied().collect();
     let mut next = 0;
-    while let Some(&member) = family.get(next) {
-        let children = parents.iter().filter(|(_, parent)| *parent == member);
-        family.extend(children.map(|(id, _)| *id));
+    while let Some(&Member { id, .. }) = family.get(next) {
+        family.extend(all.iter().filter(|one| one.parent == id));
         next += 1;
     }
     Ok(family)
-}
-
-/// The parent in the text of /proc/ID/stat: the fourth field, after a name that may hold anything.
-fn parent_in(stat: &str) -> Option<u32> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::server::Account;
-    use crate::server::wait::{PATIENCE, until};
+    use crate::server::wait::until;
 
     /// A shell that waits for a child of its own.
     fn shell() -> Process {
@@ -156,12 +202,26 @@ mod tests {
         })
         .unwrap();
         shell.kill().unwrap();
-        let child = format!("/proc/{}/stat", members[1]);
+        let child = members[1].id;
         until("the child is dead", PATIENCE, || {
-            let stat = std::fs::read_to_string(&child).unwrap_or_default();
-            parent_in(&stat) != Some(members[0]) && !stat.contains("(sleep) S")
+            let now = family(child).unwrap();
+            now.iter().all(|one| one.state == 'Z')
         })
         .unwrap();
+    }
+
+    #[test]
+    fn a_process_that_starts_others_all_the_time_is_stopped_whole() {
+        let mut command = Account::Own.command("sh".as_ref(), Some("KILL"));
+        command.args(["-c", "while :; do true | true & done"]);
+        let mut busy = Process::start(command).unwrap();
+        for _ in 0..20 {
+            busy.pause_family().unwrap();
+            let members = family(busy.id()).unwrap();
+            assert!(!members.iter().any(Member::moves), "{members:?}");
+            busy.resume_family().unwrap();
+        }
+        busy.kill().unwrap();
     }
 
     #[test]
@@ -171,8 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_is_read_after_any_name() {
-        assert_eq!(parent_in("12 (a) b) S 7 12 12"), Some(7));
-        assert_eq!(parent_in(""), None);
+    fn a_process_is_read_after_any_name() {
+        let read = Member::read(12, "12 (a) b) S 7 12 12").unwrap();
+        let meant = Member {
+            id: 12,
+            parent: 7,
+            state: 'S',
+        };
+        assert_eq!(read, meant);
+        assert_eq!(Member::read(12, ""), None);
     }
 }

@@ -32,15 +32,15 @@ impl Machine {
     }
 
     /// This machine, as the process was started on it, with `test-deps` in cargo's target folder for
-    /// what is fetched.
+    /// what is fetched; in the user's cache for a program that left the workspace it was built in.
     ///
     /// # Errors
-    /// If the workspace this was built in is gone.
+    /// If the workspace is gone and the user has no cache.
     pub fn here(report: fn(&str)) -> Result<Self> {
-        let named = std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
-        let target = named.map_or_else(|| PathBuf::from("target"), PathBuf::from);
-        let deps = workspace()?.join(target).join("test-deps");
-        Ok(Self::new(std::env::vars_os(), deps, report))
+        let deps = deps(workspace().ok(), |name| {
+            std::env::var_os(name).filter(|value| !value.is_empty())
+        });
+        Ok(Self::new(std::env::vars_os(), deps?, report))
     }
 
     /// The value of an environment variable; `None` also if it is empty.
@@ -71,6 +71,22 @@ impl Machine {
     }
 }
 
+/// The folder for what is fetched or made once.
+fn deps(
+    workspace: Option<PathBuf>,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf> {
+    if let Some(workspace) = workspace {
+        let target = variable("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        return Ok(workspace.join(target).join("test-deps"));
+    }
+    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")));
+    let cache =
+        cache.context("neither XDG_CACHE_HOME nor HOME is set: private servers need a cache")?;
+    Ok(cache.join("soldonce").join("test-deps"))
+}
+
 /// The root of the workspace this was built in.
 ///
 /// # Errors
@@ -92,4 +108,31 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
         bail!("{name} failed ({}): {}", output.status, complaint.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_lies_in_the_workspace_or_in_the_cache() {
+        let at = |workspace: Option<&str>, variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let mut set = variables.iter();
+                set.find(|(set, _)| *set == name)
+                    .map(|(_, value)| OsString::from(value))
+            };
+            let deps = deps(workspace.map(PathBuf::from), variable).ok()?;
+            Some(deps.to_string_lossy().into_owned())
+        };
+        let expected = |path: &str| Some(path.to_owned());
+        assert_eq!(at(Some("/w"), &[]), expected("/w/target/test-deps"));
+        let target = [("CARGO_TARGET_DIR", "/t")];
+        assert_eq!(at(Some("/w"), &target), expected("/t/test-deps"));
+        let user = [("HOME", "/u")];
+        assert_eq!(at(None, &user), expected("/u/.cache/soldonce/test-deps"));
+        let cache = [("HOME", "/u"), ("XDG_CACHE_HOME", "/c")];
+        assert_eq!(at(None, &cache), expected("/c/soldonce/test-deps"));
+        assert_eq!(at(None, &[]), None);
+    }
 }

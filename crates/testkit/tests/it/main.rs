@@ -7,4 +7,5 @@
 )]
 
 mod servers;
+mod stripe;
 mod tidy;

@@ -9,14 +9,14 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A folder that is removed, with all in it, when it is dropped.
 #[derive(Debug)]
-pub(super) struct RunFolder(PathBuf);
+pub(in crate::lab) struct RunFolder(PathBuf);
 
 impl RunFolder {
     /// Makes one in `parent`, or in the system's folder for passing files.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(super) fn make(parent: Option<&Path>) -> anyhow::Result<Self> {
+    pub(in crate::lab) fn make(parent: Option<&Path>) -> anyhow::Result<Self> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("soldonce-bench-{}-{number}", std::process::id()));
@@ -25,7 +25,7 @@ impl RunFolder {
         Ok(Self(folder))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::lab) fn path(&self) -> &Path {
         &self.0
     }
 

@@ -8,7 +8,7 @@ use super::table::{table, thousandths};
 
 /// One goal and whether it is met. All figures in thousandths.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     pub(super) id: &'static str,
     pub(super) what: String,
     pub(super) measured_permille: u64,
@@ -22,7 +22,7 @@ pub(super) struct Verdict {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Bound {
+pub(crate) enum Bound {
     AtLeast,
     AtMost,
 }
@@ -30,14 +30,14 @@ pub(super) enum Bound {
 /// How far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Met {
+pub(crate) enum Met {
     Goal,
     FirstStep,
     Missed,
 }
 
 impl Verdict {
-    pub(super) fn new(
+    pub(crate) fn new(
         (id, what): (&'static str, String),
         measured: u64,
         bound: Bound,
@@ -66,7 +66,7 @@ impl Verdict {
         }
     }
 
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let sign = match self.bound {
             Bound::AtLeast => ">=",
             Bound::AtMost => "<=",

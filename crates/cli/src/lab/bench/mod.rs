@@ -27,7 +27,11 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+pub(in crate::lab) use self::folder::RunFolder;
+pub(crate) use self::goals::{Bound, Verdict};
+pub(crate) use self::process::load_average;
 pub(crate) use self::server::BenchServerArgs;
+pub(crate) use self::table::thousandths;
 
 use self::goals::Outcome;
 use self::process::pin_to_core;

@@ -107,7 +107,7 @@ fn row(scenario: &ScenarioSummary) -> Vec<String> {
 }
 
 /// 1,234 thousandths as `1.234`.
-pub(super) fn thousandths(value: u64) -> String {
+pub(crate) fn thousandths(value: u64) -> String {
     format!("{}.{:03}", value / 1_000, value % 1_000)
 }
 

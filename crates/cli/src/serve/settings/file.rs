@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 use super::{AdminKey, LogFormat, Shoppers};
 use crate::serve::ledger::StatementsWord;
+use crate::serve::shield::ShieldWord;
+use crate::serve::strategy::StrategyWord;
 
 /// The settings file. An unknown key stops the start.
 #[derive(Debug, Default, Deserialize)]
@@ -18,6 +20,8 @@ pub(super) struct SettingsFile {
     pub(super) database_url: Option<String>,
     pub(super) database_connections: Option<usize>,
     pub(super) database_statements: Option<StatementsWord>,
+    pub(super) strategy: Option<StrategyWord>,
+    pub(super) redlock_urls: Option<Vec<String>>,
     pub(super) admin_key: Option<AdminKey>,
     pub(super) shoppers: Option<Shoppers>,
     pub(super) origins: Option<Vec<String>>,
@@ -29,6 +33,11 @@ pub(super) struct SettingsFile {
     pub(super) limit_streams: Option<String>,
     pub(super) trusted_proxies: Option<Vec<String>>,
     pub(super) redis_url: Option<String>,
+    pub(super) shield: Option<ShieldWord>,
+    pub(super) stripe_key: Option<String>,
+    pub(super) stripe_webhook_secret: Option<Vec<String>>,
+    pub(super) stripe_account: Option<String>,
+    pub(super) stripe_url: Option<String>,
 }
 
 /// Reads a settings file.

@@ -16,6 +16,9 @@ pub(crate) use source::Sourced;
 
 use super::ServeArgs;
 use super::ledger::{DatabaseArgs, LedgerPlace};
+use super::payments::{PaymentArgs, PaymentPlace};
+use super::shield::{Shared, ShieldPlace};
+use super::strategy::{StrategyPlace, StrategyWord};
 use file::SettingsFile;
 use source::line;
 
@@ -48,6 +51,9 @@ pub(crate) struct Settings {
     /// Whether a database is in its place.
     database: Sourced<bool>,
     pub(crate) ledger: LedgerPlace,
+    pub(crate) strategy: Sourced<StrategyPlace>,
+    pub(crate) shield: Sourced<ShieldPlace>,
+    pub(crate) payments: Sourced<PaymentPlace>,
     pub(crate) admin_key: Sourced<Option<AdminKey>>,
     pub(crate) shoppers: Sourced<Shoppers>,
     pub(crate) origins: Sourced<Vec<String>>,
@@ -80,6 +86,7 @@ impl Settings {
         };
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
         let admin_key = args.admin_key.clone().map(AdminKey);
+        let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
         let limits = LimitSettings::gather(&args.limits, &mut file)?;
         let given = args.database.clone();
         let is_database = Sourced::first(
@@ -88,10 +95,13 @@ impl Settings {
             false,
         );
         let database = DatabaseArgs {
-            url: given.url.or(file.database_url),
+            url: given.url.or(file.database_url.take()),
             connections: given.connections.or(file.database_connections),
             statements: given.statements.or(file.database_statements),
         };
+        let shield = shield(args, &file, &database, redis.as_deref())?;
+        let strategy = strategy(args, &mut file, &database, redis)?;
+        let payments = payments(&args.payments, &mut file)?;
         let data = Sourced::first(args.data.clone(), file.data, PathBuf::from("./data"));
         let mut ledger = LedgerPlace::new(Some(data.value.clone()), &database)?;
         if args.accept_loss {
@@ -111,6 +121,9 @@ impl Settings {
             data,
             database: is_database,
             ledger,
+            strategy,
+            shield,
+            payments,
             admin_key: Sourced::first(admin_key.map(Some), file.admin_key.map(Some), None),
             shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
             origins: Sourced::first(origins, file.origins, Vec::new()),
@@ -156,6 +169,13 @@ impl Settings {
             line("admin_listen", admin, self.admin_listen.source),
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
+            line(
+                "strategy",
+                word(&self.strategy.value.word),
+                self.strategy.source,
+            ),
+            line("shield", word(&self.shield.value.word), self.shield.source),
+            line("payments", self.payments.value.word(), self.payments.source),
             line("admin_key", key, self.admin_key.source),
             line("shoppers", word(&self.shoppers.value), self.shoppers.source),
             line(
@@ -172,6 +192,49 @@ impl Settings {
         ]
         .concat()
     }
+}
+
+fn strategy(
+    args: &ServeArgs,
+    file: &mut SettingsFile,
+    database: &DatabaseArgs,
+    redis: Option<String>,
+) -> anyhow::Result<Sourced<StrategyPlace>> {
+    let given = &args.strategy;
+    let nodes = (!given.redlock_urls.is_empty()).then(|| given.redlock_urls.clone());
+    let nodes = nodes.or(file.redlock_urls.take()).unwrap_or_default();
+    let name = Sourced::first(given.strategy, file.strategy, StrategyWord::default());
+    name.try_map(|word| StrategyPlace::new(word, database.url.clone(), redis, nodes))
+}
+
+fn payments(given: &PaymentArgs, file: &mut SettingsFile) -> anyhow::Result<Sourced<PaymentPlace>> {
+    let by_flag = given.stripe_key.is_some().then_some(());
+    let by_file = file.stripe_key.is_some().then_some(());
+    let secrets = &given.stripe_webhook_secrets;
+    let secrets = (!secrets.is_empty()).then(|| secrets.clone());
+    let all = PaymentArgs {
+        stripe_key: given.stripe_key.clone().or(file.stripe_key.take()),
+        stripe_webhook_secrets: secrets
+            .or(file.stripe_webhook_secret.take())
+            .unwrap_or_default(),
+        stripe_account: given.stripe_account.clone().or(file.stripe_account.take()),
+        stripe_url: given.stripe_url.clone().or(file.stripe_url.take()),
+    };
+    Sourced::first(by_flag, by_file, ()).try_map(|()| PaymentPlace::new(&all))
+}
+
+fn shield(
+    args: &ServeArgs,
+    file: &SettingsFile,
+    database: &DatabaseArgs,
+    redis: Option<&str>,
+) -> anyhow::Result<Sourced<ShieldPlace>> {
+    let shared = match database.url {
+        Some(_) => Shared::Yes,
+        None => Shared::No,
+    };
+    let name = Sourced::first(args.shield.shield.map(Some), file.shield.map(Some), None);
+    name.try_map(|word| ShieldPlace::new(word, shared, redis))
 }
 
 fn word(value: &impl ValueEnum) -> String {

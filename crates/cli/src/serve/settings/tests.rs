@@ -1,5 +1,6 @@
 use super::file::SettingsFile;
 use super::*;
+use crate::serve::shield::ShieldWord;
 
 #[test]
 fn a_flag_wins_over_the_default_and_says_so() {
@@ -36,4 +37,63 @@ fn a_short_admin_key_is_refused_and_never_shown() {
     );
     let key = AdminKey("0123456789abcdef".to_owned());
     assert!(!format!("{key:?}").contains("0123"));
+}
+
+fn by(strategy: &str) -> ServeArgs {
+    let mut args = ServeArgs::default();
+    args.strategy.strategy = StrategyWord::from_str(strategy, false).ok();
+    args
+}
+
+#[test]
+fn a_strategy_says_what_it_lacks() {
+    let error = |args: &ServeArgs| format!("{:#}", Settings::gather(args).unwrap_err());
+    assert!(error(&by("pessimistic")).contains("--database-url"));
+    let mut args = by("lease");
+    args.database.url = Some("postgres://db/x".to_owned());
+    assert!(error(&args).contains("--redis-url"));
+    args.strategy.strategy = Some(StrategyWord::Redlock);
+    args.strategy.redlock_urls = vec!["redis://:hidden@a".to_owned(), "redis://b".to_owned()];
+    let text = error(&args);
+    assert!(text.contains("not 2") && !text.contains("hidden"), "{text}");
+    args.strategy.strategy = None;
+    assert!(error(&args).contains("this is queue"));
+    args.strategy.redlock_urls.clear();
+    let settings = Settings::gather(&args).unwrap();
+    assert!(settings.describe().contains("queue  (default)"));
+}
+
+#[test]
+fn a_shield_between_servers_is_there_when_it_can_be() {
+    let gathered = |database: bool, redis: bool, shield: Option<ShieldWord>| {
+        let mut args = ServeArgs::default();
+        args.database.url = database.then(|| "postgres://db/x".to_owned());
+        args.limits.redis_url = redis.then(|| "redis://:hidden@h".to_owned());
+        args.shield.shield = shield;
+        Settings::gather(&args)
+    };
+    let chosen = |database, redis, shield| gathered(database, redis, shield).unwrap().shield;
+    for (database, redis, expected) in [
+        (true, true, ShieldWord::Redis),
+        (true, false, ShieldWord::Local),
+        (false, true, ShieldWord::Local),
+    ] {
+        let shield = chosen(database, redis, None);
+        assert_eq!(shield.value.word, expected);
+        assert_eq!(
+            shield.value.between.is_some(),
+            expected == ShieldWord::Redis
+        );
+    }
+    let local = chosen(true, true, Some(ShieldWord::Local));
+    assert!(local.value.between.is_none());
+    let error = |database, redis| {
+        let error = gathered(database, redis, Some(ShieldWord::Redis)).unwrap_err();
+        format!("{error:#}")
+    };
+    assert!(error(false, true).contains("--database-url"));
+    assert!(error(true, false).contains("--redis-url"));
+    let shown = gathered(true, true, None).unwrap();
+    assert!(shown.describe().contains("redis  (default)"));
+    assert!(!format!("{shown:?}").contains("hidden"));
 }

@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Applied, Authority, BookingId, CallerId, Command, EventState, LatePayment, LineChoice, OnHold,
-    OnPaymentFailure, PaymentReport, PaymentState, Policy, Rejection,
+    OnPaymentFailure, PaymentState, Policy, Rejection,
 };
 
 use super::{expect_table, outcome, table};
@@ -49,9 +49,7 @@ fn given(state: State, policy: Policy) -> (World, BookingId) {
     }
     let booking = booked(&world.checkout(hold).unwrap()).id;
     let pay = |world: &mut World, state| {
-        world
-            .apply(Command::Payment(PaymentReport { booking, state }))
-            .unwrap();
+        world.pay(booking, state).unwrap();
     };
     let expire = |world: &mut World| {
         world.wait(60_000);
@@ -124,7 +122,7 @@ fn act(
             let give = vec![world.unit("A-1")];
             world.apply(Command::Exchange { booking, give, on })
         }
-        Act::Pay(state) => world.apply(Command::Payment(PaymentReport { booking, state })),
+        Act::Pay(state) => world.pay(booking, state),
     }
 }
 
@@ -206,16 +204,16 @@ fn booking_states_and_reports_of_the_provider() {
 const EXPECTED_REPORTS: &str = "
                     | created               | action_required       | processing            | authorised            | captured                  | partly_refunded       | refunded              | failed                | voided                | lapsed
 unknown             | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found         | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found
-pending             | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | failed                | failed                | failed                | failed
+pending             | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | failed                | failed +cancel        | failed                | failed
 pending, at its end | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | expired +cancel       | expired +cancel       | expired +cancel       | expired +cancel
-confirmed           | same confirmed        | same confirmed        | same confirmed        | same confirmed        | confirmed                 | confirmed             | confirmed             | same confirmed        | confirmed             | confirmed
+confirmed           | same confirmed        | same confirmed        | same confirmed        | same confirmed        | confirmed                 | confirmed             | confirmed             | same confirmed        | cancelled             | cancelled
 confirmed, unpaid   | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed     | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed
 partly cancelled    | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled     | partly_cancelled      | partly_cancelled      | same partly_cancelled | same partly_cancelled | same partly_cancelled
 cancelled           | same cancelled        | same cancelled        | same cancelled        | same cancelled        | same cancelled            | cancelled             | cancelled             | same cancelled        | same cancelled        | same cancelled
 failed              | same failed           | failed                | failed                | confirmed +capture    | confirmed                 | confirmed             | failed                | failed                | failed                | failed
 expired             | same expired          | expired               | expired               | confirmed +capture    | confirmed                 | confirmed             | expired               | expired               | expired               | expired
 needs refund        | same needs_refund     | same needs_refund     | same needs_refund     | same needs_refund     | needs_refund +refund 2000 | needs_refund          | refunded              | same needs_refund     | refunded              | refunded
-refunded            | same refunded         | same refunded         | same refunded         | same refunded         | same refunded             | same refunded         | same refunded         | same refunded         | same refunded         | same refunded
+refunded            | same refunded         | same refunded         | same refunded         | same refunded         | refunded                  | refunded              | refunded              | same refunded         | same refunded         | same refunded
 ";
 
 /// A payment only moves forward: along the arrows of model.md 6, or further along them, since
@@ -238,7 +236,7 @@ authorised      |         |                 |            |            | x       
 captured        |         |                 |            |            |          | x               | x        |        |        |
 partly_refunded |         |                 |            |            |          | x               | x        |        |        |
 refunded        |         |                 |            |            |          |                 |          |        |        |
-failed          |         |                 |            |            |          |                 |          |        |        |
+failed          |         |                 |            | x          | x        | x               | x        |        | x      |
 voided          |         |                 |            |            |          |                 |          |        |        |
 lapsed          |         |                 |            |            |          |                 |          |        |        |
 ";
@@ -367,7 +365,7 @@ fn late_money_meets_the_late_policy() {
     ];
     let answer = |since: Since, (policy, state): (LatePayment, PaymentState)| {
         let (mut world, booking) = late(since, policy);
-        let result = world.apply(Command::Payment(PaymentReport { booking, state }));
+        let result = world.pay(booking, state);
         outcome(&result, |_| {
             world
                 .inventory

@@ -54,6 +54,7 @@ fn outcome(result: &Result<Applied, Rejection>, state: impl Fn(&Applied) -> Stri
         Err(rejection) => rejection.code().to_owned(),
         Ok(applied) => {
             let effects = applied.effects.iter().map(|effect| match effect {
+                Effect::Authorise(_) => " +authorise".to_owned(),
                 Effect::Capture(_) => " +capture".to_owned(),
                 Effect::Void(_) => " +void".to_owned(),
                 Effect::Refund { amount, .. } => format!(" +refund {}", amount.minor()),

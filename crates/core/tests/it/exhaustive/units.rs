@@ -1,8 +1,8 @@
 //! Unit states x commands that want the unit.
 
 use soldonce_core::{
-    Applied, Change, Command, Conflict, ConflictState, HoldId, PaymentReport, PaymentState,
-    Rejection, Selection, Together, Wish,
+    Applied, Change, Command, Conflict, ConflictState, HoldId, PaymentState, Rejection, Selection,
+    Together, Wish,
 };
 
 use super::{expect_table, outcome, table};
@@ -146,7 +146,7 @@ const COMMANDS: [(&str, Act); 8] = [
         let of_bob = |booking: &&soldonce_core::Booking| booking.holder == holder("bob");
         let booking = world.inventory.bookings().find(of_bob).unwrap().id;
         let state = PaymentState::Authorised;
-        world.apply(Command::Payment(PaymentReport { booking, state }))
+        world.pay(booking, state)
     }),
     ("block", |world, _| block(world)),
     ("unblock", |world, _| unblock(world)),

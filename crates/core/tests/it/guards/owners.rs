@@ -1,7 +1,7 @@
 //! Whose a unit is: fences, and who may give back or swap it until when.
 
 use soldonce_core::{
-    Authority, CallerId, Command, Fence, LineChoice, OnHold, PaymentReport, PaymentState, Policy,
+    Authority, CallerId, Change, Command, Fence, LineChoice, OnHold, PaymentState, Policy,
     Rejection, Selection, StateKind, Timestamp,
 };
 
@@ -49,6 +49,41 @@ fn fences_rise_with_every_owner() {
         .unwrap();
 }
 
+/// Units that were never held have low fences; a hold that swaps all of its own for such units keeps
+/// a fence above every one it had. Otherwise a command that was sent under an old fence would one
+/// day pass again.
+#[test]
+fn the_fence_of_a_hold_rises_though_all_its_units_are_swapped() {
+    let mut world = world();
+    for _ in 0..3 {
+        let before = world.hold("bob", "A-1");
+        world.apply(Command::Release { on: on(before) }).unwrap();
+    }
+    let hold = world.hold("ann", "A-1");
+    let swap = |world: &World, drop: &str, add: &str| {
+        Command::Change(Box::new(Change {
+            on: on(hold),
+            add: world.select(add),
+            drop: world.select(drop).seats().to_vec(),
+            drop_places: Selection::default(),
+        }))
+    };
+    assert_eq!(world.inventory.hold(hold).unwrap().fence, Fence(4));
+    for (drop, add, fence) in [("A-1", "B-2", 5), ("B-2", "B-3 B-4", 6), ("B-3", "", 7)] {
+        world.apply(swap(&world, drop, add)).unwrap();
+        assert_eq!(
+            world.inventory.hold(hold).unwrap().fence,
+            Fence(fence),
+            "{drop} for {add}"
+        );
+    }
+    let stale = on_fence(hold, Fence(4));
+    assert_eq!(
+        world.apply(Command::Release { on: stale }).unwrap_err(),
+        Rejection::StaleFence(Fence(7))
+    );
+}
+
 /// A secret proves one hold. With that alone nobody reaches another owner's booking.
 #[test]
 fn a_secret_opens_no_foreign_booking() {
@@ -90,9 +125,7 @@ fn an_exchange_swaps_and_refunds_the_difference() {
     let hold = world.hold("ann", "floor*1 A-1");
     let booking = booked(&world.checkout(hold).unwrap()).id;
     let state = PaymentState::Captured;
-    world
-        .apply(Command::Payment(PaymentReport { booking, state }))
-        .unwrap();
+    world.pay(booking, state).unwrap();
     let cheaper = world.hold("ann", "B-1");
     let give = vec![world.unit("floor.1")];
     let applied = world

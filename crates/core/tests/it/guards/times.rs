@@ -1,8 +1,8 @@
 //! How long a hold lives: bounds, caps, pins, and a clock that never goes back.
 
 use soldonce_core::{
-    Answer, Command, EventNo, HoldState, Invalid, NewHold, OnPaymentFailure, PaymentReport,
-    PaymentState, Policy, Rejection, Span, StateKind, Timestamp, Together, Wish,
+    Answer, Command, Effect, EventNo, HoldState, Invalid, NewHold, OnPaymentFailure, PaymentState,
+    Policy, Rejection, Span, StateKind, Timestamp, Together, Wish,
 };
 
 use super::{world, world_with};
@@ -128,13 +128,12 @@ fn a_failed_payment_may_free_the_units_at_once() {
     let hold = world.hold("ann", "A-1 A-2");
     let booking = booked(&world.checkout(hold).unwrap()).id;
     let state = PaymentState::Failed;
-    let applied = world
-        .apply(Command::Payment(PaymentReport { booking, state }))
-        .unwrap();
+    let applied = world.pay(booking, state).unwrap();
     assert_eq!(booked(&applied).state.as_str(), "failed");
-    assert!(
-        applied.effects.is_empty(),
-        "there is no intent left to cancel"
+    assert_eq!(
+        applied.effects,
+        [Effect::CancelIntent(booking)],
+        "another card could still pay it"
     );
     assert_eq!(
         world.inventory.hold(hold).unwrap().state,

@@ -1,8 +1,8 @@
 //! Makes commands of operations: picks holds, bookings and units of those that are there.
 
 use soldonce_core::{
-    Authority, BookingId, CallerId, CategoryNo, Change, Command, EventNo, Fence, Hold, HoldId,
-    Holder, LineChoice, NewHold, PaymentReport, Policy, Selection, Span, UnitNo, Wish,
+    Amount, Authority, BookingId, CallerId, CategoryNo, Change, Command, EventNo, Fence, Hold,
+    HoldId, Holder, LineChoice, NewHold, Policy, Selection, Span, UnitNo, Wish,
 };
 
 use super::ops::{By, Known, OnBooking, OnEvent, OnHold, Reach, Units};
@@ -134,10 +134,11 @@ impl Play {
     pub(super) fn on_booking(&self, booking: u8, what: &OnBooking) -> Command {
         let booking = latest(&self.bookings, booking).unwrap_or(BookingId::from_bits(0));
         match what {
-            OnBooking::Pay(state) => Command::Payment(PaymentReport {
+            OnBooking::Pay(state) => self.world.report(booking, *state),
+            OnBooking::Refund(halves) => Command::Refund {
                 booking,
-                state: *state,
-            }),
+                amount: Amount::from_minor(i64::from(*halves) * 500),
+            },
             OnBooking::Cancel { by, lines: None } => Command::Cancel {
                 booking,
                 by: authority(*by),

@@ -51,7 +51,7 @@ fn no_random_run_breaks_a_promise() {
 }
 
 /// What only few runs come to: a workload that never does proves nothing about it.
-const RARE: [Mark; 27] = [
+const RARE: [Mark; 28] = [
     ("hold", "no effect"),
     ("hold", "taken from others"),
     ("hold", "adjacency_refused"),
@@ -69,6 +69,7 @@ const RARE: [Mark; 27] = [
     ("checkout", "payment_in_progress"),
     ("abandon", "taken"),
     ("payment", "taken"),
+    ("refund", "taken"),
     ("cancel", "taken"),
     ("cancel", "cancel_closed"),
     ("exchange", "taken"),

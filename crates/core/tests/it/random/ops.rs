@@ -112,8 +112,16 @@ pub(super) enum OnHold {
 #[derive(Clone, Debug)]
 pub(super) enum OnBooking {
     Pay(PaymentState),
-    Cancel { by: By, lines: Option<Vec<u8>> },
-    Exchange { give: Vec<u8>, on: Reach },
+    /// Of half a unit's price each.
+    Refund(u8),
+    Cancel {
+        by: By,
+        lines: Option<Vec<u8>>,
+    },
+    Exchange {
+        give: Vec<u8>,
+        on: Reach,
+    },
 }
 
 fn units() -> impl Strategy<Value = Units> {
@@ -151,7 +159,7 @@ fn on_hold() -> impl Strategy<Value = Op> {
     let change = (units(), vec(0..4_u8, 0..3), 0..3_u8);
     let what = prop_oneof![
         3 => change.prop_map(|(add, drop, drop_places)| OnHold::Change { add, drop, drop_places }),
-        4 => ttl().prop_map(|ttl| OnHold::Extend { ttl }),
+        5 => ttl().prop_map(|ttl| OnHold::Extend { ttl }),
         3 => Just(OnHold::Checkout),
         1 => Just(OnHold::Abandon),
         3 => Just(OnHold::Release),
@@ -172,6 +180,7 @@ fn on_booking() -> impl Strategy<Value = Op> {
     ];
     let what = prop_oneof![
         4 => state.prop_map(OnBooking::Pay),
+        1 => (0..4_u8).prop_map(OnBooking::Refund),
         2 => (by, lines).prop_map(|(by, lines)| OnBooking::Cancel { by, lines }),
         2 => (vec(0..4_u8, 0..3), reach()).prop_map(|(give, on)| OnBooking::Exchange { give, on }),
     ];

@@ -80,6 +80,20 @@ impl Batch {
         self.steps().filter_map(live).min().unwrap_or(i64::MAX)
     }
 
+    /// The units that the decisions rest on, in unit order.
+    pub(super) fn touched_units(&self, replica: &Replica) -> Vec<UnitNo> {
+        let mut touched = self.neighbours(replica);
+        touched.extend(self.steps().map(|step| step.unit));
+        touched.into_iter().collect()
+    }
+
+    /// The units that change.
+    pub(super) fn changed_units(&self) -> Result<BTreeSet<i32>, rows::Damaged> {
+        self.steps()
+            .map(|step| super::tables::int(step.unit.0))
+            .collect()
+    }
+
     /// The units that the decisions rest on, in unit order, as they were before the batch.
     pub(super) fn seen_units(&self, replica: &Replica) -> Result<Vec<Seen>, rows::Damaged> {
         let mut seen: BTreeMap<UnitNo, u64> = BTreeMap::new();

@@ -33,6 +33,8 @@ pub(super) struct Booth {
     pub(super) chain_start: [u8; 32],
     /// Held from the decision until its outcome is known.
     pub(super) replica: Mutex<Replica>,
+    /// How often the memory was begun to be read.
+    pub(super) reads_begun: AtomicU64,
     /// None once the ledger is closed.
     queue: RwLock<Option<mpsc::Sender<Job>>>,
     /// When the next hold is over, as far as it is known here.
@@ -47,6 +49,7 @@ impl Booth {
             no: event.no,
             chain_start: chain::start(event),
             replica: Mutex::new(Replica::new(event.no)),
+            reads_begun: AtomicU64::new(0),
             queue: RwLock::new(Some(queue)),
             next_end: AtomicI64::new(i64::MAX),
             shown: AtomicU64::new(0),

@@ -11,8 +11,8 @@ use super::booth::Booth;
 use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
-use super::queue;
 use super::replica::{Named, Replica, SNAPSHOT};
+use super::strategy;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{digest, sha256};
@@ -29,7 +29,10 @@ WITH ahead AS (
            a.version
     FROM batches b
     CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
-    JOIN audit a ON a.event_no = b.event_no AND a.unit_no = step.unit_no AND a.version = step.version
+    CROSS JOIN LATERAL (
+        SELECT * FROM audit
+        WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version OFFSET 0
+    ) AS a
     WHERE b.event_no = $1 AND b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1)
       AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
     ORDER BY a.unit_no, a.version
@@ -92,7 +95,7 @@ impl Parts {
             return Ok(Err(Rejection::ReadOnly));
         };
         let mut lane = self.desk.database.lane().await?;
-        lane.begin("BEGIN").await?;
+        lane.begin_write().await?;
         match insert(&mut lane, event, transaction.chart.as_deref()).await {
             Ok(()) => lane.commit().await?,
             Err(failure @ Failure::Unknown(_)) => return Err(failure),
@@ -140,7 +143,7 @@ impl Parts {
             .add(event.id.clone(), Arc::clone(&booth))
         {
             let desk = Arc::clone(&self.desk);
-            self.tasks().spawn(queue::run(desk, booth, jobs));
+            self.tasks().spawn(strategy::run(desk, booth, jobs));
         }
         Ok(())
     }

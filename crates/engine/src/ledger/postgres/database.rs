@@ -5,17 +5,21 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use soldonce_lease::Clock;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{NoTls, Row};
 
 use super::failure::Failure;
-use super::limits::{ANSWER_MS, LOCK_MS};
+use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
 
 /// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
 /// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
 const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
                        -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+
+/// Connections that commands which go one at a time leave to everybody else.
+const OTHERS: usize = 2;
 
 /// A value for a statement and its type. Types are told, never asked for.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -26,6 +30,10 @@ pub(super) struct Database {
     pool: Pool,
     clock: Arc<dyn Clock>,
     is_prepared: bool,
+    /// Turns of commands that go one at a time.
+    commands: Arc<Semaphore>,
+    /// Longest wait for one answer, milliseconds.
+    answer_ms: u64,
 }
 
 impl Database {
@@ -42,11 +50,15 @@ impl Database {
         if config.get_application_name().is_none() {
             config.application_name("soldonce");
         }
+        let commands = options.connections.saturating_sub(OTHERS);
         let is_prepared = options.statements == Statements::Prepared;
         if is_prepared {
             // A pool between us and the server may refuse options, so only without one.
             let asked = config.get_options().unwrap_or_default();
-            config.options(format!("{asked} {SESSION} -c lock_timeout={LOCK_MS}"));
+            config.options(format!(
+                // Nor are locks kept for a process that takes no more answers.
+                "{asked} {SESSION} -c lock_timeout={LOCK_MS} -c tcp_user_timeout={ANSWER_MS}"
+            ));
         }
         config.connect_timeout(Duration::from_millis(ANSWER_MS));
         let recycling_method = RecyclingMethod::Fast;
@@ -63,7 +75,14 @@ impl Database {
             pool,
             clock,
             is_prepared,
+            commands: Arc::new(Semaphore::new(commands.max(1))),
+            answer_ms: ANSWER_MS,
         })
+    }
+
+    /// The same, but nobody waits for its answers: they may take so long.
+    pub(super) fn patient(self, answer_ms: u64) -> Self {
+        Self { answer_ms, ..self }
     }
 
     /// A connection for some statements.
@@ -73,7 +92,22 @@ impl Database {
             object: Some(object.map_err(|error| Failure::of_pool(&error))?),
             database: self.clone(),
             open: false,
+            permit: None,
         })
+    }
+
+    /// As [`Database::lane`], for a command that may wait for the memory of its event with it: some
+    /// connections are left for those who fill the memory.
+    pub(super) async fn command_lane(&self) -> Result<Lane, Failure> {
+        let permit = self
+            .within(Arc::clone(&self.commands).acquire_owned())
+            .await;
+        let permit = permit.and_then(Result::ok);
+        let full = || Failure::Full(format!("no turn in {ANSWER_MS} ms"));
+        let permit = permit.ok_or_else(full)?;
+        let mut lane = self.lane().await?;
+        lane.permit = Some(permit);
+        Ok(lane)
     }
 
     /// The rows of one statement on any connection.
@@ -85,9 +119,16 @@ impl Database {
         self.lane().await?.rows(sql, values).await
     }
 
+    fn late(&self) -> Failure {
+        Failure::Unknown(format!("no answer in {} ms", self.answer_ms))
+    }
+
     /// The future's outcome, if it comes in time.
     async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let until = self.clock.boot().plus(Duration::from_millis(ANSWER_MS));
+        let until = self
+            .clock
+            .boot()
+            .plus(Duration::from_millis(self.answer_ms));
         tokio::select! {
             biased;
             done = future => Some(done),
@@ -103,6 +144,8 @@ pub(super) struct Lane {
     database: Database,
     /// A statement without answer, or a transaction, is open.
     open: bool,
+    /// The right to one more command.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Lane {
@@ -122,7 +165,9 @@ impl Lane {
         let rows = self.ask(sql, values).await;
         match &rows {
             Err(Failure::Away(_) | Failure::Unknown(_)) => self.give_up(),
-            Ok(_) | Err(Failure::Refused { .. } | Failure::Damaged(_)) => self.open = was_open,
+            Ok(_) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
+                self.open = was_open;
+            }
         }
         rows
     }
@@ -138,8 +183,8 @@ impl Lane {
             let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|(value, _)| *value).collect();
             object.query(&statement, &values).await
         };
-        let late = || Failure::Unknown(format!("no answer in {ANSWER_MS} ms"));
-        let answered = self.database.within(asked).await.ok_or_else(late)?;
+        let answered = self.database.within(asked).await;
+        let answered = answered.ok_or_else(|| self.database.late())?;
         answered.map_err(|error| Failure::of_statement(&error))
     }
 
@@ -148,16 +193,22 @@ impl Lane {
         let was_open = std::mem::replace(&mut self.open, true);
         let object = self.object.as_ref().ok_or_else(gone)?;
         let answered = self.database.within(object.batch_execute(sql)).await;
-        let late = || Failure::Unknown(format!("no answer in {ANSWER_MS} ms"));
-        let ran = match answered.ok_or_else(late) {
-            Ok(done) => done.map_err(|error| Failure::of_statement(&error)),
-            Err(late) => Err(late),
+        let ran = match answered {
+            Some(done) => done.map_err(|error| Failure::of_statement(&error)),
+            None => Err(self.database.late()),
         };
         match &ran {
             Err(Failure::Away(_) | Failure::Unknown(_)) => self.give_up(),
-            Ok(()) | Err(Failure::Refused { .. } | Failure::Damaged(_)) => self.open = was_open,
+            Ok(()) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
+                self.open = was_open;
+            }
         }
         ran
+    }
+
+    /// Whether a transaction is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
     }
 
     /// Opens a transaction. Until its end, dropping the lane closes the connection.
@@ -165,6 +216,14 @@ impl Lane {
         self.run(sql).await?;
         self.open = true;
         Ok(())
+    }
+
+    /// Opens a transaction that has locks between its statements. A server that stops in the middle
+    /// of it, or loses its connection in silence, has them for no longer than [`IDLE_MS`].
+    pub(super) async fn begin_write(&mut self) -> Result<(), Failure> {
+        let idle = format!("SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}");
+        let lock = format!("SET LOCAL lock_timeout = {LOCK_MS}");
+        self.begin(&format!("BEGIN; {idle}; {lock}")).await
     }
 
     /// Ends a transaction with COMMIT.

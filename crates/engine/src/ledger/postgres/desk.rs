@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use soldonce_core::{Answer, BookingId, EventNo, HoldId, Rejection, UnitNo};
+use soldonce_core::{Answer, BookingId, EventNo, HoldId, Rejection, Timestamp, UnitNo};
 use soldonce_lease::{Clock, Entropy};
 use tokio_postgres::types::Type;
 
@@ -12,13 +12,15 @@ use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
 use super::database::{Database, Lane};
 use super::failure::Failure;
+use super::recent::Recent;
 use super::replica::{Named, Replica};
 use super::route::Routes;
 use super::settle;
+use super::strategy::Strategy;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Id, bookings};
 use super::time::Time;
-use super::write::{self, Dispatch, Outcome};
+use super::write::{Dispatch, Guard, Outcome, Statement};
 use crate::ledger::{Done, Observer, RequestKey};
 
 /// The parts that all tasks of a ledger share.
@@ -30,6 +32,8 @@ pub(super) struct Desk {
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
     pub(super) routes: Routes,
+    pub(super) recent: Recent,
+    pub(super) strategy: Strategy,
     /// Names this process in what it writes.
     pub(super) server: Id,
     /// Ids of batches: the time, then this server's own count and random bits.
@@ -76,8 +80,9 @@ impl Desk {
             settle::ask(lane, batch, self.server).await?;
             replica.is_settled();
         }
+        booth.reads_begun.fetch_add(1, Ordering::AcqRel);
         let news = replica
-            .refresh(lane, &self.charts, self.server, named)
+            .refresh(lane, &self.charts, self.own(), named)
             .await?;
         self.time.reached(replica.latest());
         for hold in news.ended {
@@ -86,6 +91,20 @@ impl Desk {
         booth.note_end(&replica.inventory);
         self.note_units(booth, replica, &news.units);
         Ok(())
+    }
+
+    /// Whose batches are in memory as soon as they are stored. One command at a time, they are read
+    /// back like everybody's.
+    fn own(&self) -> Id {
+        match self.strategy {
+            Strategy::Queue => self.server,
+            Strategy::Constraint
+            | Strategy::Optimistic
+            | Strategy::Pessimistic
+            | Strategy::NoWait
+            | Strategy::Lease(_)
+            | Strategy::Redlock(_) => Id([0; 16]),
+        }
     }
 
     fn note_units(&self, booth: &Booth, replica: &Replica, changed: &[UnitNo]) {
@@ -112,6 +131,19 @@ impl Desk {
         Ok(records.collect::<Result<_, _>>()?)
     }
 
+    /// A batch with a fresh name.
+    pub(super) fn dispatch<'a>(&self, batch: &'a Batch, now: Timestamp) -> Dispatch<'a> {
+        Dispatch {
+            batch,
+            id: self.batch_id(),
+            server: self.server,
+            now,
+            given: self.time.given(),
+            token: 0,
+            guard: Guard::Versions,
+        }
+    }
+
     /// Stores a batch that was decided on `replica` in a trial, and ends the trial: kept if it was
     /// stored, rolled back if not.
     pub(super) async fn store(
@@ -119,18 +151,14 @@ impl Desk {
         lane: &mut Lane,
         replica: &mut Replica,
         batch: &Batch,
-        now: soldonce_core::Timestamp,
+        now: Timestamp,
     ) -> Stored {
-        let dispatch = Dispatch {
-            batch,
-            id: self.batch_id(),
-            server: self.server,
-            now,
-            given: self.time.given(),
-            token: 0,
-        };
+        let dispatch = self.dispatch(batch, now);
         let begun = self.clock.boot();
-        let outcome = self.write(lane, replica, &dispatch).await;
+        let outcome = match Statement::new(replica, &dispatch) {
+            Ok(statement) => statement.send(lane, |wall| self.time.learn(wall)).await,
+            Err(failure) => Err(failure),
+        };
         let outcome = match outcome {
             Err(Failure::Unknown(why)) => self.settle(replica, &dispatch, why).await,
             known => known,
@@ -138,6 +166,7 @@ impl Desk {
         match outcome {
             Ok(Outcome::Stored(written)) => {
                 self.time.reached(written.at);
+                self.recent.add(dispatch.id, written.at, &batch.applied);
                 take_over(replica, batch);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
@@ -161,43 +190,6 @@ impl Desk {
         }
     }
 
-    /// One statement; two more around it when lines of a booking are written anew.
-    async fn write(
-        &self,
-        lane: &mut Lane,
-        replica: &Replica,
-        dispatch: &Dispatch<'_>,
-    ) -> Result<Outcome, Failure> {
-        let learn = |wall| self.time.learn(wall);
-        let known = dispatch.batch.bookings().into_iter();
-        let known: Vec<BookingId> = known
-            .filter(|id| replica.bookings.contains_key(id))
-            .collect();
-        if known.is_empty() {
-            return write::store(lane, replica, dispatch, learn).await;
-        }
-        lane.begin("BEGIN").await?;
-        let ids = super::tables::holds::booking_ids(known);
-        let deleted = lane
-            .rows(bookings::DELETE_LINES, &[(&ids, Type::BYTEA_ARRAY)])
-            .await;
-        let outcome = match deleted {
-            Ok(_) => write::store(lane, replica, dispatch, learn).await,
-            Err(failure) => Err(failure),
-        };
-        match outcome {
-            Ok(Outcome::Stored(written)) => {
-                lane.commit().await?;
-                Ok(Outcome::Stored(written))
-            }
-            Ok(Outcome::Stale) | Err(Failure::Refused { .. } | Failure::Damaged(_)) => {
-                lane.roll_back().await;
-                outcome
-            }
-            Err(Failure::Away(_) | Failure::Unknown(_)) => outcome,
-        }
-    }
-
     /// Finds out whether a batch without an answer was stored.
     async fn settle(
         &self,
@@ -217,7 +209,7 @@ impl Desk {
     }
 
     /// Remembers where holds are found while they are not over.
-    fn note_holds(&self, replica: &Replica, batch: &Batch) {
+    pub(super) fn note_holds(&self, replica: &Replica, batch: &Batch) {
         for id in batch.holds() {
             match replica.inventory.hold(id) {
                 Some(hold) if !hold.state.is_terminal() => self.routes.add(id, replica.no),

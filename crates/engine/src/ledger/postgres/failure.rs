@@ -1,7 +1,7 @@
 //! What an error of the driver means for a statement. Told apart by SQLSTATE, severity and the name
 //! of the constraint, never by text.
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{PoolError, TimeoutType};
 use soldonce_core::Rejection;
 use tokio_postgres::error::{Severity, SqlState};
 
@@ -15,6 +15,9 @@ pub(super) enum Failure {
     /// It was not sent.
     #[error("the database cannot be reached: {0}")]
     Away(String),
+    /// It was not sent: too much waits.
+    #[error("no connection was free: {0}")]
+    Full(String),
     /// The server refused it and wrote nothing.
     #[error("the database refused: {} {message}", state.code())]
     Refused {
@@ -57,13 +60,17 @@ impl Failure {
     }
 
     pub(super) fn of_pool(error: &PoolError) -> Self {
-        Self::Away(match error {
-            PoolError::Backend(error) => chain(error),
-            PoolError::Timeout(_)
+        match error {
+            PoolError::Backend(error) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS) => {
+                Self::Full(chain(error))
+            }
+            PoolError::Backend(error) => Self::Away(chain(error)),
+            PoolError::Timeout(TimeoutType::Wait) => Self::Full(error.to_string()),
+            PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle)
             | PoolError::Closed
             | PoolError::NoRuntimeSpecified
-            | PoolError::PostCreateHook(_) => error.to_string(),
-        })
+            | PoolError::PostCreateHook(_) => Self::Away(error.to_string()),
+        }
     }
 
     /// Whether others were in the way and the same may pass when it is decided anew: a version or a
@@ -96,6 +103,13 @@ impl Failure {
             .contains(state)
     }
 
+    /// Whether a unit that was not compared had moved, and what depends on it told before its own key
+    /// could: a hold that is over, a unit that is sold.
+    pub(super) fn is_overtaken(&self) -> bool {
+        let tells = ["rows_as_meant", "sold_unit_key"];
+        matches!(self, Self::Refused { constraint: Some(name), .. } if tells.contains(&&**name))
+    }
+
     /// Whether an idempotency key was used by somebody else meanwhile.
     pub(super) fn is_key_taken(&self) -> bool {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "idempotency_pkey")
@@ -103,7 +117,7 @@ impl Failure {
 
     /// What a caller is told.
     pub(super) fn rejection(&self) -> Rejection {
-        if self.is_contention() {
+        if self.is_contention() || matches!(self, Self::Full(_)) {
             Rejection::Overloaded
         } else {
             Rejection::ReadOnly
@@ -121,10 +135,17 @@ impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Away(why) => Self::Away(why),
-            Failure::Refused { .. } | Failure::Unknown(_) | Failure::Damaged(_) => {
-                Self::Failed(failure.to_string())
-            }
+            Failure::Full(_)
+            | Failure::Refused { .. }
+            | Failure::Unknown(_)
+            | Failure::Damaged(_) => Self::Failed(failure.to_string()),
         }
+    }
+}
+
+impl From<Damaged> for OpenError {
+    fn from(damage: Damaged) -> Self {
+        Self::Failed(damage.to_string())
     }
 }
 

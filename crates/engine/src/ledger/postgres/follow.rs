@@ -10,7 +10,7 @@ use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::limits::FEED_BATCHES_MAX;
 use super::replica::Named;
-use super::tables::{Columns, Id, audit};
+use super::tables::{Columns, Id};
 use crate::ledger::rows::codes::unsigned;
 
 const LAST: &str = "-- last
@@ -69,6 +69,8 @@ impl Parts {
                 booth.show(last.seq);
             }
         }
+        let shown = step.batches.iter().map(|(id, ..)| *id);
+        self.desk.recent.forget(shown);
         Ok(step.last)
     }
 
@@ -98,16 +100,14 @@ impl Parts {
         lane: &mut Lane,
         step: &Step,
     ) -> Result<BTreeMap<EventNo, Vec<Commit>>, Failure> {
-        let ids: Vec<Id> = step.batches.iter().map(|(id, ..)| *id).collect();
-        let rows = lane
-            .rows(audit::AUDIT_OF_BATCHES, &[(&ids, Type::BYTEA_ARRAY)])
-            .await?;
         let events = step.batches.iter().map(|(id, event, _)| (*id, *event));
-        let mut found = audit::read_batches(&events.collect(), &rows)?;
+        let mut found = self.desk.commits_of(lane, &events.collect()).await?;
         let mut commits: BTreeMap<EventNo, Vec<Commit>> = BTreeMap::new();
-        for (id, event, _) in &step.batches {
+        for (id, event, first) in &step.batches {
             let batch = found.remove(id).unwrap_or_default();
-            commits.entry(*event).or_default().extend(batch);
+            let numbered = (first.0..).map(Seq).zip(batch);
+            let numbered = numbered.map(|(seq, commit)| Commit { seq, ..commit });
+            commits.entry(*event).or_default().extend(numbered);
         }
         Ok(commits)
     }

@@ -1,5 +1,7 @@
 //! Every bound of the PostgreSQL ledger.
 
+use std::time::Duration;
+
 /// Commands that may wait for one event.
 pub(super) const QUEUE_MAX: usize = 4_096;
 /// Most commands of one statement.
@@ -14,6 +16,8 @@ pub(super) const ANSWER_MS: u64 = 5_000;
 /// Longest wait for a row that another server has locked, milliseconds. Below [`ANSWER_MS`], so that
 /// the database gives up first and says so.
 pub(super) const LOCK_MS: u64 = 3_000;
+/// How long a transaction with locks lives while its server says nothing, milliseconds.
+pub(super) const IDLE_MS: u64 = 2_000;
 /// How far a server's idea of the database's clock may be off at a commit, milliseconds (T1).
 pub(super) const CLOCK_OFF_MS: i64 = 250;
 /// How often the clock row is pushed on, milliseconds.
@@ -22,6 +26,8 @@ pub(super) const CLOCK_EVERY_MS: u64 = 200;
 pub(super) const SEQUENCE_EVERY_MS: u64 = 20;
 /// How often a server looks for what others wrote, milliseconds.
 pub(super) const FOLLOW_EVERY_MS: u64 = 25;
+/// Transitions that a server keeps of batches it wrote and has not shown yet: about 20 MB.
+pub(super) const RECENT_STEPS_MAX: usize = 65_536;
 /// Batches that are numbered or followed in one step.
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
 /// Idempotency records are kept so long, milliseconds: 24 hours, and an hour for slow clocks.
@@ -30,7 +36,27 @@ pub(super) const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 pub(super) const COMMITS_READ_MAX: usize = 10_000;
 /// How often an outcome that nobody knows is asked for before its caller is told so.
 pub(super) const SETTLE_TRIES: usize = 4;
+/// Longest time for all of it, milliseconds.
+pub(super) const SETTLE_MS: u64 = 10_000;
 /// Pause between two of them, milliseconds.
 pub(super) const SETTLE_EVERY_MS: u64 = 250;
+/// Commands of one event that are under way at once, each by itself.
+pub(super) const ERRANDS_MAX: usize = 1_024;
+/// Most units of a command that are leased; one with more goes without.
+pub(super) const LEASE_NAMES_MAX: usize = 64;
+/// How long the lease of one write lives: the shortest that a Redlock gives.
+pub(super) const LEASE_TTL: Duration = Duration::from_secs(2);
+/// Longest wait for units that others have leased.
+pub(super) const LEASE_WAIT: Duration = Duration::from_secs(2);
+/// How long nobody asks for a lease after one got no answer.
+pub(super) const LEASE_AWAY: Duration = Duration::from_secs(1);
+/// Longest wait of a verification for one answer, milliseconds. Nobody waits behind it.
+pub(super) const VERIFY_ANSWER_MS: u64 = 10 * 60 * 1_000;
+/// Batches of an event that are looked through in one step of a verification.
+pub(super) const VERIFY_BATCHES: i64 = 1_000;
+/// Rows that a verification reads in one step, one batch's more or less.
+pub(super) const VERIFY_ROWS: usize = 10_000;
 
 const _: () = assert!(LOCK_MS < ANSWER_MS);
+// Whoever waits for such a transaction gets its locks.
+const _: () = assert!(IDLE_MS < LOCK_MS);

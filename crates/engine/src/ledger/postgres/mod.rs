@@ -1,14 +1,15 @@
 //! The PostgreSQL ledger: many servers on one database. Each remembers the events it works on,
 //! decides with the rules of `core`, and stores what it decided in one statement that names the
 //! versions of every row the decision rests on. A row that has moved, and nothing is written: the
-//! server reads what others wrote, and decides anew. So the database has the last word, and no
-//! transaction waits for a server's thoughts.
+//! server reads what others wrote, and decides anew. So the database has the last word.
 //!
 //! Reading order: `replica` (what a server remembers), `decide`, `batch` (what one statement is made
-//! of), `write.sql` (the statement), `desk` (what every strategy is made of), the strategies
-//! (`queue`), `settle` (answers that never came), `time`, `tables/` (the rows).
+//! of), `write.sql` (the statement), `desk` (what every strategy is made of), `strategy/` (how commands
+//! come to the statement), `settle` (answers that never came), `time`, `tables/` (the rows). Beside them:
+//! `verify`, which changes nothing.
 
 mod limits;
+mod options;
 
 mod database;
 mod failure;
@@ -26,138 +27,37 @@ mod write;
 mod booth;
 mod create;
 mod desk;
+mod examine;
 mod follow;
-mod queue;
 mod reads;
+mod recent;
 mod route;
 mod sequencer;
+mod strategy;
 mod survive;
 mod tasks;
+mod verify;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
-    Timestamp, UnitNo,
+    Span, Timestamp, UnitNo,
 };
 use soldonce_lease::{Clock, Entropy};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::desk::Desk;
-use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
+use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 
+pub use examine::{Examination, examine};
+pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
 pub use schema::migrate;
-
-/// Connections of a server, unless it is set.
-const CONNECTIONS: usize = 8;
-
-/// Where the database is and how it is used.
-#[derive(Clone)]
-pub struct PostgresOptions {
-    /// `postgres://user:password@host:5432/database`, or `host=.. user=.. dbname=..`.
-    pub url: String,
-    /// Most connections of this server.
-    pub connections: usize,
-    /// How statements are sent.
-    pub statements: Statements,
-    /// What the database must promise.
-    pub durability: Durability,
-    /// Whose clock decides.
-    pub time: TimeSource,
-}
-
-/// How statements are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Statements {
-    /// Prepared once for each connection.
-    #[default]
-    Prepared,
-    /// Whole, each time: for a pool in transaction mode that does not keep prepared ones.
-    Unprepared,
-}
-
-/// What the database must promise of a commit that it acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// That it survives a power cut: `fsync`, `full_page_writes` and `synchronous_commit` are on.
-    #[default]
-    Required,
-    /// Nothing: for tests.
-    Waived,
-}
-
-/// Whose clock decides (T1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TimeSource {
-    /// The database's.
-    #[default]
-    Database,
-    /// The one that is given to [`PostgresLedger::open`]: for tests.
-    Given,
-}
-
-impl PostgresOptions {
-    /// The ledger in this database.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            connections: CONNECTIONS,
-            statements: Statements::default(),
-            durability: Durability::default(),
-            time: TimeSource::default(),
-        }
-    }
-}
-
-impl std::fmt::Debug for PostgresOptions {
-    /// Without the address, which may hold a password.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresOptions")
-            .field("connections", &self.connections)
-            .field("statements", &self.statements)
-            .field("durability", &self.durability)
-            .field("time", &self.time)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Why the ledger does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The address cannot be read.
-    #[error("the database address is illegal: {0}; write postgres://user@host:5432/database")]
-    Address(String),
-    /// The server does not answer, or does not let us in.
-    #[error("the database cannot be reached: {0}")]
-    Away(String),
-    /// It only follows another server, which decides.
-    #[error("the database is a standby: give the address of the primary")]
-    Standby,
-    /// The tables are not those of this version.
-    #[error("the database has schema {found}, this program knows {known}: {mend}")]
-    Schema {
-        /// The schema found; 0 is none.
-        found: i64,
-        /// The newest one of this program.
-        known: i64,
-        /// What to do.
-        mend: &'static str,
-    },
-    /// A setting of the database loses acknowledged commits.
-    #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]
-    Unsafe {
-        /// Which.
-        setting: String,
-        /// What it says.
-        value: String,
-    },
-    /// What is stored cannot be, or cannot be read.
-    #[error("the ledger cannot be opened: {0}")]
-    Failed(String),
-}
+pub use strategy::Strategy;
+pub use verify::{unit_history, verify};
 
 /// The ledger of one database, as one server sees it.
 ///
@@ -208,10 +108,12 @@ impl PostgresLedger {
             charts: charts::Charts::default(),
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
+            recent: recent::Recent::default(),
             routes: route::Routes::default(),
             database,
             clock,
             observer,
+            strategy: options.strategy.clone(),
         });
         desk.observer.opened(&soldonce_core::Inventory::new());
         let parts = Parts {
@@ -270,6 +172,22 @@ impl Ledger for PostgresLedger {
         Box::pin(async move { Ok(reads::bookings_of(&self.parts.desk, &holder, limit).await?) })
     }
 
+    fn take_effects(
+        &self,
+        keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        Box::pin(async move { Ok(reads::take_effects(&self.parts.desk, keep, limit).await?) })
+    }
+
+    fn unsettled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        Box::pin(async move { Ok(reads::unsettled(&self.parts.desk, before, limit).await?) })
+    }
+
     fn unit_history(
         &self,
         event: EventNo,
@@ -320,6 +238,10 @@ impl Ledger for PostgresLedger {
 
     fn now(&self) -> Timestamp {
         self.parts.desk.time.now()
+    }
+
+    fn strategy(&self) -> &'static str {
+        self.parts.desk.strategy.name()
     }
 
     fn is_writable(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Seq,
-    Timestamp, UnitNo,
+    Span, Timestamp, UnitNo,
 };
 use tokio_postgres::types::Type;
 
@@ -12,10 +12,10 @@ use super::failure::Failure;
 use super::limits::COMMITS_READ_MAX;
 use super::replica::bookings_by_id;
 use super::sequencer::sequence;
-use super::tables::{Columns, Id, audit, bookings, holder_key, holds, int, keys};
+use super::tables::{Columns, Id, audit, bookings, holder_key, holds, int, keys, outbox};
 use crate::keys::{ApiKey, KeyId};
-use crate::ledger::ReadError;
 use crate::ledger::rows::stored;
+use crate::ledger::{OpenEffect, ReadError};
 
 /// A hold by its id.
 pub(super) async fn hold(desk: &Desk, hold: HoldId) -> Result<Option<Hold>, Failure> {
@@ -72,6 +72,46 @@ pub(super) async fn bookings_of(
         .collect();
     let found = bookings_by_id(&mut lane, &ids?).await?;
     Ok(found.into_iter().rev().map(|row| row.booking).collect())
+}
+
+/// Bookings whose payment is not at its end, or whose money must go back, oldest first.
+pub(super) async fn unsettled(
+    desk: &Desk,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<Booking>, Failure> {
+    let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
+    let mut lane = desk.database.lane().await?;
+    let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
+    let rows = lane.rows(bookings::UNSETTLED_BOOKINGS, &values).await?;
+    let ids: Result<Vec<Id>, _> = rows
+        .iter()
+        .map(|row| Columns::new(row, "bookings").get(0))
+        .collect();
+    let found = bookings_by_id(&mut lane, &ids?).await?;
+    Ok(found.into_iter().map(|row| row.booking).collect())
+}
+
+/// The oldest effect of each booking that no other server works on.
+pub(super) async fn take_effects(
+    desk: &Desk,
+    keep: Span,
+    limit: usize,
+) -> Result<Vec<OpenEffect>, Failure> {
+    let now = desk.time.now();
+    let (until, limit) = (
+        now.plus(keep).ms(),
+        i64::try_from(limit).unwrap_or(i64::MAX),
+    );
+    let now = now.ms();
+    let values: [Value<'_>; 4] = [
+        (&desk.server, Type::BYTEA),
+        (&now, Type::INT8),
+        (&until, Type::INT8),
+        (&limit, Type::INT8),
+    ];
+    let rows = desk.database.rows(outbox::TAKE_EFFECTS, &values).await?;
+    Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
 }
 
 /// Every transition of a unit, oldest first.

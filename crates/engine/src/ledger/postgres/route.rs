@@ -63,10 +63,12 @@ fn subject(command: &Command) -> Subject {
         | Command::Release { .. }
         | Command::Revoke { .. }
         | Command::Confirm { .. }
+        | Command::ConfirmFree { .. }
         | Command::Cancel {
             lines: LineChoice::All | LineChoice::Some { .. },
             ..
         }
+        | Command::Refund { .. }
         | Command::Exchange { .. } => Subject::Named,
     }
 }

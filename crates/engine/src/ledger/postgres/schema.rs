@@ -16,7 +16,7 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 3;
 
 /// Only one process migrates at a time. The number is this product's own.
 const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613)";
@@ -76,13 +76,19 @@ pub(super) async fn require(
             return Err(OpenError::Unsafe { setting, value });
         }
     }
-    match version(&mut lane).await? {
+    require_version(&mut lane).await
+}
+
+/// Passes a database with the tables of this program, be it a standby.
+pub(super) async fn require_version(lane: &mut Lane) -> Result<(), OpenError> {
+    match version(lane).await? {
         SCHEMA => Ok(()),
         found => Err(mismatch(found)),
     }
 }
 
-async fn version(lane: &mut Lane) -> Result<i64, Failure> {
+/// The schema that is there; 0 is none.
+pub(super) async fn version(lane: &mut Lane) -> Result<i64, Failure> {
     let first =
         |rows: &[tokio_postgres::Row]| rows.first().map(|row| Columns::new(row, "x").get(0));
     let has: bool = first_or_default(&lane.rows(HAS_SCHEMA, &[]).await?)?;

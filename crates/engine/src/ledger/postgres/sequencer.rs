@@ -15,12 +15,27 @@ use super::database::{Lane, Value};
 use super::desk::Desk;
 use super::failure::Failure;
 use super::limits::FEED_BATCHES_MAX;
-use super::tables::{Columns, Id, audit, int};
+use super::tables::{Columns, Id, int};
 use crate::ledger::rows::chain::{self, AuditRow};
 use crate::ledger::rows::{Damaged, stored};
 
+/// `has_moved`: a batch is of a transaction that this cluster has not begun yet.
 const TAKE_TURN: &str = "-- take_turn
-SELECT xid, n FROM sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED";
+SELECT xid, n, greatest(xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
+                   > pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift AS has_moved
+FROM sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED";
+
+/// Whoever writes now has the old shift; whoever comes waits, and has the new one.
+const STOP_WRITERS: &str = "-- stop_writers
+LOCK TABLE batches IN SHARE ROW EXCLUSIVE MODE";
+
+/// The first look may be older than the row it found.
+const RAISE_SHIFT: &str = "-- raise_shift
+UPDATE sequencer SET shift = last.xid + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+FROM (SELECT greatest(s.xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
+          AS xid FROM sequencer s WHERE s.one = 1) AS last
+WHERE one = 1 AND last.xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift
+RETURNING shift";
 
 /// No batch that is stored from now on has an earlier time.
 const QUIET_UNTIL: &str = "-- quiet_until
@@ -52,7 +67,7 @@ WHERE head.seq < excluded.seq";
 /// Everything below is numbered, or will never be.
 const END_TURN: &str = "-- end_turn
 UPDATE sequencer SET n = $1, xid = least(
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,
     (SELECT b.xid::text::bigint FROM batches b
      WHERE b.xid >= sequencer.xid::text::xid8 AND b.event_no >= 0 AND b.commands > 0
        AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
@@ -73,29 +88,44 @@ struct Head {
 /// [`Failure`]; then nothing was numbered, or, when the end is not known, all of it.
 pub(super) async fn sequence(desk: &Desk) -> Result<usize, Failure> {
     let mut lane = desk.database.lane().await?;
-    lane.begin("BEGIN").await?;
-    let numbered = turn(desk, &mut lane).await;
-    match numbered {
-        Ok(1..) => lane.commit().await?,
-        Ok(0) | Err(_) => lane.roll_back().await,
+    lane.begin_write().await?;
+    let turn = turn(desk, &mut lane).await;
+    match turn {
+        Ok(Turn::Numbered(_) | Turn::Moved) => lane.commit().await?,
+        Ok(Turn::Nothing) | Err(_) => lane.roll_back().await,
     }
-    numbered
+    match turn? {
+        Turn::Numbered(batches) => Ok(batches),
+        Turn::Moved | Turn::Nothing => Ok(0),
+    }
 }
 
-async fn turn(desk: &Desk, lane: &mut Lane) -> Result<usize, Failure> {
+/// What came of one turn.
+enum Turn {
+    Nothing,
+    /// So many batches.
+    Numbered(usize),
+    /// The ledger is in another cluster now, and its transactions are in order again.
+    Moved,
+}
+
+async fn turn(desk: &Desk, lane: &mut Lane) -> Result<Turn, Failure> {
     let rows = lane.rows(TAKE_TURN, &[]).await?;
     let Some(row) = rows.first() else {
-        return Ok(0);
+        return Ok(Turn::Nothing);
     };
     let columns = Columns::new(row, "sequencer");
     let (since, last): (i64, i64) = (columns.get(0)?, columns.get(1)?);
+    if columns.get(2)? {
+        return raise_shift(lane).await;
+    }
     let batches = unnumbered(desk, lane, since).await?;
     if batches.is_empty() {
-        return Ok(0);
+        return Ok(Turn::Nothing);
     }
     let mut heads = heads(desk, lane, &batches).await?;
     let mut feed = Numbers::default();
-    let commits = commits(lane, &batches).await?;
+    let commits = commits(desk, lane, &batches).await?;
     for (n, batch) in (last.saturating_add(1)..).zip(&batches) {
         let head = heads
             .get_mut(&batch.event)
@@ -110,7 +140,20 @@ async fn turn(desk: &Desk, lane: &mut Lane) -> Result<usize, Failure> {
     move_heads(lane, &heads).await?;
     let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
     lane.rows(END_TURN, &[(&last, Type::INT8)]).await?;
-    Ok(batches.len())
+    Ok(Turn::Numbered(batches.len()))
+}
+
+/// Lets the numbers of this cluster's transactions begin behind those of the one before (decision
+/// 0023).
+async fn raise_shift(lane: &mut Lane) -> Result<Turn, Failure> {
+    lane.run(STOP_WRITERS).await?;
+    let raised = lane.rows(RAISE_SHIFT, &[]).await?;
+    let Some(row) = raised.first() else {
+        return Ok(Turn::Nothing);
+    };
+    let shift: i64 = Columns::new(row, "sequencer").get(0)?;
+    tracing::warn!(shift, "the ledger was moved to another cluster");
+    Ok(Turn::Moved)
 }
 
 /// A batch without a number.
@@ -178,15 +221,12 @@ async fn heads(
 }
 
 async fn commits(
+    desk: &Desk,
     lane: &mut Lane,
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
-    let ids: Vec<Id> = batches.iter().map(|batch| batch.id).collect();
-    let events: BTreeMap<Id, EventNo> = batches.iter().map(|b| (b.id, b.event)).collect();
-    let rows = lane
-        .rows(audit::AUDIT_OF_BATCHES, &[(&ids, Type::BYTEA_ARRAY)])
-        .await?;
-    Ok(audit::read_batches(&events, &rows)?)
+    let events = batches.iter().map(|batch| (batch.id, batch.event));
+    desk.commits_of(lane, &events.collect()).await
 }
 
 fn unknown(event: EventNo) -> Failure {

@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use super::batch::Written;
 use super::database::{Database, Lane, Value};
 use super::failure::Failure;
-use super::limits::{SETTLE_EVERY_MS, SETTLE_TRIES};
+use super::limits::{SETTLE_EVERY_MS, SETTLE_MS, SETTLE_TRIES};
 use super::tables::{Columns, Id};
 
 /// Takes the id of a batch, unless the batch has it.
@@ -30,6 +30,22 @@ SELECT at, event_no FROM batches WHERE id = $1";
 /// # Errors
 /// The last failure, when the database did not tell in time.
 pub(super) async fn settle(
+    database: &Database,
+    clock: &Arc<dyn Clock>,
+    batch: (Id, Id),
+) -> Result<Option<Written>, Failure> {
+    let until = clock.boot().plus(Duration::from_millis(SETTLE_MS));
+    // Somebody waits for this. A question that is given up may still be heard: it does no harm.
+    tokio::select! {
+        biased;
+        known = try_often(database, clock, batch) => known,
+        () = clock.sleep_until(until) => {
+            Err(Failure::Unknown(format!("nothing was heard in {SETTLE_MS} ms")))
+        }
+    }
+}
+
+async fn try_often(
     database: &Database,
     clock: &Arc<dyn Clock>,
     (batch, server): (Id, Id),

@@ -4,7 +4,9 @@
 pub(crate) mod chain;
 pub(crate) mod charts;
 pub(crate) mod codes;
+pub(crate) mod effects;
 pub(crate) mod packed;
+pub(crate) mod payments;
 pub(crate) mod policy;
 
 /// A row has values that were never written.

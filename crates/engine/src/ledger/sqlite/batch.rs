@@ -166,6 +166,8 @@ pub(super) fn write(
     write_audit(connection, batch, ends)?;
     let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
     ends.effect = outbox::write(connection, effects, now, ends.effect)?;
+    let settled = batch.applied.iter().flat_map(|applied| &applied.settled);
+    outbox::settle(connection, settled.copied(), now)?;
     let moved = batch.moved_events();
     let chains = moved
         .iter()

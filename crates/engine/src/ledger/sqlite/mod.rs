@@ -35,7 +35,7 @@ use std::thread::JoinHandle;
 
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
-    Timestamp, UnitNo,
+    Span, Timestamp, UnitNo,
 };
 use soldonce_lease::{Clock, Entropy, EpochError, EpochSource};
 use tokio::sync::oneshot;
@@ -45,7 +45,7 @@ use self::fault::Fault;
 use self::folder::Folder;
 use self::readers::Readers;
 use self::writer::{Alone, Job, Writer};
-use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, ReadError, Transaction};
+use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction};
 use crate::keys::{ApiKey, KeyId};
 
 pub use bare::BareLog;
@@ -288,6 +288,25 @@ impl Ledger for SqliteLedger {
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         self.readers
             .read(move |connection| tables::bookings::of_holder(connection, &holder, limit))
+    }
+
+    fn take_effects(
+        &self,
+        _keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        // There is no other server.
+        self.readers
+            .read(move |connection| tables::outbox::open(connection, limit))
+    }
+
+    fn unsettled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        self.readers
+            .read(move |connection| tables::bookings::unsettled(connection, before, limit))
     }
 
     fn unit_history(

@@ -5,7 +5,7 @@ use soldonce_core::{
     PaymentReport, PaymentState, Rejection, Selection, UnitNo,
 };
 
-use crate::ledgers::{HALL, TestLedger, booked, caller, held, holder, on, on_with, select};
+use crate::ledgers::{HALL, TestLedger, booked, caller, euro, held, holder, on, on_with, select};
 
 pub(super) async fn a_confirm_sells_every_unit_once(test: TestLedger) {
     let event = test.event().await;
@@ -143,10 +143,11 @@ fn checkout(test: &TestLedger, hold: &Hold) -> Command {
 }
 
 fn paid(booking: &soldonce_core::Booking, state: PaymentState) -> Command {
-    Command::Payment(PaymentReport {
-        booking: booking.id,
-        state,
-    })
+    Command::Payment(Box::new(PaymentReport::whole(booking, euro(), state)))
+}
+
+fn paid_as(booking: &soldonce_core::Booking) -> Option<PaymentState> {
+    booking.payment.as_ref().map(|payment| payment.state)
 }
 
 pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {
@@ -168,10 +169,10 @@ pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {
     assert_eq!(repeated, confirmed);
     test.restart().await;
     let captured = booked(test.ask(paid(&booking, PaymentState::Captured)).await).unwrap();
-    assert_eq!(captured.payment, Some(PaymentState::Captured));
+    assert_eq!(paid_as(&captured), Some(PaymentState::Captured));
     let late = booked(test.ask(paid(&booking, PaymentState::Authorised)).await).unwrap();
     assert_eq!(
-        late.payment,
+        paid_as(&late),
         Some(PaymentState::Captured),
         "a payment never moves back"
     );

@@ -97,6 +97,30 @@ pub(super) async fn a_change_takes_and_gives_up_in_one_step(test: TestLedger) {
     test.hold(&event, "eve", &["A-1"]).await.unwrap();
 }
 
+/// The new units have never had an owner, so their fences are the lowest that there are.
+pub(super) async fn a_change_of_all_units_keeps_the_fence_rising(test: TestLedger) {
+    let event = test.event().await;
+    for _ in 0..3 {
+        let before = test.hold(&event, "bob", &["A-1"]).await.unwrap();
+        test.ask(Command::Release { on: on(&before) })
+            .await
+            .unwrap();
+    }
+    let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+    let swap = Command::Change(Box::new(Change {
+        on: on(&hold),
+        add: select(&event, &["A-5"], &[("floor", 2)]),
+        drop: vec![unit(&event, "A-1")],
+        drop_places: Selection::default(),
+    }));
+    let changed = held(test.ask(swap).await).unwrap();
+    assert_eq!(changed.units.len(), 3);
+    assert_eq!(changed.fence, hold.fence.next());
+    let stale = test.ask(Command::Release { on: on(&hold) }).await;
+    assert_eq!(stale.unwrap_err(), Rejection::StaleFence(changed.fence));
+    test.confirm(&changed).await.unwrap();
+}
+
 pub(super) async fn an_extension_ends_at_the_cap(test: TestLedger) {
     let event = test.event_on(crate::ledgers::HALL, |policy| {
         policy.hold_max = Span::from_ms(700_000);

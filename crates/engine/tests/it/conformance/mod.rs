@@ -1,11 +1,19 @@
-//! One suite for every ledger. Each scenario runs on the memory ledger and on the SQLite one, and
-//! the auditor judges it when its ledger is dropped.
+//! One suite for every ledger and every strategy. The auditor judges each scenario when its ledger is
+//! dropped.
 
 mod bookings;
 mod holds;
 mod keys;
 mod races;
 mod reads;
+mod strategies;
+
+use std::sync::Arc;
+
+use soldonce_engine::ledger::postgres::Strategy;
+use soldonce_testkit::postgres::{PgBouncer, Postgres};
+
+use crate::ledgers::TestLedger;
 
 macro_rules! on_every_ledger {
     ($($module:ident: $($name:ident)+;)+) => {
@@ -27,6 +35,19 @@ macro_rules! on_every_ledger {
                 super::$module::$name(crate::ledgers::TestLedger::postgres().await).await;
             })+)+
         }
+
+        /// Every scenario by one strategy, each in a database of its own.
+        async fn on_postgres_by(strategy: Strategy) {
+            through(&TestLedger::server(), strategy, None).await;
+        }
+
+        /// The same, through a pool in transaction mode if there is one.
+        async fn through(server: &Arc<Postgres>, strategy: Strategy, pool: Option<&PgBouncer>) {
+            $($({
+                let test = TestLedger::postgres_through(server, &strategy, pool);
+                $module::$name(test.await).await;
+            })+)+
+        }
     };
 }
 
@@ -35,6 +56,7 @@ on_every_ledger! {
         held_units_are_refused_to_others_with_their_state
         the_own_hold_comes_back
         a_change_takes_and_gives_up_in_one_step
+        a_change_of_all_units_keeps_the_fence_rising
         an_extension_ends_at_the_cap
         a_hold_is_over_at_its_very_millisecond
         a_takeover_ends_the_whole_old_hold

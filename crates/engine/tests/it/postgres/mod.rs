@@ -4,8 +4,11 @@
 mod clocks;
 mod faults;
 mod guards;
+mod melee;
+mod plans;
 mod races;
 mod staleness;
+mod strategies;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,12 +34,23 @@ struct Servers {
     next: AtomicU64,
 }
 
+/// A test that fails shows what the servers said.
+fn log() {
+    // Another test of the same process may have set it.
+    tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_test_writer()
+        .try_init()
+        .ok();
+}
+
 impl Servers {
     async fn start(count: usize) -> Self {
         Self::start_on(Postgres::start().unwrap(), count).await
     }
 
     async fn start_on(database: Postgres, count: usize) -> Self {
+        log();
         let options = PostgresOptions {
             durability: Durability::Waived,
             ..PostgresOptions::new(database.url())

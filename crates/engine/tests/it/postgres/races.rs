@@ -12,7 +12,7 @@ use crate::ledgers::{held, key, on, transaction};
 
 /// What came of so many buyers that hold at the same time, spread over all servers; buyer `n` wants
 /// the seats of `wish(n)`.
-async fn race(
+pub(super) async fn race(
     servers: &Servers,
     event: &soldonce_core::Event,
     buyers: usize,
@@ -31,6 +31,23 @@ async fn race(
         });
     }
     all.join_all().await
+}
+
+/// How many units were held, each by one; everybody else was told that they are taken.
+pub(super) fn units_given_once(answers: &[Result<Hold, Rejection>]) -> usize {
+    let mut taken: Vec<u32> = Vec::new();
+    for answer in answers {
+        match answer {
+            Ok(hold) => taken.extend(hold.units.iter().map(|held| held.unit.0)),
+            Err(Rejection::UnitUnavailable(_)) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    let count = taken.len();
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!(taken.len(), count, "a unit was given twice");
+    count
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,18 +85,7 @@ async fn sets_in_opposite_orders_neither_overlap_nor_lock_each_other() {
         (format!("buyer-{n}"), pair)
     })
     .await;
-    let mut taken: Vec<u32> = Vec::new();
-    for answer in &answers {
-        match answer {
-            Ok(hold) => taken.extend(hold.units.iter().map(|held| held.unit.0)),
-            Err(Rejection::UnitUnavailable(_)) => {}
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-    let count = taken.len();
-    taken.sort_unstable();
-    taken.dedup();
-    assert_eq!(taken.len(), count, "a unit was given twice");
+    let count = units_given_once(&answers);
     assert!((1..=2).contains(&(count / 3)), "{count}");
     servers.judge(0, &event.id).await;
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use soldonce_core::{
-    Answer, Applied, Authority, Booking, BookingId, BookingState, Command, EventNo, Hold,
+    Answer, Applied, Authority, Booking, BookingId, BookingState, Change, Command, EventNo, Hold,
     Inventory, LineChoice, PaymentReport, PaymentState, Rejection, Selection, Seq,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
@@ -16,7 +16,7 @@ use soldonce_testkit::postgres;
 use tokio::task::JoinSet;
 
 use super::Servers;
-use crate::ledgers::{booked, held, new_event, on, transaction};
+use crate::ledgers::{booked, euro, held, new_event, on, select, transaction};
 
 fn confirm(hold: &Hold, booking: u128) -> Command {
     Command::Confirm {
@@ -59,9 +59,9 @@ async fn a_payment_is_heard_of_at_once_by_another_server() {
             booking,
             reference: None,
         };
-        booked(servers.ask(0, checkout).await).unwrap();
-        let state = PaymentState::Captured;
-        let paid = Command::Payment(PaymentReport { booking, state });
+        let pending = booked(servers.ask(0, checkout).await).unwrap();
+        let report = PaymentReport::whole(&pending, euro(), PaymentState::Captured);
+        let paid = Command::Payment(Box::new(report));
         let booking = booked(servers.ask(1, paid).await).unwrap();
         assert_eq!(booking.state, BookingState::Confirmed);
     }
@@ -236,4 +236,24 @@ async fn a_command_that_the_database_refuses_takes_no_other_with_it() {
         assert_eq!(answer.is_ok(), n != 4, "{n}: {answer:?}");
     }
     assert_eq!(servers.judge(0, &event.id).await, 7);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_another_server_ended_cannot_take_more_units() {
+    let servers = Servers::start(2).await;
+    let event = servers.event(|_| {}).await;
+    for _ in 0..20 {
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        let release = Command::Release { on: on(&hold) };
+        servers.ask(1, release).await.unwrap();
+        // The first server may not have heard of it.
+        let change = Command::Change(Box::new(Change {
+            on: on(&hold),
+            add: select(&event, &["B-1"], &[]),
+            drop: Vec::new(),
+            drop_places: Selection::default(),
+        }));
+        let refused = servers.ask(0, change).await.unwrap_err();
+        assert!(matches!(refused, Rejection::HoldReleased), "{refused:?}");
+    }
 }

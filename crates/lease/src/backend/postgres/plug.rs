@@ -9,6 +9,20 @@ use crate::{BackendError, Builder, Locks, timing};
 impl Locks {
     /// Leases in a PostgreSQL database that `postgres::migrate` has prepared. Tokens are anchored:
     /// their epochs are in the same database.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use soldonce_lease::backend::postgres::migrate;
+    /// use soldonce_lease::{Locks, PgConfig};
+    ///
+    /// let database = PgConfig::url("postgres://app@10.0.0.6/app")?.notify();
+    /// migrate(&database).await?; // once, or at every start
+    /// let locks = Locks::postgres(database).namespace("app").connect().await?;
+    /// let lease = locks.lease("report:2026").try_acquire().await?;
+    /// # let _ = lease;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn postgres(config: PgConfig) -> Builder {
         Builder::of(config)
     }

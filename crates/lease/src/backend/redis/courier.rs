@@ -236,13 +236,9 @@ struct Trip<F: Freight> {
 }
 
 impl<F: Freight> Trip<F> {
+    /// It begins behind everybody who was ready before it, so these are in line.
     async fn run(mut self) {
-        loop {
-            // Everybody who is ready now gets in line first.
-            tokio::task::yield_now().await;
-            let Some((batch, recipients)) = self.next() else {
-                return;
-            };
+        while let Some((batch, recipients)) = self.next() {
             let replies = self.route.carry(&batch, Lane::Main).await;
             for (to, reply) in recipients.into_iter().zip(replies) {
                 // Fails when the caller has gone away, who then releases by owner.

@@ -1,7 +1,7 @@
 //! Word of connections that took the place of others.
 
+use crate::Notices;
 use crate::backend::Kind;
-use crate::{Notice, Notices, What};
 
 /// Tells that a connection of one backend was replaced.
 #[derive(Clone, Debug)]
@@ -19,7 +19,6 @@ impl Replaced {
     /// `which` connection, and where it leads to or why it was replaced.
     pub(super) fn tell(&self, which: &str) {
         tracing::warn!(backend = self.kind.as_str(), which, "connection replaced");
-        self.notices
-            .tell(|| Notice::of(What::LinkRebuilt, self.kind).because(which));
+        self.notices.link_rebuilt(self.kind, which);
     }
 }

@@ -69,6 +69,7 @@ pub(crate) enum Unheard {
     /// It stays, for the caller to ask again or to release.
     Stays,
     /// The backend itself has given it back, as far as it could.
+    #[cfg(all(feature = "redlock", feature = "test-kit"))]
     IsWithdrawn,
 }
 

@@ -122,7 +122,10 @@ impl Trial {
         if uncounted || self.row.call == Call::Install {
             return;
         }
-        let taken_over = matches!(self.row.call, Call::Resume | Call::ForceRelease);
+        let taken_over = matches!(
+            self.row.call,
+            Call::Resume | Call::ForceRelease | Call::Wait
+        );
         // One warmed up, and one came now.
         let grants = self.names().len() + usize::from(taken_over) + 2;
         let minted = usize::try_from(next.number() - self.first.number()).unwrap();

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::heard::Heard;
 use super::site::Kind;
-use super::sources::{scripts, statements};
+use super::sources::{commands, scripts, statements};
 use super::trial::Trial;
 
 /// What is asked of the locks while the fault waits for it.
@@ -27,6 +27,10 @@ pub(super) enum Call {
     ReleaseMany,
     Inspect,
     ForceRelease,
+    /// An acquire of a name that another holds, until he gives it back.
+    Wait,
+    /// An acquire that wants a replica to have its grant.
+    Durable,
 }
 
 /// What happens to a request.
@@ -44,7 +48,7 @@ pub(super) enum Harm {
     Stuck,
 }
 
-/// A request: what sends it, and the script or the statement in it.
+/// A request: what sends it, and the script, the statement or the command in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) on: Kind,
@@ -56,7 +60,7 @@ const fn row(on: Kind, call: Call, request: &'static str) -> Row {
     Row { on, call, request }
 }
 
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 22] = [
     row(Kind::Redis, Call::Acquire, "acquire.lua"),
     row(Kind::Redis, Call::AcquireMany, "acquire.lua"),
     row(Kind::Redis, Call::Install, "install.lua"),
@@ -66,6 +70,8 @@ const ROWS: [Row; 20] = [
     row(Kind::Redis, Call::ReleaseMany, "release.lua"),
     row(Kind::Redis, Call::Inspect, "inspect.lua"),
     row(Kind::Redis, Call::ForceRelease, "release.lua"),
+    row(Kind::Redis, Call::Wait, "SSUBSCRIBE"),
+    row(Kind::Redis, Call::Durable, "WAIT"),
     row(Kind::Redlock, Call::Acquire, "rl_acquire.lua"),
     row(Kind::Redlock, Call::Renew, "renew.lua"),
     row(Kind::Redlock, Call::Release, "release.lua"),
@@ -79,20 +85,27 @@ const ROWS: [Row; 20] = [
     row(Kind::Postgres, Call::ForceRelease, "lease_release"),
 ];
 
-/// Statements without a row: those of the start, before there are leases, and the removal of rows
-/// that ended a day ago, whose answer nobody waits for.
-const WITHOUT_A_ROW: [&str; 3] = ["lease_installed", "lease_version", "lease_prune"];
+/// Requests without a row: those of the start and of the doctor, before there are leases; the removal
+/// of rows that ended a day ago, and the end of a subscription, whose answers nobody waits for; the
+/// text of a script, which is sent where its hash is not known; and the word before a call to a slot
+/// that is being moved, which has a test of its own.
+const WITHOUT_A_ROW: [&str; 8] = [
+    "lease_installed",
+    "lease_version",
+    "lease_prune",
+    "ASKING",
+    "EVAL",
+    "INFO",
+    "PING",
+    "SUNSUBSCRIBE",
+];
 
 #[test]
-fn every_script_and_every_statement_has_a_row() {
+fn every_script_statement_and_command_has_a_row() {
     let known = ROWS.iter().map(|row| row.request).chain(WITHOUT_A_ROW);
     let known: BTreeSet<&str> = known.collect();
-    let (scripts, statements) = (scripts(), statements());
-    let there: BTreeSet<&str> = scripts
-        .iter()
-        .chain(&statements)
-        .map(String::as_str)
-        .collect();
+    let there = [scripts(), statements(), commands()].concat();
+    let there: BTreeSet<&str> = there.iter().map(String::as_str).collect();
     assert_eq!(there, known);
 }
 
@@ -103,6 +116,8 @@ impl Row {
         let asks_again = self.acquires() || releases;
         match harm {
             Harm::Doubled => Some(Heard::Done),
+            // The poll finds what no hint tells, and a count of replicas that never comes is zero.
+            _ if matches!(self.call, Call::Wait | Call::Durable) => Some(Heard::Done),
             Harm::LostAgain if self.is_single() => Some(Heard::Unknown),
             // It may have hit another of them.
             Harm::LostAgain => None,

@@ -1,4 +1,4 @@
-//! The scripts and statements that the library sends, as its sources have them.
+//! The scripts, statements and commands that the library sends, as its sources have them.
 
 use std::path::Path;
 
@@ -37,4 +37,24 @@ pub(super) fn statements() -> Vec<String> {
         }
     }
     names
+}
+
+/// The commands to Redis that are no scripts, as the sources have them: `cmd("PING")`.
+pub(super) fn commands() -> Vec<String> {
+    const BEFORE: [&str; 2] = ["cmd(\"", "ask(connection, \""];
+    let mut words = Vec::new();
+    let mut folders = vec![folder_of_scripts().parent().unwrap().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for file in folder.read_dir().unwrap() {
+            let path = file.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(path).unwrap();
+                let said = BEFORE.iter().flat_map(|before| text.split(before).skip(1));
+                words.extend(said.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+            }
+        }
+    }
+    words
 }

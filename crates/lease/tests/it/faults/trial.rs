@@ -6,8 +6,8 @@ use std::time::Duration;
 use soldonce_lease::backend::postgres::Postgres;
 use soldonce_lease::test_kit::{Fault as Flaw, FaultyBackend, Op};
 use soldonce_lease::{
-    AcquireError, Builder, FencingToken, Lease, LeaseTicket, Locks, Name, Namespace, Renew,
-    Request, SystemClock,
+    AcquireError, Builder, Durability, FencingToken, Lease, LeaseTicket, Locks, Name, Namespace,
+    Renew, Request, SystemClock, Wait,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
@@ -29,6 +29,8 @@ enum Ready {
     Nothing,
     Held(Vec<Lease>),
     Ticket(LeaseTicket),
+    /// By somebody else.
+    Taken(Lease),
 }
 
 pub(super) struct Trial {
@@ -120,8 +122,12 @@ impl Trial {
             self.site.forget();
             self.site.load_scripts();
         }
-        if self.row.acquires() {
+        if self.row.acquires() || self.row.call == Call::Durable {
             return Ready::Nothing;
+        }
+        if self.row.call == Call::Wait {
+            let taken = self.witness.lease("n:0").ttl(TTL).try_acquire();
+            return Ready::Taken(taken.await.unwrap());
         }
         let mut held = Vec::new();
         for name in self.names() {
@@ -152,6 +158,7 @@ impl Trial {
         };
         let text = match self.row.on {
             Kind::Postgres => format!("-- {}", self.row.request),
+            _ if !self.row.request.contains('.') => self.row.request.to_owned(),
             _ => redis::Script::new(&script(self.row.request))
                 .get_hash()
                 .to_owned(),
@@ -178,9 +185,26 @@ impl Trial {
                 let broken = self.locks.force_release(&name, token, "test").await;
                 (heard_answer(broken), Vec::new())
             }
+            (Call::Wait, Ready::Taken(taken)) => acquired(vec![self.wait_for(taken).await]),
+            (Call::Durable, _) => {
+                let (n, within) = (1, ms(200));
+                let request = self.request("n:0");
+                let request = request.durability(Durability::Replicas { n, within });
+                acquired(vec![request.try_acquire().await])
+            }
             (_, Ready::Held(held)) => (released(held).await, Vec::new()),
             (_, _) => acquired(self.acquire_all().await),
         }
+    }
+
+    /// Waits while another holds it, who gives it back after the fault.
+    async fn wait_for(&self, taken: Lease) -> Result<Lease, AcquireError> {
+        let mut waits = JoinSet::new();
+        waits.spawn(self.request("n:0").acquire(Wait::UpTo(PATIENCE)));
+        let hit = || self.proxies.iter().all(|proxy| proxy.to_come() == 0);
+        within(PATIENCE, format!("the fault of {self}"), hit).await;
+        taken.release().await.unwrap();
+        waits.join_next().await.unwrap().unwrap()
     }
 
     async fn acquire_all(&self) -> Vec<Result<Lease, AcquireError>> {

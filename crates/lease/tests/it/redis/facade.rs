@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use soldonce_lease::{AcquireError, BackendError, Locks, ReleaseOutcome, Wait};
+use soldonce_lease::{AcquireError, BackendError, Doctor, Locks, ReleaseOutcome, Wait};
 use soldonce_testkit::redis::Redis;
+
+use super::site::until;
 
 #[tokio::test]
 async fn a_lease_on_redis_from_end_to_end() {
@@ -32,6 +34,23 @@ async fn a_lease_on_redis_from_end_to_end() {
     };
     let (next, ()) = tokio::join!(waiting, release);
     assert!(next.is_ok(), "{next:?}");
+}
+
+#[tokio::test]
+async fn replaced_connections_are_counted() {
+    let redis = Redis::start().unwrap();
+    let locks = Locks::redis(redis.url()).namespace("app");
+    let locks = locks.doctor(Doctor::Off).connect().await.unwrap();
+    let lease = locks.lease("a").try_acquire().await.unwrap();
+    assert_eq!(locks.stats().link_rebuilds, 0);
+    redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
+    let again = until("a new connection", async || {
+        // The first one may meet the end of the connection.
+        locks.lease("b").try_acquire().await.ok()
+    })
+    .await;
+    assert_eq!(locks.stats().link_rebuilds, 1);
+    drop((lease, again));
 }
 
 #[cfg(feature = "cluster")]

@@ -12,6 +12,7 @@ mod grants;
 mod losses;
 #[cfg(all(feature = "test-kit", debug_assertions))]
 mod planted;
+mod queue;
 mod refusals;
 mod site;
 mod unknown;

@@ -6,7 +6,7 @@
 //! is old or a cap used up, no client can tell.
 
 use super::conformance::server;
-use super::{asks, batches, epochs, grants, wake};
+use super::{asks, batches, epochs, grants, queue, wake};
 #[cfg(feature = "redlock")]
 use crate::redlock::{conformance as redlock, faults};
 
@@ -106,7 +106,7 @@ catches! {
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_queue_that_is_not_noticed: "acquire.lua",
         "local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known" => "local quiet = true",
-        grants::waiters_are_served_in_order_and_nobody_overtakes;
+        queue::waiters_are_served_in_order_and_nobody_overtakes;
 }
 
 // How long: ttl and cap.
@@ -122,8 +122,8 @@ catches! {
         "local life = cap > 0 and cap < ttl and ARGV[4] or ARGV[3]" => "local life = ARGV[3]",
         grants::nothing_lives_longer_than_its_cap;
     a_group_above_its_cap: "acquire.lua",
-        "lives[#keys] = ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl"
-        => "lives[#keys] = ask.ttl",
+        "local life = format('%.0f', ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl)"
+        => "local life = format('%.0f', ask.ttl)",
         grants::nothing_lives_longer_than_its_cap;
     asking_again_beyond_the_cap: "acquire.lua",
         "granted = math.min(granted, cap_at - now)" => "",
@@ -211,14 +211,14 @@ catches! {
 catches! {
     a_passer_by_overtakes: "acquire.lua",
         "if #conflicts > 0 or waiting and waiting.blocked then" => "if #conflicts > 0 then",
-        grants::waiters_are_served_in_order_and_nobody_overtakes;
+        queue::waiters_are_served_in_order_and_nobody_overtakes;
     last_come_first_served: "acquire.lua",
         "line.blocked = first and (not line.mine or first < line.mine)"
         => "line.blocked = first and (not line.mine or first > line.mine)",
-        grants::waiters_are_served_in_order_and_nobody_overtakes;
+        queue::waiters_are_served_in_order_and_nobody_overtakes;
     the_dead_wait_for_ever: "acquire.lua",
         "elseif now - beat > ALIVE_MS then" => "elseif false then",
-        grants::a_waiter_that_died_is_passed_over_after_its_beat_is_old;
+        queue::a_waiter_that_died_is_passed_over_after_its_beat_is_old;
     the_living_count_as_dead: "acquire.lua",
         "elseif now - beat > ALIVE_MS then" => "elseif now - beat > 0 then",
         server::a_dead_waiter_costs_three_seconds;
@@ -229,10 +229,10 @@ catches! {
     a_queue_that_is_one_too_long: "acquire.lua",
         "if not mine and line and line.alive >= QUEUE_MAX then"
         => "if not mine and line and line.alive > QUEUE_MAX then",
-        grants::a_full_queue_says_so;
+        queue::a_full_queue_says_so;
     a_place_that_is_not_given_up: "release.lua",
         "if redis.pcall('HDEL', place[1], place[2]) == 1 and place[3] then" => "if false then",
-        grants::waiters_are_served_in_order_and_nobody_overtakes;
+        queue::waiters_are_served_in_order_and_nobody_overtakes;
 }
 
 // A node of a Redlock.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::super::{bookings, events, holds, keys, policy, sessions, staff, units};
+use super::super::{bookings, events, holds, keys, payments, policy, sessions, staff, units};
 use super::sold::{Blocked, Booking, BookingList, History, Hold, HoldList, Problem, Unblocked};
 
 /// Every schema by name.
@@ -27,6 +27,10 @@ pub(super) fn all() -> Map<String, Value> {
     add::<holds::RevokeRequest<'_>>(&mut found);
     add::<units::OwnUnitRequest<'_>>(&mut found);
     add::<bookings::ConfirmRequest<'_>>(&mut found);
+    add::<payments::CheckoutRequest<'_>>(&mut found);
+    add::<payments::AbandonRequest>(&mut found);
+    add::<payments::RefundRequest>(&mut found);
+    add::<payments::ExchangeRequest<'_>>(&mut found);
     add::<bookings::SaleRequest<'_>>(&mut found);
     add::<bookings::CancelRequest<'_>>(&mut found);
     add::<staff::BlockRequest<'_>>(&mut found);

@@ -105,6 +105,26 @@ pub(super) struct Line {
     state: String,
 }
 
+/// What the provider did.
+#[derive(ToSchema)]
+pub(super) struct Payment {
+    /// As the provider last said.
+    state: String,
+    /// What the buyer is to pay, in minor units.
+    #[schema(nullable = false)]
+    amount: Option<i64>,
+    #[schema(nullable = false)]
+    captured: Option<i64>,
+    #[schema(nullable = false)]
+    refunded: Option<i64>,
+    provider: Option<String>,
+    /// The provider's name for it.
+    intent: Option<String>,
+    /// For the buyer's browser, in the answer to checkout alone.
+    #[schema(nullable = false)]
+    client_secret: Option<String>,
+}
+
 /// A sale.
 #[derive(ToSchema)]
 pub(super) struct Booking {
@@ -120,8 +140,8 @@ pub(super) struct Booking {
     total: i64,
     currency: String,
     reference: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    payment: Option<()>,
+    /// None without a provider.
+    payment: Option<Payment>,
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]

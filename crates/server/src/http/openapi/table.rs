@@ -211,6 +211,34 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .answers(&[(201, "The booking", Json("Booking"))]),
     operation(
         Post,
+        "/v1/holds/{hold}/checkout",
+        Buy,
+        "bookings",
+        (
+            "checkout_hold",
+            "Pins a hold and opens a payment for the buyer",
+        ),
+    )
+    .takes("CheckoutRequest")
+    .keyed(Keyed::Required)
+    .headers(&[SECRET])
+    .answers(&[(
+        201,
+        "The booking, which waits for its payment",
+        Json("Booking"),
+    )]),
+    operation(
+        Post,
+        "/v1/holds/{hold}/abandon",
+        Buy,
+        "holds",
+        ("abandon_checkout", "Gives the payment of a hold up"),
+    )
+    .takes("AbandonRequest")
+    .headers(&[SECRET])
+    .answers(A_HOLD),
+    operation(
+        Post,
         "/v1/holds/{hold}/revoke",
         Admin,
         "holds",
@@ -263,6 +291,44 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .keyed(Keyed::Required)
     .headers(&[SECRET])
     .answers(&[(200, "The booking", Json("Booking"))]),
+    operation(
+        Post,
+        "/v1/bookings/{booking}/refunds",
+        Admin,
+        "bookings",
+        (
+            "refund_booking",
+            "Sends money of a booking back that keeps its units",
+        ),
+    )
+    .takes("RefundRequest")
+    .keyed(Keyed::Required)
+    .answers(&[(200, "The booking", Json("Booking"))]),
+    operation(
+        Post,
+        "/v1/exchanges",
+        Buy,
+        "bookings",
+        (
+            "exchange_units",
+            "Swaps lines of a booking for the units of a hold",
+        ),
+    )
+    .takes("ExchangeRequest")
+    .keyed(Keyed::Required)
+    .headers(&[SECRET])
+    .answers(&[(200, "The booking", Json("Booking"))]),
+    operation(
+        Post,
+        "/v1/webhooks/stripe",
+        Anyone,
+        "bookings",
+        (
+            "stripe_notice",
+            "For Stripe: what became of payments, signed",
+        ),
+    )
+    .answers(&[(200, "It is committed", Json("Status"))]),
     operation(
         Post,
         "/v1/events/{event}/block",

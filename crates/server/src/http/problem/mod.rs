@@ -11,6 +11,7 @@ use axum::response::Response;
 use serde::Serialize;
 use soldonce_core::{Advice, Budget, Chart, Rejection, Unavailable};
 use soldonce_engine::EngineError;
+use soldonce_engine::payment::ProviderError;
 use soldonce_engine::reply::Rfc3339;
 
 use super::kinds::{self, Kind};
@@ -89,6 +90,25 @@ impl Problem {
         match error {
             EngineError::Rejected(rejection) => Self::rejected(rejection, chart),
             EngineError::Read(error) => Self::internal(error),
+            EngineError::Provider(error) => Self::provider(error),
+        }
+    }
+
+    /// What the provider says is the operator's to read.
+    fn provider(error: &ProviderError) -> Self {
+        tracing::warn!(%error, "the payment provider did not do its part");
+        match error {
+            ProviderError::Declined { .. } | ProviderError::Refused { .. } => Self {
+                advice: Advice::AskState,
+                ..Self::new(&kinds::PAYMENT_REFUSED)
+            },
+            ProviderError::Unknown(_)
+            | ProviderError::Busy { .. }
+            | ProviderError::Misconfigured(_) => Self {
+                advice: Advice::RetryAfter,
+                retry_after: Some(SOON),
+                ..Self::new(&kinds::PAYMENT_UNAVAILABLE)
+            },
         }
     }
 
@@ -119,9 +139,9 @@ impl Problem {
             Rejection::AdjacencyRefused(units) => problem.with_units("orphans", chart, units),
             Rejection::AlreadyCancelled(units) => problem.with_units("units", chart, units),
             Rejection::TooManyUnits { limit } => problem.with("limit", limit),
-            Rejection::HoldConsumed(booking) | Rejection::PaymentInProgress(booking) => {
-                problem.with("booking", &booking.to_string())
-            }
+            Rejection::HoldConsumed(booking)
+            | Rejection::PaymentInProgress(booking)
+            | Rejection::PaymentMismatch(booking) => problem.with("booking", &booking.to_string()),
             Rejection::HoldRevoked(reason) => problem.with("reason", &reason.as_str()),
             Rejection::CapReached(at) => problem.with("max_expires_at", &Rfc3339(*at)),
             Rejection::StaleFence(fence) => problem.with("fence", &fence.0),
@@ -272,6 +292,7 @@ fn kind_of(rejection: &Rejection) -> &'static Kind {
         Rejection::StaleFence(_) => &kinds::STALE_FENCE,
         Rejection::PaymentInProgress(_) => &kinds::PAYMENT_IN_PROGRESS,
         Rejection::PaymentRequired => &kinds::PAYMENT_REQUIRED,
+        Rejection::PaymentMismatch(_) => &kinds::PAYMENT_MISMATCH,
         Rejection::BookingNotFound => &kinds::BOOKING_NOT_FOUND,
         Rejection::AlreadyCancelled(_) => &kinds::ALREADY_CANCELLED,
         Rejection::BookingNotConfirmed => &kinds::BOOKING_NOT_CONFIRMED,

@@ -146,6 +146,12 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
             json!({"booking": id}),
         ),
         (Rejection::PaymentRequired, 409, "do_not_retry", json!({})),
+        (
+            Rejection::PaymentMismatch(booking),
+            409,
+            "do_not_retry",
+            json!({"booking": id}),
+        ),
         (Rejection::BookingNotFound, 404, "do_not_retry", json!({})),
         (
             Rejection::AlreadyCancelled(vec![UnitNo(2)]),
@@ -250,10 +256,12 @@ async fn what_the_server_itself_refuses_has_a_row_too() {
         ("not_found", 404, "do_not_retry"),
         ("method_not_allowed", 405, "do_not_retry"),
         ("request_timeout", 408, "do_not_retry"),
+        ("payment_refused", 409, "do_not_retry"),
         ("body_too_large", 413, "do_not_retry"),
         ("unsupported_media_type", 415, "do_not_retry"),
         ("rate_limited", 429, "retry_after"),
         ("internal_error", 500, "do_not_retry"),
+        ("payment_unavailable", 503, "retry_after"),
     ];
     assert_eq!(own.len(), expected.len());
     for (kind, (code, status, advice)) in own.into_iter().zip(expected) {

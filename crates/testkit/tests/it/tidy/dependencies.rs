@@ -9,7 +9,8 @@ use super::source::Violation;
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
 /// What tests of any crate may use, beside what their crate may and our own crates.
-const TESTS: &str = "insta proptest rslock rstest serde_json stateright tempfile tokio";
+const TESTS: &str =
+    "insta proptest rslock rstest serde_json stateright tempfile tokio tracing-subscriber";
 
 /// A crate, and the packages it may use.
 const TABLE: [(&str, &str); 6] = [
@@ -21,8 +22,8 @@ const TABLE: [(&str, &str); 6] = [
     (
         "soldonce-engine",
         "soldonce-core soldonce-lease \
-         deadpool-postgres hmac prometheus-client redis refinery reqwest rusqlite rustix sha2 \
-         subtle tokio-postgres uuid",
+         deadpool-postgres hmac prometheus-client redis refinery reqwest rusqlite rustix \
+         rustls sha2 subtle tokio-postgres uuid",
     ),
     (
         "soldonce-server",
@@ -33,12 +34,13 @@ const TABLE: [(&str, &str); 6] = [
     (
         "soldonce-cli",
         "soldonce-core soldonce-lease soldonce-engine soldonce-server soldonce-testkit \
-         anyhow axum clap comfy-table hdrhistogram http-body-util hyper hyper-util indicatif \
-         ratatui rustix toml tracing-subscriber",
+         anyhow axum clap comfy-table deadpool-postgres hdrhistogram http-body-util hyper hyper-util \
+         indicatif ratatui rustix toml tracing-subscriber",
     ),
     (
         "soldonce-testkit",
-        "soldonce-core soldonce-lease soldonce-engine anyhow axum hyper hyper-util rustix toml",
+        "soldonce-core soldonce-lease soldonce-engine \
+         anyhow axum hmac http-body-util hyper hyper-util rustix sha2 toml",
     ),
 ];
 

@@ -43,14 +43,15 @@ pub(crate) struct LimitArgs {
         value_delimiter = ','
     )]
     trusted_proxies: Vec<String>,
-    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, through which servers count together
+    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT, through which servers count together and tell
+    /// each other what is taken
     #[arg(
         long,
         env = "SOLDONCE_REDIS_URL",
         hide_env_values = true,
         value_name = "URL"
     )]
-    redis_url: Option<String>,
+    pub(super) redis_url: Option<String>,
 }
 
 /// Settings about limits.

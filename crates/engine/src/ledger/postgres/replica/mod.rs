@@ -115,6 +115,9 @@ impl Replica {
         server: Id,
         named: &Named,
     ) -> Result<News, Failure> {
+        if !self.cold && self.knows(named) && !self.is_behind(lane, server).await? {
+            return Ok(News::default());
+        }
         lane.begin(SNAPSHOT).await?;
         let read = if self.cold {
             self.load(lane, charts).await

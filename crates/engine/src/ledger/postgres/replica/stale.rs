@@ -5,20 +5,50 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use super::Replica;
 use crate::ledger::postgres::charts::Charts;
 use crate::ledger::postgres::database::{Lane, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::bookings::BookingRow;
-use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, units};
+use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
 
 /// All transactions below it are finished: what they wrote is in this snapshot.
 const HORIZON: &str = "-- horizon
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift FROM sequencer WHERE one = 1";
 
 /// What others wrote since. A transaction that ran at the last snapshot may stand here again.
 pub(super) const WRITTEN: &str = "-- written
 SELECT units, holds, bookings, holders, renews, at FROM batches
 WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
+
+/// Whether [`WRITTEN`] has rows, and the horizon of the same snapshot.
+const BEHIND: &str = "-- behind
+SELECT EXISTS (SELECT FROM batches
+               WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3),
+       pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+
+impl Replica {
+    /// Whether others wrote since the last time. One statement sees one snapshot, so where they did
+    /// not, it is all that there is to read.
+    pub(super) async fn is_behind(&mut self, lane: &mut Lane, server: Id) -> Result<bool, Failure> {
+        let no = int(self.no.0)?;
+        let since: [Value<'_>; 3] = [
+            (&no, Type::INT4),
+            (&self.horizon, Type::INT8),
+            (&server, Type::BYTEA),
+        ];
+        let rows = lane.rows(BEHIND, &since).await?;
+        let Some(row) = rows.first() else {
+            return Ok(true);
+        };
+        let columns = Columns::new(row, "batches");
+        let (is_behind, horizon): (bool, i64) = (columns.get(0)?, columns.get(1)?);
+        if !is_behind {
+            self.horizon = horizon;
+        }
+        Ok(is_behind)
+    }
+}
 
 /// Rows to be read again.
 #[derive(Debug, Default)]

@@ -14,6 +14,10 @@ use crate::ledger::rows::codes::value;
 
 const TABLE: &str = "audit";
 
+// Each transition is looked up by its whole key, one after the other: OFFSET 0 keeps the lookup from
+// being joined in another sequence. A plan made while the tables were small would otherwise read
+// every row of the event for each batch.
+
 /// Of some batches, in the order of their places: those that are numbered say so.
 pub(in super::super) const AUDIT_OF_BATCHES: &str = "-- audit_of_batches
 SELECT a.unit_no, a.from_state, a.from_owner, a.from_until, a.to_state, a.to_owner, a.to_until,
@@ -21,7 +25,10 @@ SELECT a.unit_no, a.from_state, a.from_owner, a.from_until, a.to_state, a.to_own
        f.first_seq, b.id
 FROM batches b
 CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
-JOIN audit a ON a.event_no = b.event_no AND a.unit_no = step.unit_no AND a.version = step.version
+CROSS JOIN LATERAL (
+    SELECT * FROM audit
+    WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version OFFSET 0
+) AS a
 LEFT JOIN feed f ON f.batch = b.id
 WHERE b.id = ANY ($1)
 ORDER BY b.at, b.place, a.command, a.n";
@@ -34,7 +41,10 @@ SELECT a.unit_no, a.from_state, a.from_owner, a.from_until, a.to_state, a.to_own
 FROM feed f
 JOIN batches b ON b.id = f.batch
 CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
-JOIN audit a ON a.event_no = b.event_no AND a.unit_no = step.unit_no AND a.version = step.version
+CROSS JOIN LATERAL (
+    SELECT * FROM audit
+    WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version OFFSET 0
+) AS a
 WHERE f.event_no = $1 AND f.first_seq + f.commands > $2 + 1 AND f.first_seq <= $3
 ORDER BY f.first_seq, a.command, a.n";
 

@@ -11,13 +11,14 @@ use tokio_postgres::Row;
 use super::{Columns, Id};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::codes::value;
+use crate::ledger::rows::payments::payment_from_json;
 
 const TABLE: &str = "bookings";
 const LINES: &str = "lines";
 
 pub(in super::super) const BOOKINGS: &str = "-- bookings
 SELECT id, event_no, caller, holder, hold, state, fence, reference, payment, created_at,
-       confirmed_at, version
+       confirmed_at, version, payment_detail
 FROM bookings WHERE id = ANY ($1)";
 
 pub(in super::super) const LINES_OF: &str = "-- lines_of
@@ -31,6 +32,11 @@ WHERE state = 1 AND id IN (SELECT owner FROM units WHERE event_no = $1 AND state
 
 pub(in super::super) const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = $1 ORDER BY id DESC LIMIT $2";
+
+/// Those whose payment is not at its end, or whose money must go back.
+pub(in super::super) const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
+SELECT id FROM bookings WHERE (payment < 4 OR state = 6) AND created_at < $1
+ORDER BY created_at LIMIT $2";
 
 pub(in super::super) const EVENT_OF_BOOKING: &str = "-- event_of_booking
 SELECT event_no FROM bookings WHERE id = $1";
@@ -48,8 +54,17 @@ fn read_one(row: &Row) -> Result<BookingRow, Damaged> {
     let columns = Columns::new(row, TABLE);
     let (id, hold, state): (Id, Option<Id>, i16) =
         (columns.get(0)?, columns.get(4)?, columns.get(5)?);
-    let payment: Option<i16> = columns.get(8)?;
-    let payment = payment.map(|payment| value(&PaymentState::ALL, payment.into(), TABLE));
+    let (payment, detail): (Option<i16>, Option<String>) = (columns.get(8)?, columns.get(12)?);
+    let payment = match (payment, detail) {
+        (None, None) => None,
+        (Some(state), Some(json)) => {
+            let state = value(&PaymentState::ALL, state.into(), TABLE)?;
+            Some(Box::new(payment_from_json(state, &json)?))
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Damaged::new(TABLE, "half a payment is there"));
+        }
+    };
     let confirmed_at: Option<i64> = columns.get(10)?;
     let booking = Booking {
         id: BookingId::from_bytes(id.0),
@@ -60,7 +75,7 @@ fn read_one(row: &Row) -> Result<BookingRow, Damaged> {
         fence: Fence(columns.unsigned(6)?),
         lines: Vec::new(),
         reference: columns.text(7)?,
-        payment: payment.transpose()?,
+        payment,
         created_at: Timestamp::from_ms(columns.get(9)?),
         confirmed_at: confirmed_at.map(Timestamp::from_ms),
     };

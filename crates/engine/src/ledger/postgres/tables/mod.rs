@@ -6,6 +6,7 @@ pub(super) mod events;
 pub(super) mod holds;
 pub(super) mod idempotency;
 pub(super) mod keys;
+pub(super) mod outbox;
 pub(super) mod units;
 
 use sha2::{Digest, Sha256};

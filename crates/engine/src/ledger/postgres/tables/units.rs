@@ -2,8 +2,12 @@
 
 use soldonce_core::{Fence, Unit, UnitNo, UnitState, Version};
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::{Columns, Id, short};
+use crate::ledger::postgres::batch::Seen;
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::failure::Failure;
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::codes::StateColumns;
 
@@ -19,6 +23,32 @@ WHERE event_no = $1 AND unit_no = ANY ($2)";
 
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series(0, $2 - 1)";
+
+pub(in super::super) const LOCK: &str = "-- lock
+SELECT unit_no, version FROM units WHERE event_no = $1 AND unit_no = ANY ($2)
+ORDER BY unit_no FOR UPDATE";
+
+pub(in super::super) const LOCK_NOWAIT: &str = "-- lock_nowait
+SELECT unit_no, version FROM units WHERE event_no = $1 AND unit_no = ANY ($2)
+ORDER BY unit_no FOR UPDATE NOWAIT";
+
+/// Locks units in unit order by one of the statements above; gives what they are now.
+pub(in super::super) async fn lock(
+    lane: &mut Lane,
+    sql: &'static str,
+    event: i32,
+    units: &[i32],
+) -> Result<Vec<Seen>, Failure> {
+    let values: [Value<'_>; 2] = [(&event, Type::INT4), (&units, Type::INT4_ARRAY)];
+    let seen = |row: &Row| {
+        let columns = Columns::new(row, TABLE);
+        Ok(Seen {
+            unit: columns.get(0)?,
+            version: columns.get(1)?,
+        })
+    };
+    lane.rows(sql, &values).await?.iter().map(seen).collect()
+}
 
 /// A unit's state as three columns, as this database stores them.
 pub(in super::super) struct State {

@@ -5,18 +5,18 @@
 mod sales;
 mod units;
 
-use soldonce_core::Timestamp;
+use soldonce_core::{BookingId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::batch::{Account, Batch, Written};
 use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::replica::Replica;
-use super::tables::{Columns, Id, events};
+use super::tables::{Columns, Id, bookings, events, holds, int, units as units_table};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::policy::policy_to_json;
 
-const WRITE: &str = include_str!("write.sql");
+pub(super) const WRITE: &str = include_str!("write.sql");
 
 /// What became of a statement.
 pub(super) enum Outcome {
@@ -38,6 +38,17 @@ pub(super) struct Dispatch<'a> {
     pub(super) given: Option<i64>,
     /// The token of the lease it is written under; 0 without one.
     pub(super) token: i64,
+    /// What finds out that a unit which the batch changes has moved.
+    pub(super) guard: Guard,
+}
+
+/// What finds out that a unit which a batch changes has moved since it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// The statement: it compares versions.
+    Versions,
+    /// The database's keys: two transitions of a unit cannot lead to the same version.
+    Keys,
 }
 
 /// The values of one statement, in their dispatch.
@@ -62,28 +73,91 @@ impl Values {
     }
 }
 
-/// Stores a batch on a connection; tells the database's clock to `learn`.
-///
-/// # Errors
-/// [`Failure`]: `Refused` wrote nothing, `Unknown` may have been stored.
-pub(super) async fn store(
-    lane: &mut Lane,
-    replica: &Replica,
-    dispatch: &Dispatch<'_>,
-    learn: impl Fn(i64),
-) -> Result<Outcome, Failure> {
-    let values = values(replica, dispatch)?;
-    let rows = lane.rows(WRITE, &values.of()).await?;
-    let row = rows
-        .first()
-        .ok_or_else(|| Damaged::new("batches", "no answer"))?;
-    let columns = Columns::new(row, "batches");
-    learn(columns.get(1)?);
-    let at: Option<i64> = columns.get(0)?;
-    Ok(at.map_or(Outcome::Stale, |at| {
-        let at = Timestamp::from_ms(at);
-        Outcome::Stored(Written { at })
-    }))
+/// A batch as the database gets it: built from memory, sent without it.
+pub(super) struct Statement {
+    values: Values,
+    /// Bookings whose lines are written anew.
+    rewritten: Vec<Id>,
+    /// The event, and the units that the batch rests on, in unit order.
+    event: i32,
+    touched: Vec<i32>,
+}
+
+impl Statement {
+    /// Of a batch that was decided on `replica` in a trial that is still open.
+    ///
+    /// # Errors
+    /// `Damaged`, when the memory lacks what the batch changed.
+    pub(super) fn new(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Self, Failure> {
+        let is_known = |id: &BookingId| replica.bookings.contains_key(id);
+        let rewritten = dispatch.batch.bookings().into_iter().filter(is_known);
+        let touched = dispatch.batch.touched_units(replica).into_iter();
+        Ok(Self {
+            values: values(replica, dispatch)?,
+            rewritten: holds::booking_ids(rewritten),
+            event: int(replica.no.0)?,
+            touched: touched.map(|unit| int(unit.0)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Stores the batch, in the transaction that is open on this connection, which ends with it, or
+    /// in one of its own; tells the database's clock to `learn`.
+    ///
+    /// # Errors
+    /// [`Failure`]: `Refused` wrote nothing, `Unknown` may have been stored.
+    pub(super) async fn send(
+        &self,
+        lane: &mut Lane,
+        learn: impl Fn(i64),
+    ) -> Result<Outcome, Failure> {
+        if !lane.is_open() {
+            if self.rewritten.is_empty() {
+                return self.write(lane, learn).await;
+            }
+            lane.begin_write().await?;
+        }
+        let outcome = match self.delete_lines(lane).await {
+            Ok(()) => self.write(lane, learn).await,
+            Err(failure) => Err(failure),
+        };
+        match outcome {
+            Ok(Outcome::Stored(written)) => {
+                lane.commit().await?;
+                Ok(Outcome::Stored(written))
+            }
+            Ok(Outcome::Stale)
+            | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
+                lane.roll_back().await;
+                outcome
+            }
+            Err(Failure::Away(_) | Failure::Unknown(_)) => outcome,
+        }
+    }
+
+    async fn delete_lines(&self, lane: &mut Lane) -> Result<(), Failure> {
+        if self.rewritten.is_empty() {
+            return Ok(());
+        }
+        // Units before anything else, as everybody does.
+        units_table::lock(lane, units_table::LOCK, self.event, &self.touched).await?;
+        let ids: [Value<'_>; 1] = [(&self.rewritten, Type::BYTEA_ARRAY)];
+        lane.rows(bookings::DELETE_LINES, &ids).await?;
+        Ok(())
+    }
+
+    async fn write(&self, lane: &mut Lane, learn: impl Fn(i64)) -> Result<Outcome, Failure> {
+        let rows = lane.rows(WRITE, &self.values.of()).await?;
+        let row = rows
+            .first()
+            .ok_or_else(|| Damaged::new("batches", "no answer"))?;
+        let columns = Columns::new(row, "batches");
+        learn(columns.get(1)?);
+        let at: Option<i64> = columns.get(0)?;
+        Ok(at.map_or(Outcome::Stale, |at| {
+            let at = Timestamp::from_ms(at);
+            Outcome::Stored(Written { at })
+        }))
+    }
 }
 
 fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure> {
@@ -100,6 +174,7 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     sales::put_effects(&mut to, batch);
     put_batch(&mut to, dispatch, &accounts);
     put_event(&mut to, replica, batch)?;
+    sales::put_payments(&mut to, replica, batch)?;
     Ok(to)
 }
 

@@ -1,6 +1,6 @@
 //! Holders, bookings and what is written down beside them, as values of the statement.
 
-use soldonce_core::{Booking, BookingState, Effect, LineState, PaymentState, Timestamp};
+use soldonce_core::{Booking, BookingState, LineState, PaymentState, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::Values;
@@ -9,6 +9,8 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::replica::Replica;
 use crate::ledger::postgres::tables::{Id, holder_key, holds, int, short};
 use crate::ledger::rows::codes::number;
+use crate::ledger::rows::effects::EffectColumns;
+use crate::ledger::rows::payments::payment_to_json;
 use crate::ledger::rows::{Damaged, stored};
 
 /// $49 to $53.
@@ -74,7 +76,7 @@ pub(super) fn put_bookings(
     to.put(references.collect::<Vec<_>>(), Type::TEXT_ARRAY);
     let payments = found.iter().map(|booking| {
         let payment = booking.payment.as_ref()?;
-        Some(short(number(&PaymentState::ALL, payment)))
+        Some(short(number(&PaymentState::ALL, &payment.state)))
     });
     to.put(payments.collect::<Vec<_>>(), Type::INT2_ARRAY);
     let created = found.iter().map(|booking| booking.created_at.ms());
@@ -125,19 +127,51 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) {
 
 /// $76 to $78.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) {
-    let (mut kinds, mut bookings, mut amounts) = (Vec::new(), Vec::new(), Vec::new());
-    for effect in batch.applied.iter().flat_map(|applied| &applied.effects) {
-        let (kind, booking, amount) = match effect {
-            Effect::Capture(booking) => (0_i16, booking, None),
-            Effect::Void(booking) => (1, booking, None),
-            Effect::Refund { booking, amount } => (2, booking, Some(amount.minor())),
-            Effect::CancelIntent(booking) => (3, booking, None),
-        };
-        kinds.push(kind);
-        bookings.push(Id(*booking.bytes()));
-        amounts.push(amount);
+    let effects = new_effects(batch);
+    put_names(to, &effects);
+    let amounts = effects.iter().map(|effect| effect.amount);
+    to.put(amounts.collect::<Vec<_>>(), Type::INT8_ARRAY);
+}
+
+/// $85 to $89: how payments stand in detail, and effects by their totals.
+pub(super) fn put_payments(
+    to: &mut Values,
+    replica: &Replica,
+    batch: &Batch,
+) -> Result<(), Failure> {
+    let details = batch.bookings().into_iter().map(|id| {
+        let booking = replica.inventory.booking(id);
+        let payment = booking.and_then(|booking| booking.payment.as_ref());
+        payment.map(|payment| payment_to_json(payment)).transpose()
+    });
+    to.put(details.collect::<Result<Vec<_>, _>>()?, Type::TEXT_ARRAY);
+    put_totals(to, &new_effects(batch));
+    let settled = batch.applied.iter().flat_map(|applied| &applied.settled);
+    let settled: Vec<_> = settled.copied().map(EffectColumns::of).collect();
+    put_names(to, &settled);
+    put_totals(to, &settled);
+    Ok(())
+}
+
+/// What the batch leaves to be done. Rows that the statement adds it cannot see: what one command adds
+/// and a later one settles is not added at all.
+fn new_effects(batch: &Batch) -> Vec<EffectColumns> {
+    let mut effects = Vec::new();
+    for applied in &batch.applied {
+        effects.retain(|effect| !applied.settled.contains(effect));
+        effects.extend(&applied.effects);
     }
-    to.put(kinds, Type::INT2_ARRAY);
-    to.put(bookings, Type::BYTEA_ARRAY);
-    to.put(amounts, Type::INT8_ARRAY);
+    effects.into_iter().map(EffectColumns::of).collect()
+}
+
+fn put_names(to: &mut Values, effects: &[EffectColumns]) {
+    let kinds = effects.iter().map(|effect| effect.kind);
+    to.put(kinds.collect::<Vec<_>>(), Type::INT2_ARRAY);
+    let bookings = effects.iter().map(|effect| Id(*effect.booking.bytes()));
+    to.put(bookings.collect::<Vec<_>>(), Type::BYTEA_ARRAY);
+}
+
+fn put_totals(to: &mut Values, effects: &[EffectColumns]) {
+    let totals = effects.iter().map(|effect| effect.total);
+    to.put(totals.collect::<Vec<_>>(), Type::INT8_ARRAY);
 }

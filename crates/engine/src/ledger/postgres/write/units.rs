@@ -1,9 +1,11 @@
 //! What the decisions rest on, and what became of units and holds, as values of the statement.
 
+use std::collections::BTreeSet;
+
 use soldonce_core::{Actor, Cause, Hold};
 use tokio_postgres::types::Type;
 
-use super::{Dispatch, Values};
+use super::{Dispatch, Guard, Values};
 use crate::ledger::postgres::batch::Batch;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::CLOCK_OFF_MS;
@@ -14,6 +16,10 @@ use crate::ledger::rows::codes::{number, reason_of, state_number};
 use crate::ledger::rows::packed::pack;
 use crate::ledger::rows::{Damaged, stored};
 
+/// Stands for a version that is not compared. The row is locked all the same: everybody locks in one
+/// order.
+const ANY_VERSION: i64 = -1;
+
 /// $1 to $12.
 pub(super) fn put_guards(
     to: &mut Values,
@@ -23,7 +29,14 @@ pub(super) fn put_guards(
     let batch = dispatch.batch;
     to.put(int(replica.no.0)?, Type::INT4);
     to.put(replica.event_version, Type::INT8);
-    let seen = batch.seen_units(replica)?;
+    let mut seen = batch.seen_units(replica)?;
+    if dispatch.guard == Guard::Keys {
+        // Others that the decisions rest on have no key that would tell.
+        let changed: BTreeSet<i32> = batch.changed_units()?;
+        for seen in seen.iter_mut().filter(|seen| changed.contains(&seen.unit)) {
+            seen.version = ANY_VERSION;
+        }
+    }
     to.put(
         seen.iter().map(|seen| seen.unit).collect::<Vec<_>>(),
         Type::INT4_ARRAY,

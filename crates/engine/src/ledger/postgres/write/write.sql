@@ -6,17 +6,26 @@ WITH
 event_seen AS MATERIALIZED (
     SELECT 1 FROM events WHERE event_no = $1 AND version = $2 FOR SHARE
 ), units_seen AS MATERIALIZED (
+    -- Version -1 is any: the row is locked, and the keys tell whether it had moved.
+    -- Found one after the other in the sequence of the list, each by its whole key, whatever the
+    -- size of the table was when this was planned: so, too, for holders and bookings.
     SELECT 1 FROM unnest($3::integer[], $4::bigint[]) AS seen (unit_no, version)
-    JOIN units u ON u.event_no = $1 AND u.unit_no = seen.unit_no AND u.version = seen.version
-    ORDER BY u.unit_no FOR UPDATE OF u
+    CROSS JOIN LATERAL (
+        SELECT FROM units u
+        WHERE u.event_no = $1 AND u.unit_no = seen.unit_no
+          AND (u.version = seen.version OR seen.version = -1) FOR UPDATE
+    ) AS locked
 ), holders_seen AS MATERIALIZED (
     SELECT 1 FROM unnest($5::bytea[], $6::bigint[]) AS seen (key, version)
-    JOIN holders h ON h.event_no = $1 AND h.key = seen.key AND h.version = seen.version
-    ORDER BY h.key FOR UPDATE OF h
+    CROSS JOIN LATERAL (
+        SELECT FROM holders h
+        WHERE h.event_no = $1 AND h.key = seen.key AND h.version = seen.version FOR UPDATE
+    ) AS locked
 ), bookings_seen AS MATERIALIZED (
     SELECT 1 FROM unnest($7::bytea[], $8::bigint[]) AS seen (id, version)
-    JOIN bookings b ON b.id = seen.id AND b.version = seen.version
-    ORDER BY b.id FOR UPDATE OF b
+    CROSS JOIN LATERAL (
+        SELECT FROM bookings b WHERE b.id = seen.id AND b.version = seen.version FOR UPDATE
+    ) AS locked
 ), same AS MATERIALIZED (
     SELECT 1
     WHERE (SELECT count(*) FROM event_seen) = 1
@@ -40,7 +49,10 @@ event_seen AS MATERIALIZED (
         token = CASE WHEN $19::bigint = 0 THEN u.token ELSE $19::bigint END
     FROM go, unnest($13::integer[], $14::smallint[], $15::bytea[], $16::bigint[], $17::bigint[],
                     $18::bigint[]) AS n (unit_no, state, owner, until, fence, version)
-    WHERE u.event_no = $1 AND u.unit_no = n.unit_no
+    CROSS JOIN LATERAL (
+        SELECT ctid AS at FROM units WHERE event_no = $1 AND unit_no = n.unit_no OFFSET 0
+    ) AS found
+    WHERE u.ctid = found.at
     RETURNING 1
 ), write_holds AS (
     INSERT INTO holds AS h (id, event_no, caller, holder, state, booking, reason, fence, units,
@@ -79,20 +91,24 @@ event_seen AS MATERIALIZED (
 ), write_holders AS (
     UPDATE holders h SET bought = n.bought, version = h.version + 1
     FROM go, unnest($49::bytea[], $52::integer[], $53::bigint[]) AS n (key, bought, version)
-    WHERE h.event_no = $1 AND h.key = n.key AND n.version > 0
+    CROSS JOIN LATERAL (
+        SELECT ctid AS at FROM holders WHERE event_no = $1 AND key = n.key OFFSET 0
+    ) AS found
+    WHERE n.version > 0 AND h.ctid = found.at
 ), write_bookings AS (
     INSERT INTO bookings AS b (id, event_no, caller, holder, holder_key, hold, state, fence, reference,
-                               payment, created_at, confirmed_at, version)
+                               payment, created_at, confirmed_at, payment_detail, version)
     SELECT n.id, $1, n.caller, n.holder, n.holder_key, n.hold, n.state, n.fence, n.reference,
-           n.payment, n.created_at, n.confirmed_at, 1
+           n.payment, n.created_at, n.confirmed_at, n.payment_detail, 1
     FROM go, unnest($54::bytea[], $55::bytea[], $56::text[], $57::bytea[], $58::bytea[],
                     $59::smallint[], $60::bigint[], $61::text[], $62::smallint[], $63::bigint[],
-                    $64::bigint[])
+                    $64::bigint[], $85::text[])
         AS n (id, caller, holder, holder_key, hold, state, fence, reference, payment, created_at,
-              confirmed_at)
+              confirmed_at, payment_detail)
     ON CONFLICT (id) DO UPDATE
     SET state = excluded.state, fence = excluded.fence, payment = excluded.payment,
-        confirmed_at = excluded.confirmed_at, version = b.version + 1
+        confirmed_at = excluded.confirmed_at, payment_detail = excluded.payment_detail,
+        version = b.version + 1
 ), write_lines AS (
     INSERT INTO lines (booking, n, event_no, unit_no, price, version, state)
     SELECT n.booking, n.n, $1, n.unit_no, n.price, n.version, n.state
@@ -104,9 +120,15 @@ event_seen AS MATERIALIZED (
     FROM go, unnest($71::bytea[], $72::bytea[], $73::smallint[], $74::bytea[], $75::bytea[])
         AS n (key, fingerprint, kind, subject, body)
 ), write_effects AS (
-    INSERT INTO outbox (at, kind, booking, amount)
-    SELECT go.at, n.kind, n.booking, n.amount
-    FROM go, unnest($76::smallint[], $77::bytea[], $78::bigint[]) AS n (kind, booking, amount)
+    INSERT INTO outbox (at, kind, booking, amount, total)
+    SELECT go.at, n.kind, n.booking, n.amount, n.total
+    FROM go, unnest($76::smallint[], $77::bytea[], $78::bigint[], $86::bigint[])
+        AS n (kind, booking, amount, total)
+), settle_effects AS (
+    UPDATE outbox o SET done_at = go.at
+    FROM go, unnest($87::smallint[], $88::bytea[], $89::bigint[]) AS n (kind, booking, total)
+    WHERE o.done_at IS NULL AND o.booking = n.booking AND o.kind = n.kind
+      AND o.total IS NOT DISTINCT FROM n.total
 ), write_event AS (
     UPDATE events SET policy = $83, cancelled = $84, version = version + 1
     FROM go WHERE event_no = $1 AND $83::text IS NOT NULL

@@ -9,6 +9,7 @@ use soldonce_core::{
 
 use super::codes::require_sum;
 use crate::ledger::rows::codes::{number, small, unsigned, value};
+use crate::ledger::rows::payments::{payment_from_json, payment_to_json};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
@@ -17,12 +18,12 @@ const LINES: &str = "lines";
 
 const INSERT_BOOKING: &str = "-- insert_booking
 INSERT INTO bookings (id, event_no, caller, holder, hold, state, fence, lines, sold, reference,
-                      payment, created_at, confirmed_at, checksum, holder_key)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+                      payment, created_at, confirmed_at, checksum, holder_key, payment_detail)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
 const UPDATE_BOOKING: &str = "-- update_booking
 UPDATE bookings SET state = ?6, fence = ?7, lines = ?8, sold = ?9, payment = ?11, confirmed_at = ?13,
-                    checksum = ?14
+                    checksum = ?14, payment_detail = ?16
 WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
   AND reference IS ?10 AND created_at = ?12 AND holder_key = ?15";
 
@@ -35,7 +36,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 const BOOKING: &str = "-- booking
 SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
-       confirmed_at, checksum
+       confirmed_at, checksum, payment_detail
 FROM bookings WHERE id = ?1";
 
 const LINES_OF: &str = "-- lines_of
@@ -44,12 +45,16 @@ FROM lines WHERE booking = ?1 ORDER BY n";
 
 const ALL_BOOKINGS: &str = "-- all_bookings
 SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
-       confirmed_at, checksum
+       confirmed_at, checksum, payment_detail
 FROM bookings ORDER BY id";
 
 const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3
 ORDER BY id DESC LIMIT ?4";
+
+const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
+SELECT id FROM bookings WHERE (payment < 4 OR state = 6) AND created_at < ?1
+ORDER BY created_at LIMIT ?2";
 
 const ALL_LINES: &str = "-- all_lines
 SELECT n, event_no, unit_no, price, version, state, checksum, booking
@@ -65,6 +70,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     LINES_OF,
     ALL_BOOKINGS,
     BOOKINGS_OF_HOLDER,
+    UNSETTLED_BOOKINGS,
     ALL_LINES,
 ];
 
@@ -121,7 +127,8 @@ impl BookingRow {
     }
 
     fn checksum(booking: &Booking, lines: u32, sold: u32) -> Result<Checksum, Fault> {
-        Ok(Checksum::of(TABLE)
+        let payment = booking.payment.as_ref();
+        let sum = Checksum::of(TABLE)
             .bytes(booking.id.bytes())
             .int(i64::from(booking.event.0))
             .bytes(booking.holder.caller.bytes())
@@ -132,13 +139,14 @@ impl BookingRow {
             .int(i64::from(lines))
             .int(i64::from(sold))
             .opt_text(booking.reference.as_ref().map(Text::as_str))
-            .opt_int(
-                booking
-                    .payment
-                    .map(|payment| number(&PaymentState::ALL, &payment)),
-            )
+            .opt_int(payment.map(|payment| number(&PaymentState::ALL, &payment.state)))
             .int(booking.created_at.ms())
-            .opt_int(booking.confirmed_at.map(Timestamp::ms)))
+            .opt_int(booking.confirmed_at.map(Timestamp::ms));
+        Ok(match payment {
+            Some(payment) => sum.text(&payment_to_json(payment)?),
+            // As rows were summed before payments had details.
+            None => sum,
+        })
     }
 
     fn read(row: &Row<'_>) -> Result<Self, Fault> {
@@ -148,6 +156,15 @@ impl BookingRow {
         let reference: Option<String> = row.get(9)?;
         let reference = reference.map(|text| Text::parse(&text)).transpose();
         let payment: Option<i64> = row.get(10)?;
+        let detail: Option<String> = row.get(14)?;
+        let payment = match (payment, detail) {
+            (None, None) => None,
+            (Some(state), Some(json)) => {
+                let state = value(&PaymentState::ALL, state, TABLE)?;
+                Some(Box::new(payment_from_json(state, &json)?))
+            }
+            (Some(_), None) | (None, Some(_)) => return Err(illegal("payment")),
+        };
         let confirmed_at: Option<i64> = row.get(12)?;
         let booking = Booking {
             id,
@@ -161,9 +178,7 @@ impl BookingRow {
             fence: Fence(unsigned(row.get(6)?, TABLE)?),
             lines: Vec::new(),
             reference: reference.map_err(|_| illegal("reference"))?,
-            payment: payment
-                .map(|of| value(&PaymentState::ALL, of, TABLE))
-                .transpose()?,
+            payment,
             created_at: Timestamp::from_ms(row.get(11)?),
             confirmed_at: confirmed_at.map(Timestamp::from_ms),
         };
@@ -201,6 +216,7 @@ pub(crate) fn write(
         let is_new = is_new(booking.id);
         let statement = if is_new { &mut insert } else { &mut update };
         let (lines, sold) = BookingRow::of(booking);
+        let payment = booking.payment.as_ref();
         let rows = statement.execute(params![
             booking.id.bytes(),
             booking.event.0,
@@ -212,13 +228,14 @@ pub(crate) fn write(
             lines,
             sold,
             booking.reference.as_ref().map(Text::as_str),
-            booking
-                .payment
-                .map(|payment| number(&PaymentState::ALL, &payment)),
+            payment.map(|payment| number(&PaymentState::ALL, &payment.state)),
             booking.created_at.ms(),
             booking.confirmed_at.map(Timestamp::ms),
             BookingRow::checksum(booking, lines, sold)?.stored(),
             holder_key(&booking.holder),
+            payment
+                .map(|payment| payment_to_json(payment))
+                .transpose()?,
         ])?;
         one_row(
             if is_new {
@@ -357,7 +374,23 @@ pub(crate) fn of_holder(
     let key = holder_key(holder);
     let values = params![key, holder.caller.bytes(), holder.name.as_str(), limit];
     let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
-    let ids = ids.collect::<Result<Vec<BookingId>, _>>()?;
+    whole(connection, ids.collect::<Result<_, _>>()?)
+}
+
+/// Bookings older than `before` whose payment is not at its end, or whose money must go back.
+pub(crate) fn unsettled(
+    connection: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<Booking>, Fault> {
+    let mut statement = connection.prepare_cached(UNSETTLED_BOOKINGS)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = params![before.ms(), limit];
+    let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
+    whole(connection, ids.collect::<Result<_, _>>()?)
+}
+
+fn whole(connection: &Connection, ids: Vec<BookingId>) -> Result<Vec<Booking>, Fault> {
     let found = ids.into_iter().map(|id| find(connection, id).transpose());
     found.flatten().collect()
 }

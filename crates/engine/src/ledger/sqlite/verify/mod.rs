@@ -1,103 +1,22 @@
-//! Checks a ledger against itself, on a live folder or a stopped one, and changes nothing. The
-//! history of each event goes to the auditor and is hashed again link by link; what it leads to must
-//! be what the unit rows, the holds and the bookings say.
+//! Reads the ledger of a folder, live or stopped, for the checks of `ledger/verify`, and changes
+//! nothing. The file itself is checked, too: its pages, the checksums of its rows, and whether
+//! commits are missing at its end.
 
-mod books;
 mod rest;
 mod walk;
 
 use std::path::Path;
 
 use rusqlite::Connection;
-use serde::Serialize;
 use soldonce_core::{Commit, Event, UnitNo};
 
-use self::books::Books;
 use super::OpenError;
 use super::connection;
 use super::fault::Fault;
 use super::folder::{Folder, Mark};
 use super::tables::head::Head;
-use super::tables::{audit, charts, events};
-
-/// Something that is wrong with a ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// Of which event; none for the ledger as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub event: Option<String>,
-    /// Which promise is broken (assurance.md 3.1), or what was looked at.
-    pub what: String,
-    /// What was found.
-    pub detail: String,
-}
-
-/// What was looked at and what was found wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct VerifyReport {
-    /// Events.
-    pub events: u64,
-    /// Commits of events.
-    pub commits: u64,
-    /// Transitions of units: rows of the audit.
-    pub transitions: u64,
-    /// Unit rows.
-    pub units: u64,
-    /// Holds.
-    pub holds: u64,
-    /// Bookings.
-    pub bookings: u64,
-    /// Everything that is wrong, at most [`FINDINGS_MAX`].
-    pub findings: Vec<Finding>,
-}
-
-/// Most findings in one report: a damaged file can have millions.
-pub const FINDINGS_MAX: usize = 1_000;
-
-/// How far a verification is: rows of the audit done, and rows in all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Rows of the audit that were checked.
-    pub done: u64,
-    /// Rows of the audit when it began.
-    pub all: u64,
-}
-
-/// Shows how far a verification is.
-struct Meter<'a> {
-    all: u64,
-    progress: &'a mut dyn FnMut(Progress),
-}
-
-impl Meter<'_> {
-    fn show(&mut self, done: u64) {
-        let all = self.all.max(done);
-        (self.progress)(Progress { done, all });
-    }
-}
-
-impl VerifyReport {
-    /// Whether nothing is wrong.
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
-
-    fn find(&mut self, event: Option<&Event>, what: impl Into<String>, detail: impl Into<String>) {
-        if self.findings.len() < FINDINGS_MAX {
-            let event = event.map(|event| event.id.to_string());
-            let (what, detail) = (what.into(), detail.into());
-            self.findings.push(Finding {
-                event,
-                what,
-                detail,
-            });
-        }
-    }
-
-    fn fault(&mut self, event: Option<&Event>, fault: &Fault) {
-        self.find(event, "damaged row", fault.to_string());
-    }
-}
+use super::tables::{audit, bookings, charts, events, holds, units};
+use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
 
 const AUDIT_ROWS: &str = "-- audit_rows
 SELECT coalesce(sum(steps), 0) FROM chains";
@@ -110,10 +29,7 @@ PRAGMA integrity_check(20)";
 ///
 /// # Errors
 /// [`OpenError`] when there is no ledger, or it cannot be read at all.
-pub fn verify(
-    folder: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<VerifyReport, OpenError> {
+pub fn verify(folder: &Path, progress: &mut Watcher<'_>) -> Result<VerifyReport, OpenError> {
     let folder = Folder::new(folder);
     // Read before the snapshot is taken: the ledger may only be further.
     let mark = folder.high_water();
@@ -136,14 +52,14 @@ pub fn verify(
 fn check_tables(
     connection: &Connection,
     report: &mut VerifyReport,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watcher<'_>,
 ) -> Result<(), Fault> {
     let all: i64 = connection.query_row(AUDIT_ROWS, [], |row| row.get(0))?;
     let all = u64::try_from(all).unwrap_or(0);
     let mut meter = Meter { all, progress };
     meter.show(0);
     match events::all(connection, |number| charts::find(connection, number)) {
-        Err(fault) => report.fault(None, &fault),
+        Err(fault) => report.damaged(None, &fault),
         Ok(events) => check_events(connection, &events, report, &mut meter)?,
     }
     rest::check(connection, report)
@@ -164,17 +80,37 @@ fn check_events(
     meter: &mut Meter<'_>,
 ) -> Result<(), Fault> {
     let mut books = Books::new(events);
-    books.read_holds(connection, report)?;
+    holds::each(connection, |hold| match hold {
+        Ok(hold) => books.add_hold(hold, report),
+        Err(fault) => report.damaged(None, &fault),
+    })?;
     for event in events {
         report.events += 1;
-        let terms = books.take_terms(event.no);
-        let left = walk::walk(connection, event, terms, report, meter)?;
-        books.check_units(connection, event, &left, report)?;
+        let left = walk::walk(connection, event, books.terms(event.no), report, meter)?;
+        check_units(connection, event, (&mut books, &left), report)?;
+        books.check_stated(event, &left, report);
         meter.show(report.transitions);
     }
     books.check_holds(report);
-    books.check_bookings(connection, report)?;
+    bookings::each_whole(connection, |booking| match booking {
+        Ok(booking) => books.check_booking(&booking, report),
+        Err(fault) => report.damaged(None, &fault),
+    })?;
     books.check_ownerless(report);
+    Ok(())
+}
+
+fn check_units(
+    connection: &Connection,
+    event: &Event,
+    (books, left): (&mut Books<'_>, &Left),
+    report: &mut VerifyReport,
+) -> Result<(), Fault> {
+    units::each_of(connection, event.no, |row| match row {
+        Err(fault) => report.damaged(Some(event), &fault),
+        Ok(row) => books.check_unit(event, (row.no, row.unit), left, report),
+    })?;
+    books.check_rows(event, left, report);
     Ok(())
 }
 
@@ -195,13 +131,13 @@ fn check_head(
             return Ok(());
         }
         Err(fault @ Fault::Damaged(_)) => {
-            report.fault(None, &fault);
+            report.damaged(None, &fault);
             return Ok(());
         }
         Err(other) => return Err(other),
     };
     match mark {
-        Err(fault) => report.fault(None, &fault),
+        Err(fault) => report.damaged(None, &fault),
         Ok(None) => report.find(None, "high-water", "the file is missing"),
         Ok(Some(mark)) if mark.commits > head.commits => {
             let detail = format!(

@@ -3,9 +3,9 @@
 
 use rusqlite::Connection;
 
-use super::VerifyReport;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::{epochs, idempotency, keys, outbox};
+use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist, table by table.
 const STRAY_ROWS: &str = "-- stray_rows
@@ -44,7 +44,7 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
 fn note(report: &mut VerifyReport, checked: Result<(), Fault>) -> Result<(), Fault> {
     match checked {
         Err(fault @ Fault::Damaged(_)) => {
-            report.fault(None, &fault);
+            report.damaged(None, &fault);
             Ok(())
         }
         other => other,
@@ -58,10 +58,7 @@ fn stray_rows(connection: &Connection, report: &mut VerifyReport) -> Result<(), 
     })?;
     for count in counts {
         let (table, rows) = count?;
-        if rows > 0 {
-            let detail = format!("{rows} rows of {table} belong to nothing");
-            report.find(None, "stray rows", detail);
-        }
+        report.strays(&table, rows);
     }
     Ok(())
 }

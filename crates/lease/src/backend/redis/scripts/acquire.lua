@@ -217,9 +217,13 @@ local function grant(ask, line)
     return epoch(ask)
   end
   local value = ask.owner .. '|' .. token .. '|' .. cap_at(ask.cap) .. born .. ask.meta
+  -- A text: a number would be written out anew for each key.
+  local life = format('%.0f', ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl)
+  local last = #keys
   for i = ask.first, ask.final do
-    keys[#keys + 1], values[KEYS[i]] = KEYS[i], value
-    lives[#keys] = ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl
+    local key = KEYS[i]
+    last = last + 1
+    keys[last], lives[last], values[key] = key, life, value
   end
   if line and line.mine then
     line.dead[#line.dead + 1] = ask.waiter

@@ -1,0 +1,155 @@
+//! The database of a ledger that many servers share.
+
+use soldonce_engine::ledger::postgres::{Examination, PostgresOptions, examine};
+
+use super::Finding;
+use crate::block_on;
+
+/// The oldest version that its makers still mend.
+const VERSION_LEAST: i32 = 140_000;
+/// Connections of one server, unless it is told otherwise.
+const CONNECTIONS_WANTED: i32 = 8;
+/// A server's idea of the database's clock may be off by that much at a commit.
+const CLOCK_OFF_MS: u64 = 250;
+/// Every commit waits for one at least.
+const ROUND_TRIP_MS: u128 = 5;
+/// Commits get their numbers within some tens of milliseconds.
+const WAITING_MS: i64 = 5_000;
+
+/// What a database is used for, as its tables tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// A ledger, and leases perhaps.
+    Ledger,
+    /// No ledger that we know of.
+    Other,
+}
+
+/// What is found, and what the database is used for.
+pub(super) fn look(url: &str) -> anyhow::Result<(Vec<Finding>, Use)> {
+    let options = PostgresOptions::new(url);
+    Ok(match block_on(examine(&options))? {
+        Ok(found) if found.schema > 0 => (judge(&found), Use::Ledger),
+        Ok(found) => (judge(&found), Use::Other),
+        Err(error) => (vec![unreachable(&error.to_string())], Use::Other),
+    })
+}
+
+fn unreachable(error: &str) -> Finding {
+    let mend = if error.contains("startup parameter") || error.contains("prepared statement") {
+        "a pool in transaction mode is between: give servers `--database-statements unprepared`, \
+         and `doctor`, `migrate` and `verify` the direct address"
+    } else {
+        "see that it runs, takes connections from here, and lets this user in"
+    };
+    Finding::wrong("database", error.to_owned(), mend)
+}
+
+fn judge(found: &Examination) -> Vec<Finding> {
+    let mut findings = vec![version(found), role(found)];
+    findings.extend(found.durability.iter().map(|(name, value)| {
+        let shown = value.clone();
+        if value == "off" {
+            let mend = "set it to on: what is acknowledged may be lost in a crash";
+            return Finding::wrong(name, shown, mend);
+        }
+        Finding::good(name, shown)
+    }));
+    findings.push(checksums(found));
+    findings.push(connections(found));
+    findings.push(schema(found));
+    findings.extend(numbers(found));
+    findings.extend(times(found));
+    findings
+}
+
+fn version(found: &Examination) -> Finding {
+    let what = "PostgreSQL";
+    if found.version_number < VERSION_LEAST {
+        let mend = "update to 14 or later: nothing older is tested";
+        return Finding::remark(what, found.version.clone(), mend);
+    }
+    Finding::good(what, found.version.clone())
+}
+
+fn role(found: &Examination) -> Finding {
+    let what = "role";
+    if found.is_standby {
+        let mend =
+            "give the address of the primary: a standby takes no commands (`verify` may use it)";
+        return Finding::wrong(what, "standby".to_owned(), mend);
+    }
+    Finding::good(what, "primary".to_owned())
+}
+
+fn checksums(found: &Examination) -> Finding {
+    let what = "data checksums";
+    if found.checksums == "on" {
+        return Finding::good(what, "on".to_owned());
+    }
+    let mend = "switch them on (`pg_checksums --enable` while it is stopped): a damaged page is \
+                found when it is read, not by `verify` alone";
+    Finding::remark(what, "off".to_owned(), mend)
+}
+
+fn connections(found: &Examination) -> Finding {
+    let (what, free) = (
+        "connections",
+        found
+            .connections_max
+            .saturating_sub(found.connections_taken),
+    );
+    let shown = format!("{free} of {} are free", found.connections_max);
+    if free < CONNECTIONS_WANTED {
+        let mend = "a server takes 8: raise max_connections, or lower --database-connections";
+        return Finding::remark(what, shown, mend);
+    }
+    Finding::good(what, shown)
+}
+
+fn schema(found: &Examination) -> Finding {
+    let what = "ledger tables";
+    let known = found.schema_known;
+    match found.schema {
+        0 => {
+            let mend = "none is needed for leases alone; for a ledger run `soldonce migrate` once";
+            Finding::remark(what, "not there".to_owned(), mend)
+        }
+        schema if schema == known => Finding::good(what, format!("schema {schema}")),
+        schema if schema < known => {
+            let shown = format!("schema {schema}, this program knows {known}");
+            Finding::wrong(what, shown, "run `soldonce migrate`")
+        }
+        schema => {
+            let shown = format!("schema {schema}, this program knows {known}");
+            Finding::wrong(what, shown, "start a newer soldonce")
+        }
+    }
+}
+
+fn numbers(found: &Examination) -> Option<Finding> {
+    let waiting = found.waiting_ms.filter(|ms| *ms > WAITING_MS)?;
+    let mend = "a server must run; and end transactions that have been open for as long";
+    let shown = format!("the oldest commit without a number is {waiting} ms old");
+    Some(Finding::remark("feed", shown, mend))
+}
+
+fn times(found: &Examination) -> [Finding; 2] {
+    let (apart, trip) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip);
+    let shown = format!("{} us", trip.as_micros());
+    let round_trip = if trip.as_millis() > ROUND_TRIP_MS {
+        let mend = "every commit waits for one: bring servers and database together";
+        Finding::remark("round trip", shown, mend)
+    } else {
+        Finding::good("round trip", shown)
+    };
+    let shown = format!("{apart} ms from this machine's");
+    let clock = if apart > CLOCK_OFF_MS {
+        let mend =
+            "the ledger goes by the database's clock; synchronise both, for people who read logs";
+        Finding::remark("database clock", shown, mend)
+    } else {
+        Finding::good("database clock", shown)
+    };
+    [round_trip, clock]
+}

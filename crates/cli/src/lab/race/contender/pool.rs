@@ -1,0 +1,80 @@
+//! Connections of the strategies that only the lab has: as many as the product gets, by the same
+//! pool.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use deadpool_postgres::tokio_postgres::{Config, NoTls};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool as Connections, PoolError, RecyclingMethod, Runtime,
+};
+
+use super::{Outcome, lab_tables};
+
+use crate::limits::RACE_ANSWER_MS;
+
+/// Connections to the race's own schema.
+#[derive(Clone)]
+pub(in super::super) struct Pool(Connections);
+
+impl Pool {
+    /// Opens nothing yet.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub(in super::super) fn new(url: &str, connections: usize) -> anyhow::Result<Self> {
+        let mut config: Config = url.parse().context("--database-url cannot be read")?;
+        let asked = config.get_options().unwrap_or_default();
+        // A statement that hangs is an answer, too.
+        config.options(format!("{asked} -c statement_timeout={RACE_ANSWER_MS}"));
+        let wait = Duration::from_millis(RACE_ANSWER_MS);
+        config
+            .application_name("soldonce-lab")
+            .connect_timeout(wait);
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
+        let pool = Connections::builder(manager)
+            .max_size(connections)
+            .wait_timeout(Some(wait))
+            .create_timeout(Some(wait))
+            .runtime(Runtime::Tokio1)
+            .build()?;
+        Ok(Self(pool))
+    }
+
+    /// A connection.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or none is free in time.
+    pub(in super::super) async fn get(&self) -> anyhow::Result<Object> {
+        let object = self.0.get().await;
+        object.context("the database cannot be reached; see --database-url")
+    }
+
+    /// A connection for a buyer, or how he is answered without one.
+    pub(super) async fn lane(&self) -> Result<Object, Outcome> {
+        self.0.get().await.map_err(|error| match error {
+            PoolError::Timeout(_) => Outcome::Failed("no connection in time".to_owned()),
+            PoolError::Backend(error) => lab_tables::failed(&error),
+            PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
+                Outcome::Failed("no connection".to_owned())
+            }
+        })
+    }
+
+    /// Opens every connection, so that no buyer waits for one to be made.
+    ///
+    /// # Errors
+    /// As [`Pool::get`].
+    pub(in super::super) async fn warm(&self) -> anyhow::Result<()> {
+        let mut open = Vec::new();
+        for _ in 0..self.0.status().max_size {
+            open.push(self.get().await?);
+        }
+        Ok(())
+    }
+
+    pub(in super::super) fn close(&self) {
+        self.0.close();
+    }
+}

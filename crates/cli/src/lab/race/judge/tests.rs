@@ -1,0 +1,102 @@
+//! Planted histories: a judge that has not been seen to object is none.
+
+use soldonce_core::{
+    BookingId, Cause, Commit, EventNo, Fence, Origin, Seq, Timestamp, Transition, UnitNo,
+    UnitState, Version,
+};
+
+use super::*;
+
+/// A history in which these buyers bought these seats, each as if the seat were free.
+fn history(sales: &[(u32, u32)]) -> History {
+    let commits = (1_u64..).zip(sales).map(|(seq, (buyer, seat))| Commit {
+        event: EventNo(0),
+        seq: Seq(seq),
+        at: Timestamp::from_ms(1),
+        origin: Origin::system("test"),
+        reason: None,
+        transitions: vec![Transition {
+            unit: UnitNo(*seat),
+            from: UnitState::Free,
+            to: UnitState::Sold(BookingId::from_bits(u128::from(*buyer))),
+            fence: Fence(1),
+            version: Version(1),
+            cause: Cause::SoldDirectly,
+            hold: None,
+        }],
+    });
+    History {
+        units: 10,
+        commits: commits.collect(),
+        ..History::default()
+    }
+}
+
+fn winners(sales: &[(u32, u32)]) -> Vec<Want> {
+    let want = |(buyer, seat): &(u32, u32)| Want {
+        buyer: *buyer,
+        seats: vec![*seat],
+    };
+    sales.iter().map(want).collect()
+}
+
+fn judged(answers: &[(u32, u32)], stored: &[(u32, u32)]) -> Vec<(String, Judged)> {
+    let judged = judge(&winners(answers), &history(stored));
+    vec![("1 seat, 5 buyers".to_owned(), judged)]
+}
+
+const SOUND: [(u32, u32); 2] = [(1, 0), (2, 1)];
+const TWICE: [(u32, u32); 3] = [(1, 0), (2, 1), (3, 0)];
+
+#[test]
+fn a_sound_cell_of_a_guarded_strategy_has_no_fault() {
+    let cells = judged(&SOUND, &SOUND);
+    assert_eq!(faults("queue", Promise::SoldOnce, &cells), [""; 0]);
+    let counts = (cells[0].1.acknowledged, cells[0].1.recorded);
+    assert_eq!(counts, (2, 2));
+}
+
+#[test]
+fn a_guarded_strategy_that_sells_twice_is_caught_by_both_judges() {
+    let found = faults("queue", Promise::SoldOnce, &judged(&TWICE, &TWICE));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("1 units were sold twice"), "{found:?}");
+    assert!(found[1].contains("I1 sold-twice"), "{found:?}");
+}
+
+#[test]
+fn each_judge_catches_it_without_the_other() {
+    // Two buyers were told the same seat is theirs, the database has one of them.
+    let told = faults("queue", Promise::SoldOnce, &judged(&TWICE, &SOUND));
+    let expected = ["3 units were promised", "1 units were sold twice"];
+    for (found, expected) in told.iter().zip(expected) {
+        assert!(found.contains(expected), "{told:?}");
+    }
+    assert_eq!(told.len(), 2, "{told:?}");
+    // The database sold it twice, and one of the buyers was told nothing.
+    let stored = faults("queue", Promise::SoldOnce, &judged(&SOUND, &TWICE));
+    assert_eq!(stored.len(), 1, "{stored:?}");
+    assert!(stored[0].contains("the auditor found"), "{stored:?}");
+}
+
+#[test]
+fn a_cell_without_a_winner_proves_nothing() {
+    let found = faults("queue", Promise::SoldOnce, &judged(&[], &[]));
+    assert!(found[0].contains("nobody won"), "{found:?}");
+}
+
+#[test]
+fn naive_must_sell_twice_and_the_auditor_must_say_so() {
+    let naive =
+        |answers: &[_], stored: &[_]| faults("naive", Promise::Broken, &judged(answers, stored));
+    assert_eq!(naive(&TWICE, &TWICE), [""; 0]);
+    let guarded = naive(&SOUND, &SOUND);
+    assert!(guarded[0].contains("proves nothing"), "{guarded:?}");
+    let unseen = naive(&TWICE, &SOUND);
+    assert!(
+        unseen
+            .iter()
+            .any(|fault| fault.contains("the auditor saw 0")),
+        "{unseen:?}"
+    );
+}

@@ -1,0 +1,106 @@
+//! Who takes the money.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+use soldonce_engine::Engine;
+use soldonce_engine::payment::AccountId;
+use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
+use soldonce_lease::SystemClock;
+use soldonce_server::StripeNotices;
+
+/// Who takes the money: Stripe, or nobody.
+#[derive(Clone, Debug, Default, Args)]
+#[expect(clippy::struct_field_names, reason = "the names of the flags")]
+pub(crate) struct PaymentArgs {
+    /// The secret key of a Stripe account (`sk_..` or `rk_..`): holds are paid by checkout
+    #[arg(
+        long,
+        env = "SOLDONCE_STRIPE_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    pub(crate) stripe_key: Option<String>,
+    /// The signing secret of Stripe's webhook to `/v1/webhooks/stripe`; two while one is replaced
+    #[arg(
+        long = "stripe-webhook-secret",
+        env = "SOLDONCE_STRIPE_WEBHOOK_SECRET",
+        value_name = "SECRET",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub(crate) stripe_webhook_secrets: Vec<String>,
+    /// The connected account whose payments are meant, if it is not the key's own
+    #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
+    pub(crate) stripe_account: Option<String>,
+    /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
+    #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
+    pub(crate) stripe_url: Option<String>,
+}
+
+/// Who takes the money, set up and not asked yet.
+#[derive(Clone, Debug)]
+pub(crate) struct PaymentPlace {
+    stripe: Option<(Arc<Stripe>, StripeNotices)>,
+}
+
+impl PaymentPlace {
+    /// Stripe if there is a key.
+    ///
+    /// # Errors
+    /// Names the setting that is missing or wrong; shows no secret.
+    pub(crate) fn new(given: &PaymentArgs) -> anyhow::Result<Self> {
+        let Some(key) = &given.stripe_key else {
+            let is_alone = given.stripe_webhook_secrets.is_empty()
+                && given.stripe_account.is_none()
+                && given.stripe_url.is_none();
+            anyhow::ensure!(
+                is_alone,
+                "stripe_key: missing, though other settings of Stripe are given"
+            );
+            return Ok(Self { stripe: None });
+        };
+        let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
+        if let Some(url) = &given.stripe_url {
+            settings.base_url.clone_from(url);
+        }
+        let stripe = Stripe::new(settings, Arc::new(SystemClock)).context("stripe_key")?;
+        let secrets = match given.stripe_webhook_secrets.as_slice() {
+            [current] => WebhookSecrets::new(current, None),
+            [current, previous] => WebhookSecrets::new(current, Some(previous)),
+            [] => anyhow::bail!(
+                "stripe_webhook_secret: missing; Stripe shows it where its webhook to \
+                 /v1/webhooks/stripe is set up, and without it no payment is ever confirmed"
+            ),
+            _ => anyhow::bail!("stripe_webhook_secret: at most two, while one is replaced"),
+        };
+        let account = given.stripe_account.as_deref().map(AccountId::parse);
+        let notices = StripeNotices {
+            secrets: secrets.context("stripe_webhook_secret")?,
+            account: account.transpose().context("stripe_account")?,
+        };
+        Ok(Self {
+            stripe: Some((Arc::new(stripe), notices)),
+        })
+    }
+
+    /// In a word.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self.stripe {
+            Some(_) => "stripe",
+            None => "none",
+        }
+    }
+
+    /// The engine with its provider, and what the server needs to believe it.
+    pub(crate) fn pay(&self, engine: Engine) -> (Engine, Option<StripeNotices>) {
+        match &self.stripe {
+            Some((stripe, notices)) => {
+                let provider = Arc::clone(stripe) as Arc<_>;
+                (engine.paid_by(provider), Some(notices.clone()))
+            }
+            None => (engine, None),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What operators run beside servers, on the database that these are at work on.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an answer without the member fails the test"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::{PATIENCE, until};
+
+use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::server::{PROGRAM, Server};
+
+/// The exit code of the program on the database, and what it says.
+fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
+    let output = Command::new(PROGRAM)
+        .args(arguments)
+        .args(["--database-url", &database.url()])
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// What it says when it must end well.
+fn soldonce(arguments: &[&str], database: &Postgres) -> String {
+    let (code, said) = run(arguments, database);
+    assert_eq!(code, Some(0), "{said}");
+    said
+}
+
+/// A database with the tables in it.
+fn migrated() -> Postgres {
+    let database = Postgres::start().unwrap();
+    soldonce(&["migrate"], &database);
+    database
+}
+
+/// A server on it. The database of a test never waits for its disk, which a server must accept.
+fn serve(database: &Postgres, log: &str) -> Server {
+    let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate");
+    std::fs::create_dir_all(&logs).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
+        .args(["--database-url", &database.url()]);
+    Server::run(command, &logs.join(log)).unwrap()
+}
+
+fn ask(client: &mut Client, ask: &Ask) -> Heard {
+    let heard = client.ask(ask).unwrap();
+    assert!(heard.is_success(), "{}", heard.shown());
+    heard
+}
+
+/// Creates a hall, holds a seat and confirms.
+fn sell_one(client: &mut Client) {
+    let event = json!({
+        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
+        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
+        "prices": {"Standard": 4500},
+    });
+    ask(
+        client,
+        &Ask::new("POST", "/v1/events".to_owned(), Some(event)),
+    );
+    let wish = json!({"holder": "ann", "units": [{"seat": "A-1"}]});
+    let path = "/v1/events/hamlet-1/holds".to_owned();
+    let held = ask(client, &Ask::new("POST", path, Some(wish)).moving()).json();
+    let id = held["id"].as_str().unwrap();
+    let path = format!("/v1/holds/{id}/confirm");
+    ask(client, &Ask::new("POST", path, Some(json!({}))).keyed(id));
+}
+
+#[test]
+fn verify_and_why_read_what_servers_are_at_work_on() {
+    let database = migrated();
+    let server = serve(&database, "verify");
+    sell_one(&mut server.client("ann"));
+    let story = soldonce(&["why", "hamlet-1", "A-1", "--json"], &database);
+    let story: Value = serde_json::from_str(&story).unwrap();
+    let cause = |step: &Value| step["cause"].as_str().unwrap().to_owned();
+    let causes: Vec<String> = story.as_array().unwrap().iter().map(cause).collect();
+    assert_eq!(causes, ["held", "confirmed"]);
+    let verified = soldonce(&["verify"], &database);
+    assert!(verified.contains("nothing is wrong"), "{verified}");
+    let counted = "1 events, 2 commits, 2 transitions, 200 unit rows, 1 holds, 1 bookings";
+    assert!(verified.contains(counted), "{verified}");
+    let numbered = "SELECT count(*) FROM feed";
+    let all = || database.query(numbered).is_ok_and(|count| count == "2");
+    until("both commits have numbers", PATIENCE, all).unwrap();
+}
+
+#[test]
+fn verify_and_why_say_what_is_wrong() {
+    let database = migrated();
+    let (code, said) = run(&["why", "hamlet", "A-1"], &database);
+    assert_eq!(code, Some(1), "{said}");
+    let missing = "no unit `A-1` in an event `hamlet` of the database";
+    assert!(said.contains(missing), "{said}");
+    database.query("UPDATE sequencer SET n = 7").unwrap();
+    let (code, said) = run(&["verify"], &database);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("VIOLATION I20 numbers"), "{said}");
+    let (_, said) = run(&["verify", "--json"], &database);
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["findings"].as_array().unwrap().len(), 1, "{said}");
+    database.query("DROP TABLE soldonce_migrations").unwrap();
+    let (code, said) = run(&["verify"], &database);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("soldonce migrate"), "{said}");
+}
+
+#[test]
+fn the_doctor_looks_at_the_ledgers_database() {
+    let database = Postgres::options().durable().start().unwrap();
+    let missing = run(&["doctor"], &database).1;
+    assert!(missing.contains("ledger tables: not there"), "{missing}");
+    soldonce(&["migrate"], &database);
+    let healthy = soldonce(&["doctor"], &database);
+    for line in [
+        "ok      role: primary",
+        "ok      fsync: on",
+        "ok      full_page_writes: on",
+        "ok      synchronous_commit: on",
+        "remark  data checksums: off",
+        "ok      ledger tables: schema",
+        "ok      connections: ",
+        "round trip: ",
+        "database clock: ",
+    ] {
+        assert!(healthy.contains(line), "{line} is not in {healthy}");
+    }
+    database
+        .query("UPDATE soldonce_migrations SET version = version + 7 WHERE version = 1")
+        .unwrap();
+    let (code, newer) = run(&["doctor"], &database);
+    assert_eq!(code, Some(1), "{newer}");
+    assert!(newer.contains("start a newer soldonce"), "{newer}");
+    let careless = Postgres::start().unwrap();
+    let (code, said) = run(&["doctor"], &careless);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("WRONG   fsync: off"), "{said}");
+}

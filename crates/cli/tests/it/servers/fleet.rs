@@ -1,0 +1,106 @@
+//! Three servers on one PostgreSQL and one Redis Cluster of six nodes.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::redis::{FullCoverage, RedisCluster};
+
+use super::{SEATS, logs, soldonce, until};
+use crate::crash::client::{Ask, Client};
+use crate::crash::server::{PROGRAM, Server};
+
+pub(super) const SERVERS: usize = 3;
+
+/// The servers of a test and what is under them.
+pub(super) struct Fleet {
+    pub(super) database: Mutex<Postgres>,
+    pub(super) cluster: Mutex<RedisCluster>,
+    urls: [String; 2],
+    servers: Mutex<Vec<Arc<Server>>>,
+    logs: PathBuf,
+    extra: Vec<&'static str>,
+    strategies: [&'static str; SERVERS],
+}
+
+impl Fleet {
+    /// Starts everything; `extra` are arguments of each server. The database waits for its disk.
+    pub(super) fn start(test: &str, extra: &[&'static str]) -> Self {
+        Self::start_by(test, extra, ["queue"; SERVERS])
+    }
+
+    /// As [`Fleet::start`], with a strategy for each server.
+    pub(super) fn start_by(
+        test: &str,
+        extra: &[&'static str],
+        strategies: [&'static str; SERVERS],
+    ) -> Self {
+        let database = Postgres::options().durable().start().unwrap();
+        soldonce(&["migrate"], &database);
+        let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
+        let nodes = cluster.nodes().iter();
+        let nodes: Vec<String> = nodes.map(|node| node.address().to_string()).collect();
+        let redis = format!("redis+cluster://{}", nodes.join(","));
+        let fleet = Self {
+            urls: [database.url(), redis],
+            database: Mutex::new(database),
+            cluster: Mutex::new(cluster),
+            servers: Mutex::default(),
+            logs: logs(test),
+            extra: extra.to_vec(),
+            strategies,
+        };
+        let servers = (0..SERVERS).map(|place| fleet.serve(place)).collect();
+        *fleet.servers.lock().unwrap() = servers;
+        fleet
+    }
+
+    fn serve(&self, place: usize) -> Arc<Server> {
+        let [database, redis] = &self.urls;
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--shoppers", "open"])
+            .args(["--database-url", database, "--redis-url", redis])
+            .args(["--strategy", self.strategies[place]])
+            .args(&self.extra);
+        let log = self.logs.join(place.to_string());
+        Arc::new(Server::run(command, &log).unwrap())
+    }
+
+    /// The server that has this place now.
+    pub(super) fn server(&self, place: usize) -> Arc<Server> {
+        Arc::clone(&self.servers.lock().unwrap()[place % SERVERS])
+    }
+
+    pub(super) fn client(&self, place: usize, name: &str) -> Client {
+        self.server(place).client(name)
+    }
+
+    /// SIGKILL, and a new process in its place.
+    pub(super) fn kill(&self, places: &[usize]) {
+        for place in places {
+            self.server(*place).signal_kill();
+        }
+        for place in places {
+            let fresh = self.serve(*place);
+            self.servers.lock().unwrap()[*place] = fresh;
+        }
+    }
+
+    /// An event of so many rows of a hundred seats, known to every server.
+    pub(super) fn event(&self, rows: u32, policy: &serde_json::Value) {
+        let body = json!({
+            "id": "hamlet-1", "name": "Hamlet", "currency": "EUR", "policy": policy,
+            "chart": {"format": "grid", "rows": rows, "seats_per_row": 100, "category": "Standard"},
+            "prices": {"Standard": 4500},
+        });
+        let asked = Ask::new("POST", "/v1/events".to_owned(), Some(body));
+        let created = self.client(0, "maker").ask(&asked).unwrap();
+        assert_eq!(created.status, 201, "{}", created.shown());
+        for place in 0..SERVERS {
+            until(&mut self.client(place, "looker"), SEATS, |_| true);
+        }
+    }
+}

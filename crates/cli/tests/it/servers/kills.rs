@@ -1,0 +1,176 @@
+//! A sale goes on while everything under it is killed in turn. Every acknowledged booking is there
+//! in the end, no seat is sold twice, and all servers show the same.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+use soldonce_testkit::{PATIENCE, until_some};
+
+use super::fleet::{Fleet, SERVERS};
+use super::{SEATS, ask, confirm, hold, until};
+use crate::crash::client::{Ask, Heard};
+
+const BUYERS: usize = 6;
+const ROWS: usize = 100;
+const SEATS_PER_ROW: usize = 100;
+/// So many buyers want the same seat.
+const RIVALS: usize = 3;
+/// How often a booking whose outcome nobody knows is asked for again, each time elsewhere.
+const ASKS_MAX: usize = 200;
+
+/// What all buyers share.
+#[derive(Default)]
+struct Sale {
+    next: AtomicUsize,
+    sold: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Sale {
+    fn next_seat(&self) -> Option<String> {
+        let n = self.next.fetch_add(1, Ordering::Relaxed) / RIVALS;
+        let row = u8::try_from(n / SEATS_PER_ROW % 26).unwrap();
+        let fold = n / SEATS_PER_ROW / 26;
+        let letter = char::from(b'A' + row);
+        let name = match fold {
+            0 => letter.to_string(),
+            _ => format!(
+                "{}{letter}",
+                char::from(b'A' + u8::try_from(fold - 1).unwrap())
+            ),
+        };
+        (n < ROWS * SEATS_PER_ROW).then(|| format!("{name}-{}", n % SEATS_PER_ROW + 1))
+    }
+
+    /// Waits until some more seats are sold.
+    fn goes_on(&self, after: &str) {
+        let before = self.sold.load(Ordering::Relaxed);
+        let more = || Ok((self.sold.load(Ordering::Relaxed) >= before + 10).then_some(()));
+        until_some(&format!("the sale goes on after {after}"), PATIENCE, more).unwrap();
+    }
+}
+
+/// Holds and confirms until the sale is over; gives the bookings that were acknowledged.
+fn buy(fleet: &Fleet, sale: &Sale, buyer: usize) -> Vec<String> {
+    let who = format!("buyer-{buyer}");
+    let mut booked = Vec::new();
+    for turn in buyer.. {
+        if sale.is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let Some(seat) = sale.next_seat() else { break };
+        let asked = hold(&format!("{who}-{turn}"), &seat).keyed(&format!("{who}-{turn}"));
+        let Some(held) = known(fleet, turn, &asked).filter(Heard::is_success) else {
+            continue;
+        };
+        let Some(done) = known(fleet, turn + 1, &confirm(&held.json())) else {
+            panic!("nobody knows what became of a confirm");
+        };
+        if done.is_success() {
+            booked.push(done.json()["id"].as_str().unwrap().to_owned());
+            sale.sold.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    booked
+}
+
+/// The answer to a request with a key, asked at one server after another until one knows.
+fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<Heard> {
+    (first..first + ASKS_MAX).find_map(|place| {
+        let heard = fleet.client(place, "buyer").ask(asked)?;
+        (heard.status < 500).then_some(heard)
+    })
+}
+
+#[test]
+fn whatever_is_killed_no_booking_is_lost_and_no_seat_is_sold_twice() {
+    kill_everything(&Fleet::start("fleet-kills", &["--limit-keys", "off"]));
+}
+
+#[test]
+fn nor_when_each_server_has_a_strategy_of_its_own() {
+    let strategies = ["queue", "pessimistic", "lease"];
+    let extra = ["--limit-keys", "off"];
+    kill_everything(&Fleet::start_by("fleet-mixed", &extra, strategies));
+}
+
+/// One thing after another, and the sale goes on.
+fn kill_everything(fleet: &Fleet) {
+    fleet.event(
+        u32::try_from(ROWS).unwrap(),
+        &json!({"hold_ttl_ms": 60_000}),
+    );
+    let sale = Sale::default();
+    let booked: Vec<String> = thread::scope(|scope| {
+        let buyers: Vec<_> = (0..BUYERS)
+            .map(|buyer| {
+                let sale = &sale;
+                scope.spawn(move || buy(fleet, sale, buyer))
+            })
+            .collect();
+        sale.goes_on("the start");
+        fleet.kill(&[0]);
+        sale.goes_on("the end of one server");
+        // Whichever numbered the commits is among them.
+        fleet.kill(&[1, 2]);
+        sale.goes_on("the end of two servers");
+        // Every zone of the hall has some of its keys there, or on its neighbours.
+        fleet
+            .cluster
+            .lock()
+            .unwrap()
+            .node(0)
+            .unwrap()
+            .kill()
+            .unwrap();
+        sale.goes_on("the end of a Redis primary");
+        let mut database = fleet.database.lock().unwrap();
+        database.stop_immediately().unwrap();
+        database.restart().unwrap();
+        drop(database);
+        sale.goes_on("an immediate stop of PostgreSQL");
+        let mut cluster = fleet.cluster.lock().unwrap();
+        for place in 1..6 {
+            cluster.node(place).unwrap().kill().unwrap();
+        }
+        drop(cluster);
+        sale.goes_on("the end of all of Redis");
+        sale.is_over.store(true, Ordering::Relaxed);
+        let booked = buyers.into_iter().map(|buyer| buyer.join().unwrap());
+        booked.flatten().collect()
+    });
+    judge(fleet, &booked);
+}
+
+/// Every acknowledged booking is confirmed, each seat is in one of them, and all servers agree.
+fn judge(fleet: &Fleet, booked: &[String]) {
+    let mut client = fleet.client(0, "judge");
+    for booking in booked {
+        let found = ask(&mut client, &Ask::get(format!("/v1/bookings/{booking}")));
+        assert_eq!(found.json()["state"], "confirmed", "{}", found.shown());
+    }
+    let distinct: BTreeSet<&String> = booked.iter().collect();
+    assert_eq!(distinct.len(), booked.len(), "a booking was answered twice");
+    let twice = "SELECT count(*) FROM (SELECT 1 FROM lines WHERE state = 1 \
+                 GROUP BY event_no, unit_no HAVING count(*) > 1) AS twice";
+    let database = fleet.database.lock().unwrap();
+    assert_eq!(database.query(twice).unwrap(), "0");
+    let sold = "SELECT count(*) FROM lines WHERE state = 1";
+    let sold: usize = database.query(sold).unwrap().parse().unwrap();
+    assert!(
+        sold >= booked.len(),
+        "{sold} sold, {} acknowledged",
+        booked.len()
+    );
+    let is_all = |map: &Value| {
+        map["sold"]
+            .as_array()
+            .is_some_and(|seats| seats.len() == sold)
+    };
+    let maps: Vec<Value> = (0..SERVERS)
+        .map(|place| until(&mut fleet.client(place, "map"), SEATS, is_all))
+        .collect();
+    assert!(maps.iter().all(|map| map["sold"] == maps[0]["sold"]));
+}

@@ -1,0 +1,209 @@
+//! Several processes of `soldonce serve` on one PostgreSQL, behind nothing but their ports.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an answer without the member fails the test"
+)]
+
+mod fleet;
+mod kills;
+mod one_sale;
+mod shield;
+mod storm;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::{PATIENCE, until_some};
+
+use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::server::{PROGRAM, Server};
+
+/// A database with the tables in it.
+fn database() -> Postgres {
+    let database = Postgres::start().unwrap();
+    let migrated = soldonce(&["migrate"], &database);
+    assert!(migrated.contains("up to date"), "{migrated}");
+    database
+}
+
+/// What the program says when it is run on the database, and ends well.
+fn soldonce(arguments: &[&str], database: &Postgres) -> String {
+    let output = Command::new(PROGRAM)
+        .args(arguments)
+        .args(["--database-url", &database.url()])
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+/// Where the servers of a test write their logs.
+fn logs(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// One more server. The database of a test never waits for its disk, which a server must accept.
+fn serve(database: &Postgres, log: &Path) -> Server {
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
+        .args(["--database-url", &database.url()]);
+    Server::run(command, log).unwrap()
+}
+
+fn create(client: &mut Client) {
+    let body = json!({
+        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
+        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
+        "prices": {"Standard": 4500},
+    });
+    let created = ask(
+        client,
+        &Ask::new("POST", "/v1/events".to_owned(), Some(body)),
+    );
+    assert_eq!(created.status, 201, "{}", created.shown());
+}
+
+fn ask(client: &mut Client, ask: &Ask) -> Heard {
+    client.ask(ask).unwrap()
+}
+
+fn hold(who: &str, seat: &str) -> Ask {
+    let body = json!({"holder": who, "units": [{"seat": seat}]});
+    let path = "/v1/events/hamlet-1/holds".to_owned();
+    Ask::new("POST", path, Some(body)).moving()
+}
+
+fn confirm(hold: &Value) -> Ask {
+    let id = hold["id"].as_str().unwrap();
+    let path = format!("/v1/holds/{id}/confirm");
+    Ask::new("POST", path, Some(json!({}))).keyed(id)
+}
+
+/// Asks again until the answer is as it is to be; a bounded wait.
+fn until(client: &mut Client, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
+    let mut last = String::new();
+    let wanted = until_some(path, PATIENCE, || {
+        let heard = ask(client, &Ask::get(path.to_owned()));
+        last = heard.shown();
+        Ok(Some(heard.json()).filter(|body| heard.is_success() && is_right(body)))
+    });
+    wanted.unwrap_or_else(|error| panic!("{error}: {last}"))
+}
+
+const SEATS: &str = "/v1/events/hamlet-1/seats";
+
+#[test]
+fn what_one_server_sells_the_other_has_sold() {
+    let (database, logs) = (database(), logs("servers"));
+    let one = serve(&database, &logs.join("one"));
+    let two = serve(&database, &logs.join("two"));
+    let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
+    create(&mut at_one);
+    until(&mut at_two, SEATS, |_| true);
+    let held = ask(&mut at_two, &hold("ann", "A-1"));
+    assert_eq!(held.status, 201, "{}", held.shown());
+    let refused = ask(&mut at_one, &hold("bob", "A-1"));
+    assert_eq!(refused.code(), "unit_unavailable", "{}", refused.shown());
+    let booked = ask(&mut at_one, &confirm(&held.json()));
+    assert_eq!(booked.status, 201, "{}", booked.shown());
+    let again = ask(&mut at_two, &confirm(&held.json()));
+    assert!(again.replayed, "{}", again.shown());
+    assert_eq!(again.fixed(), booked.fixed(), "byte for byte");
+    let sold = |seats: &Value| seats["sold"] == json!(["A-1"]);
+    let (left, right) = (
+        until(&mut at_one, SEATS, sold),
+        until(&mut at_two, SEATS, sold),
+    );
+    assert_eq!(left["seq"], right["seq"]);
+}
+
+/// One buyer wants every seat of a row; gives the bookings that were acknowledged.
+fn buy(client: &mut Client, (who, row): (&str, char), bought: &AtomicUsize) -> Vec<String> {
+    let mut bookings = Vec::new();
+    for seat in 1..=20 {
+        let Some(held) = client.ask(&hold(who, &format!("{row}-{seat}"))) else {
+            return bookings;
+        };
+        if !held.is_success() {
+            continue;
+        }
+        let Some(booked) = client.ask(&confirm(&held.json())) else {
+            return bookings;
+        };
+        if booked.is_success() {
+            bookings.push(booked.json()["id"].as_str().unwrap().to_owned());
+            bought.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    bookings
+}
+
+#[test]
+fn a_server_that_is_killed_takes_no_booking_along() {
+    let (database, logs) = (database(), logs("servers-killed"));
+    let one = serve(&database, &logs.join("one"));
+    let two = serve(&database, &logs.join("two"));
+    create(&mut one.client("maker"));
+    until(&mut two.client("looker"), SEATS, |_| true);
+    let bought = AtomicUsize::new(0);
+    let rows = ['A', 'B', 'C', 'D'];
+    let bookings: Vec<String> = thread::scope(|scope| {
+        let buyers: Vec<_> = rows
+            .into_iter()
+            .flat_map(|row| [(row, &one), (row, &two)])
+            .map(|(row, server)| {
+                let who = format!("{row}-{}", server.id());
+                let mut client = server.client(&who);
+                let bought = &bought;
+                scope.spawn(move || buy(&mut client, (&who, row), bought))
+            })
+            .collect();
+        let enough = || Ok((bought.load(Ordering::Relaxed) >= 10).then_some(()));
+        until_some("something is sold", PATIENCE, enough).unwrap();
+        one.signal_kill();
+        let done = buyers.into_iter().map(|buyer| buyer.join().unwrap());
+        done.flatten().collect()
+    });
+    let mut client = two.client("judge");
+    for booking in &bookings {
+        let found = ask(&mut client, &Ask::get(format!("/v1/bookings/{booking}")));
+        assert_eq!(found.json()["state"], "confirmed", "{}", found.shown());
+    }
+    let again = serve(&database, &logs.join("again"));
+    let all = |seats: &Value| seats["sold"].as_array().unwrap().len() >= bookings.len();
+    let (left, right) = (
+        until(&mut client, SEATS, all),
+        until(&mut again.client("late"), SEATS, all),
+    );
+    assert_eq!(left["sold"], right["sold"]);
+    let twice = "SELECT count(*) FROM (SELECT 1 FROM lines WHERE state = 1 \
+                 GROUP BY event_no, unit_no HAVING count(*) > 1) AS twice";
+    assert_eq!(database.query(twice).unwrap().trim(), "0");
+}
+
+#[test]
+fn a_database_without_tables_is_named_with_its_mend() {
+    let database = Postgres::start().unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["serve", "--accept-loss", "--database-url", &database.url()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("soldonce migrate"), "{said}");
+    let unsafe_one = Command::new(PROGRAM)
+        .args(["serve", "--database-url", &database.url()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(unsafe_one.stderr).unwrap();
+    assert!(said.contains("fsync"), "{said}");
+}

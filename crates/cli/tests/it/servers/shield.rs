@@ -1,0 +1,84 @@
+//! Two processes behind one shield on Redis, and what is left of it when that Redis is gone.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::redis::{Data, Redis};
+use soldonce_testkit::{PATIENCE, until_some};
+
+use super::{SEATS, ask, create, database, hold, logs, until};
+use crate::crash::client::{Ask, Client};
+use crate::crash::server::{PROGRAM, Server};
+
+fn serve(database: &Postgres, redis: &Redis, log: &Path) -> Server {
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
+        .args([
+            "--database-url",
+            &database.url(),
+            "--redis-url",
+            &redis.url(),
+        ]);
+    Server::run(command, log).unwrap()
+}
+
+/// How often a server's shield between servers refused.
+fn refusals(client: &mut Client) -> u64 {
+    let told = ask(client, &Ask::get("/metrics".to_owned()));
+    let text = String::from_utf8(told.body).unwrap();
+    let line = r#"soldonce_shield_refusals_total{shield="redis"} "#;
+    let count = text.lines().find_map(|it| it.strip_prefix(line));
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
+/// Has both want one seat at the same time, until the shield turned one of them away.
+fn until_one_is_turned_away(clients: &mut [Client; 2]) {
+    let counted = |clients: &mut [Client; 2]| clients.iter_mut().map(refusals).sum::<u64>();
+    let before = counted(clients);
+    until_some("the shield turns one away", PATIENCE, || {
+        let statuses: Vec<u16> = thread::scope(|scope| {
+            let asked = clients.iter_mut().zip(["ann", "bob"]);
+            let asked = asked.map(|(client, who)| scope.spawn(move || take_turns(client, who)));
+            let asked: Vec<_> = asked.collect();
+            asked.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        assert!(statuses.contains(&201), "{statuses:?}");
+        Ok((counted(clients) > before).then_some(()))
+    })
+    .unwrap();
+}
+
+/// Holds a seat that another wants too, and gives it back.
+fn take_turns(client: &mut Client, who: &str) -> u16 {
+    let held = ask(client, &hold(who, "B-1"));
+    if held.is_success() {
+        let path = format!("/v1/holds/{}", held.json()["id"].as_str().unwrap());
+        let released = ask(client, &Ask::new("DELETE", path, None).moving());
+        assert!(released.is_success(), "{}", released.shown());
+    } else {
+        assert_eq!(held.code(), "unit_unavailable", "{}", held.shown());
+    }
+    held.status
+}
+
+#[test]
+fn two_servers_share_a_shield_and_sell_without_it() {
+    let (database, logs) = (database(), logs("shield"));
+    let mut redis = Redis::start().unwrap();
+    let servers = ["one", "two"].map(|name| serve(&database, &redis, &logs.join(name)));
+    let mut clients = [servers[0].client("one"), servers[1].client("two")];
+    create(&mut clients[0]);
+    until(&mut clients[1], SEATS, |_| true);
+    until_one_is_turned_away(&mut clients);
+    redis.kill().unwrap();
+    for seat in 1..=10 {
+        let seat = format!("A-{seat}");
+        assert_eq!(ask(&mut clients[0], &hold("cid", &seat)).status, 201);
+        assert_eq!(ask(&mut clients[1], &hold("dora", &seat)).status, 409);
+    }
+    redis.restart(Data::Lost).unwrap();
+    until_one_is_turned_away(&mut clients);
+}

@@ -1,0 +1,312 @@
+//! From a hold to its money: checkout pins the hold and asks the provider for an intent, the
+//! provider's word confirms it, and whatever must be done at the provider afterwards leaves through
+//! the outbox. Decides nothing about bookings; `core` does. Every call has a key made from the
+//! booking and the step, and the step was committed before: a crash anywhere is made good by asking
+//! again with the same key (architecture.md 6).
+
+mod notices;
+mod outbox;
+mod reconcile;
+
+use std::sync::Arc;
+
+use soldonce_core::{
+    Amount, Booking, BookingId, Command, Effect, Fence, HoldId, Invalid, Origin, PaymentReport,
+    PaymentState, Rejection, Text,
+};
+
+use super::{Engine, EngineError, Reply};
+use crate::caller::Call;
+use crate::ledger::{RequestKey, Transaction};
+use crate::metrics::StepLabel;
+use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
+
+pub use outbox::run_outbox;
+pub use reconcile::{Mismatch, Reconcile, run_reconciler};
+
+/// Why a step at the provider was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    /// The provider did not do it, or nobody knows.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The ledger did not take the report.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It cannot be done as it stands.
+    #[error("{0}")]
+    Odd(String),
+}
+
+impl From<Rejection> for StepError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Engine(rejection.into())
+    }
+}
+
+impl Engine {
+    /// The same engine with somebody who takes money. The first one stays.
+    #[must_use]
+    pub fn paid_by(self, provider: Arc<dyn PaymentProvider>) -> Self {
+        self.parts.provider.set(provider).ok();
+        self
+    }
+
+    /// Who takes money, if anybody does.
+    pub fn provider(&self) -> Option<&Arc<dyn PaymentProvider>> {
+        self.parts.provider.get()
+    }
+
+    /// Begins payment: pins the hold, opens a booking, and asks the provider for an intent that the
+    /// buyer pays. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`; every rejection of model.md 4 for *checkout*; [`EngineError::Provider`]
+    /// when the provider did not make the intent yet: the hold is pinned all the same, and the same
+    /// request again goes on.
+    ///
+    /// # Cancel safety
+    /// Dropped, payment may have begun: ask again with the same key.
+    pub async fn checkout(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        fence: Option<Fence>,
+        reference: Option<Text>,
+    ) -> Result<Reply, EngineError> {
+        super::bookings::require_key(call)?;
+        if self.provider().is_none() {
+            let text = "nobody takes money here: confirm the hold instead".to_owned();
+            return Err(Rejection::from(Invalid::new("checkout", text)).into());
+        }
+        let on = self.on_hold(call, hold, fence)?;
+        let booking = self.parts.ids.booking();
+        let command = Command::Checkout {
+            on,
+            booking,
+            reference,
+        };
+        let begun = self.reply(self.submit(call, command).await?)?;
+        let booking = BookingId::from_bytes(begun.stored.subject);
+        let intent = match self.authorise(booking).await {
+            Ok(intent) => intent,
+            Err(StepError::Engine(error)) => return Err(error),
+            Err(StepError::Provider(error)) => return Err(EngineError::Provider(error)),
+            Err(StepError::Odd(what)) => {
+                return Err(EngineError::Provider(ProviderError::Unknown(what)));
+            }
+        };
+        Ok(Reply {
+            intent: Some(intent),
+            ..begun
+        })
+    }
+
+    /// Ends a payment that the buyer gave up: the hold is as the event's policy says after a failed
+    /// payment, and the intent is cancelled.
+    ///
+    /// # Errors
+    /// As [`Engine::release`].
+    ///
+    /// # Cancel safety
+    /// Dropped, it may have been given up: repeat.
+    pub async fn abandon(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        fence: Option<Fence>,
+    ) -> Result<Reply, EngineError> {
+        let on = self.on_hold(call, hold, fence)?;
+        self.reply(self.submit(call, Command::Abandon { on }).await?)
+    }
+
+    /// Sends back money of a booking that keeps its units. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`, `BookingNotFound`, `BookingNotConfirmed` when there is no money,
+    /// `Invalid` when it is more than is left.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be on its way: ask again with the same key.
+    pub async fn refund(
+        &self,
+        call: &Call,
+        booking: BookingId,
+        amount: Amount,
+    ) -> Result<Reply, EngineError> {
+        super::bookings::require_key(call)?;
+        let command = Command::Refund { booking, amount };
+        self.reply(self.submit(call, command).await?)
+    }
+
+    /// The intent of a booking; made now if it was not.
+    async fn authorise(&self, id: BookingId) -> Result<soldonce_core::Intent, StepError> {
+        let booking = self.booking_for_step(id).await?;
+        let payment = booking.payment.as_deref();
+        if let Some(intent) = payment.and_then(|payment| payment.intent.clone()) {
+            return Ok(intent);
+        }
+        let event = self.event_of(booking.event)?;
+        let ask = CreateIntent {
+            booking: id,
+            amount: payment.map_or_else(|| booking.total(), |payment| payment.amount),
+            currency: event.currency,
+            key: key(id, "authorise")?,
+        };
+        let made = self.cashier()?.create(ask).await;
+        self.count("authorise", made.as_ref().err());
+        let effect = Effect::Authorise(id);
+        match made {
+            Ok(intent) => self.bind(id, &intent).await,
+            Err(error) => {
+                if is_final(&error) {
+                    let failed = PaymentReport {
+                        settles: Some(effect),
+                        ..PaymentReport::whole(&booking, event.currency, PaymentState::Failed)
+                    };
+                    self.take_report(failed, None).await?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The intent that a booking is paid with from now on: this one, or another of the same booking
+    /// that was made by a call whose answer was lost, and of which a notice told first. Nobody has the
+    /// secret of the one that is left, so nobody can pay it.
+    async fn bind(
+        &self,
+        id: BookingId,
+        intent: &Intent,
+    ) -> Result<soldonce_core::Intent, StepError> {
+        let effect = Effect::Authorise(id);
+        match self.tell(id, intent, Some(effect), None).await {
+            Ok(()) => Ok(self.told(intent)?),
+            Err(
+                error @ StepError::Engine(EngineError::Rejected(Rejection::PaymentMismatch(_))),
+            ) => {
+                let known = self.booking_for_step(id).await?.payment;
+                let known = known.and_then(|payment| payment.intent);
+                let known = known.ok_or(error)?;
+                self.settle(id, effect).await?;
+                Ok(known)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes note that an effect needs nothing more, the payment being as it is.
+    async fn settle(&self, id: BookingId, effect: Effect) -> Result<(), StepError> {
+        let booking = self.booking_for_step(id).await?;
+        let Some(payment) = booking.payment.as_deref() else {
+            return Ok(());
+        };
+        let report = PaymentReport {
+            booking: id,
+            state: payment.state,
+            amount: payment.amount,
+            currency: self.event_of(booking.event)?.currency,
+            captured: payment.captured,
+            refunded: payment.refunded,
+            intent: None,
+            settles: Some(effect),
+        };
+        self.take_report(report, None).await
+    }
+
+    async fn booking_for_step(&self, id: BookingId) -> Result<Booking, StepError> {
+        let found = self.parts.ledger.booking(id).await;
+        let found = found.map_err(EngineError::from)?;
+        Ok(found.ok_or(Rejection::BookingNotFound)?)
+    }
+
+    fn cashier(&self) -> Result<&Arc<dyn PaymentProvider>, StepError> {
+        self.provider()
+            .ok_or_else(|| StepError::Odd("nobody takes money here".to_owned()))
+    }
+
+    /// Takes note of how an intent stands; `effect` is done with it.
+    async fn tell(
+        &self,
+        booking: BookingId,
+        intent: &Intent,
+        effect: Option<Effect>,
+        key: Option<RequestKey>,
+    ) -> Result<(), StepError> {
+        let report = PaymentReport {
+            booking,
+            state: intent.state,
+            amount: intent.amount,
+            currency: intent.currency,
+            captured: intent.captured,
+            refunded: intent.refunded,
+            intent: Some(self.told(intent)?),
+            settles: effect,
+        };
+        self.take_report(report, key).await
+    }
+
+    async fn take_report(
+        &self,
+        report: PaymentReport,
+        key: Option<RequestKey>,
+    ) -> Result<(), StepError> {
+        let transaction = Transaction {
+            origin: Origin::system("payments"),
+            command: Command::Payment(Box::new(report)),
+            key,
+            chart: None,
+        };
+        self.parts.ledger.transact(transaction).await?;
+        Ok(())
+    }
+
+    /// An intent as the ledger keeps it.
+    fn told(&self, intent: &Intent) -> Result<soldonce_core::Intent, StepError> {
+        let text =
+            |text: &str| Text::parse(text).map_err(|error| StepError::Odd(error.to_string()));
+        let secret = intent.client_secret.as_ref();
+        Ok(soldonce_core::Intent {
+            provider: text(self.cashier()?.name())?,
+            id: text(intent.id.as_str())?,
+            client_secret: text(secret.map_or("", |secret| secret.expose()))?,
+        })
+    }
+
+    fn count(&self, step: &'static str, error: Option<&ProviderError>) {
+        let outcome = match error {
+            None => "ok",
+            Some(ProviderError::Declined { .. }) => "declined",
+            Some(ProviderError::Refused { .. }) => "refused",
+            Some(ProviderError::Unknown(_)) => "unknown",
+            Some(ProviderError::Busy { .. }) => "busy",
+            Some(ProviderError::Misconfigured(_)) => "misconfigured",
+        };
+        let label = StepLabel { step, outcome };
+        self.parts.metrics.payments.get_or_create(&label).inc();
+    }
+}
+
+/// Whether the provider will never do it.
+const fn is_final(error: &ProviderError) -> bool {
+    matches!(
+        error,
+        ProviderError::Declined { .. } | ProviderError::Refused { .. }
+    )
+}
+
+fn key(booking: BookingId, step: &str) -> Result<ProviderKey, StepError> {
+    ProviderKey::of(booking, step).map_err(|error| StepError::Odd(error.to_string()))
+}
+
+/// The intent of a booking whose checkout has asked for one.
+fn intent_id(booking: &Booking) -> Result<Option<IntentId>, StepError> {
+    let intent = booking
+        .payment
+        .as_ref()
+        .and_then(|payment| payment.intent.as_ref());
+    let parsed = intent.map(|intent| IntentId::parse(intent.id.as_str()));
+    parsed
+        .transpose()
+        .map_err(|error| StepError::Odd(error.to_string()))
+}

@@ -1,0 +1,83 @@
+//! What the provider tells unasked. A notice is answered after its effect is committed, and works
+//! once: its id is the idempotency key of the command that takes note of it. It may come twice, late,
+//! out of order, before its cause was answered, or never; amounts are totals, so none of it matters.
+
+use soldonce_core::{CallerId, Rejection};
+
+use super::{Engine, StepError};
+use crate::engine::EngineError;
+use crate::ledger::RequestKey;
+use crate::metrics::StepLabel;
+use crate::payment::{Intent, Notice, ProviderError, Subject};
+
+/// Names notices among idempotency records.
+const ROUTE: &str = "notices of the provider";
+
+impl Engine {
+    /// Takes note of a genuine notice. One of something else, of a payment that is none of ours, or
+    /// of another amount, currency or intent than the booking's has no effect.
+    ///
+    /// # Errors
+    /// What kept it from being committed: then the provider must tell it again.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may have been taken: the provider tells it again, and it works once.
+    pub async fn take_notice(&self, notice: &Notice) -> Result<(), EngineError> {
+        let Some(subject) = &notice.subject else {
+            return Ok(());
+        };
+        let intent = match subject {
+            Subject::Intent(intent) => (**intent).clone(),
+            Subject::Named(id) => match self.cashier().map_err(told)?.retrieve(id).await {
+                Ok(intent) => intent,
+                Err(error) => return Err(EngineError::Provider(error)),
+            },
+        };
+        let Some(booking) = intent.booking else {
+            return Ok(());
+        };
+        let key = RequestKey::new(
+            CallerId::from_bytes([0; 16]),
+            ROUTE,
+            notice.id.as_str(),
+            &[intent.id.as_str()],
+            b"{}",
+        );
+        let taken = self.tell(booking, &intent, None, Some(key)).await;
+        match taken.map_err(told) {
+            // An account may be shared with others, whose payments may name bookings too.
+            Err(EngineError::Rejected(Rejection::BookingNotFound)) => {
+                tracing::warn!(%booking, intent = %intent.id, "a notice is about no booking of ours");
+                Ok(())
+            }
+            // Told again, it would still be wrong.
+            Err(EngineError::Rejected(error @ Rejection::PaymentMismatch(_))) => {
+                let label = StepLabel {
+                    step: "notice",
+                    outcome: "mismatch",
+                };
+                self.parts.metrics.payments.get_or_create(&label).inc();
+                complain(notice, &intent, &error.into());
+                Ok(())
+            }
+            Err(error) => {
+                complain(notice, &intent, &error);
+                Err(error)
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+fn complain(notice: &Notice, intent: &Intent, error: &EngineError) {
+    let (notice, kind) = (notice.id.as_str(), notice.kind.as_str());
+    tracing::warn!(notice, kind, intent = %intent.id, %error, "a notice was not taken");
+}
+
+fn told(error: StepError) -> EngineError {
+    match error {
+        StepError::Engine(error) => error,
+        StepError::Provider(error) => EngineError::Provider(error),
+        StepError::Odd(what) => EngineError::Provider(ProviderError::Unknown(what)),
+    }
+}

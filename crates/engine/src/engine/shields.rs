@@ -1,0 +1,250 @@
+//! Both shields in front of the ledger: asked before a hold, told after it. Neither grants anything.
+
+use std::sync::Arc;
+
+use soldonce_core::{
+    Answer, Conflict, ConflictState, Event, Holder, Rejection, Selection, Span, Timestamp,
+    Unavailable,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use crate::ledger::Done;
+use crate::limits::SHIELD_EARLY_MS;
+use crate::live::{Live, LiveEvent, Verdict};
+use crate::metrics::{ShieldKind, ShieldLabel};
+use crate::shield::{
+    Belief, Guard, Kind, Known, KnownState, Message, Part, Round, Thing, Tried, Who, full, parts,
+};
+
+/// Messages that are put together at once.
+const ROUND_MAX: usize = 256;
+
+/// A wish in front of the shields.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) live: &'a LiveEvent,
+    pub(super) event: &'a Event,
+    pub(super) holder: &'a Holder,
+    pub(super) selection: &'a Selection,
+    pub(super) now: Timestamp,
+}
+
+/// What a request may have claimed between servers. Dropped, whether the ledger refused or nobody
+/// waits for the answer any more, it gives the claims up; what is noted meanwhile stays.
+pub(super) struct Pass {
+    live: Arc<Live>,
+    who: Who,
+    parts: Vec<Part>,
+}
+
+impl Pass {
+    /// There is nothing to give up: the ledger made a hold of it, or nothing was claimed.
+    fn keep(mut self) {
+        self.parts.clear();
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let parts = std::mem::take(&mut self.parts);
+        if let Some(guard) = self.live.guard().filter(|_| !parts.is_empty()) {
+            guard.messages.send(Message::Drop(self.who, parts));
+        }
+    }
+}
+
+impl Engine {
+    /// Asks the shield in process, then the one between servers.
+    ///
+    /// # Errors
+    /// `UnitUnavailable` with every conflict, as the ledger would say.
+    pub(super) async fn pass_shields(&self, asked: Asked<'_>) -> Result<Option<Pass>, Rejection> {
+        let (chart, seats) = (&asked.event.chart, asked.selection.seats());
+        let verdict = asked
+            .live
+            .shield
+            .try_seats(chart, seats, asked.holder, asked.now);
+        if let Verdict::Refused(refusal) = verdict {
+            return Err(self.refused_by(ShieldKind::local, refusal));
+        }
+        let Some(guard) = self.parts.live.guard() else {
+            return Ok(None);
+        };
+        let pass = Pass {
+            live: Arc::clone(&self.parts.live),
+            who: Who::of(asked.holder),
+            parts: parts(
+                (self.parts.secrets.ledger(), asked.event.no),
+                chart,
+                asked.selection,
+            ),
+        };
+        match guard.shield.try_units(pass.who, &pass.parts).await {
+            Tried::Passed => Ok(Some(pass)),
+            Tried::Missed => {
+                self.parts.metrics.shield_misses.inc();
+                Ok(Some(pass))
+            }
+            Tried::Refused(beliefs) => {
+                pass.keep();
+                match believed(guard, asked, &beliefs) {
+                    Some(refusal) => Err(self.refused_by(ShieldKind::redis, Box::new(refusal))),
+                    None => Ok(None),
+                }
+            }
+        }
+    }
+
+    fn refused_by(&self, shield: ShieldKind, refusal: Box<Unavailable>) -> Rejection {
+        let label = ShieldLabel { shield };
+        self.parts
+            .metrics
+            .shield_refusals
+            .get_or_create(&label)
+            .inc();
+        let rejection = Rejection::UnitUnavailable(refusal);
+        self.parts.metrics.refused(&rejection);
+        rejection
+    }
+
+    /// Tells the shield between servers what became of a request that had passed: claims that are
+    /// no hold are given up, and what it did not know, it learns.
+    pub(super) fn tell_outcome(
+        &self,
+        live: &LiveEvent,
+        pass: Option<Pass>,
+        done: &Result<Done, Rejection>,
+    ) {
+        match done {
+            Ok(Done::Fresh {
+                answer: Answer::Held(_),
+                ..
+            }) => {
+                if let Some(pass) = pass {
+                    pass.keep();
+                }
+            }
+            Err(Rejection::UnitUnavailable(refusal)) => self.tell_refusal(live, refusal),
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn tell_refusal(&self, live: &LiveEvent, refusal: &Unavailable) {
+        let Some(guard) = self.parts.live.guard() else {
+            return;
+        };
+        let known = |conflict: &Conflict| match conflict {
+            Conflict::Seat { unit, .. } => live.shield.known(*unit),
+            Conflict::Area { area, free: 0 } => Some(full(*area)),
+            // Enough for somebody who wants less.
+            Conflict::Area { .. } => None,
+        };
+        let known: Vec<Known> = refusal.conflicts.iter().filter_map(known).collect();
+        if !known.is_empty() {
+            guard.messages.send(Message::Known(live.event().no, known));
+        }
+    }
+
+    fn add(&self, round: &mut Round, message: Message) {
+        match message {
+            Message::Drop(who, parts) => round.drop_claims(who, parts),
+            Message::Known(no, known) => {
+                if let Ok(event) = self.event_of(no) {
+                    let ledger = self.parts.secrets.ledger();
+                    round.add((ledger, no), &event.chart, known);
+                }
+            }
+        }
+    }
+
+    /// Delivers some messages.
+    async fn deliver(&self, guard: &Guard, messages: Vec<Message>) {
+        let mut round = Round::default();
+        for message in messages {
+            self.add(&mut round, message);
+        }
+        for (zone, notes) in round.notes(self.now()) {
+            if !guard.shield.note(zone, &notes).await {
+                guard.messages.lost(notes.len());
+            }
+        }
+        for (who, part) in round.drops {
+            // Unheard, it ends by itself.
+            guard.shield.drop_claims(who, &part).await;
+        }
+    }
+}
+
+/// Tells the shield between servers what the ledger does, until `shutdown`. Without such a shield it
+/// has nothing to do and waits.
+///
+/// # Cancel safety
+/// Dropped, what was not told is not told any more: it costs requests a way to the ledger.
+pub async fn run_shield_messages(engine: Engine, shutdown: CancellationToken) {
+    let live = Arc::clone(&engine.parts.live);
+    let work = async {
+        let Some((guard, mut queue)) = live.guard().and_then(|it| Some((it, it.queue()?))) else {
+            return std::future::pending().await;
+        };
+        loop {
+            let mut messages = Vec::new();
+            if queue.recv_many(&mut messages, ROUND_MAX).await == 0 {
+                return;
+            }
+            engine.deliver(guard, messages).await;
+        }
+    };
+    shutdown.run_until_cancelled(work).await;
+}
+
+/// A refusal for what others know and this server does not. What it knows as well or better is no
+/// reason: the shield is told, and if nothing else remains, the ledger is asked.
+fn believed(guard: &Guard, asked: Asked<'_>, beliefs: &[Belief]) -> Option<Unavailable> {
+    let (mut conflicts, mut better) = (Vec::new(), Vec::new());
+    for belief in beliefs {
+        let known = match belief.thing {
+            Thing::Seat(unit) if belief.kind != Kind::Claimed => asked.live.shield.known(unit),
+            Thing::Seat(_) | Thing::Area(_) => None,
+        };
+        match known {
+            Some(known) if known.version >= belief.version && may_have(known, asked) => {
+                better.push(known);
+            }
+            Some(_) | None => conflicts.extend(conflict(belief)),
+        }
+    }
+    if !better.is_empty() {
+        guard.messages.send(Message::Known(asked.event.no, better));
+    }
+    let shield = &asked.live.shield;
+    let (chart, seats) = (&asked.event.chart, asked.selection.seats());
+    (!conflicts.is_empty()).then(|| shield.refusal(chart, seats, conflicts, asked.now))
+}
+
+/// Whether the ledger may give this seat to who asks, by what this server knows.
+fn may_have(known: Known, asked: Asked<'_>) -> bool {
+    match known.state {
+        KnownState::Free => true,
+        KnownState::Held { until, who } => until <= asked.now || who == Who::of(asked.holder),
+        KnownState::Sold => false,
+    }
+}
+
+/// The conflict that the ledger would name.
+fn conflict(belief: &Belief) -> Option<Conflict> {
+    let (state, early_ms) = match belief.kind {
+        Kind::Claimed => (ConflictState::Held, Some(0)),
+        Kind::Held => (ConflictState::Held, Some(SHIELD_EARLY_MS)),
+        Kind::Sold => (ConflictState::Sold, None),
+        Kind::Free => return None,
+    };
+    Some(match belief.thing {
+        Thing::Seat(unit) => Conflict::Seat {
+            unit,
+            state,
+            retry_after: early_ms.map(|early| Span::from_ms(belief.left.ms() + early)),
+        },
+        Thing::Area(area) => Conflict::Area { area, free: 0 },
+    })
+}

@@ -1,0 +1,107 @@
+//! What a doctor wants to know of a ledger's database. Judges nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_lease::{Clock, SystemClock};
+
+use super::database::Database;
+use super::failure::Failure;
+use super::schema;
+use super::tables::Columns;
+use super::{OpenError, PostgresOptions};
+
+const EXAMINED: &str = "-- examined
+SELECT current_setting('server_version'), current_setting('server_version_num')::integer,
+       pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'),
+       current_setting('synchronous_commit'), current_setting('data_checksums'),
+       current_setting('max_connections')::integer
+           - current_setting('superuser_reserved_connections')::integer,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::integer,
+       floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// How old the oldest batch is that has no number, milliseconds.
+const WAITING: &str = "-- waiting
+SELECT (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+            + (SELECT ahead FROM clock) - min(b.at))::bigint
+FROM batches b
+WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
+  AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)";
+
+/// A ledger's database, as it was found.
+#[derive(Clone, Debug)]
+pub struct Examination {
+    /// In words.
+    pub version: String,
+    /// As the server counts: 150004 is 15.4.
+    pub version_number: i32,
+    /// Whether it only follows another server.
+    pub is_standby: bool,
+    /// Settings that a durable commit rests on, with their values.
+    pub durability: Vec<(&'static str, String)>,
+    /// Whether pages have checksums: `on` or `off`.
+    pub checksums: String,
+    /// Connections that it gives to everybody together.
+    pub connections_max: i32,
+    /// Of which so many are taken.
+    pub connections_taken: i32,
+    /// The schema of the ledger that is there; 0 is none.
+    pub schema: i64,
+    /// The newest schema of this program.
+    pub schema_known: i64,
+    /// How long ago the oldest commit was made that has no number yet, if one waits.
+    pub waiting_ms: Option<i64>,
+    /// One statement there and back, on an open connection.
+    pub round_trip: Duration,
+    /// How much its clock is ahead of this machine's, milliseconds, give or take a round trip.
+    pub clock_ahead_ms: i64,
+}
+
+/// Looks at the database of a ledger.
+///
+/// # Errors
+/// [`OpenError`] when it cannot be reached, or the statements are not taken.
+///
+/// # Cancel safety
+/// It only reads.
+pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError> {
+    let clock = SystemClock;
+    let database = Database::new(options, Arc::new(clock))?;
+    let mut lane = database.lane().await?;
+    // The first time a statement is prepared, too.
+    lane.rows(EXAMINED, &[]).await?;
+    let begun = clock.boot();
+    let rows = lane.rows(EXAMINED, &[]).await?;
+    let round_trip = clock.boot().since(begun);
+    let here = clock.wall_ms();
+    let nothing = || Failure::Unknown("no row came".to_owned());
+    let columns = Columns::new(rows.first().ok_or_else(nothing)?, "pg_settings");
+    let setting = |name, at| Ok::<_, OpenError>((name, columns.get::<String>(at)?));
+    let there: i64 = columns.get(9)?;
+    let schema = schema::version(&mut lane).await?;
+    let waiting_ms = if schema == schema::SCHEMA {
+        let rows = lane.rows(WAITING, &[]).await?;
+        let first = rows.first().map(|row| Columns::new(row, "batches").get(0));
+        first.transpose()?.flatten()
+    } else {
+        None
+    };
+    Ok(Examination {
+        version: columns.get(0)?,
+        version_number: columns.get(1)?,
+        is_standby: columns.get(2)?,
+        durability: vec![
+            setting("fsync", 3)?,
+            setting("full_page_writes", 4)?,
+            setting("synchronous_commit", 5)?,
+        ],
+        checksums: columns.get(6)?,
+        connections_max: columns.get(7)?,
+        connections_taken: columns.get(8)?,
+        schema,
+        schema_known: schema::SCHEMA,
+        waiting_ms,
+        round_trip,
+        clock_ahead_ms: there.saturating_sub(here),
+    })
+}

@@ -1,0 +1,115 @@
+//! Where the database is, how it is used, and why it cannot be.
+
+use super::strategy::Strategy;
+
+/// Connections of a server, unless it is set.
+const CONNECTIONS: usize = 8;
+
+/// Where the database is and how it is used.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// `postgres://user:password@host:5432/database`, or `host=.. user=.. dbname=..`.
+    pub url: String,
+    /// Most connections of this server.
+    pub connections: usize,
+    /// How statements are sent.
+    pub statements: Statements,
+    /// What the database must promise.
+    pub durability: Durability,
+    /// Whose clock decides.
+    pub time: TimeSource,
+    /// How commands reach it.
+    pub strategy: Strategy,
+}
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Statements {
+    /// Prepared once for each connection.
+    #[default]
+    Prepared,
+    /// Whole, each time: for a pool in transaction mode that does not keep prepared ones.
+    Unprepared,
+}
+
+/// What the database must promise of a commit that it acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// That it survives a power cut: `fsync`, `full_page_writes` and `synchronous_commit` are on.
+    #[default]
+    Required,
+    /// Nothing: for tests.
+    Waived,
+}
+
+/// Whose clock decides (T1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TimeSource {
+    /// The database's.
+    #[default]
+    Database,
+    /// The one that is given to [`PostgresLedger::open`](super::PostgresLedger::open): for tests.
+    Given,
+}
+
+impl PostgresOptions {
+    /// The ledger in this database.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections: CONNECTIONS,
+            statements: Statements::default(),
+            durability: Durability::default(),
+            time: TimeSource::default(),
+            strategy: Strategy::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for PostgresOptions {
+    /// Without the address, which may hold a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresOptions")
+            .field("connections", &self.connections)
+            .field("statements", &self.statements)
+            .field("durability", &self.durability)
+            .field("time", &self.time)
+            .field("strategy", &self.strategy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the ledger does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The address cannot be read.
+    #[error("the database address is illegal: {0}; write postgres://user@host:5432/database")]
+    Address(String),
+    /// The server does not answer, or does not let us in.
+    #[error("the database cannot be reached: {0}")]
+    Away(String),
+    /// It only follows another server, which decides.
+    #[error("the database is a standby: give the address of the primary")]
+    Standby,
+    /// The tables are not those of this version.
+    #[error("the database has schema {found}, this program knows {known}: {mend}")]
+    Schema {
+        /// The schema found; 0 is none.
+        found: i64,
+        /// The newest one of this program.
+        known: i64,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// A setting of the database loses acknowledged commits.
+    #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]
+    Unsafe {
+        /// Which.
+        setting: String,
+        /// What it says.
+        value: String,
+    },
+    /// What is stored cannot be, or cannot be read.
+    #[error("the ledger cannot be opened: {0}")]
+    Failed(String),
+}

@@ -1,0 +1,183 @@
+//! What this server wrote and has not shown yet. Whoever numbers commits or shows them needs no rows
+//! of its own batches: it has them here, as they were stored.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use soldonce_core::{Applied, Commit, EventNo, Timestamp};
+use tokio_postgres::types::Type;
+
+use super::database::{Lane, Value};
+use super::desk::Desk;
+use super::failure::Failure;
+use super::limits::RECENT_STEPS_MAX;
+use super::tables::{Id, audit};
+
+/// Batches of this server, the oldest first. One that is missing is read from the database.
+#[derive(Default)]
+pub(super) struct Recent(Mutex<Batches>);
+
+#[derive(Default)]
+struct Batches {
+    /// Their ids rise with time.
+    commits: BTreeMap<Id, Vec<Commit>>,
+    /// Transitions in `commits`.
+    steps: usize,
+}
+
+impl Recent {
+    /// Keeps a batch that was stored at this time, and lets go of the oldest ones if there are too
+    /// many.
+    pub(super) fn add(&self, id: Id, at: Timestamp, applied: &[Applied]) {
+        let commits = applied.iter().flat_map(|applied| &applied.commits);
+        let commits = commits.cloned().map(|commit| Commit { at, ..commit });
+        let commits: Vec<Commit> = commits.collect();
+        // The rows of the audit would show no such commit, and without any nothing is shown.
+        let is_shown = |commit: &Commit| !commit.transitions.is_empty();
+        if commits.is_empty() || !commits.iter().all(is_shown) {
+            return;
+        }
+        let mut batches = self.batches();
+        batches.steps += steps(&commits);
+        batches.commits.insert(id, commits);
+        // Also those that were shown before their answer came here: nobody lets go of them.
+        while batches.steps > RECENT_STEPS_MAX
+            && let Some((_, oldest)) = batches.commits.pop_first()
+        {
+            batches.steps = batches.steps.saturating_sub(steps(&oldest));
+        }
+    }
+
+    /// The commits of a batch, without their numbers.
+    pub(super) fn find(&self, id: Id, event: EventNo) -> Option<Vec<Commit>> {
+        let batches = self.batches();
+        let commits = batches.commits.get(&id)?.iter().cloned();
+        Some(commits.map(|commit| Commit { event, ..commit }).collect())
+    }
+
+    /// Lets go of batches that were shown.
+    pub(super) fn forget(&self, ids: impl IntoIterator<Item = Id>) {
+        let mut batches = self.batches();
+        for id in ids {
+            if let Some(commits) = batches.commits.remove(&id) {
+                batches.steps = batches.steps.saturating_sub(steps(&commits));
+            }
+        }
+    }
+
+    fn batches(&self) -> MutexGuard<'_, Batches> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn steps(commits: &[Commit]) -> usize {
+    commits.iter().map(|commit| commit.transitions.len()).sum()
+}
+
+impl Desk {
+    /// The commits of batches of these events, without numbers: this server's own from memory, the
+    /// others from the database.
+    ///
+    /// # Errors
+    /// [`Failure`], when the database cannot be read.
+    pub(super) async fn commits_of(
+        &self,
+        lane: &mut Lane,
+        events: &BTreeMap<Id, EventNo>,
+    ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
+        let own = |(id, event): (&Id, &EventNo)| Some((*id, self.recent.find(*id, *event)?));
+        let mut commits: BTreeMap<Id, Vec<Commit>> = events.iter().filter_map(own).collect();
+        let is_missing = |id: &Id| !commits.contains_key(id);
+        let missing: Vec<Id> = events.keys().copied().filter(is_missing).collect();
+        if !missing.is_empty() {
+            let ids: [Value<'_>; 1] = [(&missing, Type::BYTEA_ARRAY)];
+            let rows = lane.rows(audit::AUDIT_OF_BATCHES, &ids).await?;
+            commits.append(&mut audit::read_batches(events, &rows)?);
+        }
+        Ok(commits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::{
+        Answer, Cause, Fence, Origin, Seq, Transition, UnitNo, UnitState, Version,
+    };
+
+    use super::*;
+
+    fn applied(units: u32) -> Applied {
+        let transition = |unit| Transition {
+            unit: UnitNo(unit),
+            from: UnitState::Free,
+            to: UnitState::Blocked,
+            fence: Fence(1),
+            version: Version(1),
+            cause: Cause::Blocked,
+            hold: None,
+        };
+        Applied {
+            commits: vec![Commit {
+                event: EventNo(0),
+                seq: Seq(7),
+                at: Timestamp::from_ms(1),
+                origin: Origin::system("test"),
+                reason: None,
+                transitions: (0..units).map(transition).collect(),
+            }],
+            ..Applied::unchanged(Answer::Swept(0))
+        }
+    }
+
+    fn id(n: u128) -> Id {
+        Id(n.to_be_bytes())
+    }
+
+    #[test]
+    fn what_was_stored_is_found_as_it_was_stored_until_it_is_forgotten() {
+        let recent = Recent::default();
+        let (at, event) = (Timestamp::from_ms(9), EventNo(3));
+        recent.add(id(1), at, &[applied(2), applied(1)]);
+        let found = recent.find(id(1), event).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(
+            found
+                .iter()
+                .all(|commit| (commit.at, commit.event) == (at, event))
+        );
+        assert_eq!(recent.find(id(2), event), None);
+        recent.forget([id(1)]);
+        assert_eq!(recent.find(id(1), event), None);
+        let batches = recent.batches();
+        assert_eq!((batches.steps, batches.commits.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_commit_without_rows_is_not_kept() {
+        let recent = Recent::default();
+        recent.add(id(1), Timestamp::from_ms(9), &[applied(0)]);
+        assert_eq!(recent.find(id(1), EventNo(0)), None);
+    }
+
+    #[test]
+    fn nothing_stays_of_a_batch_that_nobody_will_show() {
+        let recent = Recent::default();
+        let at = Timestamp::from_ms(9);
+        recent.add(id(1), at, &[]);
+        recent.add(id(2), at, &[Applied::unchanged(Answer::Swept(0))]);
+        assert!(recent.batches().commits.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_too_much() {
+        let recent = Recent::default();
+        let half = u32::try_from(RECENT_STEPS_MAX / 2).unwrap();
+        for n in 1..=3 {
+            recent.add(id(n), Timestamp::from_ms(9), &[applied(half)]);
+        }
+        assert_eq!(recent.find(id(1), EventNo(0)), None);
+        assert!(recent.find(id(2), EventNo(0)).is_some());
+        assert!(recent.find(id(3), EventNo(0)).is_some());
+        assert!(recent.batches().steps <= RECENT_STEPS_MAX);
+    }
+}

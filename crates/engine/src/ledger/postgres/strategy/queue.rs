@@ -1,0 +1,236 @@
+//! Strategy `queue`: the commands of one event gather while a statement is under way, and leave
+//! together in the next. One commit acknowledges many; commands that want the same unit are settled
+//! in memory before the database sees them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_core::{Command, Rejection, Wish};
+use tokio::sync::mpsc;
+
+use crate::ledger::postgres::batch::Batch;
+use crate::ledger::postgres::booth::{Booth, Job};
+use crate::ledger::postgres::database::Lane;
+use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
+use crate::ledger::postgres::desk::{Desk, Stored, answers, replay};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::{
+    ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, QUEUE_MAX, TRIES_MAX,
+};
+use crate::ledger::postgres::replica::Replica;
+use crate::ledger::postgres::survive::survive;
+use crate::ledger::{Done, RequestKey};
+
+/// Serves one event until its queue is closed.
+pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Receiver<Job>) {
+    let mut taken = Vec::with_capacity(BATCH_MAX);
+    let patience = Duration::from_millis(ANSWER_MS);
+    while jobs.recv_many(&mut taken, BATCH_MAX).await > 0 {
+        let mut replica = booth.replica.lock().await;
+        let mut round = Round {
+            desk: &desk,
+            booth: &booth,
+            replica: &mut replica,
+            waiting: taken.drain(..).collect(),
+            is_fresh: false,
+            most: BATCH_MAX,
+        };
+        // Those who wait are told by the end of their job. What is stored is whole; what is
+        // remembered may not be.
+        let begun = desk.clock.boot();
+        let Some(done) = survive(round.work()).await else {
+            replica.forget();
+            continue;
+        };
+        let is_silent = desk.clock.boot().since(begun) >= patience;
+        if let Err(why) = done
+            && is_silent
+        {
+            // The database says nothing. Everybody behind has waited as long, and would wait again.
+            refuse_waiting(&mut jobs, &why);
+        }
+    }
+}
+
+fn refuse_waiting(jobs: &mut mpsc::Receiver<Job>, why: &Rejection) {
+    for _ in 0..QUEUE_MAX {
+        let Ok(job) = jobs.try_recv() else { return };
+        job.answer(Err(why.clone()));
+    }
+}
+
+/// The commands of one batch on their way, until each has its answer.
+struct Round<'a> {
+    desk: &'a Desk,
+    booth: &'a Booth,
+    replica: &'a mut Replica,
+    waiting: VecDeque<Job>,
+    /// Whether the memory was read after all of these were asked.
+    is_fresh: bool,
+    /// Most commands of one statement: one, once the database refused some together.
+    most: usize,
+}
+
+/// A command that was decided: its answer comes when the batch is stored.
+enum Outcome {
+    Applied(usize),
+    Known(Result<Done, Rejection>),
+}
+
+impl Round<'_> {
+    /// Answers everybody.
+    ///
+    /// # Errors
+    /// What the last of them were told, when the database did not answer.
+    async fn work(&mut self) -> Result<(), Rejection> {
+        let mut tries = 0;
+        while tries < TRIES_MAX {
+            if self.waiting.is_empty() {
+                return Ok(());
+            }
+            let before = self.waiting.len();
+            tries += 1;
+            if let Err(failure) = self.step().await {
+                tracing::warn!(%failure, "commands could not be carried out");
+                let why = failure.rejection();
+                self.refuse(&why);
+                return Err(why);
+            }
+            if self.waiting.len() < before {
+                tries = 0;
+            }
+        }
+        self.refuse(&Rejection::Overloaded);
+        Ok(())
+    }
+
+    /// Tells everybody who still waits.
+    fn refuse(&mut self, why: &Rejection) {
+        for job in self.waiting.drain(..) {
+            job.answer(Err(why.clone()));
+        }
+    }
+
+    /// Decides what waits and stores it. Whoever has no answer afterwards waits on.
+    async fn step(&mut self) -> Result<(), Failure> {
+        let mut lane = self.desk.database.lane().await?;
+        let named = all_named(self.waiting.iter().map(|job| &job.transaction));
+        if self.is_fresh
+            || self.replica.is_cold()
+            || !self.replica.knows(&named)
+            || self.waiting.iter().any(chooses)
+        {
+            self.desk
+                .refresh(&mut lane, self.booth, self.replica, &named)
+                .await?;
+            self.replay_known(&mut lane).await?;
+            self.is_fresh = true;
+        }
+        let now = self.desk.time.now();
+        self.replica.inventory.begin_trial();
+        let mut batch = Batch::default();
+        let (decided, doubtful) = self.decide(now, &mut batch);
+        let stored = if batch.applied.is_empty() {
+            self.replica.inventory.keep();
+            Stored::Yes
+        } else {
+            self.desk.store(&mut lane, self.replica, &batch, now).await
+        };
+        self.replica.let_go(named.holds, named.bookings);
+        self.booth.note_end(&self.replica.inventory);
+        self.waiting = doubtful;
+        match stored {
+            Stored::Yes => tell(decided, batch),
+            Stored::Anew => {
+                let again = decided.into_iter().map(|(job, _)| job);
+                self.waiting = again.chain(self.waiting.drain(..)).collect();
+            }
+            // One of them may be what the database refuses, not the others.
+            Stored::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
+                self.most = 1;
+                let again = decided.into_iter().map(|(job, _)| job);
+                self.waiting = again.chain(self.waiting.drain(..)).collect();
+            }
+            Stored::No(why) => {
+                for (job, _) in decided {
+                    job.answer(Err(why.clone()));
+                }
+                if self.replica.unsettled().is_some() {
+                    let why = "nobody knows what became of a batch".to_owned();
+                    return Err(Failure::Unknown(why));
+                }
+            }
+        }
+        // Whoever is still here needs an answer from what is stored now.
+        self.is_fresh = true;
+        Ok(())
+    }
+
+    /// Answers those whose key was used before.
+    async fn replay_known(&mut self, lane: &mut Lane) -> Result<(), Failure> {
+        let key = |job: &Job| job.transaction.key;
+        let keys: Vec<RequestKey> = self.waiting.iter().filter_map(key).collect();
+        let records = self.desk.records(lane, &keys).await?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        for job in std::mem::take(&mut self.waiting) {
+            let known = job.transaction.key.and_then(|key| {
+                let record = records.iter().find(|record| record.key == key.scoped)?;
+                Some(replay(record, key))
+            });
+            match known {
+                Some(done) => job.answer(done),
+                None => self.waiting.push_back(job),
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides what waits, as much as one statement may do. Gives those that were decided, and
+    /// those that another step must answer.
+    fn decide(
+        &mut self,
+        now: soldonce_core::Timestamp,
+        batch: &mut Batch,
+    ) -> (Vec<(Job, Outcome)>, VecDeque<Job>) {
+        let shown = self.booth.shown();
+        let (mut decided, mut doubtful) = (Vec::new(), VecDeque::new());
+        while batch.steps < BATCH_STEPS_MAX
+            && batch.applied.len() < self.most
+            && let Some(job) = self.waiting.pop_front()
+        {
+            match decide(self.replica, now, &job.transaction, batch, shown) {
+                Decision::Applied(at) => decided.push((job, Outcome::Applied(at))),
+                Decision::Quiet(done) if self.is_fresh => {
+                    decided.push((job, Outcome::Known(done)));
+                }
+                Decision::Quiet(_) | Decision::Twin => doubtful.push_back(job),
+            }
+        }
+        doubtful.extend(self.waiting.drain(..));
+        (decided, doubtful)
+    }
+}
+
+/// Whether the engine is to choose: the best units can be told only from the whole hall as it is now.
+fn chooses(job: &Job) -> bool {
+    let command = &job.transaction.command;
+    matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))
+}
+
+/// Answers everybody whose command was stored, or had nothing to store.
+fn tell(decided: Vec<(Job, Outcome)>, batch: Batch) {
+    let mut answers: Vec<_> = answers(batch).into_iter().map(Some).collect();
+    for (job, outcome) in decided {
+        let done = match outcome {
+            Outcome::Known(done) => done,
+            Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
+                Some(answer) => Ok(fresh(answer)),
+                None => Err(Rejection::ReadOnly),
+            },
+        };
+        job.answer(done);
+    }
+}

@@ -1,0 +1,39 @@
+//! What must be done outside, recorded in the commit that caused it.
+
+use soldonce_core::{BookingId, Timestamp};
+use tokio_postgres::Row;
+
+use super::{Columns, Id};
+use crate::ledger::OpenEffect;
+use crate::ledger::rows::Damaged;
+use crate::ledger::rows::effects::EffectColumns;
+
+/// The oldest of each booking that no other server works on. A server that asks again keeps what it
+/// has, and writes that down when half of the time is over.
+pub(in super::super) const TAKE_EFFECTS: &str = "-- take_effects
+WITH first AS MATERIALIZED (
+    SELECT DISTINCT ON (booking) n, booking FROM outbox WHERE done_at IS NULL ORDER BY booking, n
+), free AS MATERIALIZED (
+    SELECT o.n, o.taken_until FROM outbox o JOIN first USING (n)
+    WHERE o.done_at IS NULL AND (o.taken_by = $1 OR o.taken_until <= $2)
+    ORDER BY o.n LIMIT $4 FOR UPDATE OF o SKIP LOCKED
+), taken AS (
+    UPDATE outbox o SET taken_by = $1, taken_until = $3
+    FROM free WHERE o.n = free.n AND free.taken_until < ($2 + $3) / 2
+)
+SELECT o.at, o.kind, o.booking, o.amount, o.total FROM outbox o JOIN free USING (n) ORDER BY n";
+
+pub(in super::super) fn read(row: &Row) -> Result<OpenEffect, Damaged> {
+    let columns = Columns::new(row, "outbox");
+    let booking: Id = columns.get(2)?;
+    let effect = EffectColumns {
+        kind: columns.get(1)?,
+        booking: BookingId::from_bytes(booking.0),
+        amount: columns.get(3)?,
+        total: columns.get(4)?,
+    };
+    Ok(OpenEffect {
+        effect: effect.effect()?,
+        at: Timestamp::from_ms(columns.get(0)?),
+    })
+}

@@ -1,0 +1,233 @@
+//! One event, in one snapshot.
+
+use std::collections::BTreeMap;
+
+use soldonce_core::{Commit, Event, Seq};
+use tokio_postgres::types::Type;
+
+use super::numbers::{self, Numbered};
+use super::owners::{self, Touched};
+use crate::ledger::postgres::charts::Charts;
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::VERIFY_ROWS;
+use crate::ledger::postgres::tables::{Id, audit, events, units};
+use crate::ledger::rows::chain::AuditRow;
+use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Walk, history_of};
+
+/// As `audit_of_batches`, but only rows that say themselves that they are of the batch: one that does
+/// not is missing from the chain.
+const AUDIT_TO_VERIFY: &str = "-- audit_to_verify
+SELECT a.unit_no, a.from_state, a.from_owner, a.from_until, a.to_state, a.to_owner, a.to_until,
+       a.fence, a.version, a.cause, a.hold, a.actor, a.request, a.reason, a.at, a.command,
+       f.first_seq, b.id
+FROM batches b
+CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
+CROSS JOIN LATERAL (
+    SELECT * FROM audit
+    WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version
+      AND batch = b.id AND at = b.at OFFSET 0
+) AS a
+LEFT JOIN feed f ON f.batch = b.id
+WHERE b.id = ANY ($1)
+ORDER BY b.at, b.place, a.command, a.n";
+
+const AUDIT_COUNT: &str = "-- audit_count
+SELECT count(*) FROM audit WHERE event_no = $1";
+
+const UNITS: &str = "-- units_to_verify
+SELECT unit_no, state, owner, until, fence, version FROM units WHERE event_no = $1 ORDER BY unit_no";
+
+pub(super) async fn check(
+    lane: &mut Lane,
+    charts: &Charts,
+    no: i32,
+    (report, meter): (&mut VerifyReport, &mut Meter<'_>),
+) -> Result<(), Failure> {
+    let rows = lane.rows(events::EVENT, &[(&no, Type::INT4)]).await?;
+    let Some(row) = rows.first() else {
+        // Nobody deletes events.
+        report.find(None, "events", format!("event {no} went away"));
+        return Ok(());
+    };
+    let row = charts.event(lane, row).await?;
+    let event = &row.event;
+    let mut books = Books::new([event]);
+    let touched = Touched::read(lane, no).await?;
+    touched.check_event(event, row.version, report);
+    owners::read_holds(lane, &touched, &mut books, (event, report)).await?;
+    let history = history_of(event, books.terms(event.no));
+    let mut reading = Reading {
+        lane,
+        event,
+        no,
+        walk: Walk::begin(event, &history),
+    };
+    if let Err(failure) = reading.read(report, meter).await {
+        // The rest of the event would only repeat it.
+        return damaged(event, report, failure);
+    }
+    let left = reading.walk.finish(report);
+    check_units(lane, (event, no), (&mut books, &left), report).await?;
+    books.check_stated(event, &left, report);
+    books.check_holds(report);
+    let checked = owners::check_bookings(lane, &touched, &mut books, (event, report)).await;
+    if let Err(failure) = checked {
+        return damaged(event, report, failure);
+    }
+    books.check_ownerless(report);
+    Ok(())
+}
+
+/// Damage goes into the report, under the name of its event.
+fn damaged(event: &Event, report: &mut VerifyReport, failure: Failure) -> Result<(), Failure> {
+    let Failure::Damaged(damage) = failure else {
+        return Err(failure);
+    };
+    report.damaged(Some(event), &damage);
+    Ok(())
+}
+
+/// The event's audit on its way to the auditor.
+struct Reading<'a> {
+    lane: &'a mut Lane,
+    event: &'a Event,
+    no: i32,
+    walk: Walk<'a>,
+}
+
+impl Reading<'_> {
+    async fn read(
+        &mut self,
+        report: &mut VerifyReport,
+        meter: &mut Meter<'_>,
+    ) -> Result<(), Failure> {
+        let before = report.transitions;
+        let mut last = Seq::default();
+        loop {
+            let page = numbers::numbered(self.lane, self.no, last).await?;
+            let Some(end) = page.last() else {
+                break;
+            };
+            let end = end.first;
+            for some in chunks(&page, |numbered| numbered.steps) {
+                self.numbered(some, report).await?;
+                meter.show(before.saturating_add(self.walk.rows));
+            }
+            last = end;
+        }
+        let end = numbers::head(self.lane, self.no).await?;
+        self.walk.check_end(end, report);
+        self.tail(report).await?;
+        let of_event: [Value<'_>; 1] = [(&self.no, Type::INT4)];
+        let counted = self.lane.rows(AUDIT_COUNT, &of_event).await?;
+        let counted = super::first::<i64>(&counted, "audit")?.unwrap_or(0);
+        if i64::try_from(self.walk.rows) != Ok(counted) {
+            let detail = format!(
+                "the audit has {counted} rows, its batches name {} of them",
+                self.walk.rows
+            );
+            report.find(Some(self.event), "I20 audit and batches", detail);
+        }
+        Ok(())
+    }
+
+    /// Batches that have their numbers.
+    async fn numbered(
+        &mut self,
+        batches: &[Numbered],
+        report: &mut VerifyReport,
+    ) -> Result<(), Failure> {
+        let mut commits = self.commits(batches.iter().map(|one| one.batch)).await?;
+        for numbered in batches {
+            let found = commits.remove(&numbered.batch).unwrap_or_default();
+            let (first, next) = (numbered.first, self.walk.seq().next());
+            let is_whole = usize::try_from(numbered.commands) == Ok(found.len());
+            if first != next || !numbered.is_same || !is_whole {
+                let detail = format!(
+                    "number {} is followed by {}, of a batch of {} commits, of which {} are there",
+                    next.0 - 1,
+                    first.0,
+                    numbered.commands,
+                    found.len()
+                );
+                report.find(Some(self.event), "I20 numbers", detail);
+            }
+            for commit in &found {
+                AuditRow::of(commit).for_each(|row| self.walk.link(&row));
+                self.walk.commit(commit);
+            }
+            self.walk.require_hash(first, numbered.hash);
+        }
+        Ok(())
+    }
+
+    /// Batches that wait for theirs: judged as if they had them.
+    async fn tail(&mut self, report: &mut VerifyReport) -> Result<(), Failure> {
+        let waiting = numbers::unnumbered(self.lane, self.no).await?;
+        let late = waiting.iter().filter(|one| one.is_late).count();
+        if late > 0 {
+            let detail = format!("{late} batches have no number and will never get one");
+            report.find(Some(self.event), "I20 numbers", detail);
+        }
+        for some in chunks(&waiting, |one| one.steps) {
+            let mut commits = self.commits(some.iter().map(|one| one.batch)).await?;
+            let found = some.iter().filter_map(|one| commits.remove(&one.batch));
+            for mut commit in found.flatten() {
+                commit.seq = self.walk.seq().next();
+                self.walk.commit(&commit);
+            }
+        }
+        Ok(())
+    }
+
+    async fn commits(
+        &mut self,
+        batches: impl Iterator<Item = Id>,
+    ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
+        let ids: Vec<Id> = batches.collect();
+        let asked: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
+        let rows = self.lane.rows(AUDIT_TO_VERIFY, &asked).await?;
+        let of_event = ids.iter().map(|id| (*id, self.event.no)).collect();
+        Ok(audit::read_batches(&of_event, &rows)?)
+    }
+}
+
+/// Pieces of not much more than [`VERIFY_ROWS`] rows.
+fn chunks<T>(batches: &[T], steps: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
+    let mut rest = batches;
+    std::iter::from_fn(move || {
+        let mut rows = 0_usize;
+        let fits = |one: &&T| {
+            let before = rows;
+            rows = rows.saturating_add(steps(one));
+            before < VERIFY_ROWS
+        };
+        let count = rest.iter().take_while(fits).count();
+        let (some, others) = rest.split_at(count);
+        rest = others;
+        (!some.is_empty()).then_some(some)
+    })
+}
+
+async fn check_units(
+    lane: &mut Lane,
+    (event, no): (&Event, i32),
+    (books, left): (&mut Books<'_>, &Left),
+    report: &mut VerifyReport,
+) -> Result<(), Failure> {
+    let rows = lane.rows(UNITS, &[(&no, Type::INT4)]).await?;
+    for row in &rows {
+        match units::read(row) {
+            Ok(unit) => books.check_unit(event, unit, left, report),
+            Err(damage) => report.damaged(Some(event), &damage),
+        }
+    }
+    books.check_rows(event, left, report);
+    let meant = usize::try_from(event.chart.units()).unwrap_or(usize::MAX);
+    if rows.len() != meant {
+        let detail = format!("{} unit rows for {meant} units", rows.len());
+        report.find(Some(event), "I3 stored state", detail);
+    }
+    Ok(())
+}

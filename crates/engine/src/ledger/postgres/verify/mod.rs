@@ -1,0 +1,148 @@
+//! Reads a ledger, live or stopped, for the checks of `ledger/verify`. Takes no lock that a writer
+//! waits for and changes nothing, so a standby serves as well.
+//!
+//! Each event is read in one snapshot, and another for what belongs to no event: a snapshot keeps
+//! the database from tidying up, so none lives longer than it must. Commits without a number yet are
+//! legal behind those that have one.
+
+mod event;
+mod numbers;
+mod owners;
+mod rest;
+
+use std::sync::Arc;
+
+use soldonce_core::{Commit, Event, UnitNo};
+use soldonce_lease::SystemClock;
+use tokio_postgres::types::Type;
+
+use super::charts::Charts;
+use super::database::{Database, Lane, Value};
+use super::failure::Failure;
+use super::limits::VERIFY_ANSWER_MS;
+use super::tables::{Columns, audit, int};
+use super::{OpenError, PostgresOptions, schema};
+use crate::ledger::verify::{Meter, VerifyReport, Watcher};
+
+/// One snapshot, and plans for whole tables: a session of ours plans for single rows.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+                        SET LOCAL plan_cache_mode = force_custom_plan; \
+                        SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; \
+                        SET LOCAL enable_mergejoin = on";
+
+/// Without counting them: that would take as long as a good part of the work.
+const AUDIT_ROWS: &str = "-- audit_rows
+SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'audit'::regclass";
+
+const EVENT_NUMBERS: &str = "-- event_numbers
+SELECT event_no FROM events ORDER BY event_no";
+
+const EVENT_BY_ID: &str = "-- event_by_id
+SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
+       fingerprint, version
+FROM events WHERE id = $1";
+
+/// Verifies the ledger of a database. Servers go on meanwhile.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger, or it cannot be read.
+///
+/// # Cancel safety
+/// It only reads.
+pub async fn verify(
+    options: &PostgresOptions,
+    progress: &mut Watcher<'_>,
+) -> Result<VerifyReport, OpenError> {
+    let mut lane = open(options).await?;
+    let mut report = VerifyReport::default();
+    let rows = lane.rows(AUDIT_ROWS, &[]).await?;
+    let all = first::<i64>(&rows, "audit")?.unwrap_or(0);
+    let all = u64::try_from(all).unwrap_or(0);
+    let mut meter = Meter { all, progress };
+    meter.show(0);
+    let charts = Charts::default();
+    let events = lane.rows(EVENT_NUMBERS, &[]).await?;
+    for (expected, row) in (0_i32..).zip(&events) {
+        let no: i32 = Columns::new(row, "events").get(0)?;
+        if no != expected {
+            let detail = format!("event {no} follows event {}", expected - 1);
+            report.find(None, "event numbers", detail);
+            break;
+        }
+    }
+    for row in &events {
+        report.events += 1;
+        let no: i32 = Columns::new(row, "events").get(0)?;
+        lane.begin(SNAPSHOT).await?;
+        let checked = event::check(&mut lane, &charts, no, (&mut report, &mut meter)).await;
+        note(&mut report, checked)?;
+        lane.commit().await?;
+        meter.show(report.transitions);
+    }
+    lane.begin(SNAPSHOT).await?;
+    let checked = rest::check(&mut lane, &mut report).await;
+    note(&mut report, checked)?;
+    lane.commit().await?;
+    Ok(report)
+}
+
+/// Every transition of a unit, oldest first, each as a commit of its own; with its event. For `why`.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger or it cannot be read; `Ok(None)` when it has no such event
+/// or unit.
+///
+/// # Cancel safety
+/// It only reads.
+pub async fn unit_history(
+    options: &PostgresOptions,
+    event: &str,
+    unit: &str,
+    limit: usize,
+) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
+    let mut lane = open(options).await?;
+    let rows = lane.rows(EVENT_BY_ID, &[(&event, Type::TEXT)]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let event = Charts::default().event(&mut lane, row).await?.event;
+    let unit: Option<UnitNo> = event.chart.find_unit(unit);
+    let Some(unit) = unit else {
+        return Ok(None);
+    };
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let (no, unit) = (int(event.no.0)?, int(unit.0)?);
+    let values: [Value<'_>; 3] = [(&no, Type::INT4), (&unit, Type::INT4), (&limit, Type::INT8)];
+    let rows = lane.rows(audit::AUDIT_OF_UNIT, &values).await?;
+    let commits = rows.iter().map(|row| audit::read_one(event.no, row));
+    let commits = commits.collect::<Result<_, _>>()?;
+    Ok(Some((event, commits)))
+}
+
+/// A connection to a database with our tables.
+async fn open(options: &PostgresOptions) -> Result<Lane, OpenError> {
+    let database = Database::new(options, Arc::new(SystemClock))?.patient(VERIFY_ANSWER_MS);
+    let mut lane = database.lane().await?;
+    schema::require_version(&mut lane).await?;
+    Ok(lane)
+}
+
+/// Damage goes into the report; anything else ends the verification.
+fn note(report: &mut VerifyReport, checked: Result<(), Failure>) -> Result<(), Failure> {
+    match checked {
+        Err(Failure::Damaged(damage)) => {
+            report.damaged(None, &damage);
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// The first column of the first row.
+fn first<T>(rows: &[tokio_postgres::Row], table: &'static str) -> Result<Option<T>, Failure>
+where
+    T: for<'a> tokio_postgres::types::FromSql<'a>,
+{
+    let first = rows.first().map(|row| Columns::new(row, table).get(0));
+    Ok(first.transpose()?)
+}

@@ -1,0 +1,149 @@
+//! What belongs to no single event: the numbers of all commits together, rows that belong to
+//! nothing, records, effects, keys, and the guards of the tables themselves.
+
+use tokio_postgres::types::Type;
+
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::VERIFY_ROWS;
+use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys};
+use crate::ledger::verify::VerifyReport;
+
+/// Rows of events that do not exist, and rows that no batch or booking names, table by table.
+const STRAY_ROWS: &str = "-- stray_rows
+SELECT 'units', count(*) FROM units t
+    WHERE NOT EXISTS (SELECT FROM events e WHERE e.event_no = t.event_no)
+UNION ALL
+SELECT 'audit', count(*) FROM audit t
+    WHERE NOT EXISTS (SELECT FROM batches b WHERE b.id = t.batch AND b.event_no = t.event_no)
+UNION ALL
+SELECT 'batches', count(*) FROM batches t
+    WHERE event_no <> -1 AND NOT EXISTS (SELECT FROM events e WHERE e.event_no = t.event_no)
+UNION ALL
+SELECT 'feed', count(*) FROM feed t
+    WHERE NOT EXISTS (SELECT FROM batches b WHERE b.id = t.batch AND b.event_no = t.event_no)
+UNION ALL
+SELECT 'feed_heads', count(*) FROM feed_heads t
+    WHERE NOT EXISTS (SELECT FROM feed f WHERE f.event_no = t.event_no)
+UNION ALL
+SELECT 'holds', count(*) FROM holds t
+    WHERE NOT EXISTS (SELECT FROM (SELECT event_no, unnest(holds) AS id FROM batches) b
+                      WHERE b.id = t.id AND b.event_no = t.event_no)
+UNION ALL
+SELECT 'bookings', count(*) FROM bookings t
+    WHERE NOT EXISTS (SELECT FROM (SELECT event_no, unnest(bookings) AS id FROM batches) b
+                      WHERE b.id = t.id AND b.event_no = t.event_no)
+UNION ALL
+SELECT 'holders', count(*) FROM holders t
+    WHERE NOT EXISTS (SELECT FROM events e WHERE e.event_no = t.event_no)
+UNION ALL
+SELECT 'lines', count(*) FROM lines t
+    WHERE NOT EXISTS (SELECT FROM bookings b WHERE b.id = t.booking AND b.event_no = t.event_no)
+UNION ALL
+SELECT 'outbox', count(*) FROM outbox t
+    WHERE NOT EXISTS (SELECT FROM bookings b WHERE b.id = t.booking) OR kind NOT BETWEEN 0 AND 4
+       OR (kind = 2) <> (amount IS NOT NULL AND total IS NOT NULL)
+UNION ALL
+SELECT 'idempotency', count(*) FROM idempotency t
+    WHERE kind < 5 AND NOT EXISTS (SELECT FROM holds h WHERE h.id = t.subject)
+                   AND NOT EXISTS (SELECT FROM bookings b WHERE b.id = t.subject)";
+
+const NUMBERS: &str = "-- numbers
+SELECT (SELECT n FROM sequencer WHERE one = 1), count(*), coalesce(max(n), 0), count(DISTINCT batch)
+FROM feed";
+
+const SOME_RECORDS: &str = "-- some_records
+SELECT key, fingerprint, kind, subject, body FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
+
+/// What refuses a second sale when everything else is wrong, and is not there or not at work.
+const MISSING_GUARDS: &str = "-- missing_guards
+SELECT name FROM unnest(ARRAY['sold_unit_key', 'audit_pkey', 'units_pkey', 'batches_pkey',
+                              'idempotency_pkey', 'holders_pkey', 'feed_batch_key',
+                              'feed_event_no_first_seq_key']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+                  WHERE c.relname = name AND pg_table_is_visible(c.oid)
+                    AND i.indisvalid AND i.indisunique)
+UNION ALL
+SELECT name FROM unnest(ARRAY['units_only_rise', 'audit_only_grows']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+                  WHERE t.tgname = name AND pg_table_is_visible(c.oid)
+                    AND t.tgenabled IN ('O', 'A'))";
+
+pub(super) async fn check(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
+    for row in lane.rows(STRAY_ROWS, &[]).await? {
+        let columns = Columns::new(&row, "counts");
+        report.strays(columns.get(0)?, columns.get(1)?);
+    }
+    check_numbers(lane, report).await?;
+    for row in lane.rows(MISSING_GUARDS, &[]).await? {
+        let name: &str = Columns::new(&row, "guards").get(0)?;
+        let detail = format!("`{name}` is missing or switched off: the database refuses less");
+        report.find(None, "guards", detail);
+    }
+    check_records(lane, report).await?;
+    for row in lane.rows(keys::API_KEYS, &[]).await? {
+        note(report, keys::read(&row).map(drop));
+    }
+    let masters = lane.rows(keys::MASTER_KEYS, &[]).await?;
+    for row in &masters {
+        note(report, keys::read_master(row).map(drop));
+    }
+    Ok(())
+}
+
+/// Over all events the feed has every number once, up to the sequencer's.
+async fn check_numbers(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
+    let rows = lane.rows(NUMBERS, &[]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(());
+    };
+    let columns = Columns::new(row, "feed");
+    let last: Option<i64> = columns.get(0)?;
+    let (count, max, batches): (i64, i64, i64) =
+        (columns.get(1)?, columns.get(2)?, columns.get(3)?);
+    if last != Some(count) || max != count || batches != count {
+        let last = last.map_or_else(|| "nothing".to_owned(), |last| last.to_string());
+        let detail = format!(
+            "the feed has {count} rows of {batches} batches, the last is {max}, recorded is {last}"
+        );
+        report.find(None, "I20 numbers", detail);
+    }
+    Ok(())
+}
+
+async fn check_records(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
+    let limit = i64::try_from(VERIFY_ROWS).unwrap_or(i64::MAX);
+    let mut after: Vec<u8> = Vec::new();
+    loop {
+        let values: [Value<'_>; 2] = [(&after, Type::BYTEA), (&limit, Type::INT8)];
+        let rows = lane.rows(SOME_RECORDS, &values).await?;
+        for row in &rows {
+            let read = idempotency::read(row);
+            let is_text = |record: &idempotency::Record| {
+                let whole = [&record.reply.body[..], b"}"].concat();
+                serde_json::from_slice::<serde::de::IgnoredAny>(&whole).is_ok()
+            };
+            if let Ok(record) = &read
+                && !is_text(record)
+            {
+                let id = Id(record.key.0);
+                report.find(
+                    None,
+                    "I12 record",
+                    format!("the answer of {id:?} is not JSON"),
+                );
+            }
+            note(report, read.map(drop));
+        }
+        match rows.last() {
+            Some(row) => after = Columns::new(row, "idempotency").get(0)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+fn note(report: &mut VerifyReport, read: Result<(), crate::ledger::rows::Damaged>) {
+    if let Err(damage) = read {
+        report.damaged(None, &damage);
+    }
+}

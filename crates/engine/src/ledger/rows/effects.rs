@@ -1,0 +1,53 @@
+//! Effects as columns of the outbox.
+
+use soldonce_core::{Amount, BookingId, Effect};
+
+use super::Damaged;
+
+const TABLE: &str = "outbox";
+
+/// An effect as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EffectColumns {
+    /// 0 capture, 1 void, 2 refund, 3 cancel the intent, 4 authorise.
+    pub(crate) kind: i16,
+    pub(crate) booking: BookingId,
+    /// Of a refund.
+    pub(crate) amount: Option<i64>,
+    /// Of a refund: what is to have gone back in all.
+    pub(crate) total: Option<i64>,
+}
+
+impl EffectColumns {
+    pub(crate) fn of(effect: Effect) -> Self {
+        let (kind, amount, total) = match effect {
+            Effect::Capture(_) => (0, None, None),
+            Effect::Void(_) => (1, None, None),
+            Effect::Refund { amount, total, .. } => (2, Some(amount.minor()), Some(total.minor())),
+            Effect::CancelIntent(_) => (3, None, None),
+            Effect::Authorise(_) => (4, None, None),
+        };
+        Self {
+            kind,
+            booking: effect.booking(),
+            amount,
+            total,
+        }
+    }
+
+    pub(crate) fn effect(self) -> Result<Effect, Damaged> {
+        let booking = self.booking;
+        match (self.kind, self.amount, self.total) {
+            (0, None, None) => Ok(Effect::Capture(booking)),
+            (1, None, None) => Ok(Effect::Void(booking)),
+            (2, Some(amount), Some(total)) => Ok(Effect::Refund {
+                booking,
+                amount: Amount::from_minor(amount),
+                total: Amount::from_minor(total),
+            }),
+            (3, None, None) => Ok(Effect::CancelIntent(booking)),
+            (4, None, None) => Ok(Effect::Authorise(booking)),
+            _ => Err(Damaged::new(TABLE, format!("no effect is {self:?}"))),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What the tables say beside the audit: unit rows, holds and bookings must all tell of the same
+//! units, in the state in which the audit leaves them (I3, I20).
+
+use std::collections::BTreeMap;
+
+use soldonce_core::{
+    Booking, BookingState, Cause, Event, EventNo, Fence, HeldUnit, Hold, HoldTerms, LineState,
+    Unit, UnitNo, UnitState,
+};
+
+use super::VerifyReport;
+use super::walk::{HoldLeft, Left};
+
+/// A unit of the ledger.
+type Place = (EventNo, UnitNo);
+
+/// The units of some events as their rows say, and who is to have them.
+pub(crate) struct Books<'a> {
+    events: BTreeMap<EventNo, &'a Event>,
+    /// The holds of each event: those that are over, too.
+    stated: BTreeMap<EventNo, Vec<Stated>>,
+    live: Vec<Hold>,
+    rows: BTreeMap<Place, Row>,
+}
+
+/// What the row of a hold says, without its units.
+struct Stated {
+    terms: HoldTerms,
+    state: &'static str,
+    fence: Fence,
+}
+
+/// A unit row, and whether its owner was met.
+struct Row {
+    unit: Unit,
+    is_owned: bool,
+}
+
+impl<'a> Books<'a> {
+    pub(crate) fn new(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let events = events.into_iter().map(|event| (event.no, event));
+        Self {
+            events: events.collect(),
+            stated: BTreeMap::new(),
+            live: Vec::new(),
+            rows: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of a hold: its terms for the auditor, and the whole of it if it is not over.
+    pub(crate) fn add_hold(&mut self, hold: Hold, report: &mut VerifyReport) {
+        report.holds += 1;
+        let stated = Stated {
+            terms: HoldTerms::from(&hold),
+            state: hold.state.as_str(),
+            fence: hold.fence,
+        };
+        self.stated.entry(hold.event).or_default().push(stated);
+        if !hold.state.is_terminal() {
+            self.live.push(hold);
+        }
+    }
+
+    /// The terms of the holds of an event.
+    pub(crate) fn terms(&self, event: EventNo) -> Vec<HoldTerms> {
+        let stated = self.stated.get(&event).into_iter().flatten();
+        stated.map(|stated| stated.terms.clone()).collect()
+    }
+
+    /// The row of a unit is what its audit leaves.
+    pub(crate) fn check_unit(
+        &mut self,
+        event: &Event,
+        (no, unit): (UnitNo, Unit),
+        left: &Left,
+        report: &mut VerifyReport,
+    ) {
+        report.units += 1;
+        let audited = left.units.get(&no).copied().unwrap_or_default();
+        if audited != unit {
+            let detail = format!("the row says {unit:?}, the audit {audited:?}");
+            find(report, event, no, "I3 stored state", &detail);
+        }
+        let is_owned = !has_owner(unit.state);
+        self.rows.insert((event.no, no), Row { unit, is_owned });
+    }
+
+    /// Every unit that the audit knows has a row.
+    pub(crate) fn check_rows(&self, event: &Event, left: &Left, report: &mut VerifyReport) {
+        for no in left.units.keys() {
+            if !self.rows.contains_key(&(event.no, *no)) {
+                let detail = "the audit knows it, and it has no row";
+                find(report, event, *no, "I3 stored state", detail);
+            }
+        }
+    }
+
+    /// The holds of an event are in the state and have the fence that their last steps gave them.
+    pub(crate) fn check_stated(&mut self, event: &Event, left: &Left, report: &mut VerifyReport) {
+        for Stated {
+            terms,
+            state,
+            fence,
+        } in self.stated.remove(&event.no).unwrap_or_default()
+        {
+            let said = match left.holds.get(&terms.id) {
+                None => "no unit was ever held by it".to_owned(),
+                Some(left) if !leaves(left.cause, state) => {
+                    let cause = left.cause.as_str();
+                    format!("it is {state}, but its units were {cause} last")
+                }
+                Some(HoldLeft { fence: audited, .. }) if *audited != fence => {
+                    format!("its fence is {}, the audit says {}", fence.0, audited.0)
+                }
+                Some(_) => continue,
+            };
+            let detail = format!("{}: {said}", terms.id);
+            report.find(Some(event), "I20 hold and audit", detail);
+        }
+    }
+
+    /// A hold that is not over has exactly its units, until its end and under its fence.
+    pub(crate) fn check_holds(&mut self, report: &mut VerifyReport) {
+        for hold in std::mem::take(&mut self.live) {
+            for claimed in &hold.units {
+                self.claimed(&hold, claimed, report);
+            }
+        }
+    }
+
+    fn claimed(&mut self, hold: &Hold, claimed: &HeldUnit, report: &mut VerifyReport) {
+        let expected = Unit {
+            state: UnitState::Held {
+                hold: hold.id,
+                until: hold.expires_at,
+            },
+            fence: hold.fence,
+            version: claimed.version,
+        };
+        let unit = self.own((hold.event, claimed.unit));
+        if unit != expected
+            && let Some(event) = self.event(hold.event)
+        {
+            let detail = format!("{} is live, but the unit is {unit:?}", hold.id);
+            find(report, event, claimed.unit, "I3 hold and unit", &detail);
+        }
+    }
+
+    /// A booking has exactly the units of its sold lines.
+    pub(crate) fn check_booking(&mut self, booking: &Booking, report: &mut VerifyReport) {
+        report.bookings += 1;
+        let Some(event) = self.event(booking.event) else {
+            return;
+        };
+        let is_sold = |state: LineState| state == LineState::Sold;
+        let any_sold = booking.lines.iter().any(|line| is_sold(line.state));
+        if any_sold != booking.state.owns_units() {
+            let state = booking.state.as_str();
+            let detail = format!("{} is {state}, with sold lines: {any_sold}", booking.id);
+            report.find(Some(event), "I3 booking", detail);
+        }
+        let all_sold = booking.lines.iter().all(|line| is_sold(line.state));
+        if booking.state == BookingState::Confirmed && !all_sold {
+            let detail = format!("{} is confirmed, not all of its lines sold", booking.id);
+            report.find(Some(event), "I3 booking", detail);
+        }
+        for line in booking.lines.iter().filter(|line| is_sold(line.state)) {
+            let unit = self.own((booking.event, line.unit));
+            if unit.state != UnitState::Sold(booking.id) || unit.version != line.version {
+                let detail = format!("{} has it as sold, but the unit is {unit:?}", booking.id);
+                find(report, event, line.unit, "I1 booking and unit", &detail);
+            }
+        }
+    }
+
+    /// Whatever is held or sold and belongs to nobody.
+    pub(crate) fn check_ownerless(&self, report: &mut VerifyReport) {
+        for ((event, no), row) in self.rows.iter().filter(|(_, row)| !row.is_owned) {
+            if let Some(event) = self.event(*event) {
+                let detail = format!("{:?}, and there is no such owner", row.unit.state);
+                find(report, event, *no, "I3 hold and unit", &detail);
+            }
+        }
+    }
+
+    fn event(&self, event: EventNo) -> Option<&'a Event> {
+        self.events.get(&event).copied()
+    }
+
+    /// The unit of which an owner was met.
+    fn own(&mut self, place: Place) -> Unit {
+        match self.rows.get_mut(&place) {
+            Some(row) => {
+                row.is_owned = true;
+                row.unit
+            }
+            None => Unit::default(),
+        }
+    }
+}
+
+/// Whether a hold whose units had this happen to them last is in this state.
+fn leaves(cause: Cause, state: &str) -> bool {
+    let word = match cause {
+        Cause::Held | Cause::Extended | Cause::Changed | Cause::Unpinned => "active",
+        Cause::Pinned => "pinned",
+        Cause::Released => "released",
+        Cause::Expired => "expired",
+        Cause::Revoked => "revoked",
+        Cause::Confirmed | Cause::Exchanged => "consumed",
+        // Not in the name of a hold.
+        Cause::SoldDirectly | Cause::Cancelled | Cause::Blocked | Cause::Unblocked => return true,
+    };
+    word == state
+}
+
+fn has_owner(state: UnitState) -> bool {
+    match state {
+        UnitState::Held { .. } | UnitState::Sold(_) => true,
+        UnitState::Free | UnitState::Blocked => false,
+    }
+}
+
+fn find(report: &mut VerifyReport, event: &Event, no: UnitNo, what: &str, detail: &str) {
+    let name = event.chart.unit_name(no);
+    report.find(Some(event), what, format!("unit {name}: {detail}"));
+}

@@ -1,0 +1,92 @@
+//! What a provider has of one booking's payment.
+
+use std::fmt;
+use std::sync::Arc;
+
+use soldonce_core::{Amount, BookingId, Currency, InvalidId, PaymentState};
+
+use super::token;
+use crate::limits::PROVIDER_ID_BYTES_MAX;
+
+/// The provider's name for an intent to pay.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IntentId(Arc<str>);
+
+impl IntentId {
+    /// Checks and copies `text`.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is empty, longer than 255 bytes, or could not stand in a path.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        token(text, PROVIDER_ID_BYTES_MAX).map(Self)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for IntentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for IntentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// With this the buyer's browser pays an intent, and no other. Not shown in `Debug`, never logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientSecret(Arc<str>);
+
+impl ClientSecret {
+    /// The secret of this text.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for the buyer alone.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientSecret(..)")
+    }
+}
+
+/// An intent as the provider had it at one moment. Its totals are absolute, not steps: to take note
+/// of one twice, or of an older one after a newer one, is harmless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The provider's name for it.
+    pub id: IntentId,
+    /// For the buyer's browser.
+    pub client_secret: Option<ClientSecret>,
+    /// What the payment is.
+    ///
+    /// `Failed` is the last try declined. Until it is cancelled, a buyer may still pay it with
+    /// another card: whoever takes `Failed` for the end must cancel the intent.
+    pub state: PaymentState,
+    /// Whether money may still come by it.
+    pub may_be_paid: bool,
+    /// Why the last try was declined, in the provider's word.
+    pub decline: Option<String>,
+    /// How much it is for.
+    pub amount: Amount,
+    /// How much of it was taken, in all.
+    pub captured: Amount,
+    /// How much of that was given back, in all. Rises, but for a refund that failed afterwards: that
+    /// takes its amount away again.
+    pub refunded: Amount,
+    /// In which currency.
+    pub currency: Currency,
+    /// The booking it was made for, as the provider has it; nothing when somebody else made it.
+    pub booking: Option<BookingId>,
+}

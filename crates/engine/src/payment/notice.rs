@@ -1,0 +1,82 @@
+//! What a provider tells unasked. It may come five times, late, in any order or never: it is a
+//! reason to look, and its id makes sure that it works once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use soldonce_core::{InvalidId, Timestamp};
+
+use super::{Intent, IntentId, token};
+use crate::limits::PROVIDER_ID_BYTES_MAX;
+
+/// The provider's name for a notice: the same for every copy of it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NoticeId(Arc<str>);
+
+/// The provider's name for one of its customers: us.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountId(Arc<str>);
+
+macro_rules! name_at_provider {
+    ($name:ident) => {
+        impl $name {
+            /// Checks and copies `text`.
+            ///
+            /// # Errors
+            /// [`InvalidId`] when it is empty, longer than 255 bytes, or has an odd character.
+            pub fn parse(text: &str) -> Result<Self, InvalidId> {
+                token(text, PROVIDER_ID_BYTES_MAX).map(Self)
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name_at_provider!(NoticeId);
+name_at_provider!(AccountId);
+
+/// What a notice is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An intent as it was when the notice was written, all that matters in it.
+    Intent(Box<Intent>),
+    /// Something of this intent changed that the notice does not tell in full: retrieve it.
+    Named(IntentId),
+}
+
+impl Subject {
+    /// Which intent.
+    pub fn intent(&self) -> &IntentId {
+        match self {
+            Self::Intent(intent) => &intent.id,
+            Self::Named(id) => id,
+        }
+    }
+}
+
+/// A genuine notice of a provider, its signature and age checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Its name.
+    pub id: NoticeId,
+    /// The provider's word for what happened, for the log.
+    pub kind: String,
+    /// When it was written, on the provider's clock.
+    pub created_at: Timestamp,
+    /// Whose it is, if it names an account other than the one whose secret signed it.
+    pub account: Option<AccountId>,
+    /// Whether real money moved, not that of a test.
+    pub live: bool,
+    /// What it is about; nothing if it does not concern payments.
+    pub subject: Option<Subject>,
+}

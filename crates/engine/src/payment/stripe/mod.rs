@@ -1,0 +1,274 @@
+//! Stripe: six calls by hand and its notices. Money is reserved when the buyer pays and taken by
+//! `capture`, so that a lost race is a cancel and not a refund.
+//!
+//! Stripe remembers the first answer to a key for a day, also a 500. Such an answer tells nothing and
+//! will not change, so what can be done twice without harm is then done with another key made from the
+//! first: an intent whose client secret nobody was given cannot be paid, and a capture or cancel of what
+//! is captured or cancelled is refused. A refund can not, so its key stands beside it at Stripe, and it
+//! is looked for before it is made: its key works once for good, not for a day.
+//!
+//! Reading order: the calls below, one call over HTTP (`wire`), what an answer means (`shape`,
+//! `refusal`), notices (`webhook`).
+
+mod refusal;
+mod settings;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod webhook;
+mod wire;
+
+use std::sync::Arc;
+
+use soldonce_core::Amount;
+use soldonce_lease::Clock;
+
+use super::{
+    CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,
+};
+use crate::payment::limits::{STRIPE_KEYS_MAX, STRIPE_REFUNDS_MAX};
+use refusal::Missed;
+use shape::{Seen, Status};
+use wire::{Ask, Wire};
+
+pub use settings::{StripeKey, StripeSettings, StripeSetupError};
+pub use webhook::{WebhookError, WebhookSecrets, verify};
+
+/// The version of Stripe's API whose words are understood here; sent with each call.
+pub const API_VERSION: &str = "2025-03-31.basil";
+
+/// What Stripe calls a refusal because an intent is in another state.
+const UNEXPECTED_STATE: &str = "payment_intent_unexpected_state";
+
+/// The code with which a refund that failed at the buyer's bank is [`ProviderError::Refused`].
+pub const REFUND_FAILED: &str = "refund_failed";
+
+/// Stripe as a payment provider.
+#[derive(Debug)]
+pub struct Stripe {
+    wire: Wire,
+}
+
+/// What is asked of an intent that leads to one state, however often it is asked.
+#[derive(Clone, Copy)]
+enum Ending {
+    Capture,
+    Cancel,
+}
+
+impl Ending {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Capture => "capture",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    const fn status(self) -> Status {
+        match self {
+            Self::Capture => Status::Succeeded,
+            Self::Cancel => Status::Canceled,
+        }
+    }
+}
+
+impl Stripe {
+    /// Stripe with these settings; asks nothing yet.
+    ///
+    /// # Errors
+    /// [`StripeSetupError`] when it is to be reached without encryption beyond this machine, or TLS
+    /// cannot be set up.
+    pub fn new(settings: StripeSettings, clock: Arc<dyn Clock>) -> Result<Self, StripeSetupError> {
+        let wire = Wire::new(settings, clock)?;
+        Ok(Self { wire })
+    }
+
+    async fn create_intent(&self, ask: CreateIntent) -> Result<Intent, ProviderError> {
+        let fields = [
+            ("amount", ask.amount.minor().to_string()),
+            ("currency", ask.currency.as_str().to_ascii_lowercase()),
+            ("capture_method", "manual".to_owned()),
+            ("automatic_payment_methods[enabled]", "true".to_owned()),
+            ("metadata[booking]", ask.booking.to_string()),
+        ];
+        let body = self
+            .post_harmless("/v1/payment_intents", &fields, &ask.key)
+            .await?;
+        Ok(shape::intent(&body)?.intent)
+    }
+
+    async fn seen(&self, intent: &IntentId) -> Result<Seen, ProviderError> {
+        let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
+        let body = self.wire.call(&Ask::get(&path)).await?;
+        shape::intent(&body)
+    }
+
+    /// The intent of an answer; retrieved, if the answer did not tell all of it.
+    async fn in_full(&self, seen: Seen) -> Result<Intent, ProviderError> {
+        if seen.is_half {
+            return Ok(self.seen(&seen.intent.id).await?.intent);
+        }
+        Ok(seen.intent)
+    }
+
+    async fn end(
+        &self,
+        intent: &IntentId,
+        key: &ProviderKey,
+        ending: Ending,
+    ) -> Result<Intent, ProviderError> {
+        let path = format!("/v1/payment_intents/{intent}/{}", ending.word());
+        let fields = [("expand[]", "latest_charge".to_owned())];
+        match self.post_harmless(&path, &fields, key).await {
+            Ok(body) => self.in_full(shape::intent(&body)?).await,
+            Err(ProviderError::Refused {
+                status,
+                code,
+                message,
+            }) if code == UNEXPECTED_STATE => {
+                let seen = self.seen(intent).await?;
+                let refused = || ProviderError::Refused {
+                    status,
+                    code,
+                    message,
+                };
+                if seen.status == ending.status() {
+                    Ok(seen.intent)
+                } else {
+                    Err(refused())
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn refund_once(
+        &self,
+        intent: &IntentId,
+        amount: Amount,
+        key: &ProviderKey,
+    ) -> Result<Intent, ProviderError> {
+        if !self.has_refunded(intent, key).await? {
+            self.make_refund(intent, amount, key).await?;
+        }
+        Ok(self.seen(intent).await?.intent)
+    }
+
+    async fn make_refund(
+        &self,
+        intent: &IntentId,
+        amount: Amount,
+        key: &ProviderKey,
+    ) -> Result<(), ProviderError> {
+        let fields = [
+            ("payment_intent", intent.as_str().to_owned()),
+            ("amount", amount.minor().to_string()),
+            ("metadata[key]", key.as_str().to_owned()),
+        ];
+        for key_in_turn in keys(key) {
+            match self.post("/v1/refunds", &fields, &key_in_turn).await {
+                // Whoever got that answer first has ended: there is a refund now, or none comes.
+                Err(Missed::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
+                Err(Missed::Stuck(_)) => {}
+                answered => return shape::refund(&answered?)?.require_alive(),
+            }
+        }
+        Err(all_stuck())
+    }
+
+    /// Whether the refund of this key is made.
+    async fn has_refunded(
+        &self,
+        intent: &IntentId,
+        key: &ProviderKey,
+    ) -> Result<bool, ProviderError> {
+        let path = format!("/v1/refunds?limit={STRIPE_REFUNDS_MAX}&payment_intent={intent}");
+        let body = self.wire.call(&Ask::get(&path)).await?;
+        let refunds = shape::refunds(&body)?;
+        match refunds.of_key(key.as_str()) {
+            Some(refund) => refund.require_alive().map(|()| true),
+            None if refunds.has_more => Err(ProviderError::Refused {
+                status: 200,
+                code: "too_many_refunds".to_owned(),
+                message: format!("more than {STRIPE_REFUNDS_MAX} refunds of one intent"),
+            }),
+            None => Ok(false),
+        }
+    }
+
+    /// Posts what may be done twice without harm.
+    async fn post_harmless(
+        &self,
+        path: &str,
+        fields: &[(&str, String)],
+        key: &ProviderKey,
+    ) -> Result<Vec<u8>, ProviderError> {
+        for key_in_turn in keys(key) {
+            match self.post(path, fields, &key_in_turn).await {
+                Err(Missed::Stuck(_)) => {}
+                answered => return Ok(answered?),
+            }
+        }
+        Err(all_stuck())
+    }
+
+    async fn post(
+        &self,
+        path: &str,
+        fields: &[(&str, String)],
+        key: &str,
+    ) -> Result<Vec<u8>, Missed> {
+        self.wire.call(&Ask::post(path, fields, key)).await
+    }
+}
+
+/// A key, and those that are used in its place when it is stuck for a day.
+fn keys(key: &ProviderKey) -> impl Iterator<Item = String> {
+    let first = key.as_str().to_owned();
+    let further = (2..=STRIPE_KEYS_MAX).map(move |at| format!("{}.{at}", key.as_str()));
+    std::iter::once(first).chain(further)
+}
+
+fn all_stuck() -> ProviderError {
+    let why = format!("{STRIPE_KEYS_MAX} keys are stuck at a failure of Stripe");
+    ProviderError::Unknown(why)
+}
+
+impl PaymentProvider for Stripe {
+    fn name(&self) -> &'static str {
+        "stripe"
+    }
+
+    fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {
+        Box::pin(self.create_intent(ask))
+    }
+
+    fn retrieve<'a>(&'a self, intent: &'a IntentId) -> ProviderFuture<'a, Intent> {
+        Box::pin(async move { Ok(self.seen(intent).await?.intent) })
+    }
+
+    fn capture<'a>(
+        &'a self,
+        intent: &'a IntentId,
+        key: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        Box::pin(self.end(intent, key, Ending::Capture))
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        intent: &'a IntentId,
+        key: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        Box::pin(self.end(intent, key, Ending::Cancel))
+    }
+
+    fn refund<'a>(
+        &'a self,
+        intent: &'a IntentId,
+        amount: Amount,
+        key: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        Box::pin(self.refund_once(intent, amount, key))
+    }
+}

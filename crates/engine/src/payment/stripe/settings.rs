@@ -1,0 +1,96 @@
+//! How Stripe is reached.
+
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+use soldonce_core::Span;
+
+use crate::payment::limits::{STRIPE_CALL_MS, STRIPE_RETRY_MS};
+
+/// The secret key of an account. Not shown in `Debug`, never logged.
+#[derive(Clone)]
+pub struct StripeKey(SecretString);
+
+impl StripeKey {
+    /// Checks and takes `text`.
+    ///
+    /// # Errors
+    /// [`StripeSetupError::Key`] when it is no key of a server.
+    pub fn parse(text: &str) -> Result<Self, StripeSetupError> {
+        let is_of_server = ["sk_", "rk_"].iter().any(|own| text.starts_with(own));
+        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if is_of_server && text.len() <= 255 && text.bytes().all(is_legal) {
+            return Ok(Self(text.into()));
+        }
+        Err(StripeSetupError::Key)
+    }
+
+    pub(super) fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl fmt::Debug for StripeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StripeKey(..)")
+    }
+}
+
+/// How Stripe is reached.
+#[derive(Clone, Debug)]
+pub struct StripeSettings {
+    /// The account's secret key.
+    pub key: StripeKey,
+    /// Where the API is, without a path: another place only for tests and the demo.
+    pub base_url: String,
+    /// Longest wait for one answer.
+    pub call_timeout: Span,
+    /// Wait before a call whose outcome is not known is made again; each further one is twice as
+    /// long.
+    pub retry_wait: Span,
+}
+
+impl StripeSettings {
+    /// Stripe itself, with this key.
+    pub fn new(key: StripeKey) -> Self {
+        Self {
+            key,
+            base_url: "https://api.stripe.com".to_owned(),
+            call_timeout: Span::from_ms(STRIPE_CALL_MS),
+            retry_wait: Span::from_ms(STRIPE_RETRY_MS),
+        }
+    }
+}
+
+/// Why Stripe cannot be used as it is set up. Carries no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StripeSetupError {
+    /// Not a key of a server.
+    #[error("the Stripe key is none of a server: it begins with `sk_` or `rk_`")]
+    Key,
+    /// Not a place to send a key to.
+    #[error("`{0}` is no URL for Stripe: https://, or http:// of this machine, without a path")]
+    Url(String),
+    /// A signing secret that anybody could guess.
+    #[error("the signing secret of Stripe's webhook is shorter than {0} bytes")]
+    SigningSecret(usize),
+    /// No TLS.
+    #[error("TLS for Stripe cannot be set up: {0}")]
+    Tls(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_a_page_is_refused_and_none_is_shown() {
+        let key = StripeKey::parse("sk_test_4eC39").unwrap();
+        assert_eq!(format!("{key:?}"), "StripeKey(..)");
+        assert!(!format!("{:?}", StripeSettings::new(key)).contains("4eC39"));
+        for text in ["", "pk_test_1", "whsec_1", "sk_test 1", "sk_test_1\r\nX: y"] {
+            let refused = StripeKey::parse(text).unwrap_err();
+            assert_eq!(refused, StripeSetupError::Key, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Stripe's intents, charges and refunds, and what they are in our words (model.md 6).
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use soldonce_core::{Amount, Currency, PaymentState};
+
+use super::REFUND_FAILED;
+use crate::payment::{ClientSecret, Intent, IntentId, ProviderError};
+
+/// What an intent is, in Stripe's words. One that is not here is not guessed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Status {
+    RequiresPaymentMethod,
+    RequiresConfirmation,
+    RequiresAction,
+    Processing,
+    RequiresCapture,
+    Succeeded,
+    Canceled,
+}
+
+impl Status {
+    /// Whether money may still come by it.
+    const fn may_be_paid(self) -> bool {
+        match self {
+            Self::RequiresPaymentMethod
+            | Self::RequiresConfirmation
+            | Self::RequiresAction
+            | Self::Processing => true,
+            Self::RequiresCapture | Self::Succeeded | Self::Canceled => false,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct IntentShape {
+    id: String,
+    amount: i64,
+    #[serde(default)]
+    amount_received: i64,
+    currency: String,
+    status: Status,
+    client_secret: Option<String>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+    last_payment_error: Option<DeclineShape>,
+    cancellation_reason: Option<String>,
+    latest_charge: Option<ChargeShape>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DeclineShape {
+    code: Option<String>,
+    decline_code: Option<String>,
+}
+
+/// The charge of an intent: in full where that was asked for, else its name.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ChargeShape {
+    InFull(FullCharge),
+    Named(String),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct FullCharge {
+    amount: i64,
+    amount_captured: i64,
+    amount_refunded: i64,
+    status: ChargeStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ChargeStatus {
+    Succeeded,
+    Pending,
+    Failed,
+}
+
+/// An intent in our words, beside what Stripe calls it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) intent: Intent,
+    pub(super) status: Status,
+    /// Whether what it tells depends on its charge, which was only named.
+    pub(super) is_half: bool,
+}
+
+/// The intent of an answer. One that cannot be read is an outcome that is not known.
+pub(super) fn intent(body: &[u8]) -> Result<Seen, ProviderError> {
+    let shape: IntentShape = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    seen(shape)
+}
+
+/// The intent of a notice.
+pub(super) fn intent_of_notice(value: serde_json::Value) -> Result<Seen, ProviderError> {
+    let shape: IntentShape = serde_json::from_value(value).map_err(|error| unreadable(&error))?;
+    seen(shape)
+}
+
+/// Where, not what: an answer may hold a client secret.
+fn unreadable(error: &serde_json::Error) -> ProviderError {
+    let (line, column) = (error.line(), error.column());
+    let why = format!("the answer cannot be read at line {line}, column {column}");
+    ProviderError::Unknown(why)
+}
+
+fn odd(what: &str) -> ProviderError {
+    ProviderError::Unknown(format!("the answer has an odd {what}"))
+}
+
+fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
+    let amount = |minor: i64, what| {
+        let amount = (minor >= 0).then(|| Amount::from_minor(minor));
+        amount.ok_or_else(|| odd(what))
+    };
+    let charge = match &shape.latest_charge {
+        Some(ChargeShape::InFull(charge)) => Some(*charge),
+        Some(ChargeShape::Named(name)) if name.is_empty() => return Err(odd("charge")),
+        Some(ChargeShape::Named(_)) | None => None,
+    };
+    let captured = charge.map_or(shape.amount_received, |charge| charge.amount_captured);
+    let refunded = charge.map_or(Some(0), FullCharge::given_back);
+    let refunded = refunded.ok_or_else(|| odd("refunded amount"))?;
+    let (state, is_half) = state(&shape, charge, refunded);
+    let currency = Currency::parse(&shape.currency.to_ascii_uppercase());
+    let decline = shape.last_payment_error.and_then(DeclineShape::word);
+    let booking = shape.metadata.get("booking");
+    let client_secret = shape.client_secret.as_deref().map(ClientSecret::new);
+    let intent = Intent {
+        id: IntentId::parse(&shape.id).map_err(|_| odd("name"))?,
+        client_secret,
+        state,
+        may_be_paid: shape.status.may_be_paid(),
+        decline,
+        amount: amount(shape.amount, "amount")?,
+        captured: amount(captured, "captured amount")?,
+        refunded: amount(refunded, "refunded amount")?,
+        currency: currency.ok_or_else(|| odd("currency"))?,
+        booking: booking.and_then(|booking| booking.parse().ok()),
+    };
+    Ok(Seen {
+        intent,
+        status: shape.status,
+        is_half,
+    })
+}
+
+impl DeclineShape {
+    fn word(self) -> Option<String> {
+        self.decline_code.or(self.code)
+    }
+}
+
+impl FullCharge {
+    /// What was given back of what was taken. Stripe also counts as refunded what was reserved and
+    /// never taken.
+    fn given_back(self) -> Option<i64> {
+        if self.amount_captured == 0 {
+            return Some(0);
+        }
+        let never_taken = self.amount.checked_sub(self.amount_captured)?;
+        let given_back = self.amount_refunded.checked_sub(never_taken)?;
+        (given_back <= self.amount_captured).then_some(given_back)
+    }
+}
+
+/// The payment's state, and whether it depends on a charge that was only named.
+fn state(shape: &IntentShape, charge: Option<FullCharge>, refunded: i64) -> (PaymentState, bool) {
+    let is_named = matches!(shape.latest_charge, Some(ChargeShape::Named(_)));
+    match shape.status {
+        Status::RequiresPaymentMethod if shape.last_payment_error.is_some() => {
+            (PaymentState::Failed, false)
+        }
+        Status::RequiresPaymentMethod | Status::RequiresConfirmation => {
+            (PaymentState::Created, false)
+        }
+        Status::RequiresAction => (PaymentState::ActionRequired, false),
+        Status::Processing => (PaymentState::Processing, false),
+        Status::RequiresCapture => (PaymentState::Authorised, false),
+        // Just captured, its notice says so in full; refunds have notices of their own.
+        Status::Succeeded => (taken(charge, refunded), false),
+        Status::Canceled => (given_up(shape, charge), is_named),
+    }
+}
+
+fn taken(charge: Option<FullCharge>, refunded: i64) -> PaymentState {
+    let captured = charge.map_or(i64::MAX, |charge| charge.amount_captured);
+    match refunded {
+        0 => PaymentState::Captured,
+        part if part < captured => PaymentState::PartlyRefunded,
+        _ => PaymentState::Refunded,
+    }
+}
+
+/// A cancelled intent: Stripe gives up by itself what was reserved for too long.
+fn given_up(shape: &IntentShape, charge: Option<FullCharge>) -> PaymentState {
+    let was_reserved = charge.is_some_and(|charge| charge.status == ChargeStatus::Succeeded);
+    match shape.cancellation_reason.as_deref() {
+        _ if !was_reserved => PaymentState::Failed,
+        Some("automatic" | "expired") => PaymentState::Lapsed,
+        Some(_) | None => PaymentState::Voided,
+    }
+}
+
+/// A refund.
+#[derive(Debug, Deserialize)]
+pub(super) struct RefundShape {
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+impl RefundShape {
+    /// Says no if the money did not go.
+    pub(super) fn require_alive(&self) -> Result<(), ProviderError> {
+        match self.status.as_deref() {
+            Some(status @ ("failed" | "canceled")) => Err(ProviderError::Refused {
+                status: 200,
+                code: REFUND_FAILED.to_owned(),
+                message: format!("the refund is {status}: another needs another key"),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// The refunds of an intent.
+#[derive(Debug, Deserialize)]
+pub(super) struct RefundsShape {
+    data: Vec<RefundShape>,
+    #[serde(default)]
+    pub(super) has_more: bool,
+}
+
+impl RefundsShape {
+    /// The refund that was made with this key.
+    pub(super) fn of_key(&self, key: &str) -> Option<&RefundShape> {
+        let is_own =
+            |refund: &&RefundShape| refund.metadata.get("key").map(String::as_str) == Some(key);
+        self.data.iter().find(is_own)
+    }
+}
+
+pub(super) fn refund(body: &[u8]) -> Result<RefundShape, ProviderError> {
+    serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}
+
+pub(super) fn refunds(body: &[u8]) -> Result<RefundsShape, ProviderError> {
+    serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}

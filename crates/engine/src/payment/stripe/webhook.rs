@@ -1,0 +1,242 @@
+//! Stripe's notices: the signature over the raw bytes first, then its age, and only then what the
+//! bytes say. An old notice with a true signature is as good as none.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::Sha256;
+use soldonce_core::Timestamp;
+use subtle::{Choice, ConstantTimeEq};
+
+use super::settings::StripeSetupError;
+use super::shape;
+use crate::payment::limits::{
+    STRIPE_NOTICE_BYTES_MAX, STRIPE_SIGNATURE_BYTES_MAX, STRIPE_SIGNATURES_MAX,
+    STRIPE_SIGNING_SECRET_BYTES_MIN, STRIPE_TOLERANCE_MS,
+};
+use crate::payment::{AccountId, IntentId, Notice, NoticeId, Subject};
+
+/// The signing secrets of the webhook: two while one is being replaced.
+#[derive(Clone)]
+pub struct WebhookSecrets {
+    current: SecretString,
+    previous: Option<SecretString>,
+}
+
+impl WebhookSecrets {
+    /// The secret in use, and the one before it while that still signs.
+    ///
+    /// # Errors
+    /// [`StripeSetupError::SigningSecret`] when one is too short to be a secret.
+    pub fn new(current: &str, previous: Option<&str>) -> Result<Self, StripeSetupError> {
+        let min = STRIPE_SIGNING_SECRET_BYTES_MIN;
+        if current.len() < min || previous.is_some_and(|previous| previous.len() < min) {
+            return Err(StripeSetupError::SigningSecret(min));
+        }
+        Ok(Self {
+            current: current.into(),
+            previous: previous.map(Into::into),
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &[u8]> {
+        let secrets = [Some(&self.current), self.previous.as_ref()];
+        secrets
+            .into_iter()
+            .flatten()
+            .map(|secret| secret.expose_secret().as_bytes())
+    }
+}
+
+impl fmt::Debug for WebhookSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookSecrets(..)")
+    }
+}
+
+/// Why a notice is not believed, or cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WebhookError {
+    /// Longer than any notice.
+    #[error("the {what} is longer than {max} bytes")]
+    TooLong {
+        /// Of what.
+        what: &'static str,
+        /// The longest that is read.
+        max: usize,
+    },
+    /// The header is none of Stripe's.
+    #[error("the Stripe-Signature header cannot be read: {0}")]
+    Header(&'static str),
+    /// Signed by nobody we know.
+    #[error("no signature is one of our secrets over these bytes")]
+    Forged,
+    /// Signed too long ago, or in the future: look at the clocks.
+    #[error("the signature is {off_ms} ms away from our clock, at most {STRIPE_TOLERANCE_MS} ms")]
+    Stale {
+        /// How far.
+        off_ms: u64,
+    },
+    /// Genuine, and not what we know notices to be. It must not be taken for done.
+    #[error("the notice is genuine, and its {0} cannot be read")]
+    Unreadable(&'static str),
+}
+
+/// Reads a notice of which only the raw bytes and the `Stripe-Signature` header are known.
+///
+/// A notice of something else than payments is given with no subject. Amount, currency and account
+/// are for the caller to compare; its id is to be stored with its effect.
+///
+/// # Errors
+/// [`WebhookError`]: nothing of the body was believed but for `Unreadable`.
+pub fn verify(
+    body: &[u8],
+    signature: &str,
+    secrets: &WebhookSecrets,
+    now: Timestamp,
+) -> Result<Notice, WebhookError> {
+    if body.len() > STRIPE_NOTICE_BYTES_MAX {
+        let max = STRIPE_NOTICE_BYTES_MAX;
+        return Err(WebhookError::TooLong { what: "body", max });
+    }
+    let signed = Signed::parse(signature)?;
+    if !signed.is_by_one_of(secrets, body) {
+        return Err(WebhookError::Forged);
+    }
+    let off_ms = signed.at.until(now).ms().max(now.until(signed.at).ms());
+    if off_ms > STRIPE_TOLERANCE_MS {
+        return Err(WebhookError::Stale { off_ms });
+    }
+    read(body)
+}
+
+/// A `Stripe-Signature` header.
+struct Signed<'a> {
+    /// The second of signing, as it stands under the signature.
+    second: &'a str,
+    at: Timestamp,
+    v1: Vec<[u8; 32]>,
+}
+
+impl<'a> Signed<'a> {
+    fn parse(header: &'a str) -> Result<Self, WebhookError> {
+        if header.len() > STRIPE_SIGNATURE_BYTES_MAX {
+            return Err(WebhookError::TooLong {
+                what: "signature header",
+                max: STRIPE_SIGNATURE_BYTES_MAX,
+            });
+        }
+        let mut second = None;
+        let mut v1 = Vec::new();
+        for field in header.split(',') {
+            let (name, value) = field
+                .split_once('=')
+                .ok_or(WebhookError::Header("a field has no value"))?;
+            match name.trim() {
+                "t" if second.is_some() => return Err(WebhookError::Header("two times")),
+                "t" => second = Some(value.trim()),
+                "v1" if v1.len() >= STRIPE_SIGNATURES_MAX => {
+                    return Err(WebhookError::Header("too many signatures"));
+                }
+                // One that is none cannot match; the others may.
+                "v1" => v1.extend(unhex(value.trim())),
+                // Signatures of other versions say nothing.
+                _ => {}
+            }
+        }
+        let second = second.ok_or(WebhookError::Header("no time"))?;
+        let at = time(second).ok_or(WebhookError::Header("an odd time"))?;
+        Ok(Self { second, at, v1 })
+    }
+
+    /// Whether one of the signatures is by one of the secrets. Looks at all of them, whatever it
+    /// finds, and compares in constant time.
+    fn is_by_one_of(&self, secrets: &WebhookSecrets, body: &[u8]) -> bool {
+        let mut any = Choice::from(0);
+        for secret in secrets.all() {
+            let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else {
+                continue;
+            };
+            mac.update(self.second.as_bytes());
+            mac.update(b".");
+            mac.update(body);
+            let expected = mac.finalize().into_bytes();
+            for offered in &self.v1 {
+                any |= expected.as_slice().ct_eq(offered);
+            }
+        }
+        any.into()
+    }
+}
+
+/// The time of decimal seconds: no sign, no spaces, no more digits than the year 9999 has.
+fn time(seconds: &str) -> Option<Timestamp> {
+    let is_plain = (1..=12).contains(&seconds.len()) && seconds.bytes().all(|b| b.is_ascii_digit());
+    let seconds: i64 = seconds.parse().ok().filter(|_| is_plain)?;
+    Some(Timestamp::from_ms(seconds.checked_mul(1_000)?))
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        let is_hex = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+        *byte = u8::from_str_radix(pair, 16).ok().filter(|_| is_hex)?;
+    }
+    Some(bytes)
+}
+
+#[derive(Deserialize)]
+struct NoticeShape {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    created: i64,
+    account: Option<String>,
+    #[serde(default)]
+    livemode: bool,
+    data: DataShape,
+}
+
+#[derive(Deserialize)]
+struct DataShape {
+    object: Value,
+}
+
+fn read(body: &[u8]) -> Result<Notice, WebhookError> {
+    let shape: NoticeShape =
+        serde_json::from_slice(body).map_err(|_| WebhookError::Unreadable("body"))?;
+    let account = shape.account.as_deref().map(AccountId::parse).transpose();
+    Ok(Notice {
+        id: NoticeId::parse(&shape.id).map_err(|_| WebhookError::Unreadable("name"))?,
+        kind: shape.kind,
+        created_at: Timestamp::from_ms(shape.created.saturating_mul(1_000)),
+        account: account.map_err(|_| WebhookError::Unreadable("account"))?,
+        live: shape.livemode,
+        subject: subject(shape.data.object)?,
+    })
+}
+
+/// What a notice is about: an intent that it tells in full, or something else that has an intent.
+fn subject(told: Value) -> Result<Option<Subject>, WebhookError> {
+    let text = |name: &str| told.get(name).and_then(Value::as_str);
+    let is_intent = text("object") == Some("payment_intent");
+    let Some(id) = text(if is_intent { "id" } else { "payment_intent" }) else {
+        return Ok(None);
+    };
+    let id = IntentId::parse(id).map_err(|_| WebhookError::Unreadable("intent"))?;
+    if !is_intent {
+        return Ok(Some(Subject::Named(id)));
+    }
+    // What this version does not know may still be retrieved in words that it knows.
+    Ok(Some(match shape::intent_of_notice(told) {
+        Ok(seen) if !seen.is_half => Subject::Intent(Box::new(seen.intent)),
+        Ok(_) | Err(_) => Subject::Named(id),
+    }))
+}

@@ -1,0 +1,233 @@
+//! One call over HTTP: encrypted, with a limit on time, tries and size, following nobody elsewhere.
+//! Nothing of a body, the key or a client secret is ever logged.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Client, Method, Response, Url, redirect};
+use soldonce_core::Span;
+use soldonce_lease::Clock;
+
+use super::API_VERSION;
+use super::refusal::{Heard, Missed};
+use super::settings::{StripeSettings, StripeSetupError};
+use crate::payment::ProviderError;
+use crate::payment::limits::{
+    STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
+};
+
+/// One call.
+pub(super) struct Ask<'a> {
+    method: Method,
+    /// With its query. Holds no secret.
+    path: &'a str,
+    fields: &'a [(&'a str, String)],
+    key: Option<&'a str>,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn get(path: &'a str) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            fields: &[],
+            key: None,
+        }
+    }
+
+    pub(super) fn post(path: &'a str, fields: &'a [(&'a str, String)], key: &'a str) -> Self {
+        Self {
+            method: Method::POST,
+            path,
+            fields,
+            key: Some(key),
+        }
+    }
+}
+
+/// The way to Stripe.
+pub(super) struct Wire {
+    client: Client,
+    settings: StripeSettings,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire")
+            .field("base_url", &self.settings.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Wire {
+    pub(super) fn new(
+        settings: StripeSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StripeSetupError> {
+        let settings = StripeSettings {
+            base_url: base_url(&settings.base_url)?,
+            ..settings
+        };
+        choose_cryptography();
+        let client = Client::builder()
+            .user_agent(concat!("soldonce/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .connect_timeout(Duration::from_millis(STRIPE_CONNECT_MS))
+            .timeout(Duration::from_millis(settings.call_timeout.ms()))
+            .build()
+            .map_err(|error| StripeSetupError::Tls(error.to_string()))?;
+        Ok(Self {
+            client,
+            settings,
+            clock,
+        })
+    }
+
+    /// Makes a call, again with the same key while its outcome is not known; a body that says yes.
+    pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, Missed> {
+        let mut tries = 0;
+        loop {
+            let missed = match self.call_once(ask).await {
+                Ok(heard) => match heard.judge() {
+                    Ok(body) => return Ok(body),
+                    Err(missed) => missed,
+                },
+                Err(error) => error.into(),
+            };
+            tries += 1;
+            if tries >= STRIPE_TRIES_MAX || !missed.may_be_repeated() {
+                return Err(missed);
+            }
+            tracing::warn!(path = ask.path, tries, %missed, "stripe: asked again");
+            self.wait(tries, missed.retry_after()).await;
+        }
+    }
+
+    /// As long as Stripe says, within reason, else twice as long each time.
+    async fn wait(&self, tries: u32, said: Option<Span>) {
+        let doubled = self.settings.retry_wait.ms() << (tries - 1).min(8);
+        let wait_ms = said.map_or(doubled, Span::ms);
+        let wait = Duration::from_millis(wait_ms.min(STRIPE_RETRY_AFTER_MS_MAX));
+        self.clock.sleep_until(self.clock.boot().plus(wait)).await;
+    }
+
+    async fn call_once(&self, ask: &Ask<'_>) -> Result<Heard, ProviderError> {
+        let url = format!("{}{}", self.settings.base_url, ask.path);
+        let mut request = self
+            .client
+            .request(ask.method.clone(), url)
+            .bearer_auth(self.settings.key.expose())
+            .header("Stripe-Version", API_VERSION);
+        if let Some(key) = ask.key {
+            request = request.header("Idempotency-Key", key).form(ask.fields);
+        }
+        let mut response = request.send().await.map_err(|error| unknown(&error))?;
+        let body = capped(&mut response).await?;
+        let headers = response.headers();
+        Ok(Heard {
+            status: response.status().as_u16(),
+            is_replayed: headers.contains_key("idempotent-replayed"),
+            retry_after: retry_after(headers),
+            body,
+        })
+    }
+}
+
+/// The whole body, unless it is longer than any answer should be.
+async fn capped(response: &mut Response) -> Result<Vec<u8>, ProviderError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| unknown(&error))? {
+        if body.len() + chunk.len() > STRIPE_ANSWER_BYTES_MAX {
+            let why = format!("the answer is longer than {STRIPE_ANSWER_BYTES_MAX} bytes");
+            return Err(ProviderError::Unknown(why));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// No answer, or half of one.
+fn unknown(error: &reqwest::Error) -> ProviderError {
+    let why = if error.is_timeout() {
+        "no answer in time"
+    } else if error.is_connect() {
+        "no connection"
+    } else {
+        "the connection broke"
+    };
+    ProviderError::Unknown(why.to_owned())
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Span> {
+    let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Span::from_ms(seconds.saturating_mul(1_000)))
+}
+
+/// A place to which a key may be sent, without the slash at its end.
+fn base_url(text: &str) -> Result<String, StripeSetupError> {
+    let refused = || StripeSetupError::Url(text.to_owned());
+    let url = Url::parse(text).map_err(|_| refused())?;
+    let is_here = matches!(url.host_str(), Some("127.0.0.1" | "[::1]" | "localhost"));
+    let is_private = match url.scheme() {
+        "https" => true,
+        "http" => is_here,
+        _ => false,
+    };
+    let is_bare = url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    if is_private && is_bare {
+        return Ok(text.trim_end_matches('/').to_owned());
+    }
+    Err(refused())
+}
+
+/// TLS is rustls with ring, as everywhere here; reqwest asks the process for it and panics when nobody
+/// has chosen.
+fn choose_cryptography() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Another thread may have chosen meanwhile.
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_sent_encrypted_or_not_beyond_this_machine() {
+        for text in [
+            "https://api.stripe.com",
+            "https://api.stripe.com/",
+            "http://127.0.0.1:12111",
+            "http://[::1]:1",
+            "http://localhost:1",
+        ] {
+            assert_eq!(base_url(text).as_deref(), Ok(text.trim_end_matches('/')));
+        }
+        for text in [
+            "",
+            "api.stripe.com",
+            "http://api.stripe.com",
+            "http://127.0.0.1.example.org",
+            "http://localhost.example.org",
+            "ftp://127.0.0.1",
+            "https://user:word@api.stripe.com",
+            "https://api.stripe.com/v1",
+            "https://api.stripe.com?a",
+            "https://api.stripe.com#a",
+        ] {
+            let refused = base_url(text).unwrap_err();
+            assert_eq!(refused, StripeSetupError::Url(text.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A Redis that helps and that nothing depends on: asked within a short time, left alone after
+//! failures in a row, and reached again by itself.
+
+mod pause;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use soldonce_lease::backend::redis::{KeyTag, RedisConfig, RedisScript, RedisScripts};
+use soldonce_lease::{BackendError, Clock, Namespace};
+use tokio::task::JoinSet;
+
+use self::pause::{Pause, Turn};
+use crate::limits::{REDIS_CONNECT_MS, REDIS_WAIT_MS};
+
+/// How the address of a cluster begins.
+const CLUSTER: &str = "redis+cluster://";
+
+/// One Redis, or one Redis Cluster, that may be away.
+pub(crate) struct OptionalRedis {
+    scripts: Arc<RedisScripts>,
+    wait: Duration,
+    pause: Pause,
+    clock: Arc<dyn Clock>,
+    words: Words,
+    /// At most one task, which connects: that may take longer than a caller waits.
+    connecting: Mutex<JoinSet<()>>,
+}
+
+/// What the log says of it.
+pub(crate) struct Words {
+    /// When it is left alone.
+    pub(crate) away: &'static str,
+    /// When it answers again.
+    pub(crate) back: &'static str,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unheard {
+    /// None came in time, or one that is of no use. The script may have run.
+    NoAnswer,
+    /// It was not asked: it did not answer several times in a row, a moment ago.
+    NotAsked,
+}
+
+impl OptionalRedis {
+    /// The Redis at `url`, which is `redis://HOST:PORT` or `redis+cluster://HOST:PORT,HOST:PORT`.
+    /// Connects when it is first asked, so a Redis that is away keeps no server from starting.
+    ///
+    /// # Errors
+    /// `Config` when the address cannot work.
+    pub(crate) fn at(
+        url: &str,
+        namespace: &Namespace,
+        clock: Arc<dyn Clock>,
+        words: Words,
+    ) -> Result<Self, BackendError> {
+        let scripts = match url.strip_prefix(CLUSTER) {
+            Some(seeds) => {
+                let seed = |at: &str| RedisConfig::from(format!("redis://{at}"));
+                let seeds: Vec<_> = seeds.split(',').map(seed).collect();
+                RedisScripts::cluster(&seeds, namespace, &clock)?
+            }
+            None => RedisScripts::server(&RedisConfig::from(url), namespace)?,
+        };
+        Ok(Self {
+            scripts: Arc::new(scripts),
+            wait: Duration::from_millis(REDIS_WAIT_MS),
+            pause: Pause::default(),
+            clock,
+            words,
+            connecting: Mutex::default(),
+        })
+    }
+
+    /// Waits so long for an answer; default [`REDIS_WAIT_MS`].
+    pub(crate) fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Where keys about this subject belong.
+    pub(crate) fn tag(&self, subject: &[u8]) -> KeyTag {
+        self.scripts.tag(subject)
+    }
+
+    /// Runs a script and reads its answer.
+    ///
+    /// # Errors
+    /// [`Unheard`], after the longest wait at most.
+    ///
+    /// # Cancel safety
+    /// Dropped, the script may run all the same.
+    pub(crate) async fn ask<T>(
+        &self,
+        script: &'static RedisScript,
+        place: (&KeyTag, &[String]),
+        args: &[u64],
+        read: impl FnOnce(&[i64]) -> Option<T>,
+    ) -> Result<T, Unheard> {
+        if !self.pause.may_ask(self.clock.boot()) {
+            return Err(Unheard::NotAsked);
+        }
+        let answer = self.scripts.run(script, place, args, self.wait).await;
+        let odd = || BackendError::Unknown("an odd answer".to_owned());
+        match answer.and_then(|answer| read(&answer).ok_or_else(odd)) {
+            Ok(answer) => {
+                if let Some(Turn::Back) = self.pause.answered() {
+                    tracing::info!("{}", self.words.back);
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                if let BackendError::NotSent(_) = error {
+                    self.connect();
+                }
+                if let Some(Turn::Away) = self.pause.failed(self.clock.boot()) {
+                    tracing::warn!(%error, "{}", self.words.away);
+                }
+                Err(Unheard::NoAnswer)
+            }
+        }
+    }
+
+    /// Connects beside the callers, unless somebody does already.
+    fn connect(&self) {
+        let mut connecting = self
+            .connecting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        while connecting.try_join_next().is_some() {}
+        if connecting.is_empty() {
+            connecting.spawn(reach(Arc::clone(&self.scripts)));
+        }
+    }
+}
+
+async fn reach(scripts: Arc<RedisScripts>) {
+    let within = Duration::from_millis(REDIS_CONNECT_MS);
+    if let Err(error) = scripts.ping(within).await {
+        tracing::debug!(%error, "no connection to Redis");
+    }
+}

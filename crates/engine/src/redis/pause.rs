@@ -1,0 +1,95 @@
+//! Leaves a server alone that did not answer several times in a row: for a while nobody asks, then
+//! one does, and the others follow when it got its answer.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use soldonce_lease::BootTime;
+
+use crate::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
+
+#[derive(Debug, Default)]
+pub(super) struct Pause {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    failures: u32,
+    /// Nobody asks before.
+    until: BootTime,
+}
+
+/// How a change of the server's health is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It is left alone from now on.
+    Away,
+    /// It answers again.
+    Back,
+}
+
+impl Pause {
+    /// Whether the server may be asked now. During a pause that is over, one caller may.
+    pub(super) fn may_ask(&self, now: BootTime) -> bool {
+        let mut state = self.state();
+        if state.failures < REDIS_FAILURES_MAX {
+            return true;
+        }
+        if now < state.until {
+            return false;
+        }
+        state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
+        true
+    }
+
+    /// It answered.
+    pub(super) fn answered(&self) -> Option<Turn> {
+        let mut state = self.state();
+        let was_away = state.failures >= REDIS_FAILURES_MAX;
+        state.failures = 0;
+        was_away.then_some(Turn::Back)
+    }
+
+    /// It did not.
+    pub(super) fn failed(&self, now: BootTime) -> Option<Turn> {
+        let mut state = self.state();
+        state.failures = state.failures.saturating_add(1);
+        if state.failures < REDIS_FAILURES_MAX {
+            return None;
+        }
+        state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
+        (state.failures == REDIS_FAILURES_MAX).then_some(Turn::Away)
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> BootTime {
+        BootTime::from_duration(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn three_failures_in_a_row_pause_a_second_and_then_one_asks() {
+        let pause = Pause::default();
+        assert_eq!((pause.failed(at(0)), pause.failed(at(0))), (None, None));
+        assert_eq!(pause.answered(), None, "an answer between");
+        assert_eq!((pause.failed(at(0)), pause.failed(at(0))), (None, None));
+        assert!(pause.may_ask(at(0)));
+        assert_eq!(pause.failed(at(10)), Some(Turn::Away));
+        assert!(!pause.may_ask(at(1_009)));
+        assert!(pause.may_ask(at(1_010)), "one");
+        assert!(!pause.may_ask(at(1_010)), "and no other");
+        assert_eq!(pause.failed(at(1_060)), None, "told once");
+        assert!(!pause.may_ask(at(2_059)) && pause.may_ask(at(2_060)));
+        assert_eq!(pause.answered(), Some(Turn::Back));
+        assert!(pause.may_ask(at(2_060)) && pause.may_ask(at(2_060)));
+    }
+}

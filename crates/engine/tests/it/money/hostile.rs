@@ -1,0 +1,96 @@
+//! Many buyers at once with a provider that goes wrong all the time: calls fail before and after
+//! their effect, notices come twice, late, wrong, forged or never.
+
+use std::sync::Arc;
+
+use soldonce_core::{BookingId, BookingState, LineState};
+use soldonce_engine::{EngineError, NamedUnits};
+use soldonce_testkit::stripe::Plan;
+use tokio::task::JoinSet;
+
+use super::rig::{PRICE, Rig, Store};
+
+const CARDS: [&str; 4] = [
+    "pm_card_visa",
+    "pm_card_chargeDeclined",
+    "pm_card_declinedAtFirst",
+    "pm_card_mastercard",
+];
+const SEATS: [&str; 5] = ["A-1", "A-2", "A-3", "A-4", "A-5"];
+const BUYERS: usize = 15;
+
+/// Holds, pays, sometimes gives up, sometimes cancels. Gives the bookings that were begun.
+async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
+    let seat = SEATS[n % SEATS.len()];
+    let Ok(hold) = rig.hold(&format!("buyer-{n}"), &[seat]).await else {
+        return Vec::new();
+    };
+    let paying = match rig.checkout(hold).await {
+        Ok(paying) => paying,
+        // The provider refused it for good.
+        Err(EngineError::Provider(_)) => return Vec::new(),
+        Err(error) => panic!("{error}"),
+    };
+    match n % 7 {
+        // He is gone before he paid, or just while he pays.
+        3 => drop(rig.engine.release(&rig.call(), hold, None).await),
+        5 => drop(rig.engine.abandon(&rig.call(), hold, None).await),
+        _ => {}
+    }
+    // An intent may be cancelled meanwhile.
+    let card = CARDS[n % CARDS.len()];
+    rig.fake.pay(&paying.intent, card).await.ok();
+    rig.take_notices().await;
+    if n.is_multiple_of(4) {
+        let all = NamedUnits::default();
+        let cancelled = rig.engine.cancel(&rig.call(), paying.booking, &all).await;
+        drop(cancelled);
+    }
+    vec![paying.booking]
+}
+
+async fn run(store: Store, seed: u64) {
+    let mut rig = Rig::on(store, |_| {}).await;
+    rig.fake.plan(Plan::hostile(seed));
+    rig.run_outbox();
+    let rig = Arc::new(rig);
+    let mut buyers = JoinSet::new();
+    for n in 0..BUYERS {
+        buyers.spawn(buy(Arc::clone(&rig), n));
+    }
+    let begun = buyers.join_all().await.concat();
+    assert!(begun.len() >= SEATS.len(), "{store:?} {seed}: {begun:?}");
+    rig.settle().await;
+    let mut sold = 0;
+    for id in begun {
+        let booking = rig.booking(id).await;
+        assert_ne!(booking.state, BookingState::PendingPayment);
+        assert_ne!(booking.state, BookingState::NeedsRefund);
+        let lines = booking.lines.iter();
+        let own = lines.filter(|line| line.state == LineState::Sold).count();
+        sold += PRICE * i64::try_from(own).unwrap();
+    }
+    assert_eq!(rig.kept(), sold, "{store:?} {seed}: to the cent");
+    assert_eq!(rig.reserved(), 0, "{store:?} {seed}: nothing is left open");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_goes_wrong_the_money_is_right_in_memory() {
+    for seed in 0..10 {
+        run(Store::Memory, seed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_goes_wrong_the_money_is_right_on_sqlite() {
+    for seed in 10..16 {
+        run(Store::Sqlite, seed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_goes_wrong_the_money_is_right_on_postgres() {
+    for seed in 16..20 {
+        run(Store::Postgres, seed).await;
+    }
+}

@@ -1,0 +1,6 @@
+//! From a hold to its money and back, with a provider that does as it is told, on every ledger: what
+//! was taken less what went back is what confirmed bookings cost, to the cent.
+
+mod hostile;
+mod rig;
+mod walks;

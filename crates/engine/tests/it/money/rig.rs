@@ -1,0 +1,271 @@
+//! An engine on a ledger, a provider, and everything that runs between them. The notices go through
+//! an endpoint of the test, so that it can hold them back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use soldonce_core::{
+    Booking, BookingId, EventId, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
+};
+use soldonce_engine::keys::Scope;
+use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::ledger::{Ledger, MemoryLedger};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets, verify};
+use soldonce_engine::{
+    Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, Reconcile, Reply, RequestKey, WishAsk,
+    World, run_outbox, run_sweeper,
+};
+use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_testkit::PATIENCE;
+use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::stripe::money::{MoneyLine, violations};
+use soldonce_testkit::stripe::{FakeStripe, Inbox};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ledgers::{HALL, TempFolder, caller, new_event};
+
+pub(super) const PRICE: i64 = 4_500;
+
+/// Where the truth is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Store {
+    Memory,
+    Sqlite,
+    Postgres,
+}
+
+impl Store {
+    pub(super) const ALL: [Self; 3] = [Self::Memory, Self::Sqlite, Self::Postgres];
+}
+
+/// Dropping it judges: money went only where it may.
+pub(super) struct Rig {
+    pub(super) engine: Engine,
+    pub(super) fake: FakeStripe,
+    inbox: Inbox,
+    seen: AtomicUsize,
+    keys: AtomicU64,
+    tasks: JoinSet<()>,
+    _place: (Option<TempFolder>, Option<Postgres>),
+}
+
+impl Rig {
+    pub(super) async fn on(store: Store, change: impl Fn(&mut Policy)) -> Self {
+        let metrics = Arc::new(Metrics::default());
+        let live = Arc::new(Live::new(Arc::clone(&metrics)));
+        let entropy = SeededEntropy::new(7);
+        let clock = Arc::new(SystemClock);
+        let mut place = (None, None);
+        let observer = Arc::clone(&live) as Arc<_>;
+        let ledger: Arc<dyn Ledger> = match store {
+            Store::Memory => Arc::new(MemoryLedger::new(clock.clone(), &entropy, observer)),
+            Store::Sqlite => {
+                let folder = place.0.insert(TempFolder::new());
+                let options = SqliteOptions::new(folder.path().to_owned());
+                let opened = SqliteLedger::open(&options, clock.clone(), &entropy, observer);
+                Arc::new(opened.unwrap())
+            }
+            Store::Postgres => {
+                let database = place.1.insert(Postgres::start().unwrap());
+                let options = PostgresOptions {
+                    durability: Durability::Waived,
+                    ..PostgresOptions::new(database.url())
+                };
+                migrate(&options).await.unwrap();
+                let opened = PostgresLedger::open(&options, clock.clone(), &entropy, observer);
+                Arc::new(opened.await.unwrap())
+            }
+        };
+        let world = World {
+            clock: clock.clone(),
+            entropy: Arc::new(entropy),
+        };
+        let (fake, inbox) = (FakeStripe::start().unwrap(), Inbox::start().unwrap());
+        fake.deliver_to(&inbox.url()).unwrap();
+        let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
+        let rig = Self {
+            engine: engine.paid_by(Arc::new(adapter(&fake))),
+            fake,
+            inbox,
+            seen: AtomicUsize::new(0),
+            keys: AtomicU64::new(0),
+            tasks: JoinSet::new(),
+            _place: place,
+        };
+        let new = new_event("hamlet-1", HALL, change);
+        let chart = Arc::from(HALL.as_bytes());
+        rig.engine
+            .create_event(&rig.call(), new, chart)
+            .await
+            .unwrap();
+        rig
+    }
+
+    /// Lets effects be carried out from now on.
+    pub(super) fn run_outbox(&mut self) {
+        let end = CancellationToken::new();
+        self.tasks
+            .spawn(run_outbox(self.engine.clone(), end.clone()));
+        self.tasks.spawn(run_sweeper(self.engine.clone(), end));
+    }
+
+    /// A request with a key of its own.
+    pub(super) fn call(&self) -> Call {
+        let n = self.keys.fetch_add(1, Ordering::Relaxed);
+        Call {
+            caller: Caller::Key {
+                id: caller(),
+                scopes: Arc::from([Scope::Admin]),
+            },
+            request: "test".into(),
+            key: Some(RequestKey::new(caller(), "test", &n.to_string(), &[], b"")),
+            secret: None,
+        }
+    }
+
+    pub(super) async fn hold(&self, who: &str, seats: &[&str]) -> Result<HoldId, EngineError> {
+        let units = NamedUnits {
+            seats: seats.iter().map(|seat| (*seat).into()).collect(),
+            ..NamedUnits::default()
+        };
+        let ask = HoldAsk {
+            holder: Some(HolderName::parse(who).unwrap()),
+            wish: WishAsk::Named(units),
+            ttl: None,
+        };
+        let event = EventId::parse("hamlet-1").unwrap();
+        let held = self.engine.hold(&self.call(), &event, ask).await?;
+        Ok(HoldId::from_bytes(held.stored.subject))
+    }
+
+    /// Begins payment, asking again with the same key while the provider does not answer.
+    pub(super) async fn checkout(&self, hold: HoldId) -> Result<Paying, EngineError> {
+        let call = self.call();
+        for _ in 0..20 {
+            match self.engine.checkout(&call, hold, None, None).await {
+                Ok(reply) => return Ok(Paying::of(&reply)),
+                Err(EngineError::Provider(error)) if error.may_be_repeated() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        panic!("the provider never answers");
+    }
+
+    pub(super) async fn begun(&self, who: &str, seats: &[&str]) -> (HoldId, Paying) {
+        let hold = self.hold(who, seats).await.unwrap();
+        (hold, self.checkout(hold).await.unwrap())
+    }
+
+    pub(super) async fn pay(&self, paying: &Paying, card: &str) {
+        self.fake.pay(&paying.intent, card).await.unwrap();
+    }
+
+    /// Takes the notices that came since the last time. One that is not believed, or not taken, is
+    /// for the reconciler.
+    pub(super) async fn take_notices(&self) {
+        self.fake.quiet().await;
+        let received = self.inbox.received();
+        let from = self.seen.swap(received.len(), Ordering::Relaxed);
+        let second = self.fake.second_webhook_secret();
+        let secrets = WebhookSecrets::new(self.fake.webhook_secret(), Some(second)).unwrap();
+        let now = Timestamp::from_ms(SystemClock.wall_ms());
+        for one in &received[from..] {
+            let Ok(notice) = verify(&one.body, &one.signature, &secrets, now) else {
+                continue;
+            };
+            if notice.account.is_none() {
+                self.engine.take_notice(&notice).await.ok();
+            }
+        }
+    }
+
+    pub(super) async fn booking(&self, id: BookingId) -> Booking {
+        let found = self.engine.ledger().booking(id).await.unwrap();
+        found.unwrap()
+    }
+
+    pub(super) async fn payment_state(&self, id: BookingId) -> PaymentState {
+        self.booking(id).await.payment.unwrap().state
+    }
+
+    /// Notices, effects and the reconciler, until nothing is left to be done.
+    pub(super) async fn settle(&self) {
+        let end = SystemClock.boot().plus(2 * PATIENCE);
+        loop {
+            self.take_notices().await;
+            self.engine
+                .reconcile(Span::from_ms(0), Reconcile::Settle)
+                .await;
+            let later = self.engine.now().plus(Span::from_ms(1));
+            let ledger = self.engine.ledger();
+            let open = ledger.take_effects(Span::from_ms(1), 1_000).await.unwrap();
+            let unsettled = ledger.unsettled(later, 1_000).await.unwrap();
+            if open.is_empty() && unsettled.is_empty() {
+                return;
+            }
+            let now = SystemClock.boot();
+            assert!(now < end, "never settled: {open:?} {unsettled:?}");
+            let soon = now.plus(Duration::from_millis(20));
+            SystemClock.sleep_until(soon).await;
+        }
+    }
+
+    pub(super) async fn until_paid_as(&self, id: BookingId, state: PaymentState) {
+        let end = SystemClock.boot().plus(PATIENCE);
+        while self.payment_state(id).await != state {
+            assert!(SystemClock.boot() < end, "never {state:?}");
+            self.take_notices().await;
+            let soon = SystemClock.boot().plus(Duration::from_millis(10));
+            SystemClock.sleep_until(soon).await;
+        }
+    }
+
+    /// What the provider has of ours in the end.
+    pub(super) fn kept(&self) -> i64 {
+        self.fake.money().values().map(MoneyLine::kept).sum()
+    }
+
+    /// What is reserved and neither taken nor given up.
+    pub(super) fn reserved(&self) -> i64 {
+        self.fake.money().values().map(MoneyLine::reserved).sum()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let violations = violations(&self.fake.effects());
+            assert!(violations.is_empty(), "money went astray: {violations:#?}");
+        }
+    }
+}
+
+/// A payment that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Paying {
+    pub(super) booking: BookingId,
+    pub(super) intent: String,
+}
+
+impl Paying {
+    fn of(reply: &Reply) -> Self {
+        Self {
+            booking: BookingId::from_bytes(reply.stored.subject),
+            intent: reply.intent.clone().unwrap().id.to_string(),
+        }
+    }
+}
+
+fn adapter(fake: &FakeStripe) -> Stripe {
+    let settings = StripeSettings {
+        base_url: fake.url(),
+        retry_wait: Span::from_ms(1),
+        ..StripeSettings::new(StripeKey::parse(fake.secret_key()).unwrap())
+    };
+    Stripe::new(settings, Arc::new(SystemClock)).unwrap()
+}

@@ -1,0 +1,208 @@
+//! One buyer at a time.
+
+use soldonce_core::{
+    Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection, Span,
+};
+use soldonce_engine::{EngineError, NamedUnits, Reconcile};
+use soldonce_testkit::stripe::{Delivery, Plan};
+
+use super::rig::{PRICE, Rig, Store};
+
+const VISA: &str = "pm_card_visa";
+const DECLINED: &str = "pm_card_chargeDeclined";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paid_hold_is_sold_and_then_the_money_is_taken() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        let (hold, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
+        let pinned = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+        assert_eq!(pinned.state, HoldState::Pinned(paying.booking));
+        rig.pay(&paying, VISA).await;
+        rig.take_notices().await;
+        let sold = rig.booking(paying.booking).await;
+        assert_eq!(sold.state, BookingState::Confirmed);
+        assert_eq!(rig.kept(), 0, "not taken before it was sold");
+        rig.run_outbox();
+        rig.until_paid_as(paying.booking, PaymentState::Captured)
+            .await;
+        rig.settle().await;
+        assert_eq!(rig.kept(), 2 * PRICE);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn checkout_asked_again_is_the_same_payment() {
+    for store in Store::ALL {
+        let rig = Rig::on(store, |_| {}).await;
+        let hold = rig.hold("ann", &["A-1"]).await.unwrap();
+        let call = rig.call();
+        let first = rig.engine.checkout(&call, hold, None, None).await.unwrap();
+        let again = rig.engine.checkout(&call, hold, None, None).await.unwrap();
+        assert!(again.replayed);
+        assert_eq!(again.stored, first.stored);
+        assert_eq!(again.intent, first.intent);
+        assert_eq!(rig.fake.intents().len(), 1);
+        let other = rig.engine.checkout(&rig.call(), hold, None, None).await;
+        assert!(matches!(
+            other,
+            Err(EngineError::Rejected(Rejection::PaymentInProgress(_)))
+        ));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_declined_buyer_keeps_the_seats_and_pays_with_another_card() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        rig.run_outbox();
+        let (hold, declined) = rig.begun("ann", &["A-1"]).await;
+        rig.pay(&declined, DECLINED).await;
+        rig.take_notices().await;
+        let kept = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+        assert_eq!(kept.state, HoldState::Active);
+        assert_eq!(
+            rig.booking(declined.booking).await.state,
+            BookingState::Failed
+        );
+        rig.settle().await;
+        let late = rig.fake.pay(&declined.intent, VISA).await;
+        assert!(late.is_err(), "the declined intent was cancelled");
+        let paying = rig.checkout(hold).await.unwrap();
+        assert_ne!(paying, declined);
+        rig.pay(&paying, VISA).await;
+        rig.settle().await;
+        assert_eq!(
+            rig.booking(paying.booking).await.state,
+            BookingState::Confirmed
+        );
+        assert_eq!(rig.kept(), PRICE);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_declined_buyers_seats_may_be_free_at_once() {
+    let release = |policy: &mut soldonce_core::Policy| {
+        policy.on_payment_failure = OnPaymentFailure::Release;
+    };
+    let rig = Rig::on(Store::Sqlite, release).await;
+    let (hold, declined) = rig.begun("ann", &["A-1"]).await;
+    rig.pay(&declined, DECLINED).await;
+    rig.take_notices().await;
+    let ended = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+    assert_eq!(ended.state, HoldState::Released);
+    rig.hold("bob", &["A-1"]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_cancelled_goes_back_to_the_cent() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        rig.run_outbox();
+        let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
+        rig.pay(&paying, VISA).await;
+        rig.settle().await;
+        let line = NamedUnits {
+            seats: vec!["A-1".into()],
+            ..NamedUnits::default()
+        };
+        rig.engine
+            .cancel(&rig.call(), paying.booking, &line)
+            .await
+            .unwrap();
+        rig.settle().await;
+        rig.until_paid_as(paying.booking, PaymentState::PartlyRefunded)
+            .await;
+        assert_eq!(rig.kept(), PRICE);
+        let amount = Amount::from_minor(500);
+        rig.engine
+            .refund(&rig.call(), paying.booking, amount)
+            .await
+            .unwrap();
+        let rest = NamedUnits::default();
+        rig.engine
+            .cancel(&rig.call(), paying.booking, &rest)
+            .await
+            .unwrap();
+        rig.until_paid_as(paying.booking, PaymentState::Refunded)
+            .await;
+        rig.settle().await;
+        assert_eq!(rig.kept(), 0, "500 had gone back before");
+        let more = rig.engine.refund(&rig.call(), paying.booking, amount).await;
+        assert!(more.is_err());
+    }
+}
+
+/// What became of the seat meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seat {
+    Free,
+    Taken,
+}
+
+/// The hold was released while the buyer stood at the bank; then he pays.
+async fn late(store: Store, policy: LatePayment, seat: Seat) -> (BookingState, i64, i64) {
+    let mut rig = Rig::on(store, |of| of.late_payment = policy).await;
+    let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+    rig.engine.release(&rig.call(), hold, None).await.unwrap();
+    if seat == Seat::Taken {
+        rig.hold("bob", &["A-1"]).await.unwrap();
+    }
+    rig.pay(&paying, VISA).await;
+    rig.take_notices().await;
+    rig.run_outbox();
+    rig.settle().await;
+    let state = rig.booking(paying.booking).await.state;
+    (state, rig.kept(), rig.reserved())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_money_meets_exactly_the_events_policy() {
+    let cases = [
+        (
+            LatePayment::IfStillFree,
+            Seat::Free,
+            BookingState::Confirmed,
+        ),
+        (
+            LatePayment::IfStillFree,
+            Seat::Taken,
+            BookingState::Refunded,
+        ),
+        (LatePayment::Refund, Seat::Free, BookingState::Refunded),
+        (LatePayment::Refuse, Seat::Free, BookingState::Failed),
+    ];
+    for store in Store::ALL {
+        for (policy, seat, expected) in cases {
+            let (state, kept, reserved) = late(store, policy, seat).await;
+            assert_eq!(state, expected, "{store:?} {policy:?} {seat:?}");
+            let sold = i64::from(expected == BookingState::Confirmed);
+            assert_eq!((kept, reserved), (sold * PRICE, 0), "{store:?} {policy:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payment_nobody_told_of_is_found_by_the_reconciler() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        rig.fake.plan(Plan {
+            notices: vec![(Delivery::Dropped, 100)],
+            ..Plan::calm()
+        });
+        let (_, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.pay(&paying, VISA).await;
+        rig.take_notices().await;
+        let now = Span::from_ms(0);
+        let found = rig.engine.reconcile(now, Reconcile::Look).await;
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].what, "paid, not fulfilled");
+        let pending = rig.booking(paying.booking).await.state;
+        assert_eq!(pending, BookingState::PendingPayment, "it only looked");
+        rig.run_outbox();
+        rig.settle().await;
+        let sold = rig.booking(paying.booking).await;
+        assert_eq!(sold.state, BookingState::Confirmed);
+        assert_eq!(rig.kept(), PRICE);
+    }
+}

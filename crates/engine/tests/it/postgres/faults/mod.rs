@@ -1,0 +1,151 @@
+//! Connections that break at the commit, servers that die, a database that stops.
+
+mod crowd;
+mod moves;
+mod stalls;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use soldonce_core::{Command, Event, Hold, Rejection};
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::PostgresLedger;
+use soldonce_testkit::chaos::{Fault, Proxy};
+use tokio::task::JoinSet;
+
+use super::Servers;
+use crate::ledgers::{held, on, select, transaction, verified};
+
+const SEATS: [&str; 10] = [
+    "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
+];
+
+/// How often one buyer holds and releases.
+const TURNS: usize = 60;
+
+/// Whatever was done to a database, what is stored there is whole.
+impl Drop for Servers {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            verified(&self.options);
+        }
+    }
+}
+
+/// One buyer for each seat; gives the holds that were acknowledged.
+fn load(
+    servers: &Servers,
+    server: usize,
+    event: &Arc<Event>,
+    stop: &Arc<AtomicBool>,
+) -> JoinSet<Vec<Hold>> {
+    let mut all = JoinSet::new();
+    for (n, seat) in SEATS.into_iter().enumerate() {
+        let ledger = Arc::clone(&servers.ledgers[server]);
+        let selection = select(event, &[seat], &[]);
+        let who = format!("buyer-{server}-{n}");
+        let wish = || servers.want(event.no, &who, selection.clone());
+        let wishes = (0..TURNS).map(|_| wish()).collect();
+        all.spawn(buy(ledger, wishes, Arc::clone(stop)));
+    }
+    all
+}
+
+/// Holds and releases until it is told to stop.
+async fn buy(
+    ledger: Arc<PostgresLedger>,
+    wishes: Vec<Command>,
+    stop: Arc<AtomicBool>,
+) -> Vec<Hold> {
+    let mut kept = Vec::new();
+    for wish in wishes {
+        if stop.load(Ordering::Relaxed) {
+            return kept;
+        }
+        if let Ok(hold) = held(ledger.transact(transaction(wish, None)).await) {
+            let release = Command::Release { on: on(&hold) };
+            kept.push(hold);
+            let released = ledger.transact(transaction(release, None)).await;
+            // Whether it came through is the judge's business.
+            drop(released);
+        }
+    }
+    kept
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_lost_at_the_commit_is_asked_for() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let options = servers.unprepared_at(url);
+    let shaky = servers.one_more(&options).await;
+    servers.ledgers.push(shaky);
+    for (seat, fault) in [
+        ("A-1", Fault::DropReply),
+        ("A-2", Fault::Reset),
+        ("A-3", Fault::DropReply),
+    ] {
+        proxy.next_with("-- write", fault);
+        let hold = servers.hold(1, &event, "ann", &[seat]).await.unwrap();
+        assert_eq!(proxy.to_come(), 0, "the fault has happened");
+        // The other server sees the same hold: it was made once.
+        let same = servers.ledgers[0].hold(hold.id).await.unwrap();
+        assert_eq!(same, Some(hold));
+    }
+    assert_eq!(servers.judge(0, &event.id).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_dies_under_load_leaves_a_whole_ledger() {
+    let mut servers = Servers::start(2).await;
+    let event = servers.event(|_| {}).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut one = load(&servers, 0, &event, &stop);
+    let other = load(&servers, 1, &event, &stop);
+    // Whoever is in the middle of something is cut off there.
+    one.join_next().await;
+    one.abort_all();
+    servers.ledgers.remove(0);
+    drop(one);
+    stop.store(true, Ordering::Relaxed);
+    let kept: Vec<_> = other.join_all().await.into_iter().flatten().collect();
+    for hold in &kept {
+        let stored = servers.ledgers[0].hold(hold.id).await.unwrap();
+        assert_eq!(stored.as_ref().map(|hold| hold.id), Some(hold.id));
+    }
+    servers.judge(0, &event.id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_stops_at_once_keeps_what_it_acknowledged() {
+    let mut servers = Servers::start(2).await;
+    let event = servers.event(|_| {}).await;
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut one = load(&servers, 0, &event, &stop);
+        let two = load(&servers, 1, &event, &stop);
+        kept.extend(one.join_next().await.unwrap().unwrap());
+        servers.database.stop_immediately().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        kept.extend(one.join_all().await.into_iter().flatten());
+        kept.extend(two.join_all().await.into_iter().flatten());
+        servers.database.restart().unwrap();
+        // Both go on by themselves.
+        for server in 0..2 {
+            let wish = servers.hold(server, &event, "zoe", &["A-1"]).await;
+            assert!(
+                matches!(wish, Ok(_) | Err(Rejection::UnitUnavailable(_))),
+                "{wish:?}"
+            );
+        }
+    }
+    for hold in &kept {
+        let stored = servers.ledgers[0].hold(hold.id).await.unwrap();
+        assert_eq!(stored.as_ref().map(|hold| hold.id), Some(hold.id));
+    }
+    servers.judge(1, &event.id).await;
+}

@@ -1,0 +1,120 @@
+//! The ledger moves to another cluster, where transactions are counted anew.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use soldonce_core::{Command, Commit, Event, Rejection, Seq};
+use soldonce_engine::ledger::Ledger;
+use soldonce_lease::{Clock, SystemClock};
+use soldonce_testkit::postgres::{Postgres, carry_over};
+
+use crate::ledgers::{held, on};
+use crate::postgres::Servers;
+
+/// Thousands of transactions, so that this cluster is far ahead of a new one.
+const BURN: &str = "DO $$ BEGIN FOR n IN 1..5000 LOOP \
+                    PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$";
+
+/// As if the last commit had not got its number yet.
+const UNNUMBER: &str = "
+    UPDATE sequencer SET n = n - 1, xid = (SELECT b.xid::text::bigint FROM batches b
+        JOIN feed f ON f.batch = b.id ORDER BY f.n DESC LIMIT 1);
+    DELETE FROM feed WHERE n = (SELECT max(n) FROM feed);
+    UPDATE feed_heads SET seq = seq - 1,
+        hash = (SELECT hash FROM feed ORDER BY n DESC LIMIT 1);";
+
+/// The commits of an event with numbers, once there are so many.
+pub(super) async fn shown(
+    servers: &Servers,
+    server: usize,
+    event: &Event,
+    count: usize,
+) -> Vec<Commit> {
+    let limit = SystemClock.boot().plus(Duration::from_secs(15));
+    let mut shown = Vec::new();
+    while shown.len() < count && SystemClock.boot() < limit {
+        let ledger = &servers.ledgers[server];
+        shown = ledger
+            .commits_after(event.no, Seq(0), 10_000)
+            .await
+            .unwrap_or_default();
+    }
+    assert_eq!(shown.len(), count, "the commits have their numbers");
+    shown
+}
+
+/// Servers on a ledger that has rows of other ones: ids go on behind theirs.
+async fn begin_anew(database: Postgres, count: usize) -> Servers {
+    let servers = Servers::start_on(database, count).await;
+    servers.next.fetch_add(1_000, Ordering::Relaxed);
+    servers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_goes_on_in_a_cluster_with_fewer_transactions() {
+    // With all numbers given, the first new commit is behind what the sequencer has passed.
+    carried_back("SELECT").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_without_a_number_gets_it_in_the_new_cluster() {
+    carried_back(UNNUMBER).await;
+}
+
+/// From a cluster that is far ahead into a new one, after `last`.
+async fn carried_back(last: &str) {
+    let old = Servers::start(1).await;
+    let event = old.event(|_| {}).await;
+    old.database.query(BURN).unwrap();
+    let hold = old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    old.hold(0, &event, "bob", &["A-2"]).await.unwrap();
+    let before = shown(&old, 0, &event, 2).await;
+    old.ledgers[0].close().await;
+    old.database.query(last).unwrap();
+    let new = Postgres::start().unwrap();
+    carry_over(&old.options.url, &new.url()).unwrap();
+
+    let servers = begin_anew(new, 2).await;
+    assert_eq!(shown(&servers, 0, &event, 2).await, before);
+    // What one server writes the other sees, and both get numbers.
+    let release = Command::Release { on: on(&hold) };
+    held(servers.ask(0, release).await).unwrap();
+    servers.hold(1, &event, "eve", &["A-1"]).await.unwrap();
+    let refused = servers.hold(0, &event, "fay", &["A-1"]).await;
+    assert!(
+        matches!(refused, Err(Rejection::UnitUnavailable(_))),
+        "{refused:?}"
+    );
+    shown(&servers, 1, &event, 4).await;
+    assert_eq!(servers.judge(0, &event.id).await, 4);
+    let shifts = "SELECT count(*) FROM batches WHERE xid <= (SELECT xid FROM batches b JOIN feed f \
+                  ON f.batch = b.id WHERE f.n = 2) AND commands > 0";
+    assert_eq!(
+        servers.database.query(shifts).unwrap(),
+        "2",
+        "new ones come behind"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_stays_as_it_is_in_a_cluster_with_more_transactions() {
+    let old = Servers::start(1).await;
+    let event = old.event(|_| {}).await;
+    old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    let before = shown(&old, 0, &event, 1).await;
+    old.ledgers[0].close().await;
+    let new = Postgres::start().unwrap();
+    new.query(BURN).unwrap();
+    carry_over(&old.options.url, &new.url()).unwrap();
+    let servers = begin_anew(new, 1).await;
+    assert_eq!(shown(&servers, 0, &event, 1).await, before);
+    servers.hold(0, &event, "bob", &["A-2"]).await.unwrap();
+    shown(&servers, 0, &event, 2).await;
+    assert_eq!(
+        servers
+            .database
+            .query("SELECT shift FROM sequencer")
+            .unwrap(),
+        "0"
+    );
+}

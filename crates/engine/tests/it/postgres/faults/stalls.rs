@@ -1,0 +1,132 @@
+//! Servers, connections and databases that stop without a word.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use soldonce_core::{Command, Policy, Rejection};
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
+use soldonce_lease::{Clock, SystemClock};
+use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::{PATIENCE, until};
+use tokio::task::JoinSet;
+
+use super::load;
+use super::moves::shown;
+use crate::ledgers::{held, select, transaction};
+use crate::postgres::Servers;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_in_its_turn_does_not_stop_the_numbers() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let options = servers.unprepared_at(url);
+    let stopping = servers.one_more(&options).await;
+    servers.ledgers.push(stopping);
+    // It has the sequencer's row locked, and is not heard of any more.
+    proxy.next_with("-- quiet_until", Fault::HalfOpen);
+    let has_stopped = || proxy.to_come() == 0;
+    until("a server stops in its turn", PATIENCE, has_stopped).unwrap();
+    let begun = SystemClock.boot();
+    servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    shown(&servers, 0, &event, 1).await;
+    let took = SystemClock.boot().since(begun);
+    assert!(took < Duration::from_secs(6), "the other goes on: {took:?}");
+    // Nobody else was in the way: the lock was there.
+    assert!(took > Duration::from_millis(500), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_is_answered_while_the_database_is_stopped() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let kept = servers.hold(0, &event, "ann", &["B-5"]).await.unwrap();
+    servers.database.pause().unwrap();
+    let begun = SystemClock.boot();
+    let mut buyers = JoinSet::new();
+    for n in 0..1_000 {
+        let wish = servers.want(
+            event.no,
+            &format!("buyer-{n}"),
+            select(&event, &["A-1"], &[]),
+        );
+        let ledger = Arc::clone(&servers.ledgers[0]);
+        buyers.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
+    }
+    let mut refused = 0;
+    while let Some(answer) = buyers.join_next().await {
+        let answer = answer.unwrap();
+        assert!(
+            matches!(answer, Err(Rejection::ReadOnly | Rejection::Overloaded)),
+            "{answer:?}"
+        );
+        refused += 1;
+    }
+    let took = SystemClock.boot().since(begun);
+    assert_eq!(refused, 1_000);
+    assert!(
+        took < Duration::from_secs(25),
+        "the last was told after {took:?}"
+    );
+    servers.database.resume().unwrap();
+    let begun = SystemClock.boot();
+    let limit = begun.plus(Duration::from_secs(15));
+    let mut sold = servers.hold(0, &event, "eve", &["A-2"]).await;
+    while matches!(sold, Err(Rejection::ReadOnly | Rejection::Overloaded)) {
+        assert!(SystemClock.boot() < limit, "it goes on by itself");
+        sold = servers.hold(0, &event, "eve", &["A-2"]).await;
+    }
+    sold.unwrap();
+    let stored = servers.ledgers[0].hold(kept.id).await.unwrap();
+    assert_eq!(stored, Some(kept), "what was acknowledged is there");
+    servers.judge(0, &event.id).await;
+}
+
+/// A policy is changed while every server holds without a pause.
+async fn change_amid_holds(strategy: &Strategy) -> Duration {
+    let mut servers = Servers::start(0).await;
+    for _ in 0..3 {
+        let options = PostgresOptions {
+            strategy: strategy.clone(),
+            ..servers.options.clone()
+        };
+        let ledger = servers.one_more(&options).await;
+        servers.ledgers.push(ledger);
+    }
+    let event = servers.event(|_| {}).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut loads = [0, 1, 2].map(|server| load(&servers, server, &event, &stop));
+    let mut longest = Duration::ZERO;
+    for limit in [3, 4, 5, 6, 7] {
+        let policy = Policy {
+            units_per_hold_max: limit,
+            ..event.policy.clone()
+        };
+        let begun = SystemClock.boot();
+        let change = Command::UpdatePolicy {
+            event: event.no,
+            policy: Box::new(policy),
+        };
+        servers.ask(1, change).await.unwrap();
+        longest = longest.max(SystemClock.boot().since(begun));
+    }
+    stop.store(true, Ordering::Relaxed);
+    for buyers in &mut loads {
+        while let Some(bought) = buyers.join_next().await {
+            bought.unwrap();
+        }
+    }
+    servers.judge(0, &event.id).await;
+    longest
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_is_changed_amid_holds_that_never_pause() {
+    for strategy in [Strategy::Queue, Strategy::Constraint] {
+        let took = change_amid_holds(&strategy).await;
+        assert!(took < Duration::from_secs(3), "{strategy:?}: {took:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The life of the lease thread: it opens the backend, lets the doctor look, and runs the loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use super::builder::Doctor;
+use crate::BackendError;
+use crate::backend::{Backend, Connect, Facts, Fencing, Finding, Kind, Verdict, Wiring};
+use crate::notice::{Notice, Notices, What};
+use crate::worker::{Ctx, Inbox, Parts, Worker};
+
+/// A connection is made of several calls.
+const CONNECT_CALLS: u32 = 10;
+
+/// What the thread starts with.
+pub(super) struct Start {
+    pub(super) connect: Box<dyn Connect>,
+    pub(super) doctor: Doctor,
+    pub(super) ttl_min: Option<Duration>,
+    #[cfg(all(feature = "test-kit", debug_assertions))]
+    pub(super) planted: Option<crate::test_kit::Planted>,
+    pub(super) wiring: Wiring,
+}
+
+type Ready = oneshot::Sender<Result<Facts, BackendError>>;
+
+/// The life of the thread.
+pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let why = format!("no runtime: {error}");
+            return drop(ready.send(Err(BackendError::Config(why))));
+        }
+    };
+    let told = runtime.block_on(async {
+        let wiring = start.wiring.clone();
+        #[cfg(all(feature = "test-kit", debug_assertions))]
+        let planted = start.planted;
+        let backend = tokio::select! {
+            biased;
+            backend = open(start) => backend,
+            () = ready.closed() => return None,
+        };
+        let backend = match backend {
+            Ok(backend) => backend,
+            Err(error) => {
+                drop(ready.send(Err(error)));
+                return None;
+            }
+        };
+        let ctx = Arc::new(Ctx::new(Parts {
+            backend: backend.clone(),
+            clock: wiring.clock,
+            entropy: wiring.entropy,
+            call_timeout: wiring.call_timeout,
+            fenced: !matches!(wiring.fencing, Fencing::Off),
+            inbox,
+            counters: wiring.notices.counters().clone(),
+            notices: wiring.notices,
+            #[cfg(all(feature = "test-kit", debug_assertions))]
+            planted,
+        }));
+        ready.send(Ok(backend.facts())).ok()?;
+        // A task, because tokio looks at its sockets, a system call, before each poll of the future
+        // that it blocks on.
+        let mut worker = JoinSet::new();
+        worker.spawn(Worker::new(ctx).run());
+        // A panic has been reported by the hook.
+        worker.join_next().await?.ok()?
+    });
+    // Connections end before anybody is told that all has ended.
+    drop(runtime);
+    if let Some((to, drained)) = told {
+        to.send(drained).ok();
+    }
+}
+
+async fn open(start: Start) -> Result<Arc<dyn Backend>, BackendError> {
+    let wiring = start.wiring;
+    let limit = wiring.call_timeout.saturating_mul(CONNECT_CALLS);
+    let (clock, notices) = (wiring.clock.clone(), wiring.notices.clone());
+    let backend = tokio::select! {
+        biased;
+        backend = start.connect.connect(wiring) => backend?,
+        () = clock.sleep_until(clock.boot().plus(limit)) => {
+            let why = format!("no connection within {} ms", limit.as_millis());
+            return Err(BackendError::NotSent(why));
+        }
+    };
+    if start.doctor != Doctor::Off {
+        let kind = backend.facts().kind;
+        examine(start.doctor, kind, &notices, backend.doctor().await)?;
+    }
+    Ok(backend)
+}
+
+fn examine(
+    doctor: Doctor,
+    kind: Kind,
+    notices: &Notices,
+    findings: Vec<Finding>,
+) -> Result<(), BackendError> {
+    for finding in findings {
+        let text = format!("{}: {} {}", finding.check, finding.found, finding.mend);
+        match finding.verdict {
+            Verdict::Ok | Verdict::NotVerifiable => continue,
+            Verdict::Fail if doctor == Doctor::Strict => return Err(BackendError::Config(text)),
+            Verdict::Warn | Verdict::Fail => {}
+        }
+        tracing::warn!(backend = kind.as_str(), finding = text, "lease backend");
+        notices.tell(|| Notice::of(What::DoctorFinding, kind).because(text));
+    }
+    Ok(())
+}

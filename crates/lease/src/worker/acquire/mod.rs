@@ -1,0 +1,229 @@
+//! One acquire from the first try to its grant or its end. Whatever it may have left at the backend
+//! is released by [`Attempt`]'s drop, so that it does not matter where a caller goes away.
+
+mod wait;
+
+use std::time::Duration;
+
+use super::ctx::Ctx;
+use super::release::Job;
+use crate::backend::{Acquire, AcquireReply, Durability, Release};
+use crate::lease::{Confirmed, Deletes};
+use crate::notice::What;
+use crate::{
+    AcquireError, BackendError, BootTime, FencingToken, Owner, Refusal, SystemEntropy, Wait, timing,
+};
+
+/// A grant that is still useful (LT5), with what its lease is made of.
+#[derive(Debug)]
+pub(super) struct Won {
+    pub(super) owner: Owner,
+    pub(super) token: FencingToken,
+    pub(super) replicas: Option<u32>,
+    pub(super) deletes: Deletes,
+    pub(super) confirmed: Confirmed,
+}
+
+/// What one try came to.
+enum Tried {
+    Won(Won),
+    Refused(Refusal),
+    /// No answer, or one that another try may better: the error to give if there is no other.
+    Failed(AcquireError),
+    /// No other try can help.
+    Hopeless(AcquireError),
+}
+
+/// Asks until there is a grant or the wait is over.
+pub(super) async fn acquire(
+    ctx: &Ctx,
+    command: Acquire,
+    wait: Wait,
+    safety: Duration,
+) -> Result<Won, AcquireError> {
+    let mut attempt = Attempt::new(ctx, command, safety);
+    match wait {
+        Wait::No => attempt.once().await,
+        // Boxed: a wait is large, and every acquire would carry the room for it.
+        Wait::UpTo(span) => Box::pin(attempt.wait(Some(attempt.begun.plus(span)))).await,
+        Wait::Forever => Box::pin(attempt.wait(None)).await,
+    }
+}
+
+/// The tries of one acquire. All have the same owner, so that a lost reply is healed by asking
+/// again (B3).
+struct Attempt<'a> {
+    ctx: &'a Ctx,
+    command: Acquire,
+    safety: Duration,
+    begun: BootTime,
+    attempts: u32,
+    /// Tries in a row without an answer of the backend itself.
+    failures: u32,
+    /// Commands of this owner without an answer: they may have run, or be in a buffer yet.
+    unanswered: u32,
+    /// The backend keeps a place for our waiter.
+    queued: bool,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(ctx: &'a Ctx, command: Acquire, safety: Duration) -> Self {
+        Self {
+            ctx,
+            command,
+            safety,
+            begun: ctx.now(),
+            attempts: 0,
+            failures: 0,
+            unanswered: 0,
+            queued: false,
+        }
+    }
+
+    /// One try, and a second with the same owner if the first stayed without an answer.
+    async fn once(&mut self) -> Result<Won, AcquireError> {
+        let mut tried = self.try_once().await;
+        if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
+            tried = self.try_once().await;
+        }
+        match tried {
+            Tried::Won(won) => Ok(won),
+            Tried::Refused(refusal) => Err(AcquireError::Refused(refusal)),
+            Tried::Failed(error) | Tried::Hopeless(error) => Err(error),
+        }
+    }
+
+    async fn try_once(&mut self) -> Tried {
+        let ctx = self.ctx;
+        let limit = match self.command.durability {
+            Durability::Primary => ctx.call_timeout,
+            Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
+        };
+        self.attempts = self.attempts.saturating_add(1);
+        self.unanswered = self.unanswered.saturating_add(1);
+        let sent = ctx.now();
+        let answer = ctx.within(limit, ctx.backend.acquire(&self.command)).await;
+        let sent = ctx.counted_from(sent);
+        let silence = || BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()));
+        let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence()));
+        if !matches!(answer, AcquireReply::Failed(_)) {
+            self.failures = 0;
+        }
+        if !matches!(answer, AcquireReply::Failed(BackendError::Unknown(_))) {
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
+        match answer {
+            AcquireReply::Granted {
+                token,
+                granted,
+                replicas,
+                ..
+            } => self.granted(
+                token,
+                Confirmed {
+                    sent,
+                    granted,
+                    asked: self.command.ttl,
+                },
+                replicas,
+            ),
+            AcquireReply::Refused(refusal) => {
+                self.queued = refusal.queued;
+                Tried::Refused(refusal)
+            }
+            AcquireReply::QueueFull => Tried::Hopeless(AcquireError::QueueFull),
+            AcquireReply::CapReached => self.begin_anew(),
+            AcquireReply::Epoch(error) => Tried::Hopeless(AcquireError::Epoch(error)),
+            AcquireReply::Failed(error) => self.failed(error),
+        }
+    }
+
+    /// LT5: a grant with less than half its ttl left is none.
+    fn granted(
+        &mut self,
+        token: FencingToken,
+        confirmed: Confirmed,
+        replicas: Option<u32>,
+    ) -> Tried {
+        let ctx = self.ctx;
+        let deadline = timing::deadline(confirmed.sent, confirmed.granted, self.safety);
+        if deadline.since(ctx.now()) < confirmed.asked / 2 {
+            self.unanswered = self.unanswered.saturating_add(1);
+            return self.begin_anew();
+        }
+        if self
+            .command
+            .floor
+            .is_some_and(|floor| token.number() <= floor.number())
+        {
+            ctx.tell(What::Regressed, |notice| {
+                notice.because("a grant below its floor")
+            });
+        }
+        self.queued = false;
+        Tried::Won(Won {
+            owner: self.command.owner,
+            token,
+            replicas,
+            deletes: match std::mem::take(&mut self.unanswered) {
+                0 => Deletes::Once,
+                _ => Deletes::Twice,
+            },
+            confirmed,
+        })
+    }
+
+    /// This owner's grant is of no use: gives it back and goes on with another owner.
+    fn begin_anew(&mut self) -> Tried {
+        self.leave();
+        self.command.owner = Owner::draw(&SystemEntropy);
+        self.unanswered = 0;
+        Tried::Failed(self.unanswered())
+    }
+
+    fn failed(&mut self, error: BackendError) -> Tried {
+        self.failures = self.failures.saturating_add(1);
+        match error {
+            BackendError::Unknown(why) => {
+                self.ctx.counters.unknown_acquire.add(1);
+                self.ctx.tell(What::Unknown, |notice| notice.because(why));
+                Tried::Failed(self.unanswered())
+            }
+            BackendError::Config(_) => Tried::Hopeless(AcquireError::Unavailable(error)),
+            BackendError::NotSent(_) | BackendError::Rejected { .. } => {
+                Tried::Failed(AcquireError::Unavailable(error))
+            }
+        }
+    }
+
+    fn unanswered(&self) -> AcquireError {
+        AcquireError::Unknown {
+            retry_after: self.command.ttl,
+        }
+    }
+
+    /// Hands what this owner may have left at the backend to the loop. A command without an answer
+    /// may still be in a buffer, so it is deleted twice.
+    fn leave(&self) {
+        let in_doubt = self.unanswered > 0;
+        if !in_doubt && !self.queued {
+            return;
+        }
+        let release = Release {
+            names: self.command.names.clone(),
+            owner: self.command.owner,
+            token: None,
+            // A command without an answer may have taken a place in the queue.
+            waiter: self.command.waiter,
+        };
+        let again = in_doubt.then_some(self.command.ttl / 2);
+        let give_up = self.ctx.now().plus(self.command.ttl);
+        self.ctx.leave(Job::orphan(release, give_up, again));
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

@@ -1,0 +1,151 @@
+//! Waiting for names that others hold: the local line, the subscription, and the poll. `lease.md` 7.
+
+use std::time::Duration;
+
+use tracing::Instrument;
+
+use super::{Attempt, Tried, Won};
+use crate::backend::WakeStream;
+use crate::worker::ctx::Ctx;
+use crate::worker::gate::Place;
+use crate::{AcquireError, BootTime, Refusal, timing};
+
+impl Attempt<'_> {
+    /// Tries until `end`. Who finds others of this process waiting stands in line first.
+    pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, AcquireError> {
+        let ctx = self.ctx;
+        let names = self.command.names.clone();
+        let mut last = AcquireError::Refused(Refusal::default());
+        // A place in the backend's queue is for the head of this process's line, and for nobody else.
+        if self.is_over(end) || !self.command.fair && !ctx.gate.is_contended(&names) {
+            match self.try_once().await {
+                Tried::Won(won) => return Ok(won),
+                Tried::Hopeless(error) => return Err(error),
+                Tried::Refused(refusal) => last = AcquireError::Refused(refusal),
+                Tried::Failed(error) => last = error,
+            }
+        }
+        if self.is_over(end) {
+            return Err(self.give_up(last));
+        }
+        let Ok(place) = ctx.gate.enter(&names) else {
+            return Err(AcquireError::QueueFull);
+        };
+        let turn = tokio::select! {
+            biased;
+            turn = place.turn() => turn,
+            () = sleep_until(ctx, end) => return Err(self.give_up(last)),
+        };
+        let span = tracing::debug_span!("lease.wait");
+        let outcome = self.wait_at_the_head(&place, end).instrument(span).await;
+        drop(turn);
+        outcome
+    }
+
+    /// Subscribes, waits for the acknowledgement, tries again, and only then sleeps: a release
+    /// between a refusal and the subscription is not missed. The poll covers expiry, which wakes
+    /// nobody, and lost hints.
+    async fn wait_at_the_head(
+        &mut self,
+        place: &Place<'_>,
+        end: Option<BootTime>,
+    ) -> Result<Won, AcquireError> {
+        let ctx = self.ctx;
+        let heard = place.heard();
+        if heard.is_none() && self.attempts == 0 {
+            // Alone in line, so perhaps nobody holds it.
+            match self.try_once().await {
+                Tried::Won(won) => return Ok(won),
+                Tried::Hopeless(error) => return Err(error),
+                Tried::Refused(_) | Tried::Failed(_) => {}
+            }
+        }
+        let mut wake = if let Some(wake) = heard {
+            wake
+        } else {
+            let names = self.command.names.clone();
+            let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names)).await;
+            subscribed.unwrap_or_else(WakeStream::silent)
+        };
+        let outcome = self.try_and_sleep(place, &mut wake, end).await;
+        place.hand_on(wake);
+        outcome
+    }
+
+    async fn try_and_sleep(
+        &mut self,
+        place: &Place<'_>,
+        wake: &mut WakeStream,
+        end: Option<BootTime>,
+    ) -> Result<Won, AcquireError> {
+        let ctx = self.ctx;
+        loop {
+            // A release that was told by now is seen by the try that follows.
+            wake.forget();
+            place.forget_poke().await;
+            let (last, pause) = match self.try_once().await {
+                Tried::Won(won) => return Ok(won),
+                Tried::Hopeless(error) => return Err(error),
+                Tried::Refused(refusal) => {
+                    let pause = self.pause(&refusal);
+                    (AcquireError::Refused(refusal), pause)
+                }
+                Tried::Failed(error) => (error, timing::back_off(self.failures, ctx.draw())),
+            };
+            if self.is_over(end) {
+                return Err(self.give_up(last));
+            }
+            let mut until = ctx.now().plus(pause);
+            if let Some(end) = end {
+                until = until.min(end);
+            }
+            tokio::select! {
+                biased;
+                () = wake.next() => {}
+                () = place.poked() => {}
+                () = ctx.clock.sleep_until(until) => {}
+            }
+            if self.is_over(end) {
+                return Err(self.give_up(last));
+            }
+        }
+    }
+
+    fn is_over(&self, end: Option<BootTime>) -> bool {
+        end.is_some_and(|end| self.ctx.now() >= end)
+    }
+
+    /// How long to sleep after a refusal if nobody wakes us.
+    fn pause(&self, refusal: &Refusal) -> Duration {
+        const SPREAD: Duration = Duration::from_millis(20);
+        let ctx = self.ctx;
+        let poll = timing::around(ctx.facts.poll, 20, ctx.draw());
+        let free = match refusal.conflicts.iter().map(|held| held.remaining).max() {
+            Some(longest) => longest,
+            None if refusal.retry_after.is_zero() => return poll,
+            // The name is free, and the first of those who stand before us may be dead by then.
+            None => refusal.retry_after,
+        };
+        let spread = timing::below(SPREAD, ctx.draw());
+        free.saturating_add(spread).min(poll)
+    }
+
+    /// The error of a wait that ended with `last`.
+    fn give_up(&self, last: AcquireError) -> AcquireError {
+        let AcquireError::Refused(last) = last else {
+            return last;
+        };
+        AcquireError::TimedOut {
+            waited: self.ctx.now().since(self.begun),
+            attempts: self.attempts,
+            last,
+        }
+    }
+}
+
+async fn sleep_until(ctx: &Ctx, end: Option<BootTime>) {
+    match end {
+        Some(end) => ctx.clock.sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}

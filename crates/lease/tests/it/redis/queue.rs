@@ -1,0 +1,71 @@
+//! What the scripts answer to those who wait in a fair queue, and beside it.
+
+use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply};
+
+use super::site::{Site, ask, ask_fair, granted, one, refused, release};
+
+#[tokio::test]
+pub(super) async fn waiters_are_served_in_order_and_nobody_overtakes() {
+    let site = Site::start().await;
+    let holder = ask(one("a"));
+    granted(&site.backend, &holder).await;
+    let (first, second) = (ask_fair(one("a"), 1), ask_fair(one("a"), 2));
+    assert_eq!(refused(&site.backend, &first).await, ["a"]);
+    assert_eq!(refused(&site.backend, &second).await, ["a"]);
+    release(&site.backend, &holder, None).await;
+    let none: [String; 0] = [];
+    assert_eq!(
+        refused(&site.backend, &ask(one("a"))).await,
+        none,
+        "a passer-by waits too"
+    );
+    assert_eq!(refused(&site.backend, &second).await, none);
+    granted(&site.backend, &first).await;
+    assert_eq!(refused(&site.backend, &second).await, ["a"]);
+    assert_eq!(
+        release(&site.backend, &first, None).await,
+        ReleaseReply::Released
+    );
+    // The second gives its place up: a passer-by may go.
+    assert_eq!(
+        release(&site.backend, &second, None).await,
+        ReleaseReply::Gone
+    );
+    granted(&site.backend, &ask(one("a"))).await;
+}
+
+#[tokio::test]
+pub(super) async fn a_waiter_that_died_is_passed_over_after_its_beat_is_old() {
+    let site = Site::start().await;
+    let dead = ask_fair(one("a"), 1);
+    let holder = ask(one("a"));
+    granted(&site.backend, &holder).await;
+    refused(&site.backend, &dead).await;
+    release(&site.backend, &holder, None).await;
+    // Its beat is set back by 4 s instead of waiting that long.
+    let queue = site.redis.cli(&["KEYS", "sl:*:q:a"]).unwrap();
+    let time = site.redis.cli(&["TIME"]).unwrap();
+    let now: u64 = time.lines().next().unwrap().parse().unwrap();
+    let place = format!("1:{}", (now - 4) * 1_000);
+    site.redis
+        .cli(&["HSET", &queue, &format!("{:016x}", 1), &place])
+        .unwrap();
+    granted(&site.backend, &ask(one("a"))).await;
+    assert_eq!(
+        site.redis.cli(&["EXISTS", &queue]).unwrap(),
+        "0",
+        "the dead one is removed"
+    );
+}
+
+#[tokio::test]
+pub(super) async fn a_full_queue_says_so() {
+    let site = Site::start().await;
+    granted(&site.backend, &ask(one("a"))).await;
+    for waiter in 0..128 {
+        refused(&site.backend, &ask_fair(one("a"), waiter)).await;
+    }
+    let one_more = site.backend.acquire(&ask_fair(one("a"), 128)).await;
+    assert_eq!(one_more, AcquireReply::QueueFull);
+    refused(&site.backend, &ask_fair(one("a"), 5)).await;
+}

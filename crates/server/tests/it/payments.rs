@@ -1,0 +1,214 @@
+//! Money over HTTP: checkout, the provider's notices, what a shopper may confirm, exchange.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use soldonce_core::Span;
+use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
+use soldonce_lease::{ManualClock, SystemClock};
+use soldonce_server::{Access, AdminRoutes, ServerSettings, StripeNotices};
+use soldonce_testkit::stripe::{FakeStripe, Inbox};
+
+use crate::harness::{Held, NOON, Store, TestApp, units};
+
+/// A server that is paid through fake-stripe; the test carries the notices.
+struct Shop {
+    app: TestApp,
+    fake: FakeStripe,
+    inbox: Inbox,
+}
+
+impl Shop {
+    async fn open(store: Store) -> Self {
+        let fake = FakeStripe::start_at(Arc::new(ManualClock::at(NOON))).unwrap();
+        let inbox = Inbox::start().unwrap();
+        fake.deliver_to(&inbox.url()).unwrap();
+        let notices = StripeNotices {
+            secrets: WebhookSecrets::new(fake.webhook_secret(), None).unwrap(),
+            account: None,
+        };
+        let settings = ServerSettings {
+            shoppers: Access::Open,
+            stripe: Some(notices),
+            ..ServerSettings::default()
+        };
+        let app = TestApp::start(store, settings, AdminRoutes::Public).await;
+        let settings = StripeSettings {
+            base_url: fake.url(),
+            retry_wait: Span::from_ms(1),
+            ..StripeSettings::new(StripeKey::parse(fake.secret_key()).unwrap())
+        };
+        let stripe = Stripe::new(settings, Arc::new(SystemClock)).unwrap();
+        app.keep_secret(fake.secret_key());
+        app.keep_secret(fake.webhook_secret());
+        drop(app.engine.clone().paid_by(Arc::new(stripe)));
+        Self {
+            app: app.with_hall(1).await,
+            fake,
+            inbox,
+        }
+    }
+
+    async fn checkout(&self, held: &Held) -> Value {
+        let path = format!("{}/checkout", held.path());
+        let (by, key) = (&self.app.sell, held.id.as_str());
+        let begun = self.app.post(&path).by(by).key(key).send().await;
+        let begun = begun.expect(StatusCode::CREATED);
+        let again = self.app.post(&path).by(by).key(key).send().await;
+        assert_eq!(again.status, StatusCode::CREATED);
+        assert_eq!(again.headers["idempotency-replayed"], "true");
+        assert_eq!(again.body, begun.body, "byte for byte");
+        let body = begun.json();
+        let secret = body["payment"]["client_secret"].as_str().unwrap();
+        self.app.keep_secret(secret);
+        body
+    }
+
+    /// Gives every notice to the server, and expects each to be answered so.
+    async fn tell_all(&self, expected: StatusCode, change: impl Fn(&mut Vec<u8>)) {
+        self.fake.quiet().await;
+        let received = self.inbox.received();
+        assert!(!received.is_empty());
+        for mut one in received {
+            change(&mut one.body);
+            let told = self
+                .app
+                .post("/v1/webhooks/stripe")
+                .header("stripe-signature", &one.signature)
+                .body("application/json", one.body)
+                .send()
+                .await;
+            assert_eq!(told.status, expected, "{}", told.text());
+        }
+    }
+
+    async fn booking(&self, begun: &Value) -> Value {
+        let path = format!("/v1/bookings/{}", begun["id"].as_str().unwrap());
+        let found = self.app.get(&path).by(&self.app.sell).send().await;
+        found.expect(StatusCode::OK).json()
+    }
+
+    async fn paid(&self, held: &Held) -> Value {
+        let begun = self.checkout(held).await;
+        let intent = begun["payment"]["intent"].as_str().unwrap();
+        self.fake.pay(intent, "pm_card_visa").await.unwrap();
+        self.tell_all(StatusCode::OK, |_| {}).await;
+        begun
+    }
+}
+
+#[tokio::test]
+async fn a_hold_is_paid_by_checkout() {
+    for store in Store::BOTH {
+        let shop = Shop::open(store).await;
+        let held = shop.app.held("ann", &["A-1"]).await;
+        let begun = shop.paid(&held).await;
+        assert_eq!(begun["state"], "pending_payment");
+        assert_eq!(begun["payment"]["provider"], "stripe");
+        let sold = shop.booking(&begun).await;
+        assert_eq!(sold["state"], "confirmed");
+        let payment = &sold["payment"];
+        assert_eq!(
+            (&payment["state"], &payment["amount"], &payment["captured"]),
+            (&json!("authorised"), &json!(4_500), &json!(0))
+        );
+        assert_eq!(payment.get("client_secret"), None, "for the buyer once");
+        // Every notice again: nothing happens.
+        shop.tell_all(StatusCode::OK, |_| {}).await;
+        assert_eq!(shop.booking(&begun).await["lines"], sold["lines"]);
+    }
+}
+
+#[tokio::test]
+async fn a_notice_that_was_touched_has_no_effect() {
+    let shop = Shop::open(Store::Sqlite).await;
+    let held = shop.app.held("ann", &["A-1"]).await;
+    let begun = shop.checkout(&held).await;
+    let intent = begun["payment"]["intent"].as_str().unwrap();
+    shop.fake.pay(intent, "pm_card_visa").await.unwrap();
+    shop.tell_all(StatusCode::BAD_REQUEST, |body| body.push(b' '))
+        .await;
+    assert_eq!(shop.booking(&begun).await["state"], "pending_payment");
+    let bare = shop.app.post("/v1/webhooks/stripe").send().await;
+    bare.refused(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn without_a_provider_there_is_no_checkout_and_no_notice() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let held = app.held("ann", &["A-1"]).await;
+    let path = format!("{}/checkout", held.path());
+    let asked = app.post(&path).by(&app.sell).key("k").send().await;
+    asked.refused(400, "invalid_request");
+    let told = app.post("/v1/webhooks/stripe").send().await;
+    told.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_shopper_confirms_nothing_that_costs() {
+    let shop = Shop::open(Store::Memory).await;
+    let shopper = shop.app.shopper().await;
+    let held = shop
+        .app
+        .post("/v1/events/hall/holds")
+        .by(&shopper)
+        .json(&json!({"units": units(&["A-1"])}))
+        .send()
+        .await;
+    let held = Held::of(&held.expect(StatusCode::CREATED));
+    let path = format!("{}/confirm", held.path());
+    let confirmed = shop.app.post(&path).by(&shopper).key("k").send().await;
+    confirmed.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn a_payment_is_given_up_and_begun_again() {
+    let shop = Shop::open(Store::Sqlite).await;
+    let held = shop.app.held("ann", &["A-1"]).await;
+    let begun = shop.checkout(&held).await;
+    let path = format!("{}/abandon", held.path());
+    let given_up = shop.app.post(&path).by(&shop.app.sell).send().await;
+    assert_eq!(given_up.expect(StatusCode::OK).json()["state"], "active");
+    assert_eq!(shop.booking(&begun).await["state"], "failed");
+    let path = format!("{}/checkout", held.path());
+    let again = shop
+        .app
+        .post(&path)
+        .by(&shop.app.sell)
+        .key("other")
+        .send()
+        .await;
+    again.expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn lines_are_exchanged_and_money_is_sent_back() {
+    let shop = Shop::open(Store::Sqlite).await;
+    let held = shop.app.held("ann", &["A-1"]).await;
+    let begun = shop.paid(&held).await;
+    let other = shop.app.held("ann", &["A-2"]).await;
+    let body = json!({"booking": begun["id"], "release": [{"seat": "A-1"}], "hold": other.id});
+    let swapped = shop
+        .app
+        .post("/v1/exchanges")
+        .by(&shop.app.sell)
+        .key("x")
+        .json(&body)
+        .send()
+        .await;
+    let swapped = swapped.expect(StatusCode::OK).json();
+    assert_eq!(swapped["lines"][0]["seat"], "A-2");
+    let path = format!("/v1/bookings/{}/refunds", begun["id"].as_str().unwrap());
+    for (amount, status) in [(500, 200), (4_001, 400), (0, 400), (-1, 400)] {
+        let asked = shop
+            .app
+            .post(&path)
+            .by(&shop.app.admin)
+            .key(&format!("r{amount}"))
+            .json(&json!({"amount": amount}))
+            .send()
+            .await;
+        assert_eq!(asked.status.as_u16(), status, "{amount}: {}", asked.text());
+    }
+}

@@ -1,0 +1,273 @@
+//! The account as a model: what each call does to intents, charges and refunds, and what it answers.
+//! Reads no clock and does no I/O; time is an argument.
+
+mod notices;
+mod pay;
+mod refunds;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::{Value, json};
+
+use super::cards::{Card, Verdict};
+use super::failure::Failure;
+use super::form::Form;
+use super::intent::{Intent, Shown, Status};
+use super::limits::{AMOUNT_MAX, AUTHORISATION_MS, LIST_MAX, REMEMBERED_MAX};
+use super::money::{MoneyEffect, MoneyEntry};
+use super::refund::Refund;
+use super::route::Route;
+
+/// What a call answers.
+pub(super) type Answered = Result<Value, Failure>;
+
+/// One call, its caller known.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) route: Route,
+    /// In the path.
+    pub(super) id: &'a str,
+    pub(super) form: &'a Form,
+    /// The idempotency key, for the notices.
+    pub(super) key: Option<&'a str>,
+    /// Whether a refund that is made by it fails.
+    pub(super) refund_fails: RefundFails,
+}
+
+/// How a refund ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefundFails {
+    No,
+    Yes,
+}
+
+/// Everything an account has.
+#[derive(Debug)]
+pub(super) struct Account {
+    /// Where the bank's page is.
+    base_url: String,
+    /// Tells the names of this account from those of others.
+    salt: u64,
+    named: u64,
+    intents: BTreeMap<String, Intent>,
+    refunds: BTreeMap<String, Refund>,
+    entries: Vec<MoneyEntry>,
+    notices: VecDeque<Value>,
+    /// Those that are still to be sent.
+    fresh: Vec<Value>,
+    now_ms: i64,
+    key: Option<String>,
+}
+
+impl Account {
+    pub(super) fn new(base_url: String, salt: u64) -> Self {
+        Self {
+            base_url,
+            salt,
+            named: 0,
+            intents: BTreeMap::new(),
+            refunds: BTreeMap::new(),
+            entries: Vec::new(),
+            notices: VecDeque::new(),
+            fresh: Vec::new(),
+            now_ms: 0,
+            key: None,
+        }
+    }
+
+    /// Does what a call asks, at this time.
+    pub(super) fn run(&mut self, now_ms: i64, asked: &Asked<'_>) -> Answered {
+        self.at(now_ms);
+        self.key = asked.key.map(str::to_owned);
+        let answered = self.answer(asked);
+        self.key = None;
+        answered
+    }
+
+    fn answer(&mut self, asked: &Asked<'_>) -> Answered {
+        let (id, form) = (asked.id, asked.form);
+        match asked.route {
+            Route::CreateIntent => self.create(form),
+            Route::RetrieveIntent => self.shown(id, form),
+            Route::Confirm => self.confirm(id, form).and_then(|_| self.shown(id, form)),
+            Route::Capture => self.capture(id, form).and_then(|_| self.shown(id, form)),
+            Route::Cancel => self.cancel(id, form).and_then(|_| self.shown(id, form)),
+            Route::CreateRefund => self.create_refund(form, asked.refund_fails),
+            Route::RetrieveRefund => self.retrieve_refund(id),
+            Route::ListRefunds => self.list_refunds(form),
+            Route::ListEvents => self.list_notices(form),
+            Route::Authenticate => self.authenticate(id, verdict(form)),
+        }
+    }
+
+    /// Moves to this time: authorisations that were not taken in time lapse.
+    pub(super) fn at(&mut self, now_ms: i64) {
+        self.now_ms = self.now_ms.max(now_ms);
+        let until = self.now_ms - AUTHORISATION_MS;
+        let is_over = |intent: &&Intent| {
+            let charge = intent.charge.as_ref();
+            intent.capturable() > 0 && charge.is_some_and(|charge| charge.created_ms <= until)
+        };
+        let over: Vec<String> = self.intents.values().filter(is_over).map(id_of).collect();
+        for id in over {
+            self.lapse(&id);
+        }
+    }
+
+    /// What happened since the last time this was asked.
+    pub(super) fn take_fresh(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Every effect on money so far.
+    pub(super) fn entries(&self) -> &[MoneyEntry] {
+        &self.entries
+    }
+
+    /// The client secret of an intent, if there is one.
+    pub(super) fn client_secret(&self, id: &str) -> Option<&str> {
+        Some(self.intents.get(id)?.client_secret.as_str())
+    }
+
+    /// Every intent, as Stripe shows it.
+    pub(super) fn intents(&self) -> Vec<Value> {
+        let shown = |intent: &Intent| intent.json(Shown::InFull);
+        self.intents.values().map(shown).collect()
+    }
+
+    fn create(&mut self, form: &Form) -> Answered {
+        if self.intents.len() >= REMEMBERED_MAX {
+            return Err(Failure::rate());
+        }
+        let amount = amount_of(form, "amount")?
+            .ok_or_else(|| Failure::parameter("amount", "it is missing"))?;
+        let currency = form.get("currency").unwrap_or_default().to_owned();
+        if currency.len() != 3 || !currency.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            let why = "three letters in lower case";
+            return Err(Failure::parameter("currency", why));
+        }
+        let captures_itself = match form.get("capture_method").unwrap_or("automatic") {
+            "manual" => false,
+            "automatic" | "automatic_async" => true,
+            _ => return Err(Failure::parameter("capture_method", "not one of them")),
+        };
+        let id = self.name("pi");
+        let client_secret = format!("{id}_secret_{:016x}", self.salt ^ self.named << 32);
+        let intent = Intent {
+            id,
+            client_secret,
+            amount,
+            currency,
+            captures_itself,
+            metadata: form.inside("metadata").collect(),
+            status: Status::RequiresPaymentMethod,
+            charge: None,
+            declines: 0,
+            decline: None,
+            cancellation_reason: None,
+            bank_page: None,
+            created_ms: self.now_ms,
+        };
+        self.tell_intent("payment_intent.created", &intent);
+        let shown = intent.json(Shown::Named);
+        self.intents.insert(intent.id.clone(), intent);
+        Ok(shown)
+    }
+
+    fn confirm(&mut self, id: &str, form: &Form) -> Answered {
+        let method = form.get("payment_method").unwrap_or_default();
+        let Some(card) = Card::of(method) else {
+            let why = "no payment method of the test mode";
+            return Err(Failure::parameter("payment_method", why));
+        };
+        let intent = self.known(id)?;
+        if !intent.status.may_confirm() {
+            return Err(Failure::state(intent.json(Shown::Named), "confirmed"));
+        }
+        self.charge_card(id, card)
+    }
+
+    /// An intent as the caller wants to see it.
+    fn shown(&self, id: &str, form: &Form) -> Answered {
+        Ok(self.known(id)?.json(charge_shown(form)))
+    }
+
+    fn known(&self, id: &str) -> Result<&Intent, Failure> {
+        self.intents
+            .get(id)
+            .ok_or_else(|| Failure::missing("payment_intent", id))
+    }
+
+    fn known_mut(&mut self, id: &str) -> Result<&mut Intent, Failure> {
+        self.intents
+            .get_mut(id)
+            .ok_or_else(|| Failure::missing("payment_intent", id))
+    }
+
+    /// A name nobody has.
+    fn name(&mut self, prefix: &str) -> String {
+        self.named += 1;
+        format!("{prefix}_{:08x}{:012}", self.salt >> 32, self.named)
+    }
+
+    fn enter(&mut self, id: &str, effect: MoneyEffect, amount: i64) {
+        if amount == 0 {
+            return;
+        }
+        let booking = self.intents.get(id).and_then(Intent::booking).cloned();
+        self.entries.push(MoneyEntry {
+            at_ms: self.now_ms,
+            intent: id.to_owned(),
+            booking,
+            effect,
+            amount,
+        });
+    }
+}
+
+/// What the bank's page says.
+fn verdict(form: &Form) -> Verdict {
+    match form.get("ok") {
+        Some("true") => Verdict::Approved,
+        _ => Verdict::Declined,
+    }
+}
+
+fn id_of(intent: &Intent) -> String {
+    intent.id.clone()
+}
+
+/// How the caller wants to see an intent's charge.
+fn charge_shown(form: &Form) -> Shown {
+    let expanded = ["expand[]", "expand[0]"].map(|name| form.get(name));
+    if expanded.contains(&Some("latest_charge")) {
+        Shown::InFull
+    } else {
+        Shown::Named
+    }
+}
+
+/// An amount in a form; nothing when it is not there.
+fn amount_of(form: &Form, name: &str) -> Result<Option<i64>, Failure> {
+    let Some(text) = form.get(name) else {
+        return Ok(None);
+    };
+    let amount = text
+        .parse()
+        .ok()
+        .filter(|amount| (1..=AMOUNT_MAX).contains(amount));
+    let why = || Failure::parameter(name, "a number of minor units, at least 1");
+    amount.map(Some).ok_or_else(why)
+}
+
+/// A list as Stripe shows it: the newest first, at most as many as are asked for.
+fn list(form: &Form, newest_first: impl Iterator<Item = Value>) -> Answered {
+    let limit = form.get("limit").map_or(Ok(10), str::parse).unwrap_or(0);
+    if !(1..=LIST_MAX).contains(&limit) {
+        return Err(Failure::parameter("limit", "1 to 100"));
+    }
+    let mut data: Vec<Value> = newest_first.take(limit + 1).collect();
+    let has_more = data.len() > limit;
+    data.truncate(limit);
+    Ok(json!({ "object": "list", "data": data, "has_more": has_more }))
+}

@@ -1,0 +1,173 @@
+//! What moves an intent: a card, a bank's page, a capture, a cancel, time.
+
+use super::super::cards::{Card, DECLINED, Decline, NOT_AUTHENTICATED, Verdict};
+use super::super::failure::Failure;
+use super::super::form::Form;
+use super::super::intent::{Charge, Intent, Shown, Status};
+use super::super::money::MoneyEffect;
+use super::{Account, Answered, amount_of};
+
+impl Account {
+    pub(super) fn charge_card(&mut self, id: &str, card: Card) -> Answered {
+        match card {
+            Card::Declined(decline) => self.decline(id, decline),
+            Card::DeclinedAtFirst if self.known(id)?.declines == 0 => self.decline(id, DECLINED),
+            Card::Approved | Card::DeclinedAtFirst => self.approve(id),
+            Card::Challenged => {
+                let page = format!("{}/fake/intents/{id}/authenticate", self.base_url);
+                let intent = self.known_mut(id)?;
+                intent.status = Status::RequiresAction;
+                intent.bank_page = Some(page);
+                self.told(id, "payment_intent.requires_action")
+            }
+            Card::Undecided => {
+                self.known_mut(id)?.status = Status::Processing;
+                self.told(id, "payment_intent.processing")
+            }
+        }
+    }
+
+    /// The bank's page is done: the buyer has proved himself or not.
+    pub(super) fn authenticate(&mut self, id: &str, verdict: Verdict) -> Answered {
+        let intent = self.known(id)?;
+        if intent.status != Status::RequiresAction {
+            return Err(Failure::state(intent.json(Shown::Named), "authenticated"));
+        }
+        if verdict == Verdict::Approved {
+            return self.approve(id);
+        }
+        // The page is done either way; that the bank said no is told by the intent.
+        self.decline(id, NOT_AUTHENTICATED).ok();
+        Ok(self.known(id)?.json(Shown::Named))
+    }
+
+    /// A card that had not decided does.
+    pub(crate) fn decide(&mut self, id: &str, verdict: Verdict) -> Answered {
+        let intent = self.known(id)?;
+        if intent.status != Status::Processing {
+            return Err(Failure::state(intent.json(Shown::Named), "decided"));
+        }
+        if verdict == Verdict::Approved {
+            return self.approve(id);
+        }
+        self.decline(id, DECLINED)
+    }
+
+    fn approve(&mut self, id: &str) -> Answered {
+        let charge = self.new_charge(id)?;
+        let intent = self.known_mut(id)?;
+        let amount = charge.amount;
+        intent.charge = Some(charge);
+        intent.decline = None;
+        intent.bank_page = None;
+        intent.status = Status::RequiresCapture;
+        let captures_itself = intent.captures_itself;
+        self.enter(id, MoneyEffect::Authorised, amount);
+        self.tell_charge("charge.succeeded", id);
+        if captures_itself {
+            return self.take(id, amount);
+        }
+        self.told(id, "payment_intent.amount_capturable_updated")
+    }
+
+    fn decline(&mut self, id: &str, decline: Decline) -> Answered {
+        let charge = self.new_charge(id)?;
+        let intent = self.known_mut(id)?;
+        intent.charge = Some(Charge {
+            is_declined: true,
+            ..charge
+        });
+        intent.declines += 1;
+        intent.decline = Some(decline);
+        intent.bank_page = None;
+        intent.status = Status::RequiresPaymentMethod;
+        self.tell_charge("charge.failed", id);
+        let shown = self.told(id, "payment_intent.payment_failed")?;
+        Err(Failure::card(decline, shown))
+    }
+
+    pub(super) fn capture(&mut self, id: &str, form: &Form) -> Answered {
+        let wanted = amount_of(form, "amount_to_capture")?;
+        let intent = self.known(id)?;
+        if intent.status != Status::RequiresCapture {
+            return Err(Failure::state(intent.json(Shown::Named), "captured"));
+        }
+        let capturable = intent.capturable();
+        let amount = wanted.unwrap_or(capturable);
+        if amount > capturable {
+            let why = "it is more than is capturable";
+            return Err(Failure::parameter("amount_to_capture", why));
+        }
+        self.take(id, amount)
+    }
+
+    fn take(&mut self, id: &str, amount: i64) -> Answered {
+        let intent = self.known_mut(id)?;
+        intent.status = Status::Succeeded;
+        let mut rest = 0;
+        if let Some(charge) = &mut intent.charge {
+            rest = charge.amount - amount;
+            charge.captured = amount;
+            charge.refunded = rest;
+        }
+        self.enter(id, MoneyEffect::Captured, amount);
+        self.enter(id, MoneyEffect::Voided, rest);
+        self.tell_charge("charge.captured", id);
+        self.told(id, "payment_intent.succeeded")
+    }
+
+    pub(super) fn cancel(&mut self, id: &str, form: &Form) -> Answered {
+        let intent = self.known(id)?;
+        if !intent.status.may_cancel() {
+            return Err(Failure::state(intent.json(Shown::Named), "canceled"));
+        }
+        let reason = form.get("cancellation_reason").map(str::to_owned);
+        self.give_up(id, reason, MoneyEffect::Voided)
+    }
+
+    /// An authorisation was not taken in time.
+    pub(crate) fn lapse(&mut self, id: &str) {
+        let reason = Some("automatic".to_owned());
+        // Who asks has seen the intent.
+        self.give_up(id, reason, MoneyEffect::Lapsed).ok();
+    }
+
+    fn give_up(&mut self, id: &str, reason: Option<String>, effect: MoneyEffect) -> Answered {
+        let intent = self.known_mut(id)?;
+        let reserved = intent.capturable();
+        intent.status = Status::Canceled;
+        intent.cancellation_reason = reason;
+        intent.bank_page = None;
+        if let Some(charge) = intent.charge.as_mut().filter(|_| reserved > 0) {
+            charge.refunded = charge.amount;
+        }
+        self.enter(id, effect, reserved);
+        if reserved > 0 && effect == MoneyEffect::Lapsed {
+            self.tell_charge("charge.expired", id);
+        } else if reserved > 0 {
+            self.tell_charge("charge.refunded", id);
+        }
+        self.told(id, "payment_intent.canceled")
+    }
+
+    fn new_charge(&mut self, id: &str) -> Result<Charge, Failure> {
+        let name = self.name("ch");
+        let now_ms = self.now_ms;
+        let intent: &Intent = self.known(id)?;
+        Ok(Charge {
+            id: name,
+            amount: intent.amount,
+            captured: 0,
+            refunded: 0,
+            is_declined: false,
+            created_ms: now_ms,
+        })
+    }
+
+    /// Tells what the intent has become, and answers it.
+    fn told(&mut self, id: &str, kind: &str) -> Answered {
+        let intent = self.known(id)?.clone();
+        self.tell_intent(kind, &intent);
+        Ok(intent.json(Shown::Named))
+    }
+}

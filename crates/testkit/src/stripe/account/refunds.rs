@@ -1,0 +1,93 @@
+//! Money that goes back: never more than was taken, and some of it may return.
+
+use super::super::failure::Failure;
+use super::super::form::Form;
+use super::super::intent::{Intent, Shown, Status};
+use super::super::money::MoneyEffect;
+use super::super::refund::{Refund, RefundStatus};
+use super::{Account, Answered, RefundFails, amount_of, list};
+
+impl Account {
+    pub(super) fn create_refund(&mut self, form: &Form, fails: RefundFails) -> Answered {
+        let id = form.get("payment_intent").unwrap_or_default().to_owned();
+        let wanted = amount_of(form, "amount")?;
+        let intent = self.known(&id)?;
+        let amount = refundable(intent, wanted)?;
+        let charge = intent.charge.as_ref().map(|charge| charge.id.clone());
+        let currency = intent.currency.clone();
+        let refund = Refund {
+            id: self.name("re"),
+            intent: id.clone(),
+            charge: charge.unwrap_or_default(),
+            amount,
+            currency,
+            metadata: form.inside("metadata").collect(),
+            status: RefundStatus::Succeeded,
+            created_ms: self.now_ms,
+        };
+        let name = refund.id.clone();
+        self.refunds.insert(name.clone(), refund.clone());
+        self.add_refunded(&id, amount);
+        self.enter(&id, MoneyEffect::Refunded, amount);
+        self.tell("refund.created", &refund.json());
+        self.tell_charge("charge.refunded", &id);
+        match fails {
+            RefundFails::No => Ok(refund.json()),
+            RefundFails::Yes => self.fail_refund(&name),
+        }
+    }
+
+    /// The buyer's bank sends a refund back.
+    pub(crate) fn fail_refund(&mut self, name: &str) -> Answered {
+        let Some(refund) = self.refunds.get_mut(name) else {
+            return Err(Failure::missing("refund", name));
+        };
+        if refund.status == RefundStatus::Failed {
+            return Ok(refund.json());
+        }
+        refund.status = RefundStatus::Failed;
+        let refund = refund.clone();
+        self.add_refunded(&refund.intent, -refund.amount);
+        self.enter(&refund.intent, MoneyEffect::RefundFailed, refund.amount);
+        self.tell("refund.failed", &refund.json());
+        Ok(refund.json())
+    }
+
+    pub(super) fn retrieve_refund(&self, name: &str) -> Answered {
+        let refund = self.refunds.get(name);
+        let refund = refund.ok_or_else(|| Failure::missing("refund", name))?;
+        Ok(refund.json())
+    }
+
+    pub(super) fn list_refunds(&self, form: &Form) -> Answered {
+        let wanted = form.get("payment_intent");
+        let is_wanted = |refund: &&Refund| wanted.is_none_or(|id| id == refund.intent);
+        let newest_first = self.refunds.values().rev().filter(is_wanted);
+        list(form, newest_first.map(Refund::json))
+    }
+
+    fn add_refunded(&mut self, intent: &str, amount: i64) {
+        let intent = self.intents.get_mut(intent);
+        if let Some(charge) = intent.and_then(|intent| intent.charge.as_mut()) {
+            charge.refunded += amount;
+        }
+    }
+}
+
+/// How much is to go back; all that is left unless the caller says otherwise.
+fn refundable(intent: &Intent, wanted: Option<i64>) -> Result<i64, Failure> {
+    if intent.status != Status::Succeeded {
+        return Err(Failure::state(intent.json(Shown::Named), "refunded"));
+    }
+    let left = intent.refundable();
+    if left == 0 {
+        let message = "The charge has already been refunded.".to_owned();
+        return Err(Failure::refund("charge_already_refunded", message));
+    }
+    let amount = wanted.unwrap_or(left);
+    if amount > left {
+        let message = format!("Refund amount ({amount}) is greater than what is left ({left}).");
+        return Err(Failure::refund("amount_too_large", message));
+    }
+    Ok(amount)
+}

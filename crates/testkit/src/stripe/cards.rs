@@ -1,0 +1,72 @@
+//! The cards of the test mode, by the names of their payment methods.
+
+/// Why a card says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Decline {
+    /// Stripe's word for the error.
+    pub(super) code: &'static str,
+    /// The bank's reason, if it is the bank.
+    pub(super) reason: Option<&'static str>,
+    /// For people.
+    pub(super) message: &'static str,
+}
+
+/// The bank refuses.
+pub(super) const DECLINED: Decline = Decline {
+    code: "card_declined",
+    reason: Some("generic_decline"),
+    message: "Your card was declined.",
+};
+
+/// There is not enough on the account.
+pub(super) const NO_FUNDS: Decline = Decline {
+    code: "card_declined",
+    reason: Some("insufficient_funds"),
+    message: "Your card has insufficient funds.",
+};
+
+/// The buyer failed on the bank's page.
+pub(super) const NOT_AUTHENTICATED: Decline = Decline {
+    code: "payment_intent_authentication_failure",
+    reason: None,
+    message: "The provided payment method has failed authentication.",
+};
+
+/// What a card does when it is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Card {
+    /// Says yes.
+    Approved,
+    /// Says no.
+    Declined(Decline),
+    /// Says no to the first charge of an intent, then yes.
+    DeclinedAtFirst,
+    /// Wants its owner to prove himself on the bank's page.
+    Challenged,
+    /// Says neither, until the test does.
+    Undecided,
+}
+
+impl Card {
+    /// The card of a payment method; nothing when there is none of that name.
+    pub(super) fn of(payment_method: &str) -> Option<Self> {
+        match payment_method {
+            "pm_card_visa" | "pm_card_mastercard" => Some(Self::Approved),
+            "pm_card_chargeDeclined" => Some(Self::Declined(DECLINED)),
+            "pm_card_chargeDeclinedInsufficientFunds" => Some(Self::Declined(NO_FUNDS)),
+            "pm_card_threeDSecure2Required" => Some(Self::Challenged),
+            "pm_card_declinedAtFirst" => Some(Self::DeclinedAtFirst),
+            "pm_card_undecided" => Some(Self::Undecided),
+            _ => None,
+        }
+    }
+}
+
+/// What a card or its bank says in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes.
+    Approved,
+    /// No.
+    Declined,
+}

@@ -1,0 +1,324 @@
+//! One call from its request to its answer: who asks, what goes wrong, whether its key was used, the
+//! effect, and what is told of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use soldonce_lease::Clock;
+use tokio::sync::watch;
+
+use super::account::{Account, Asked, RefundFails};
+use super::failure::Failure;
+use super::form::Form;
+use super::idempotency::{Answer, Begun, Keys};
+use super::limits::{KEY_BYTES_MAX, OVERSIZED_BYTES, REMEMBERED_MAX};
+use super::plan::{CallFault, Delivery, Fate, Plan};
+use super::post::Post;
+use super::route::Route;
+
+/// A call as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenCall {
+    /// Which call.
+    pub route: Route,
+    /// What its path names.
+    pub id: String,
+    /// Its idempotency key.
+    pub key: Option<String>,
+    /// Its `Stripe-Version` header.
+    pub version: Option<String>,
+    /// What it was answered; nothing when its connection was closed.
+    pub status: Option<u16>,
+    /// Whether that was the stored answer to its key.
+    pub is_replayed: bool,
+}
+
+/// The keys of an account.
+#[derive(Clone, Debug)]
+pub(super) struct ApiKeys {
+    pub(super) secret: String,
+    pub(super) publishable: String,
+}
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) form: Form,
+    /// What stands behind `Bearer`.
+    pub(super) bearer: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) version: Option<String>,
+}
+
+/// Everything that calls share.
+pub(super) struct Desk {
+    pub(super) api_keys: ApiKeys,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) post: Arc<Post>,
+    account: Mutex<Account>,
+    keys: Mutex<Keys>,
+    fate: Mutex<Fate>,
+    seen: Mutex<Vec<SeenCall>>,
+    /// How often held calls were let go.
+    released: watch::Sender<u64>,
+    /// How many are held.
+    held: watch::Sender<usize>,
+}
+
+/// What a call was answered; nothing closes its connection.
+pub(super) type Reply = Option<Answer>;
+
+impl Desk {
+    pub(super) fn new(
+        api_keys: ApiKeys,
+        clock: Arc<dyn Clock>,
+        post: Arc<Post>,
+        account: Account,
+    ) -> Self {
+        Self {
+            api_keys,
+            clock,
+            post,
+            account: Mutex::new(account),
+            keys: Mutex::default(),
+            fate: Mutex::new(Fate::new(Plan::calm())),
+            seen: Mutex::default(),
+            released: watch::Sender::new(0),
+            held: watch::Sender::new(0),
+        }
+    }
+
+    pub(super) fn fate(&self) -> MutexGuard<'_, Fate> {
+        locked(&self.fate)
+    }
+
+    pub(super) fn account(&self) -> MutexGuard<'_, Account> {
+        locked(&self.account)
+    }
+
+    pub(super) fn seen(&self) -> Vec<SeenCall> {
+        locked(&self.seen).clone()
+    }
+
+    /// Lets go every call that is held now.
+    pub(super) fn release(&self) {
+        self.released.send_modify(|times| *times += 1);
+    }
+
+    /// Waits until so many calls are held.
+    pub(super) async fn until_held(&self, calls: usize) {
+        let mut held = self.held.subscribe();
+        // The sender lives in `self`.
+        held.wait_for(|held| *held >= calls).await.ok();
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(&self, request: &Request) -> Reply {
+        let Some((route, id)) = Route::of(&request.method, &request.path) else {
+            return Some(refusal(&Failure::route(&request.method, &request.path)));
+        };
+        if let Err(failure) = self.admit(route, id, request) {
+            return self.noted(route, id, request, Some(refusal(&failure)));
+        }
+        let fault = if route == Route::Authenticate {
+            None
+        } else {
+            self.fate().of_call(route)
+        };
+        let reply = Box::pin(self.with_fault(route, id, request, fault)).await;
+        self.noted(route, id, request, reply)
+    }
+
+    /// Whether the caller may make this call.
+    fn admit(&self, route: Route, id: &str, request: &Request) -> Result<(), Failure> {
+        let of_browser = |account: &Account| {
+            let offered = request.form.get("client_secret");
+            offered.is_some() && offered == account.client_secret(id)
+        };
+        match request.bearer.as_deref() {
+            Some(bearer) if bearer == self.api_keys.secret => Ok(()),
+            _ if route == Route::Authenticate => Ok(()),
+            Some(bearer) if bearer != self.api_keys.publishable => Err(Failure::caller()),
+            Some(_) if !route.is_for_browsers() => Err(Failure::forbidden()),
+            Some(_) | None if route.is_for_browsers() && of_browser(&self.account()) => Ok(()),
+            Some(_) | None => Err(Failure::caller()),
+        }
+    }
+
+    async fn with_fault(
+        &self,
+        route: Route,
+        id: &str,
+        request: &Request,
+        fault: Option<CallFault>,
+    ) -> Reply {
+        if fault == Some(CallFault::CloseBefore) {
+            return None;
+        }
+        if fault == Some(CallFault::RateLimited) {
+            return Some(refusal(&Failure::rate()));
+        }
+        let key = request.key.as_deref().filter(|_| route.has_effect());
+        if let Some(key) = key {
+            match self.begin(key, request) {
+                Begun::Fresh => {}
+                Begun::Replayed(answer) => return Some(answer),
+                Begun::Refused(failure) => return Some(refusal(&failure)),
+            }
+        }
+        if fault == Some(CallFault::HoldCall) {
+            self.hold().await;
+        }
+        let answer = self.run(route, id, request, fault);
+        if let Some(key) = key {
+            self.finish(key, &answer);
+        }
+        self.tell().await;
+        match fault {
+            Some(CallFault::CloseAfter) => return None,
+            Some(CallFault::HoldReply) => self.hold().await,
+            Some(CallFault::Slow(span)) => {
+                self.clock.sleep_until(self.clock.boot().plus(span)).await;
+            }
+            _ => {}
+        }
+        Some(distorted(answer.answer, fault))
+    }
+
+    fn begin(&self, key: &str, request: &Request) -> Begun {
+        if key.len() > KEY_BYTES_MAX {
+            let why = "it is longer than 255 characters";
+            return Begun::Refused(Failure::parameter("Idempotency-Key", why));
+        }
+        let parameters = format!("{} {}", request.path, request.form.canonical());
+        locked(&self.keys).begin(self.clock.wall_ms(), key, &parameters)
+    }
+
+    fn finish(&self, key: &str, ran: &Ran) {
+        let mut keys = locked(&self.keys);
+        if ran.is_remembered {
+            keys.finish(key, &ran.answer);
+        } else {
+            keys.forget(key);
+        }
+    }
+
+    /// The effect of a call.
+    fn run(&self, route: Route, id: &str, request: &Request, fault: Option<CallFault>) -> Ran {
+        let broken = || Ran::of(Err(Failure::internal()));
+        if fault == Some(CallFault::ErrorBefore) {
+            return broken();
+        }
+        let refund_fails = match fault {
+            Some(CallFault::RefundFails) => RefundFails::Yes,
+            _ => RefundFails::No,
+        };
+        let asked = Asked {
+            route,
+            id,
+            form: &request.form,
+            key: request.key.as_deref(),
+            refund_fails,
+        };
+        let answered = self.account().run(self.clock.wall_ms(), &asked);
+        match fault {
+            Some(CallFault::ErrorAfter) => broken(),
+            _ => Ran::of(answered),
+        }
+    }
+
+    /// Sends what happened on its way, and some of it before anybody is answered.
+    pub(super) async fn tell(&self) {
+        let fresh = self.account().take_fresh();
+        for notice in fresh {
+            let kind = notice.get("type").and_then(Value::as_str);
+            let (way, at_once) = {
+                let mut fate = self.fate();
+                (fate.of_notice(kind.unwrap_or_default()), fate.at_once())
+            };
+            if way == Delivery::BeforeReply {
+                self.post.deliver_first(&notice).await;
+            } else {
+                self.post.put(&notice, way, at_once);
+            }
+        }
+    }
+
+    /// Waits to be let go.
+    async fn hold(&self) {
+        let mut released = self.released.subscribe();
+        released.borrow_and_update();
+        self.held.send_modify(|held| *held += 1);
+        // The sender lives in `self`.
+        released.changed().await.ok();
+        self.held.send_modify(|held| *held -= 1);
+    }
+
+    fn noted(&self, route: Route, id: &str, request: &Request, reply: Reply) -> Reply {
+        let mut seen = locked(&self.seen);
+        if seen.len() < REMEMBERED_MAX {
+            seen.push(SeenCall {
+                route,
+                id: id.to_owned(),
+                key: request.key.clone(),
+                version: request.version.clone(),
+                status: reply.as_ref().map(|answer| answer.status),
+                is_replayed: reply.as_ref().is_some_and(|answer| answer.is_replayed),
+            });
+        }
+        reply
+    }
+}
+
+/// What a call came to.
+struct Ran {
+    answer: Answer,
+    is_remembered: bool,
+}
+
+impl Ran {
+    fn of(answered: Result<Value, Failure>) -> Self {
+        match answered {
+            Ok(shown) => Self {
+                answer: answer(200, &shown),
+                is_remembered: true,
+            },
+            Err(failure) => Self {
+                answer: refusal(&failure),
+                is_remembered: failure.is_remembered,
+            },
+        }
+    }
+}
+
+fn answer(status: u16, shown: &Value) -> Answer {
+    Answer {
+        status,
+        body: shown.to_string(),
+        is_replayed: false,
+    }
+}
+
+fn refusal(failure: &Failure) -> Answer {
+    answer(failure.status, &failure.json())
+}
+
+fn distorted(answer: Answer, fault: Option<CallFault>) -> Answer {
+    match fault {
+        Some(CallFault::Oversized) => Answer {
+            body: " ".repeat(OVERSIZED_BYTES),
+            ..answer
+        },
+        Some(CallFault::Garbage) => Answer {
+            body: "<html>".to_owned(),
+            ..answer
+        },
+        _ => answer,
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,169 @@
+//! Intents and their charges: which state follows which, and what each is in JSON. Amounts are
+//! integers in minor units.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::cards::Decline;
+
+/// What an intent is, in Stripe's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    RequiresPaymentMethod,
+    RequiresAction,
+    Processing,
+    RequiresCapture,
+    Succeeded,
+    Canceled,
+}
+
+impl Status {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::RequiresPaymentMethod => "requires_payment_method",
+            Self::RequiresAction => "requires_action",
+            Self::Processing => "processing",
+            Self::RequiresCapture => "requires_capture",
+            Self::Succeeded => "succeeded",
+            Self::Canceled => "canceled",
+        }
+    }
+
+    /// Whether a buyer may pay it.
+    pub(super) const fn may_confirm(self) -> bool {
+        matches!(self, Self::RequiresPaymentMethod | Self::RequiresAction)
+    }
+
+    /// Whether it may be given up.
+    pub(super) const fn may_cancel(self) -> bool {
+        !matches!(self, Self::Succeeded | Self::Canceled)
+    }
+}
+
+/// A try to charge a card.
+#[derive(Clone, Debug)]
+pub(super) struct Charge {
+    pub(super) id: String,
+    pub(super) amount: i64,
+    pub(super) captured: i64,
+    /// What Stripe calls refunded: also what was reserved and is not taken.
+    pub(super) refunded: i64,
+    pub(super) is_declined: bool,
+    pub(super) created_ms: i64,
+}
+
+/// An intent to pay.
+#[derive(Clone, Debug)]
+pub(super) struct Intent {
+    pub(super) id: String,
+    pub(super) client_secret: String,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) captures_itself: bool,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) status: Status,
+    pub(super) charge: Option<Charge>,
+    pub(super) declines: u32,
+    pub(super) decline: Option<Decline>,
+    pub(super) cancellation_reason: Option<String>,
+    /// Where the buyer proves himself, while he must.
+    pub(super) bank_page: Option<String>,
+    pub(super) created_ms: i64,
+}
+
+impl Intent {
+    /// The booking it was made for.
+    pub(super) fn booking(&self) -> Option<&String> {
+        self.metadata.get("booking")
+    }
+
+    /// What is reserved and not taken.
+    pub(super) fn capturable(&self) -> i64 {
+        match (self.status, &self.charge) {
+            (Status::RequiresCapture, Some(charge)) => charge.amount,
+            _ => 0,
+        }
+    }
+
+    /// What is taken and not given back.
+    pub(super) fn refundable(&self) -> i64 {
+        match (self.status, &self.charge) {
+            (Status::Succeeded, Some(charge)) => charge.amount - charge.refunded,
+            _ => 0,
+        }
+    }
+
+    /// As Stripe shows it; the charge in full if the caller wants it so.
+    pub(super) fn json(&self, charge_in_full: Shown) -> Value {
+        let charge = self.charge.as_ref().map(|charge| match charge_in_full {
+            Shown::Named => Value::from(charge.id.clone()),
+            Shown::InFull => self.charge_json(charge),
+        });
+        let capture_method = if self.captures_itself {
+            "automatic"
+        } else {
+            "manual"
+        };
+        let received = self.charge.as_ref().map_or(0, |charge| charge.captured);
+        let next_action = self
+            .bank_page
+            .as_ref()
+            .map(|url| json!({ "type": "redirect_to_url", "redirect_to_url": { "url": url } }));
+        json!({
+            "id": self.id,
+            "object": "payment_intent",
+            "amount": self.amount,
+            "amount_capturable": self.capturable(),
+            "amount_received": received,
+            "cancellation_reason": self.cancellation_reason,
+            "capture_method": capture_method,
+            "client_secret": self.client_secret,
+            "created": self.created_ms / 1_000,
+            "currency": self.currency,
+            "last_payment_error": self.decline.map(decline_json),
+            "latest_charge": charge,
+            "livemode": false,
+            "metadata": self.metadata,
+            "next_action": next_action,
+            "status": self.status.as_str(),
+        })
+    }
+
+    /// A charge of this intent as Stripe shows it.
+    pub(super) fn charge_json(&self, charge: &Charge) -> Value {
+        json!({
+            "id": charge.id,
+            "object": "charge",
+            "amount": charge.amount,
+            "amount_captured": charge.captured,
+            "amount_refunded": charge.refunded,
+            "captured": charge.captured > 0,
+            "created": charge.created_ms / 1_000,
+            "currency": self.currency,
+            "livemode": false,
+            "metadata": self.metadata,
+            "payment_intent": self.id,
+            "refunded": charge.refunded == charge.amount,
+            "status": if charge.is_declined { "failed" } else { "succeeded" },
+        })
+    }
+}
+
+/// How a thing inside another is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// By its name.
+    Named,
+    /// With all it has.
+    InFull,
+}
+
+fn decline_json(decline: Decline) -> Value {
+    json!({
+        "type": "card_error",
+        "code": decline.code,
+        "decline_code": decline.reason,
+        "message": decline.message,
+    })
+}

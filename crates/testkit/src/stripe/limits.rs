@@ -1,0 +1,36 @@
+//! Every bound of fake-stripe.
+
+use std::time::Duration;
+
+/// Longest body of a call, bytes.
+pub(super) const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Longest idempotency key, bytes.
+pub(super) const KEY_BYTES_MAX: usize = 255;
+/// How long an idempotency key is kept, milliseconds: a day.
+pub(super) const KEY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// How long a card's authorisation lasts, milliseconds: seven days.
+pub(super) const AUTHORISATION_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// Largest amount of an intent, minor units.
+pub(super) const AMOUNT_MAX: i64 = 99_999_999;
+/// Most entries of a list.
+pub(super) const LIST_MAX: usize = 100;
+/// Calls, notices and entries that are remembered, each; older ones are forgotten.
+pub(super) const REMEMBERED_MAX: usize = 100_000;
+/// How often a notice is sent before it is given up.
+pub(super) const TRIES_MAX: u32 = 16;
+/// The wait before the second try of a notice; each further one is twice as long.
+pub(super) const RETRY_MS: u64 = 1_000;
+/// The longest such wait.
+pub(super) const RETRY_MS_MAX: u64 = 60 * 60 * 1_000;
+/// Notices that travel at the same time.
+pub(super) const DELIVERIES_MAX: usize = 16;
+/// Longest wait for the answer to a notice.
+pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// Longest answer to a notice that is read, bytes.
+pub(super) const ANSWER_BYTES_MAX: usize = 16 * 1024;
+/// How old the signature of an old notice is, milliseconds: ten minutes.
+pub(super) const OLD_MS: i64 = 10 * 60 * 1_000;
+/// Length of an answer that is longer than any client should read, bytes.
+pub(super) const OVERSIZED_BYTES: usize = 4 * 1024 * 1024;
+
+const _: () = assert!(RETRY_MS <= RETRY_MS_MAX);

@@ -1,0 +1,47 @@
+//! Refunds: how one ends, and what it is in JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// What a refund is, in Stripe's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefundStatus {
+    Succeeded,
+    Failed,
+}
+
+/// Money on its way back.
+#[derive(Clone, Debug)]
+pub(super) struct Refund {
+    pub(super) id: String,
+    pub(super) intent: String,
+    pub(super) charge: String,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) status: RefundStatus,
+    pub(super) created_ms: i64,
+}
+
+impl Refund {
+    /// As Stripe shows it.
+    pub(super) fn json(&self) -> Value {
+        let (status, reason) = match self.status {
+            RefundStatus::Succeeded => ("succeeded", None),
+            RefundStatus::Failed => ("failed", Some("expired_or_canceled_card")),
+        };
+        json!({
+            "id": self.id,
+            "object": "refund",
+            "amount": self.amount,
+            "charge": self.charge,
+            "created": self.created_ms / 1_000,
+            "currency": self.currency,
+            "failure_reason": reason,
+            "metadata": self.metadata,
+            "payment_intent": self.intent,
+            "status": status,
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The socket: reads requests, lets the desk answer them, writes the answers. A call goes on when its
+//! caller has gone, as it does at Stripe.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use super::desk::{Desk, Reply, Request};
+use super::form::Form;
+use super::idempotency::Answer;
+use super::limits::BODY_BYTES_MAX;
+
+/// What a page of another origin may send and read.
+const CORS: [(&str, &str); 4] = [
+    ("access-control-allow-origin", "*"),
+    ("access-control-allow-methods", "GET, POST, OPTIONS"),
+    (
+        "access-control-allow-headers",
+        "authorization, content-type, idempotency-key, stripe-version",
+    ),
+    ("access-control-max-age", "600"),
+];
+
+/// Calls at work, also those whose callers have gone.
+type Calls = Arc<Mutex<JoinSet<()>>>;
+
+/// The connection is closed without an answer.
+#[derive(Debug)]
+struct Closed;
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("closed on purpose")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// Takes connections until it is dropped; all that was begun ends with it.
+pub(super) async fn serve(listener: TcpListener, desk: Arc<Desk>) -> Infallible {
+    let calls = Calls::default();
+    let mut connections = JoinSet::new();
+    loop {
+        if let Ok((stream, _)) = listener.accept().await {
+            connections.spawn(connection(stream, Arc::clone(&desk), Arc::clone(&calls)));
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn connection(stream: TcpStream, desk: Arc<Desk>, calls: Calls) {
+    let service = service_fn(move |request| {
+        let (desk, calls) = (Arc::clone(&desk), Arc::clone(&calls));
+        async move { respond(request, desk, &calls).await }
+    });
+    let stream = TokioIo::new(stream);
+    // A caller that goes away is none of our failures.
+    http1::Builder::new()
+        .serve_connection(stream, service)
+        .await
+        .ok();
+}
+
+async fn respond(
+    request: hyper::Request<Incoming>,
+    desk: Arc<Desk>,
+    calls: &Calls,
+) -> Result<Response<Full<Bytes>>, Closed> {
+    if request.method() == Method::OPTIONS {
+        return Ok(response(StatusCode::NO_CONTENT, String::new()));
+    }
+    let Some(request) = read(request).await else {
+        let message = "the body is no form, or too long".to_owned();
+        return Ok(response(StatusCode::BAD_REQUEST, message));
+    };
+    let (reply, replied) = oneshot::channel::<Reply>();
+    {
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        while calls.try_join_next().is_some() {}
+        calls.spawn(async move {
+            let answer = desk.answer(&request).await;
+            // Whoever asked may have gone.
+            reply.send(answer).ok();
+        });
+    }
+    match replied.await {
+        Ok(Some(answer)) => Ok(answered(answer)),
+        Ok(None) | Err(_) => Err(Closed),
+    }
+}
+
+async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, BODY_BYTES_MAX).collect().await.ok()?;
+    let body = body.to_bytes();
+    let text = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
+    let bearer = text(AUTHORIZATION.as_str());
+    let form = if head.method == Method::GET {
+        Form::parse(head.uri.query().unwrap_or_default())?
+    } else {
+        posted(&head.headers, &body)?
+    };
+    Some(Request {
+        method: head.method.to_string(),
+        path: head.uri.path().to_owned(),
+        form,
+        bearer: bearer.map(|value| value.trim_start_matches("Bearer ").to_owned()),
+        key: text("idempotency-key"),
+        version: text("stripe-version"),
+    })
+}
+
+/// The form of a body. The bank's page sends JSON, whose only field is `ok`.
+fn posted(headers: &HeaderMap, body: &[u8]) -> Option<Form> {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    if kind.is_some_and(|kind| kind.starts_with("application/json")) {
+        let json: Value = serde_json::from_slice(body).ok()?;
+        let is_ok = json.get("ok").and_then(Value::as_bool) == Some(true);
+        return Form::parse(if is_ok { "ok=true" } else { "ok=false" });
+    }
+    Form::parse(std::str::from_utf8(body).ok()?)
+}
+
+fn answered(answer: Answer) -> Response<Full<Bytes>> {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let is_replayed = answer.is_replayed;
+    let mut response = response(status, answer.body);
+    if is_replayed {
+        let headers = response.headers_mut();
+        headers.insert(
+            "idempotent-replayed",
+            hyper::header::HeaderValue::from_static("true"),
+        );
+    }
+    response
+}
+
+fn response(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let json = hyper::header::HeaderValue::from_static("application/json");
+    headers.insert(CONTENT_TYPE, json);
+    for (name, value) in CORS {
+        headers.insert(name, hyper::header::HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,10 @@
+//! fake-stripe by its rules, over its socket.
+
+mod client;
+
+mod access;
+mod faults;
+mod intents;
+mod keys;
+mod notices;
+mod refunds;
