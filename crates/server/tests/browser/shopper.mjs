@@ -119,8 +119,16 @@ export class Shopper {
    * @param {(asked: any) => any} condition @param {unknown} [asked]
    */
   async until(condition, asked) {
-    const found = await this.page.waitForFunction(condition, asked);
-    return found.jsonValue();
+    try {
+      const found = await this.page.waitForFunction(condition, asked);
+      return await found.jsonValue();
+    } catch (error) {
+      // What the page thought instead is the first thing anybody wants to know.
+      const state = await this.state().catch((e) => String(e));
+      const said = this.complaints.join("; ");
+      const story = `waited for ${condition}, but the page says ${JSON.stringify(state)}; ${said}`;
+      throw new Error(story, { cause: error });
+    }
   }
 
   settled() {
