@@ -78,6 +78,12 @@ const _: () = assert!(ANSWER_BUFFER_BYTES < ANSWER_BYTES_MAX);
 pub(crate) const DEMO_BOTS_MAX: usize = 1_000;
 /// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.
 pub(crate) const DEMO_BOT_BOOKINGS_MAX: usize = 3;
+/// How often the demo's bank looks whether a silence is over, milliseconds.
+pub(crate) const DEMO_BANK_EVERY_MS: u64 = 250;
+/// How long the silent bank of the demo is silent, milliseconds.
+pub(crate) const DEMO_BANK_SILENCE_MS: u64 = 30_000;
+/// Most payments of the demo whose bank is silent.
+pub(crate) const DEMO_SILENCES_MAX: usize = 10_000;
 /// Longest wait for a server's answer to a command, milliseconds.
 pub(crate) const CLIENT_WAIT_MS: u64 = 10_000;
 /// Largest answer to a command, bytes.

@@ -27,6 +27,7 @@
 //! (`http/endpoint.rs`), how refusals are told (`http/problem.rs`), then one file per resource.
 
 mod accept;
+mod desk;
 mod http;
 pub mod limits;
 mod rate;
@@ -34,6 +35,7 @@ mod run;
 mod settings;
 
 pub use accept::{AcceptLimits, Drained, Peer, serve};
+pub use desk::{BankAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use rate::{InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};

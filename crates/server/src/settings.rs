@@ -1,9 +1,12 @@
 //! What an operator may set of the server. Parsed by the binary, plain values here.
 
+use std::sync::Arc;
+
 use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::WebhookSecrets;
 
 use crate::accept::AcceptLimits;
+use crate::desk::PaymentDesk;
 use crate::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 use crate::rate::RateLimits;
 
@@ -30,6 +33,8 @@ pub struct ServerSettings {
     pub allowed_origins: Vec<String>,
     /// How Stripe's notices are known; default nobody is believed.
     pub stripe: Option<StripeNotices>,
+    /// Where the page of a demo pays with test cards; default nowhere, and a shop never has one.
+    pub demo_desk: Option<Arc<dyn PaymentDesk>>,
     /// Bounds on feed streams.
     pub streams: StreamLimits,
     /// How often callers may ask, and which proxies are believed.

@@ -1,28 +1,33 @@
-//! Bots: shoppers who look, hold, hesitate, buy or leave. Each goes through the same engine calls as
+//! Bots: shoppers who look, hold, hesitate, pay or leave. Each goes through the same engine calls as
 //! a person's requests; a sold-out hall stays alive because some of them cancel later.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{BookingId, HoldId, StateKind, Together};
+use soldonce_core::{BookingId, HoldId, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
-use soldonce_engine::reply::ReplyKind;
-use soldonce_engine::{Call, Caller, Engine, EventSummary, HoldAsk, NamedUnits, Reply, WishAsk};
+use soldonce_engine::{
+    Call, Caller, Engine, EngineError, EventSummary, HoldAsk, NamedUnits, Reply, WishAsk,
+};
 use soldonce_lease::Entropy;
 use tokio_util::sync::CancellationToken;
 
+use super::bank::Bank;
+use super::cards::{self, TestCard};
 use crate::limits::DEMO_BOT_BOOKINGS_MAX;
 
 /// Runs one bot until `stop`.
 ///
 /// # Cancel safety
 /// Dropped, its hold ends by its time.
-pub(super) async fn run(engine: Engine, number: usize, stop: CancellationToken) {
+pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: usize, stop: CancellationToken) {
     let (session, _) = engine.open_session();
     let caller = Caller::Shopper(session);
     let mut bot = Bot {
         engine,
+        bank,
         caller,
         number,
         bookings: VecDeque::new(),
@@ -32,6 +37,7 @@ pub(super) async fn run(engine: Engine, number: usize, stop: CancellationToken) 
 
 struct Bot {
     engine: Engine,
+    bank: Arc<Bank>,
     caller: Caller,
     number: usize,
     bookings: VecDeque<BookingId>,
@@ -59,17 +65,39 @@ impl Bot {
         self.wait_ms(1_500, 9_000).await;
         let hold = HoldId::from_bytes(reply.stored.subject);
         if self.chance(60) {
-            let call = self.keyed_call();
-            // A refusal is part of a shopper's life: the hold was late, or the event called off.
-            if let Ok(booked) = self.engine.confirm(&call, hold, None, None).await
-                && booked.stored.kind == ReplyKind::Booked
-            {
-                self.bookings
-                    .push_back(BookingId::from_bytes(booked.stored.subject));
-            }
+            self.buy(hold).await;
         } else if self.chance(75) {
             self.release(hold).await;
         }
+    }
+
+    /// Pays, some with a card that is declined before they take another one.
+    async fn buy(&mut self, hold: HoldId) {
+        if self.chance(10) {
+            self.pay(hold, &cards::DECLINED).await;
+            self.wait_ms(1_000, 4_000).await;
+        }
+        if let Some(booking) = self.pay(hold, &cards::GOOD).await {
+            self.bookings.push_back(booking);
+        }
+    }
+
+    /// A refusal is part of a shopper's life: the hold was late, or the event called off.
+    async fn pay(&self, hold: HoldId, card: &TestCard) -> Option<BookingId> {
+        let call = self.keyed_call();
+        let begun = match self.engine.checkout(&call, hold, None, None).await {
+            // What costs nothing is not paid.
+            Err(EngineError::Rejected(Rejection::Invalid(_))) => {
+                let call = self.keyed_call();
+                self.engine.confirm(&call, hold, None, None).await.ok()?
+            }
+            begun => begun.ok()?,
+        };
+        if let Some(intent) = &begun.intent {
+            let charged = self.bank.charge_card(intent.id.as_str(), card).await;
+            charged.ok()?;
+        }
+        Some(BookingId::from_bytes(begun.stored.subject))
     }
 
     async fn hold(&self, summary: &EventSummary) -> Option<Reply> {

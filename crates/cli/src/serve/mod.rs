@@ -10,13 +10,13 @@ mod shield;
 mod start;
 mod strategy;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
-use payments::PaymentArgs;
+pub(crate) use payments::PaymentArgs;
 pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
 use shield::ShieldArgs;
 pub(crate) use start::{start, until_stopped};
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let started = start(&settings).await?;
+        let started = start(&settings, None).await?;
         if let Some(key) = &started.new_admin_key {
             print(&format!("admin key (shown once): {key}\n"))?;
         }
@@ -117,13 +117,20 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
 }
 
 impl ServeArgs {
-    /// The arguments of a demo: its own folder, open to shoppers.
-    pub(crate) fn demo(listen: &str, data: &std::path::Path) -> Self {
+    /// The arguments of a demo: its own folder, open to shoppers, paid through its own provider.
+    pub(crate) fn demo(listen: &str, data: &Path, payments: PaymentArgs) -> Self {
         Self {
             listen: Some(listen.to_owned()),
             data: Some(data.to_owned()),
+            payments,
             shoppers: Some(Shoppers::Open),
             ..Self::default()
         }
+    }
+
+    /// The same with the operator's admin key, if there is one.
+    #[must_use]
+    pub(crate) fn with_admin_key(self, admin_key: Option<String>) -> Self {
+        Self { admin_key, ..self }
     }
 }

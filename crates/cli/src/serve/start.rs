@@ -1,10 +1,13 @@
 //! Opens the ledger, starts the server on it, and ends both in order.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
 use anyhow::Context;
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{Access, Listeners, ServerSettings};
+use soldonce_server::{Access, Listeners, PaymentDesk, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +19,7 @@ use crate::exit::Exit;
 pub(crate) struct Started {
     pub(crate) engine: Engine,
     /// Where it listens.
-    pub(crate) address: String,
+    pub(crate) address: SocketAddr,
     /// The admin key that was made at this start, if one was.
     pub(crate) new_admin_key: Option<String>,
     /// Ends everything when cancelled.
@@ -25,11 +28,14 @@ pub(crate) struct Started {
     pub(crate) tasks: JoinSet<()>,
 }
 
-/// Opens the ledger and starts serving.
+/// Opens the ledger and starts serving. `desk` is for the demo alone.
 ///
 /// # Errors
 /// When the address is taken, the folder belongs to another process, or the ledger is damaged.
-pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
+pub(crate) async fn start(
+    settings: &Settings,
+    desk: Option<Arc<dyn PaymentDesk>>,
+) -> anyhow::Result<Started> {
     let listener = listen("listen", &settings.listen.value).await?;
     let admin_listener = match &settings.admin_listen.value {
         Some(address) => Some(listen("admin_listen", address).await?),
@@ -42,7 +48,7 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
     let engine = ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.value.pay(engine);
     let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
-    let address = listener.local_addr()?.to_string();
+    let address = listener.local_addr()?;
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let server = ServerSettings {
@@ -54,6 +60,7 @@ pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Started> {
         streams: settings.limits.streams(),
         rates: settings.limits.rates(),
         stripe,
+        demo_desk: desk,
         ..ServerSettings::default()
     };
     let listeners = Listeners {

@@ -34,6 +34,7 @@ mod feed;
 mod streams;
 
 mod bookings;
+mod desk;
 mod holds;
 mod payments;
 mod webhooks;
@@ -103,6 +104,9 @@ pub fn routers(
     holds_and_bookings(&mut public);
     staff_and_keys(&mut public);
     pages_and_health(&mut public);
+    if settings.demo_desk.is_some() {
+        desk_of_demo(&mut public);
+    }
     let mut admin = Table::starting_at(if with_admin {
         public.routes.len() + FALLBACKS.len()
     } else {
@@ -201,12 +205,22 @@ fn holds_and_bookings(table: &mut Table) {
         payments::refund,
     );
     table.add(Verb::Post, "/v1/exchanges", Buy, payments::exchange);
+    table.add(Verb::Get, "/v1/payments", Admission::Look, desk::payments);
     table.add(
         Verb::Post,
         "/v1/webhooks/stripe",
         Admission::Anyone,
         webhooks::stripe,
     );
+}
+
+/// Routes that a shop never has: they are no part of the API, and stand in no description of it.
+fn desk_of_demo(table: &mut Table) {
+    use Admission::Buy;
+    let charge = "/demo/payments/{intent}";
+    table.add(Verb::Post, charge, Buy, desk::charge);
+    let answer = "/demo/payments/{intent}/answer";
+    table.add(Verb::Post, answer, Buy, desk::bank_answer);
 }
 
 fn staff_and_keys(table: &mut Table) {

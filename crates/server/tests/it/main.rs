@@ -21,6 +21,7 @@ mod access;
 mod bookings;
 mod bounds;
 mod callers;
+mod desk;
 mod events;
 mod feed;
 mod holds;

@@ -150,8 +150,14 @@ export const paths = {
   hold: (/** @type {string} */ id) => `/v1/holds/${at(id)}`,
   extend: (/** @type {string} */ id) => `/v1/holds/${at(id)}/extend`,
   confirm: (/** @type {string} */ id) => `/v1/holds/${at(id)}/confirm`,
+  checkout: (/** @type {string} */ id) => `/v1/holds/${at(id)}/checkout`,
+  abandon: (/** @type {string} */ id) => `/v1/holds/${at(id)}/abandon`,
   bookings: "/v1/bookings",
   booking: (/** @type {string} */ id) => `/v1/bookings/${at(id)}`,
+  cancel: (/** @type {string} */ id) => `/v1/bookings/${at(id)}/cancel`,
+  payments: "/v1/payments",
+  demoCharge: (/** @type {string} */ intent) => `/demo/payments/${at(intent)}`,
+  demoAnswer: (/** @type {string} */ intent) => `/demo/payments/${at(intent)}/answer`,
 };
 
 /** Pages through a list route: `{<field>: [..], next}`. Bounded, so a wrong cursor cannot loop. */

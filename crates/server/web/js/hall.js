@@ -9,11 +9,11 @@ import { announce, el, icon, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { count, dateAndTime, plural, remaining } from "./format.js";
 import { HoldPanel } from "./holdpanel.js";
-import { Holding } from "./holding.js";
 import { exposeHall, withdrawHall } from "./hooks.js";
 import { HELD, Inventory } from "./inventory.js";
 import { MapView } from "./mapview.js";
 import { Notices } from "./notices.js";
+import { Paying } from "./paying.js";
 import { PhoneBar } from "./phonebar.js";
 import { Plan } from "./plan.js";
 
@@ -23,21 +23,25 @@ const FOREIGN_CHANGE_MS = 1500;
 
 /** @param {string} id @param {(hash: string) => void} go */
 export async function openHall(id, go) {
-  const [event, chart] = await Promise.all([
+  const [event, chart, payments] = await Promise.all([
     asAnyone("GET", paths.event(id)),
     asAnyone("GET", paths.chart(id)),
+    asAnyone("GET", paths.payments),
   ]);
-  return new Hall(event, chart, go);
+  return new Hall(event, chart, payments, go);
 }
 
 export class Hall {
-  /** @param {SaleEvent} event @param {import("./wire.js").Chart} chart @param {(hash: string) => void} go */
-  constructor(event, chart, go) {
+  /**
+   * @param {SaleEvent} event @param {import("./wire.js").Chart} chart
+   * @param {import("./wire.js").Payments} payments @param {(hash: string) => void} go
+   */
+  constructor(event, chart, payments, go) {
     this.event = event;
     this.title = event.name;
     this.plan = new Plan(chart, event.prices ?? {});
     this.inventory = new Inventory(this.plan);
-    this.holding = new Holding(event, this.inventory);
+    this.holding = new Paying(event, this.inventory, payments);
     this.feed = new Feed(event.id, this.inventory);
     this.map = new MapView(this.plan, this.inventory, this.holding, (area) =>
       this.areas.point(area),

@@ -10,7 +10,7 @@ import { HoldWorker, isLive } from "./holdworker.js";
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").UnitRequest} UnitRequest */
 /** @typedef {import("./basket.js").Basket} Basket */
-/** @typedef {"restore"|"best"|"extend"|"confirm"} Doing */
+/** @typedef {"restore"|"best"|"extend"|"confirm"|"pay"|"charge"|"prove"|"abandon"} Doing */
 
 export class Holding extends HoldWorker {
   /** @type {Doing|null} */
@@ -42,7 +42,7 @@ export class Holding extends HoldWorker {
 
   /** @param {(wanted: Basket) => void} change */
   want(change) {
-    if (this.closed || this.doing === "confirm") return;
+    if (this.closed || this.doing === "confirm" || this.doing === "pay") return;
     const next = this.wanted.copy();
     change(next);
     const max = this.event.policy?.units_per_hold_max ?? 64;
@@ -137,17 +137,19 @@ export class Holding extends HoldWorker {
         this.setWanted(this.held.add(this.wanted.requests()));
         await this.reconcile();
       } else {
-        this.recallEnded(hold, stored?.confirmKey !== undefined);
+        this.recallEnded(hold, stored);
       }
     });
   }
 
-  /** @param {import("./wire.js").Hold} hold @param {boolean} confirming */
-  recallEnded(hold, confirming) {
+  /** @param {import("./wire.js").Hold} hold @param {import("./holdstore.js").StoredHold|null} stored */
+  recallEnded(hold, stored) {
     forgetHold(this.event.id);
-    // A confirm whose answer got lost is answered here; another ended hold is old news, unless
-    // its time ran out while the page was away and nothing else is wanted by now.
-    if (hold.state === "consumed" && hold.booking && confirming) this.end(hold);
+    // A confirm or a payment whose answer got lost is answered here; another ended hold is old news,
+    // unless its time ran out while the page was away and nothing else is wanted by now.
+    const buying = Boolean(stored?.confirmKey ?? stored?.payKey);
+    if (hold.state === "consumed" && hold.booking && buying) this.end(hold);
+    else if (stored?.charged) this.dispatchEvent(new CustomEvent("booked", { detail: stored.charged }));
     else if (hold.state === "expired" || hold.state === "revoked" || hold.state === "active") {
       if (this.wanted.size === 0) this.end(hold);
     }

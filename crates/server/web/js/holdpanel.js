@@ -4,8 +4,9 @@
 import { clock } from "./clock.js";
 import { announce, el, fill, icon, setText } from "./dom.js";
 import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
+import { PayPanel } from "./paypanel.js";
 
-/** @typedef {import("./holding.js").Holding} Holding */
+/** @typedef {import("./paying.js").Paying} Paying */
 /** @typedef {import("./plan.js").Plan} Plan */
 
 const TICK_MS = 200;
@@ -15,7 +16,7 @@ const RING = 2 * Math.PI * 19;
 
 export class HoldPanel {
   /**
-   * @param {Holding} holding @param {Plan} plan
+   * @param {Paying} holding @param {Plan} plan
    * @param {(booking: string) => void} booked
    */
   constructor(holding, plan, booked) {
@@ -31,20 +32,23 @@ export class HoldPanel {
     this.cap = el("p.hint", { "data-testid": "cap" });
     this.extend = this.button("secondary", "extend", () => this.holding.extend());
     this.confirm = this.button("primary", "confirm", () => this.askConfirm());
+    this.pay = new PayPanel(holding);
     this.release = this.button("quiet", "release", () => this.holding.release());
     this.empty = el(
       "p.empty",
       {},
       "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.",
     );
+    const minor = el("div.minor", {}, this.extend, this.release);
+    this.buttons = el("div.buttons", {}, this.confirm, minor);
     this.full = el(
       "div.full",
       {},
       el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), this.clockText()),
       this.lines,
       el("div.sum", {}, el("span", {}, "Total"), this.total),
-      this.confirm,
-      el("div.minor", {}, this.extend, this.release),
+      this.pay.element,
+      this.buttons,
     );
     this.element = el(
       "section.card.hold",
@@ -72,6 +76,10 @@ export class HoldPanel {
   }
 
   async askConfirm() {
+    if (this.holding.mustPay) {
+      await this.holding.pay();
+      return;
+    }
     const booking = await this.holding.confirm();
     if (booking && "id" in booking) this.booked(booking.id);
   }
@@ -91,9 +99,15 @@ export class HoldPanel {
     const total = this.wantedTotal();
     const shown = money(total, this.holding.event.currency);
     setText(this.total, shown);
-    this.confirm.disabled = !hold || pending || doing !== null || hold.state === "pinned";
-    const verb = total === 0 ? "Confirm" : `Confirm · ${shown}`;
-    setText(this.confirm, doing === "confirm" ? "Confirming…" : pending ? "Holding…" : verb);
+    this.confirm.disabled = !hold || pending || doing !== null || (hold.state === "pinned" && !this.holding.mustPay);
+    const paid = this.holding.mustPay && total > 0;
+    this.confirm.dataset.testid = paid ? "pay" : "confirm";
+    const verb = paid ? `Pay · ${shown}` : total === 0 ? "Confirm" : `Confirm · ${shown}`;
+    const busy = doing === "pay" ? "One moment…" : doing === "confirm" ? "Confirming…" : "";
+    setText(this.confirm, busy || (pending ? "Holding…" : verb));
+    this.buttons.hidden = this.pay.open;
+    setText(this.until, this.holding.payment ? "Kept while you pay" : "Held for you");
+    this.pay.refresh();
     fill(this.extend, icon("clock"), doing === "extend" ? "Adding time…" : "More time");
     setText(this.release, "Release all");
     this.release.disabled = doing !== null || wanted.size === 0;
@@ -132,16 +146,16 @@ export class HoldPanel {
       const note = [zone, category.name]
         .filter((part, k, all) => part && all.indexOf(part) === k)
         .join(" · ");
-      const drop = wanted.seats.has(id) ? () => this.holding.toggle(id) : null;
+      const mayDrop = wanted.seats.has(id) && !this.holding.payment;
+      const drop = mayDrop ? () => this.holding.toggle(id) : null;
       return this.line(this.plan.nameOf(seat), note, category, 1, pending, drop);
     });
     const areas = [...wanted.areas].map(([id, quantity]) => {
       const area = this.plan.areaOf(id);
       const category = this.plan.categories[area?.category ?? 0];
       const pending = held.quantity(id) !== quantity;
-      return this.line(area?.label ?? id, category.name, category, quantity, pending, () =>
-        this.holding.setArea(id, 0),
-      );
+      const drop = this.holding.payment ? null : () => this.holding.setArea(id, 0);
+      return this.line(area?.label ?? id, category.name, category, quantity, pending, drop);
     });
     return [...seats, ...areas];
   }
@@ -189,10 +203,8 @@ export class HoldPanel {
     const room = Date.parse(hold.max_expires_at) - Date.parse(hold.expires_at);
     this.extend.disabled = room <= 0 || this.holding.doing !== null;
     const limit = roughly(clock.until(hold.max_expires_at));
-    setText(
-      this.cap,
-      room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`,
-    );
+    const more = room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`;
+    setText(this.cap, this.holding.payment ? "Nobody else can take them meanwhile." : more);
     this.speak(left);
     // Only the server ends a hold: at zero it is asked, not assumed.
     if (left === 0 && performance.now() - this.askedAt > 1500) {
@@ -207,7 +219,13 @@ export class HoldPanel {
     if (left > this.spokenUpTo + 5000) this.spokenUpTo = Infinity;
     if (mark === undefined) return;
     this.spokenUpTo = mark;
-    announce(`${roughly(mark)} left to confirm.`, mark <= HURRY_MS ? "urgent" : "polite");
+    announce(`${roughly(mark)} left to ${this.holding.mustPay ? "pay" : "confirm"}.`, mark <= HURRY_MS ? "urgent" : "polite");
+  }
+
+  /** Puts the focus on what is to be done next. */
+  focus() {
+    const next = this.pay.open ? this.pay.element.querySelector("button") : this.confirm;
+    next?.focus({ preventScroll: true });
   }
 
   /** One line for the bar at the foot of a phone. */

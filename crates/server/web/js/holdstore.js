@@ -1,8 +1,15 @@
-// What survives a reload: the hold's id and secret, and the key of a confirm whose answer has not
-// come yet. Per tab, so that two tabs do not pull at one hold; the server's list finds the rest.
+// What survives a reload: the hold's id and secret, the key of a confirm whose answer has not come
+// yet, and the payment under way. Per tab, so that two tabs do not pull at one hold; the server's
+// list finds the rest.
 
-/** @typedef {{id: string, secret?: string, confirmKey?: string, confirmFence?: number}} StoredHold
- *  The key of a confirm under way belongs to the fence it was made with. */
+/** @typedef {object} StoredHold
+ *  @property {string} id
+ *  @property {string} [secret]
+ *  @property {string} [confirmKey]  Of a confirm under way; belongs to the fence it was made with.
+ *  @property {number} [confirmFence]
+ *  @property {string} [payKey]  Of the checkout that began the payment under way.
+ *  @property {number} [payFence]
+ *  @property {string} [charged]  The booking that a card was charged for. */
 
 /** @param {string} event */
 const nameOf = (event) => `soldonce.hold.${event}`;

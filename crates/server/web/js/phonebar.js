@@ -19,17 +19,27 @@ export class PhoneBar {
     );
     this.element.addEventListener("click", () => {
       reveal(panel.element);
-      panel.confirm.focus({ preventScroll: true });
+      panel.focus();
     });
-    // In sight means above the bar's own place.
+    // In sight means above the bar's own place: the whole button, or the first of the cards.
+    const enough = new Map([
+      [panel.confirm, 0.9],
+      [panel.pay.element, 0.2],
+    ]);
+    const seen = new Set();
     this.observer = new IntersectionObserver(
-      ([entry]) => {
-        this.panelSeen = entry.isIntersecting;
+      (entries) => {
+        for (const { target, intersectionRatio } of entries) {
+          const part = /** @type {HTMLElement} */ (target);
+          if (intersectionRatio >= (enough.get(part) ?? 1)) seen.add(part);
+          else seen.delete(part);
+        }
+        this.panelSeen = seen.size > 0;
         this.show();
       },
-      { threshold: 0.9, rootMargin: "0px 0px -76px 0px" },
+      { threshold: [...enough.values()], rootMargin: "0px 0px -76px 0px" },
     );
-    this.observer.observe(panel.confirm);
+    for (const part of enough.keys()) this.observer.observe(part);
     this.ticking = setInterval(() => this.tick(), 250);
   }
 

@@ -53,6 +53,24 @@ const SAID = {
     title: "Sales are paused for a moment",
     text: "The server takes no changes at present. What you hold is kept.",
   },
+  payment_in_progress: {
+    title: "Payment has begun",
+    text: "Go back from the payment to change your seats.",
+  },
+  payment_unavailable: {
+    title: "The payment cannot begin just now",
+    text: "Nothing was charged, and your seats are kept. Try again in a moment.",
+  },
+  payment_refused: {
+    title: "The payment was not taken",
+    text: "Nothing was charged. Please begin it again.",
+  },
+  booking_not_confirmed: { title: "There is nothing to cancel here" },
+  already_cancelled: { title: "That is cancelled already" },
+  cancel_closed: {
+    title: "It is too late to cancel here",
+    text: "Please ask the organiser.",
+  },
   idempotency_in_flight: {
     title: "Still working on it",
     text: "The first attempt is not finished yet. Try again in a moment.",
@@ -146,6 +164,10 @@ const ENDINGS = {
   revoked: {
     title: "Your hold was taken back",
     text: "The organiser ended it. Nothing was charged.",
+  },
+  payment_failed: {
+    title: "The payment did not go through",
+    text: "Nothing was charged. Here the seats are free again at once.",
   },
   released: {
     title: "Your hold was released",

@@ -7,6 +7,8 @@
  * @typedef {object} Policy
  * @property {number} [hold_ttl_ms]
  * @property {number} [hold_max_ms]
+ * @property {string|null} [cancel_until]
+ * @property {"keep"|"release"} [on_payment_failure]
  * @property {number} [units_per_hold_max]
  * @property {number} [units_per_holder_max]
  * @property {string|null} [sale_opens_at]
@@ -86,6 +88,18 @@
  * @property {boolean} [together]
  * @property {number} [seq]
  *
+ * @typedef {object} Payment  What the provider last said.
+ * @property {string} state
+ * @property {number} [amount]
+ * @property {number} [captured]
+ * @property {number} [refunded]
+ * @property {string|null} [provider]
+ * @property {string|null} [intent]
+ * @property {string} [client_secret]  In the answer to checkout alone.
+ *
+ * @typedef {{card: string, name: string, about: string}} DemoCard
+ * @typedef {{provider: string|null, demo_cards: DemoCard[]}} Payments
+ *
  * @typedef {object} Booking
  * @property {string} id
  * @property {string} event
@@ -95,6 +109,7 @@
  * @property {number} total
  * @property {string} currency
  * @property {string|null} [reference]
+ * @property {Payment|null} [payment]
  * @property {string} [confirmed_at]
  * @property {string} [created_at]
  * @property {number} [seq]

@@ -45,6 +45,8 @@ pub(super) enum Card {
     Challenged,
     /// Says neither, until the test does.
     Undecided,
+    /// As [`Card::Undecided`], and the payment cannot be called back meanwhile.
+    Late,
 }
 
 impl Card {
@@ -57,6 +59,7 @@ impl Card {
             "pm_card_threeDSecure2Required" => Some(Self::Challenged),
             "pm_card_declinedAtFirst" => Some(Self::DeclinedAtFirst),
             "pm_card_undecided" => Some(Self::Undecided),
+            "pm_card_late" => Some(Self::Late),
             _ => None,
         }
     }

@@ -13,6 +13,8 @@ pub(super) enum Status {
     RequiresPaymentMethod,
     RequiresAction,
     Processing,
+    /// As [`Status::Processing`], at a bank that cannot be called back.
+    OutOfReach,
     RequiresCapture,
     Succeeded,
     Canceled,
@@ -23,7 +25,7 @@ impl Status {
         match self {
             Self::RequiresPaymentMethod => "requires_payment_method",
             Self::RequiresAction => "requires_action",
-            Self::Processing => "processing",
+            Self::Processing | Self::OutOfReach => "processing",
             Self::RequiresCapture => "requires_capture",
             Self::Succeeded => "succeeded",
             Self::Canceled => "canceled",
@@ -35,9 +37,14 @@ impl Status {
         matches!(self, Self::RequiresPaymentMethod | Self::RequiresAction)
     }
 
+    /// Whether a bank has not said yes or no yet.
+    pub(super) const fn is_undecided(self) -> bool {
+        matches!(self, Self::Processing | Self::OutOfReach)
+    }
+
     /// Whether it may be given up.
     pub(super) const fn may_cancel(self) -> bool {
-        !matches!(self, Self::Succeeded | Self::Canceled)
+        !matches!(self, Self::Succeeded | Self::Canceled | Self::OutOfReach)
     }
 }
 

@@ -150,6 +150,13 @@ impl FakeStripe {
         Ok(())
     }
 
+    /// Sends notices to this path of a server that listens there, in this process or another of the
+    /// same machine.
+    pub fn deliver_to_own(&self, server: SocketAddr, path: &str) {
+        let endpoint = Endpoint::own(server, path);
+        self.desk.post.deliver_to(Some(endpoint));
+    }
+
     /// Goes wrong by this plan from now on.
     pub fn plan(&self, plan: Plan) {
         self.desk.fate().follow(plan);
@@ -247,6 +254,26 @@ impl FakeStripe {
         };
         let now_ms = self.desk.clock.wall_ms();
         let answered = self.desk.account().run(now_ms, &asked);
+        self.desk.tell().await;
+        paid(answered)
+    }
+
+    /// Whether this is the secret that a page has for an intent.
+    pub fn is_paid_with(&self, intent: &str, client_secret: &str) -> bool {
+        self.desk.account().client_secret(intent) == Some(client_secret)
+    }
+
+    /// The booking that an intent was made for, as it was told.
+    pub fn booking_of(&self, intent: &str) -> Option<String> {
+        self.desk.account().booking(intent).cloned()
+    }
+
+    /// The buyer proves himself on the bank's page, or fails to.
+    ///
+    /// # Errors
+    /// If the bank has not asked him.
+    pub async fn prove(&self, intent: &str, verdict: Verdict) -> Result<()> {
+        let answered = self.at_desk(|account| account.authenticate(intent, verdict));
         self.desk.tell().await;
         paid(answered)
     }

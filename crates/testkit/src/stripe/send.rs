@@ -1,7 +1,7 @@
 //! One notice over one connection: HTTP/1.1 by hand, since nothing of the answer but its status
 //! matters.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,6 +33,20 @@ impl Endpoint {
             path: format!("/{path}"),
         })
     }
+
+    /// The path of a server that listens on this address; one that listens on all of them is asked
+    /// by this machine's own.
+    pub(super) fn own(server: SocketAddr, path: &str) -> Self {
+        let ip = match server.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+        };
+        Self {
+            address: SocketAddr::new(ip, server.port()),
+            path: path.to_owned(),
+        }
+    }
 }
 
 /// Sends a body; the status of its answer, nothing when there was none in time.
@@ -63,6 +77,18 @@ async fn exchange(endpoint: &Endpoint, body: &str, signature: &str) -> Result<u1
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_on_every_address_is_asked_by_the_machines_own() {
+        let own = |address: &str| {
+            Endpoint::own(address.parse().unwrap(), "/v1")
+                .address
+                .to_string()
+        };
+        assert_eq!(own("0.0.0.0:80"), "127.0.0.1:80");
+        assert_eq!(own("[::]:80"), "[::1]:80");
+        assert_eq!(own("192.0.2.7:80"), "192.0.2.7:80");
+    }
 
     #[test]
     fn notices_stay_on_this_machine() {

@@ -13,7 +13,9 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::super::{bookings, events, holds, keys, payments, policy, sessions, staff, units};
-use super::sold::{Blocked, Booking, BookingList, History, Hold, HoldList, Problem, Unblocked};
+use super::sold::{
+    Blocked, Booking, BookingList, History, Hold, HoldList, Payments, Problem, Unblocked,
+};
 
 /// Every schema by name.
 pub(super) fn all() -> Map<String, Value> {
@@ -46,6 +48,7 @@ pub(super) fn all() -> Map<String, Value> {
     add::<HoldList>(&mut found);
     add::<Booking>(&mut found);
     add::<BookingList>(&mut found);
+    add::<Payments>(&mut found);
     add::<Blocked>(&mut found);
     add::<Unblocked>(&mut found);
     add::<History>(&mut found);

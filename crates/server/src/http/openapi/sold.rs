@@ -153,6 +153,26 @@ pub(super) struct Booking {
     server_time: String,
 }
 
+/// How bookings are paid here.
+#[derive(ToSchema)]
+pub(super) struct Payments {
+    /// Who takes the money. Nobody: holds are confirmed; somebody: what costs something goes through
+    /// checkout.
+    provider: Option<String>,
+    /// What the page of a demo pays with; a shop has none.
+    demo_cards: Vec<DemoCard>,
+    #[schema(format = DateTime)]
+    server_time: String,
+}
+
+/// A test card of a demo.
+#[derive(ToSchema)]
+pub(super) struct DemoCard {
+    card: String,
+    name: String,
+    about: String,
+}
+
 #[derive(ToSchema)]
 pub(super) struct BookingList {
     bookings: Vec<Booking>,

@@ -319,6 +319,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .headers(&[SECRET])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
+        Get,
+        "/v1/payments",
+        Look,
+        "bookings",
+        ("read_payments", "How bookings are paid here"),
+    )
+    .answers(&[(200, "Who takes the money, if anybody", Json("Payments"))]),
+    operation(
         Post,
         "/v1/webhooks/stripe",
         Anyone,

@@ -129,6 +129,11 @@ impl Account {
         Some(self.intents.get(id)?.client_secret.as_str())
     }
 
+    /// The booking of an intent, if there is one.
+    pub(super) fn booking(&self, id: &str) -> Option<&String> {
+        self.intents.get(id)?.booking()
+    }
+
     /// Every intent, as Stripe shows it.
     pub(super) fn intents(&self) -> Vec<Value> {
         let shown = |intent: &Intent| intent.json(Shown::InFull);

@@ -20,15 +20,18 @@ impl Account {
                 intent.bank_page = Some(page);
                 self.told(id, "payment_intent.requires_action")
             }
-            Card::Undecided => {
-                self.known_mut(id)?.status = Status::Processing;
-                self.told(id, "payment_intent.processing")
-            }
+            Card::Undecided => self.wait_for_bank(id, Status::Processing),
+            Card::Late => self.wait_for_bank(id, Status::OutOfReach),
         }
     }
 
+    fn wait_for_bank(&mut self, id: &str, status: Status) -> Answered {
+        self.known_mut(id)?.status = status;
+        self.told(id, "payment_intent.processing")
+    }
+
     /// The bank's page is done: the buyer has proved himself or not.
-    pub(super) fn authenticate(&mut self, id: &str, verdict: Verdict) -> Answered {
+    pub(crate) fn authenticate(&mut self, id: &str, verdict: Verdict) -> Answered {
         let intent = self.known(id)?;
         if intent.status != Status::RequiresAction {
             return Err(Failure::state(intent.json(Shown::Named), "authenticated"));
@@ -44,7 +47,7 @@ impl Account {
     /// A card that had not decided does.
     pub(crate) fn decide(&mut self, id: &str, verdict: Verdict) -> Answered {
         let intent = self.known(id)?;
-        if intent.status != Status::Processing {
+        if !intent.status.is_undecided() {
             return Err(Failure::state(intent.json(Shown::Named), "decided"));
         }
         if verdict == Verdict::Approved {

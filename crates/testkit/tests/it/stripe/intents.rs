@@ -134,6 +134,35 @@ async fn a_card_that_does_not_decide_stays_in_between() {
     }
 }
 
+#[tokio::test]
+async fn a_late_card_cannot_be_called_back_until_it_has_decided() {
+    let rig = Rig::new();
+    let intent = rig.intent();
+    let asked = rig.pay(&intent, "pm_card_late");
+    assert_eq!(asked.text("/status"), "processing");
+    assert_eq!(rig.step(&intent, "cancel", "").status, 400);
+    let decided = rig.stripe.decide(&intent, Verdict::Approved).await;
+    decided.unwrap();
+    assert_eq!(rig.step(&intent, "cancel", "").status, 200);
+    assert_eq!(rig.money(&intent).reserved(), 0);
+}
+
+#[tokio::test]
+async fn a_page_has_the_secret_of_its_own_intent_and_proves_its_buyer() {
+    let rig = Rig::new();
+    let (intent, other) = (rig.intent(), rig.intent());
+    let secret = rig.shown(&intent).text("/client_secret").to_owned();
+    assert!(rig.stripe.is_paid_with(&intent, &secret));
+    assert!(!rig.stripe.is_paid_with(&other, &secret));
+    assert!(rig.stripe.prove(&intent, Verdict::Approved).await.is_err());
+    rig.pay(&intent, "pm_card_threeDSecure2Required");
+    rig.stripe.prove(&intent, Verdict::Declined).await.unwrap();
+    assert_eq!(
+        rig.shown(&intent).text("/status"),
+        "requires_payment_method"
+    );
+}
+
 #[test]
 fn an_authorisation_lapses_after_seven_days() {
     let rig = Rig::new();

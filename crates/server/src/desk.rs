@@ -1,0 +1,68 @@
+//! The payment desk of a demo: the page pays with test cards through it, where the page of a shop has
+//! the script of its provider. `soldonce serve` has none, and then its routes are not there at all.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+
+/// What a desk answers; dropped, the bank may have been asked all the same.
+pub type DeskFuture<'a> = Pin<Box<dyn Future<Output = Result<(), DeskRefusal>> + Send + 'a>>;
+
+/// Stands where a provider's own script does: charges test cards, and asks the buyer's bank. What came
+/// of it is told by the provider, as ever, and never here.
+pub trait PaymentDesk: Debug + Send + Sync + 'static {
+    /// The cards a buyer may choose from.
+    fn cards(&self) -> &[DeskCard];
+
+    /// Charges a card.
+    ///
+    /// # Errors
+    /// [`DeskRefusal`]; that the card declines is none.
+    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a>;
+
+    /// The bank has an answer: the buyer proved himself or did not, or it is back from its silence.
+    ///
+    /// # Errors
+    /// [`DeskRefusal`] when the bank was not asked.
+    fn answer<'a>(&'a self, of: DeskIntent<'a>, answer: BankAnswer) -> DeskFuture<'a>;
+}
+
+/// A test card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeskCard {
+    /// What it is asked for by.
+    pub card: &'static str,
+    /// For people.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// The payment that is meant, and the proof that it is the buyer's.
+#[derive(Clone, Copy)]
+pub struct DeskIntent<'a> {
+    /// The provider's name for it.
+    pub intent: &'a str,
+    /// What checkout has given the buyer.
+    pub client_secret: &'a str,
+}
+
+/// What a bank says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BankAnswer {
+    /// The charge may be made.
+    Yes,
+    /// It may not.
+    No,
+}
+
+/// Why the desk did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeskRefusal {
+    /// There is no such payment, or the secret is not its own.
+    Unknown,
+    /// There is no such card.
+    Card,
+    /// The payment is not waiting for that any more.
+    State,
+}

@@ -1,0 +1,169 @@
+// The part of the hold's card where it is paid: which card, what the bank asks, what is waited for,
+// and the way back to the seats. Says only what the server has said.
+
+import { announce, el, fill } from "./dom.js";
+import { money } from "./format.js";
+
+/** @typedef {import("./paying.js").Paying} Paying */
+
+export class PayPanel {
+  /** @param {Paying} paying */
+  constructor(paying) {
+    this.paying = paying;
+    this.shown = "";
+    this.element = el("div.pay", { "data-testid": "payment" });
+    this.element.hidden = true;
+  }
+
+  /** Whether it stands in the place of the hold's own buttons. */
+  get open() {
+    return this.paying.payment !== null || (this.paying.declined && this.paying.hold !== null);
+  }
+
+  refresh() {
+    const { payment, declined, doing, hold } = this.paying;
+    const stage = payment?.stage ?? (declined ? "again" : "");
+    this.element.hidden = !this.open;
+    this.element.dataset.stage = stage;
+    const busy = doing !== null;
+    const subject = `${stage}/${declined}/${busy}/${hold?.total ?? ""}`;
+    if (!this.open || subject === this.shown) {
+      if (!this.open) this.shown = "";
+      return;
+    }
+    const before = this.shown.split("/")[0];
+    const hadFocus = this.element.contains(document.activeElement) || before === "";
+    this.shown = subject;
+    fill(this.element, ...this.parts(stage, busy));
+    if (before === stage) return;
+    this.say(stage);
+    if (hadFocus) this.element.querySelector("button")?.focus({ preventScroll: true });
+  }
+
+  /** @param {string} stage @param {boolean} busy @returns {(HTMLElement|false)[]} */
+  parts(stage, busy) {
+    const { paying } = this;
+    switch (stage) {
+      case "choose":
+        return [...this.cards(busy), this.back(busy)];
+      case "again":
+        return [
+          el(
+            "p.pay-note.bad",
+            { "data-testid": "declined" },
+            el("strong", {}, "The payment did not go through. "),
+            "Nothing was charged, and the seats are still yours: take another card.",
+          ),
+          ...this.cards(busy),
+          this.button("quiet", "put-away", "Back to the seats", busy, () => paying.putAway()),
+        ];
+      case "bank":
+        return [this.bankPage(busy), this.back(busy)];
+      case "silent":
+        return [
+          waiting("The bank has not answered yet."),
+          el(
+            "p.hint",
+            { "data-testid": "silent" },
+            "This can take a while, and goes on by itself: also if you close this page. ",
+            "If the answer comes too late, you get the seats if they are still free, or your money back.",
+          ),
+          this.back(busy),
+        ];
+      case "elsewhere":
+        return [
+          waiting("These seats are being paid in another window."),
+          this.back(busy),
+        ];
+      default:
+        return [waiting("Asking the bank…"), this.back(busy)];
+    }
+  }
+
+  /** @param {boolean} busy */
+  cards(busy) {
+    const { demo_cards: cards, provider } = this.paying.payments;
+    if (cards.length === 0) return [this.foreign(provider ?? "")];
+    const button = (/** @type {import("./wire.js").DemoCard} */ { card, name, about }) =>
+      el(
+        "button.test-card",
+        {
+          type: "button",
+          "data-testid": `card-${card}`,
+          disabled: busy,
+          onclick: () => this.paying.charge(card),
+        },
+        el(`span.chip.chip-${card}`, { "aria-hidden": "true" }),
+        el("span.what", {}, el("strong", {}, name), el("small", {}, about)),
+      );
+    const items = cards.map((card) => el("li", {}, button(card)));
+    return [
+      el("h3", {}, "Pay with a test card"),
+      el("p.hint", {}, "No real money moves. Each card shows what a bank may do."),
+      el("ul.test-cards", {}, ...items),
+    ];
+  }
+
+  /** This page has no form for real cards: the shop's own page pays. @param {string} provider */
+  foreign(provider) {
+    const intent = this.paying.payment?.intent ?? "";
+    return el(
+      "p.pay-note",
+      { "data-testid": "no-card-form" },
+      el("strong", {}, "This page takes no cards. "),
+      `The payment is open at ${provider}${intent && ` as ${intent}`}: a shop finishes it on its own `,
+      "page, with the provider's form and the client secret that checkout gave. ",
+      "Once it is paid, this page goes on by itself.",
+    );
+  }
+
+  /** @param {boolean} busy */
+  bankPage(busy) {
+    const { hold, event } = this.paying;
+    const sum = money(hold?.total ?? 0, event.currency);
+    return el(
+      "section.bank",
+      { "data-testid": "bank", "aria-label": "Your bank" },
+      el("small.bank-name", {}, "Your bank · 3-D Secure"),
+      el("h3", {}, `Are you paying ${sum}?`),
+      el(
+        "div.actions",
+        {},
+        this.button("primary", "bank-yes", "Yes, it is me", busy, () => this.paying.prove(true)),
+        this.button("secondary", "bank-no", "No", busy, () => this.paying.prove(false)),
+      ),
+    );
+  }
+
+  /** @param {boolean} busy */
+  back(busy) {
+    return this.button("quiet", "abandon", "Back to the seats", busy, () => this.paying.abandon());
+  }
+
+  /** @param {string} kind @param {string} name @param {string} text @param {boolean} busy @param {() => void} act */
+  button(kind, name, text, busy, act) {
+    const attributes = { type: "button", "data-testid": name, disabled: busy, onclick: act };
+    return el(`button.${kind}`, attributes, text);
+  }
+
+  /** @param {string} stage */
+  say(stage) {
+    const { hold, event } = this.paying;
+    const sum = money(hold?.total ?? 0, event.currency);
+    /** @type {Record<string, string>} */
+    const words = {
+      choose: `Payment has begun: ${sum}. Nobody else can take the seats meanwhile.`,
+      again: "The payment did not go through. Nothing was charged, and the seats are still yours.",
+      bank: `Your bank asks: are you paying ${sum}?`,
+      silent: "The bank has not answered yet. This goes on by itself.",
+      charging: "Asking the bank.",
+      elsewhere: "These seats are being paid in another window.",
+    };
+    announce(words[stage] ?? "", stage === "again" || stage === "bank" ? "urgent" : "polite");
+  }
+}
+
+/** @param {string} text */
+function waiting(text) {
+  return el("p.pay-wait", {}, el("span.spinner", { "aria-hidden": "true" }), text);
+}
