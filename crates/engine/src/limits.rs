@@ -60,8 +60,9 @@ pub const PROVIDER_ID_BYTES_MAX: usize = 255;
 pub const OUTBOX_EVERY_MS: u64 = 200;
 /// Effects that are carried out at once.
 pub const OUTBOX_AT_ONCE_MAX: usize = 64;
-/// How long effects are left to the server that works on them, milliseconds: longer than any call.
-pub const OUTBOX_KEEP_MS: u64 = 120_000;
+/// How long effects are left to the server that works on them, milliseconds. It asks for more while it
+/// lives; another one that comes too early asks the provider with the same keys.
+pub const OUTBOX_KEEP_MS: u64 = 15_000;
 /// How long the request that began a payment has to ask for its intent, milliseconds.
 pub const OUTBOX_AUTHORISE_AFTER_MS: u64 = 5_000;
 /// First pause before an effect is tried again, milliseconds; it doubles each time.

@@ -26,6 +26,13 @@ pub struct StepLabel {
     pub outcome: &'static str,
 }
 
+/// What the reconciler found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct FoundLabel {
+    /// In words, such as `paid, not fulfilled`.
+    pub what: &'static str,
+}
+
 /// How a hold request reached the ledger and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct HoldLabel {
@@ -80,6 +87,12 @@ pub struct Metrics {
     pub payments: Family<StepLabel, Counter>,
     /// Bookings with something left to be done at the provider, as far as one look goes.
     pub outbox_pending: Gauge,
+    /// Of these, those tried in vain so often that a person should look: alert on it.
+    pub outbox_stuck: Gauge,
+    /// Bookings that the last look could not compare with the provider: alert on it.
+    pub unreconciled: Gauge,
+    /// What the reconciler found and settled, by what it was.
+    pub reconciled: Family<FoundLabel, Counter>,
     /// Writes refused because of an older fence.
     pub stale_writes: Counter,
     /// Holds that the clock ended.
@@ -112,6 +125,9 @@ impl Default for Metrics {
             confirm_conflicts: Counter::default(),
             payments: Family::default(),
             outbox_pending: Gauge::default(),
+            outbox_stuck: Gauge::default(),
+            unreconciled: Gauge::default(),
+            reconciled: Family::default(),
             stale_writes: Counter::default(),
             holds_expired: Counter::default(),
             holds_live: Gauge::default(),
@@ -134,6 +150,21 @@ impl Metrics {
             "outbox_pending",
             "Bookings with something left to be done at the provider",
             self.outbox_pending.clone(),
+        );
+        r.register(
+            "outbox_stuck",
+            "Bookings whose next step at the payment provider was tried in vain again and again",
+            self.outbox_stuck.clone(),
+        );
+        r.register(
+            "payments_unreconciled",
+            "Bookings that the last look could not compare with the payment provider",
+            self.unreconciled.clone(),
+        );
+        r.register(
+            "payments_reconciled",
+            "Payments that no notice told of, found by the reconciler",
+            self.reconciled.clone(),
         );
     }
 

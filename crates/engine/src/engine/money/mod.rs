@@ -22,7 +22,7 @@ use crate::metrics::StepLabel;
 use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
 
 pub use outbox::run_outbox;
-pub use reconcile::{Mismatch, Reconcile, run_reconciler};
+pub use reconcile::{Mismatch, OpenMoney, Remedy, mismatches, run_reconciler};
 
 /// Why a step at the provider was not done.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,17 @@ pub(super) enum StepError {
     /// It cannot be done as it stands.
     #[error("{0}")]
     Odd(String),
+}
+
+impl StepError {
+    /// As whoever asked is told.
+    fn told(self) -> EngineError {
+        match self {
+            Self::Engine(error) => error,
+            Self::Provider(error) => EngineError::Provider(error),
+            Self::Odd(what) => EngineError::Provider(ProviderError::Unknown(what)),
+        }
+    }
 }
 
 impl From<Rejection> for StepError {
@@ -88,14 +99,7 @@ impl Engine {
         };
         let begun = self.reply(self.submit(call, command).await?)?;
         let booking = BookingId::from_bytes(begun.stored.subject);
-        let intent = match self.authorise(booking).await {
-            Ok(intent) => intent,
-            Err(StepError::Engine(error)) => return Err(error),
-            Err(StepError::Provider(error)) => return Err(EngineError::Provider(error)),
-            Err(StepError::Odd(what)) => {
-                return Err(EngineError::Provider(ProviderError::Unknown(what)));
-            }
-        };
+        let intent = self.authorise(booking).await.map_err(StepError::told)?;
         Ok(Reply {
             intent: Some(intent),
             ..begun

@@ -8,7 +8,7 @@ use super::{Engine, StepError};
 use crate::engine::EngineError;
 use crate::ledger::RequestKey;
 use crate::metrics::StepLabel;
-use crate::payment::{Intent, Notice, ProviderError, Subject};
+use crate::payment::{Intent, Notice, Subject};
 
 /// Names notices among idempotency records.
 const ROUTE: &str = "notices of the provider";
@@ -28,7 +28,8 @@ impl Engine {
         };
         let intent = match subject {
             Subject::Intent(intent) => (**intent).clone(),
-            Subject::Named(id) => match self.cashier().map_err(told)?.retrieve(id).await {
+            Subject::Named(id) => match self.cashier().map_err(StepError::told)?.retrieve(id).await
+            {
                 Ok(intent) => intent,
                 Err(error) => return Err(EngineError::Provider(error)),
             },
@@ -44,7 +45,7 @@ impl Engine {
             b"{}",
         );
         let taken = self.tell(booking, &intent, None, Some(key)).await;
-        match taken.map_err(told) {
+        match taken.map_err(StepError::told) {
             // An account may be shared with others, whose payments may name bookings too.
             Err(EngineError::Rejected(Rejection::BookingNotFound)) => {
                 tracing::warn!(%booking, intent = %intent.id, "a notice is about no booking of ours");
@@ -72,12 +73,4 @@ impl Engine {
 fn complain(notice: &Notice, intent: &Intent, error: &EngineError) {
     let (notice, kind) = (notice.id.as_str(), notice.kind.as_str());
     tracing::warn!(notice, kind, intent = %intent.id, %error, "a notice was not taken");
-}
-
-fn told(error: StepError) -> EngineError {
-    match error {
-        StepError::Engine(error) => error,
-        StepError::Provider(error) => EngineError::Provider(error),
-        StepError::Odd(what) => EngineError::Provider(ProviderError::Unknown(what)),
-    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use soldonce_core::{Amount, BookingId, Effect, PaymentState, Span, Timestamp};
 use soldonce_lease::BootTime;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, StepError, intent_id, is_final, key};
@@ -33,72 +33,118 @@ struct Tries {
 /// same keys by whoever runs this next.
 pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
-    let mut tries: BTreeMap<BookingId, Tries> = BTreeMap::new();
+    let mut outbox = Outbox {
+        engine,
+        tries: BTreeMap::new(),
+        under_way: BTreeMap::new(),
+        calls: JoinSet::new(),
+    };
+    let mut next = clock.boot();
     loop {
-        let next = clock.boot().plus(Duration::from_millis(OUTBOX_EVERY_MS));
-        let wait = shutdown.run_until_cancelled(clock.sleep_until(next));
-        if wait.await.is_none() {
-            return;
-        }
-        let round = engine.empty_outbox(&mut tries);
-        if shutdown.run_until_cancelled(round).await.is_none() {
-            return;
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            Some(ended) = outbox.calls.join_next() => outbox.note(ended),
+            () = clock.sleep_until(next) => {
+                if shutdown.run_until_cancelled(outbox.begin_due()).await.is_none() {
+                    return;
+                }
+                next = clock.boot().plus(Duration::from_millis(OUTBOX_EVERY_MS));
+            }
         }
     }
 }
 
-impl Engine {
-    /// Tries once each effect that is due.
-    async fn empty_outbox(&self, tries: &mut BTreeMap<BookingId, Tries>) {
+/// What came of one try.
+type Tried = (Effect, Result<(), StepError>);
+
+/// A slow call keeps nobody else waiting: rounds go on while it is under way.
+struct Outbox {
+    engine: Engine,
+    tries: BTreeMap<BookingId, Tries>,
+    under_way: BTreeMap<BookingId, task::Id>,
+    calls: JoinSet<Tried>,
+}
+
+impl Outbox {
+    /// Begins a try of each effect that is due.
+    async fn begin_due(&mut self) {
         let keep = Span::from_ms(OUTBOX_KEEP_MS);
-        let ledger = &self.parts.ledger;
-        let open = match ledger.take_effects(keep, OUTBOX_AT_ONCE_MAX).await {
+        let ledger = &self.engine.parts.ledger;
+        // Those that wait or are under way must not hide the others behind them.
+        let known = self.tries.len().saturating_add(self.under_way.len());
+        let limit = known.saturating_add(OUTBOX_AT_ONCE_MAX);
+        let open = match ledger.take_effects(keep, limit).await {
             Ok(open) => open,
             Err(error) => {
                 tracing::warn!(%error, "the outbox cannot be read");
                 return;
             }
         };
-        self.note_open(&open);
-        let (now, clock) = (self.now(), Arc::clone(&self.world().clock));
-        tries.retain(|_, of| open.iter().any(|open| open.effect == of.effect));
-        let mut running = JoinSet::new();
-        for open in open {
-            let of = tries.get(&open.effect.booking());
-            if !is_due(&open, now) || of.is_some_and(|of| of.next > clock.boot()) {
-                continue;
-            }
-            let failed = of.map_or(0, |of| of.failed);
-            let engine = self.clone();
-            running.spawn(async move {
-                let done = engine.carry_out(open.effect, failed).await;
-                (open.effect, failed, done)
-            });
-        }
-        while let Some(ended) = running.join_next().await {
-            let Ok((effect, failed, done)) = ended else {
-                tracing::error!("a step of the outbox ended by a panic");
-                continue;
-            };
-            let Err(error) = done else {
-                tries.remove(&effect.booking());
-                continue;
-            };
-            let failed = failed.saturating_add(1);
-            complain(effect, failed, &error);
-            let next = clock.boot().plus(pause(failed));
-            let of = Tries {
-                effect,
-                failed,
-                next,
-            };
-            tries.insert(effect.booking(), of);
+        let (pending, stuck) = (open.len(), self.stuck());
+        self.engine.note_open(pending, stuck);
+        let now = self.engine.now();
+        let left: BTreeMap<_, _> = open.iter().map(|of| (of.effect.booking(), of)).collect();
+        self.tries
+            .retain(|id, of| left.get(id).is_some_and(|open| open.effect == of.effect));
+        for open in open.iter().filter(|open| is_due(open, now)) {
+            self.begin(open.effect);
         }
     }
 
-    fn note_open(&self, open: &[OpenEffect]) {
-        let count = i64::try_from(open.len()).unwrap_or(i64::MAX);
-        self.parts.metrics.outbox_pending.set(count);
+    fn stuck(&self) -> usize {
+        let is_stuck = |of: &&Tries| of.failed >= OUTBOX_ALERT_TRIES;
+        self.tries.values().filter(is_stuck).count()
+    }
+
+    fn begin(&mut self, effect: Effect) {
+        let id = effect.booking();
+        let of = self.tries.get(&id);
+        let waits = of.is_some_and(|of| of.next > self.engine.world().clock.boot());
+        let is_full = self.under_way.len() >= OUTBOX_AT_ONCE_MAX;
+        if waits || is_full || self.under_way.contains_key(&id) {
+            return;
+        }
+        let failed = of.map_or(0, |of| of.failed);
+        let engine = self.engine.clone();
+        let call = self
+            .calls
+            .spawn(async move { (effect, engine.carry_out(effect, failed).await) });
+        self.under_way.insert(id, call.id());
+    }
+
+    fn note(&mut self, ended: Result<Tried, JoinError>) {
+        let (effect, done) = match ended {
+            Ok(tried) => tried,
+            Err(error) => {
+                tracing::error!(%error, "a step of the outbox ended by a panic");
+                self.under_way.retain(|_, call| *call != error.id());
+                return;
+            }
+        };
+        let id = effect.booking();
+        self.under_way.remove(&id);
+        let Err(error) = done else {
+            self.tries.remove(&id);
+            return;
+        };
+        let before = self.tries.get(&id).map_or(0, |of| of.failed);
+        let failed = before.saturating_add(1);
+        complain(effect, failed, &error);
+        let next = self.engine.world().clock.boot().plus(pause(failed));
+        let of = Tries {
+            effect,
+            failed,
+            next,
+        };
+        self.tries.insert(id, of);
+    }
+}
+
+impl Engine {
+    fn note_open(&self, pending: usize, stuck: usize) {
+        let count = |of: usize| i64::try_from(of).unwrap_or(i64::MAX);
+        self.parts.metrics.outbox_pending.set(count(pending));
+        self.parts.metrics.outbox_stuck.set(count(stuck));
     }
 
     /// Does what an effect says, and has the ledger take note of what came of it.

@@ -1,41 +1,74 @@
-//! The reconciler: asks the provider about payments that are not at their end, and has the ledger
-//! take note of what notices did not bring. What it finds is settled by the same rules as a notice.
+//! The reconciler: compares payments that are not at their end with the provider's word, looks for
+//! steps that are overdue, and settles what it finds by the same rules as a notice or the outbox.
+//! Looking and settling are apart, so that one can look without changing anything.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Booking, BookingId, BookingState, PaymentState, Span};
+use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, StepError, intent_id};
-use crate::limits::{RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS};
-use crate::payment::Intent;
+use crate::ledger::ReadError;
+use crate::limits::{
+    OUTBOX_KEEP_MS, RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS,
+};
+use crate::metrics::FoundLabel;
+use crate::payment::{Intent, PaymentProvider, ProviderError};
 
-/// Where the provider knows more than the ledger.
+/// What a ledger has of money that is still on its way.
+#[derive(Clone, Debug, Default)]
+pub struct OpenMoney {
+    /// Bookings whose payment is not at its end, or whose money must go back.
+    pub unsettled: Vec<Booking>,
+    /// Steps at the provider that are not done, with their bookings.
+    pub steps: Vec<(Booking, Effect)>,
+}
+
+/// Something about money that is not as it should be by now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// Which booking.
     pub booking: BookingId,
     /// What it is.
     pub state: BookingState,
-    /// What the ledger believes of the payment.
-    pub known: PaymentState,
-    /// What the provider says.
-    pub told: PaymentState,
+    /// What the ledger believes of its payment.
+    pub known: Option<PaymentState>,
     /// In words: "paid, not fulfilled" and the like.
     pub what: &'static str,
+    /// What mends it.
+    pub remedy: Remedy,
 }
 
-/// What is done about a mismatch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reconcile {
-    /// The ledger takes note of it.
-    Settle,
-    /// It is told, and nothing else.
-    Look,
+/// What mends a mismatch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The ledger takes note of what the provider says.
+    TakeNote(Box<Intent>),
+    /// A step at the provider.
+    Step(Effect),
+    /// The provider must answer first.
+    AskAgain(ProviderError),
 }
 
-/// Reconciles now and then until `shutdown`.
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TakeNote(intent) => write!(f, "take note of `{}`", intent.state.as_str()),
+            Self::Step(Effect::Authorise(_)) => f.write_str("ask for an intent"),
+            Self::Step(Effect::Capture(_)) => f.write_str("take the money"),
+            Self::Step(Effect::Void(_)) => f.write_str("give the reserved money up"),
+            Self::Step(Effect::CancelIntent(_)) => f.write_str("cancel the intent"),
+            Self::Step(Effect::Refund { total, .. }) => {
+                write!(f, "give back what is missing to {}", total.minor())
+            }
+            Self::AskAgain(error) => write!(f, "ask again: {error}"),
+        }
+    }
+}
+
+/// Reconciles now and then until `shutdown`. Steps that are overdue are left to the outbox.
 ///
 /// # Cancel safety
 /// Dropped between two steps it leaves nothing half done.
@@ -45,76 +78,134 @@ pub async fn run_reconciler(engine: Engine, shutdown: CancellationToken) {
         let next = clock.boot().plus(Duration::from_millis(RECONCILE_EVERY_MS));
         let round = async {
             clock.sleep_until(next).await;
-            let older = Span::from_ms(RECONCILE_OLDER_MS);
-            engine.reconcile(older, Reconcile::Settle).await
+            engine.reconcile_unsettled().await
         };
         match shutdown.run_until_cancelled(round).await {
             None => return,
-            Some(found) => {
-                for mismatch in found {
-                    let (booking, what) = (mismatch.booking, mismatch.what);
-                    tracing::warn!(%booking, what, "settled by the reconciler");
-                }
-            }
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::warn!(%error, "payments cannot be reconciled"),
         }
+    }
+}
+
+/// Compares open money with the provider's word. Changes nothing.
+///
+/// # Cancel safety
+/// Dropped, nothing was changed.
+pub async fn mismatches(provider: &dyn PaymentProvider, open: &OpenMoney) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    for booking in &open.unsettled {
+        found.extend(compare(provider, booking).await);
+    }
+    let overdue = |(booking, effect): &(Booking, Effect)| Mismatch {
+        what: late_step(*effect),
+        ..mismatch(booking, Remedy::Step(*effect))
+    };
+    found.extend(open.steps.iter().map(overdue));
+    found
+}
+
+/// Where the provider knows more of a payment than the ledger.
+async fn compare(provider: &dyn PaymentProvider, booking: &Booking) -> Option<Mismatch> {
+    // Without an intent it is the outbox that asks for one.
+    let known = booking.payment.as_ref()?.state;
+    let id = intent_id(booking).ok().flatten()?;
+    match provider.retrieve(&id).await {
+        Ok(intent) if known.may_become(intent.state) => Some(Mismatch {
+            what: unheard_of(booking.state, intent.state),
+            ..mismatch(booking, Remedy::TakeNote(Box::new(intent)))
+        }),
+        Ok(_) => None,
+        Err(error) => Some(mismatch(booking, Remedy::AskAgain(error))),
     }
 }
 
 impl Engine {
-    /// Compares payments that are older than so long with the provider's word, and gives what differs.
+    /// Money that was on its way before `now - older`, and still is.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the ledger cannot be read.
     ///
     /// # Cancel safety
-    /// Dropped, some may have been settled.
-    pub async fn reconcile(&self, older: Span, way: Reconcile) -> Vec<Mismatch> {
+    /// Dropped, nothing was changed.
+    pub async fn open_money(&self, older: Span) -> Result<OpenMoney, ReadError> {
         let before = self.now().minus(older);
-        let unsettled = self.parts.ledger.unsettled(before, RECONCILE_AT_ONCE_MAX);
-        let unsettled = match unsettled.await {
-            Ok(unsettled) => unsettled,
-            Err(error) => {
-                tracing::warn!(%error, "payments cannot be reconciled");
-                return Vec::new();
-            }
+        let unsettled = self.unsettled(before).await?;
+        let keep = Span::from_ms(OUTBOX_KEEP_MS);
+        let open = self.parts.ledger.take_effects(keep, RECONCILE_AT_ONCE_MAX);
+        let mut steps = Vec::new();
+        for open in open.await?.iter().filter(|open| open.at < before) {
+            let booking = self.parts.ledger.booking(open.effect.booking()).await?;
+            steps.extend(booking.map(|booking| (booking, open.effect)));
+        }
+        Ok(OpenMoney { unsettled, steps })
+    }
+
+    /// Settles what [`mismatches`] found: the ledger takes note of what the provider said, or the provider
+    /// is asked for a step once more.
+    ///
+    /// # Errors
+    /// Why it is not settled yet.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may have been settled; the same again is harmless.
+    pub async fn mend(&self, mismatch: &Mismatch) -> Result<(), super::EngineError> {
+        let mended = match &mismatch.remedy {
+            Remedy::TakeNote(intent) => self.tell(mismatch.booking, intent, None, None).await,
+            Remedy::Step(effect) => self.carry_out(*effect, 0).await,
+            Remedy::AskAgain(error) => Err(error.clone().into()),
         };
-        let mut found = Vec::new();
-        for booking in unsettled {
-            match self.reconcile_one(&booking, way).await {
-                Ok(mismatch) => found.extend(mismatch),
+        mended.map_err(StepError::told)
+    }
+
+    async fn unsettled(&self, before: Timestamp) -> Result<Vec<Booking>, ReadError> {
+        let ledger = &self.parts.ledger;
+        ledger.unsettled(before, RECONCILE_AT_ONCE_MAX).await
+    }
+
+    /// One round: what no notice told of is settled.
+    async fn reconcile_unsettled(&self) -> Result<(), ReadError> {
+        let before = self.now().minus(Span::from_ms(RECONCILE_OLDER_MS));
+        let open = OpenMoney {
+            unsettled: self.unsettled(before).await?,
+            steps: Vec::new(),
+        };
+        let Some(provider) = self.provider() else {
+            return Ok(());
+        };
+        let mut in_vain = 0;
+        for mismatch in mismatches(&**provider, &open).await {
+            let (booking, what) = (mismatch.booking, mismatch.what);
+            match self.mend(&mismatch).await {
+                Ok(()) => {
+                    tracing::warn!(%booking, what, "settled by the reconciler");
+                    let label = FoundLabel { what };
+                    let found = &self.parts.metrics.reconciled;
+                    found.get_or_create(&label).inc();
+                }
                 Err(error) => {
-                    tracing::warn!(booking = %booking.id, %error, "a payment cannot be reconciled");
+                    in_vain += 1;
+                    tracing::warn!(%booking, what, %error, "a payment cannot be reconciled");
                 }
             }
         }
-        found
-    }
-
-    async fn reconcile_one(
-        &self,
-        booking: &Booking,
-        way: Reconcile,
-    ) -> Result<Option<Mismatch>, StepError> {
-        // Without an intent it is the outbox that asks for one.
-        let (Some(payment), Some(id)) = (&booking.payment, intent_id(booking)?) else {
-            return Ok(None);
-        };
-        let intent = self.cashier()?.retrieve(&id).await?;
-        if !payment.state.may_become(intent.state) {
-            return Ok(None);
-        }
-        if way == Reconcile::Settle {
-            self.tell(booking.id, &intent, None, None).await?;
-        }
-        Ok(Some(Mismatch {
-            booking: booking.id,
-            state: booking.state,
-            known: payment.state,
-            told: intent.state,
-            what: in_words(booking, &intent),
-        }))
+        self.parts.metrics.unreconciled.set(in_vain);
+        Ok(())
     }
 }
 
-fn in_words(booking: &Booking, intent: &Intent) -> &'static str {
-    match booking.state {
+fn mismatch(booking: &Booking, remedy: Remedy) -> Mismatch {
+    Mismatch {
+        booking: booking.id,
+        state: booking.state,
+        known: booking.payment.as_ref().map(|payment| payment.state),
+        what: "the provider was asked in vain",
+        remedy,
+    }
+}
+
+fn unheard_of(state: BookingState, told: PaymentState) -> &'static str {
+    match state {
         BookingState::NeedsRefund => "money that went back",
         BookingState::Confirmed | BookingState::PartlyCancelled | BookingState::Cancelled => {
             "a payment that went on"
@@ -123,11 +214,21 @@ fn in_words(booking: &Booking, intent: &Intent) -> &'static str {
         | BookingState::Failed
         | BookingState::Expired
         | BookingState::Refunded => {
-            if intent.state.has_come() {
+            if told.has_come() {
                 "paid, not fulfilled"
             } else {
                 "a payment that ended"
             }
         }
+    }
+}
+
+fn late_step(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Authorise(_) => "begun, never asked for",
+        Effect::Capture(_) => "authorised, never captured",
+        Effect::Void(_) => "authorised, never given up",
+        Effect::CancelIntent(_) => "given up, may still be paid",
+        Effect::Refund { .. } => "refund stuck",
     }
 }

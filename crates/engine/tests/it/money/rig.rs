@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use soldonce_core::{
-    Booking, BookingId, EventId, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
+    Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
 };
 use soldonce_engine::keys::Scope;
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
@@ -16,8 +16,8 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets, verify};
 use soldonce_engine::{
-    Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, Reconcile, Reply, RequestKey, WishAsk,
-    World, run_outbox, run_sweeper,
+    Call, Caller, Engine, EngineError, HoldAsk, Mismatch, NamedUnits, Reply, RequestKey, WishAsk,
+    World, mismatches, run_outbox, run_sweeper,
 };
 use soldonce_lease::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
@@ -27,6 +27,7 @@ use soldonce_testkit::stripe::{FakeStripe, Inbox};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::mortal::{HastyClock, Heart, MortalLedger, MortalProvider};
 use crate::ledgers::{HALL, TempFolder, caller, new_event};
 
 pub(super) const PRICE: i64 = 4_500;
@@ -43,67 +44,112 @@ impl Store {
     pub(super) const ALL: [Self; 3] = [Self::Memory, Self::Sqlite, Self::Postgres];
 }
 
-/// Dropping it judges: money went only where it may.
-pub(super) struct Rig {
-    pub(super) engine: Engine,
-    pub(super) fake: FakeStripe,
-    inbox: Inbox,
-    seen: AtomicUsize,
-    keys: AtomicU64,
-    tasks: JoinSet<()>,
-    _place: (Option<TempFolder>, Option<Postgres>),
+/// A ledger and what stands around it. It outlives the servers that work on it.
+pub(super) struct Place {
+    ledger: Arc<dyn Ledger>,
+    live: Arc<Live>,
+    metrics: Arc<Metrics>,
+    servers: AtomicU64,
+    _disk: (Option<TempFolder>, Option<Postgres>),
 }
 
-impl Rig {
-    pub(super) async fn on(store: Store, change: impl Fn(&mut Policy)) -> Self {
+impl Place {
+    pub(super) async fn new(store: Store) -> Arc<Self> {
         let metrics = Arc::new(Metrics::default());
         let live = Arc::new(Live::new(Arc::clone(&metrics)));
         let entropy = SeededEntropy::new(7);
         let clock = Arc::new(SystemClock);
-        let mut place = (None, None);
+        let mut disk = (None, None);
         let observer = Arc::clone(&live) as Arc<_>;
         let ledger: Arc<dyn Ledger> = match store {
-            Store::Memory => Arc::new(MemoryLedger::new(clock.clone(), &entropy, observer)),
+            Store::Memory => Arc::new(MemoryLedger::new(clock, &entropy, observer)),
             Store::Sqlite => {
-                let folder = place.0.insert(TempFolder::new());
+                let folder = disk.0.insert(TempFolder::new());
                 let options = SqliteOptions::new(folder.path().to_owned());
-                let opened = SqliteLedger::open(&options, clock.clone(), &entropy, observer);
+                let opened = SqliteLedger::open(&options, clock, &entropy, observer);
                 Arc::new(opened.unwrap())
             }
             Store::Postgres => {
-                let database = place.1.insert(Postgres::start().unwrap());
+                let database = disk.1.insert(Postgres::start().unwrap());
                 let options = PostgresOptions {
                     durability: Durability::Waived,
                     ..PostgresOptions::new(database.url())
                 };
                 migrate(&options).await.unwrap();
-                let opened = PostgresLedger::open(&options, clock.clone(), &entropy, observer);
+                let opened = PostgresLedger::open(&options, clock, &entropy, observer);
                 Arc::new(opened.await.unwrap())
             }
         };
-        let world = World {
-            clock: clock.clone(),
-            entropy: Arc::new(entropy),
+        Arc::new(Self {
+            ledger,
+            live,
+            metrics,
+            servers: AtomicU64::new(1),
+            _disk: disk,
+        })
+    }
+
+    /// A server on this ledger, which lives as long as its heart beats.
+    async fn server(&self, fake: &FakeStripe, heart: &Arc<Heart>) -> Engine {
+        let seed = self.servers.fetch_add(1, Ordering::Relaxed);
+        let ledger = MortalLedger::new(Arc::clone(&self.ledger), Arc::clone(heart));
+        let cashier = MortalProvider {
+            inner: adapter(fake),
+            ledger: Arc::clone(&self.ledger),
+            heart: Arc::clone(heart),
         };
+        let world = World {
+            clock: Arc::new(HastyClock),
+            entropy: Arc::new(SeededEntropy::new(seed)),
+        };
+        let (live, metrics) = (Arc::clone(&self.live), Arc::clone(&self.metrics));
+        let engine = Engine::new(Arc::new(ledger), live, metrics, world);
+        engine.await.unwrap().paid_by(Arc::new(cashier))
+    }
+}
+
+/// Dropping it judges: money went only where it may.
+pub(super) struct Rig {
+    pub(super) engine: Engine,
+    pub(super) fake: FakeStripe,
+    place: Arc<Place>,
+    event: EventId,
+    inbox: Inbox,
+    seen: AtomicUsize,
+    keys: AtomicU64,
+    tasks: JoinSet<()>,
+}
+
+impl Rig {
+    pub(super) async fn on(store: Store, change: impl Fn(&mut Policy)) -> Self {
+        Self::at(Place::new(store).await, "hamlet-1", change).await
+    }
+
+    /// With an event and a provider of its own, on a ledger where nobody else's money is open.
+    pub(super) async fn at(place: Arc<Place>, event: &str, change: impl Fn(&mut Policy)) -> Self {
         let (fake, inbox) = (FakeStripe::start().unwrap(), Inbox::start().unwrap());
         fake.deliver_to(&inbox.url()).unwrap();
-        let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
         let rig = Self {
-            engine: engine.paid_by(Arc::new(adapter(&fake))),
+            engine: place.server(&fake, &Heart::immortal()).await,
             fake,
+            place,
+            event: EventId::parse(event).unwrap(),
             inbox,
             seen: AtomicUsize::new(0),
             keys: AtomicU64::new(0),
             tasks: JoinSet::new(),
-            _place: place,
         };
-        let new = new_event("hamlet-1", HALL, change);
+        let new = new_event(event, HALL, change);
         let chart = Arc::from(HALL.as_bytes());
-        rig.engine
-            .create_event(&rig.call(), new, chart)
-            .await
-            .unwrap();
+        let made = rig.engine.create_event(&rig.call(), new, chart).await;
+        made.unwrap();
         rig
+    }
+
+    /// The server is gone with everything that it was doing; another one takes its place.
+    pub(super) async fn replace_server(&mut self, heart: &Arc<Heart>) {
+        self.tasks.shutdown().await;
+        self.engine = self.place.server(&self.fake, heart).await;
     }
 
     /// Lets effects be carried out from now on.
@@ -117,18 +163,33 @@ impl Rig {
     /// A request with a key of its own.
     pub(super) fn call(&self) -> Call {
         let n = self.keys.fetch_add(1, Ordering::Relaxed);
+        self.call_named(&format!("call {n}"))
+    }
+
+    /// A request with this key: asked again, it is the same one.
+    pub(super) fn call_named(&self, name: &str) -> Call {
+        let key = format!("{} {name}", self.event);
         Call {
             caller: Caller::Key {
                 id: caller(),
                 scopes: Arc::from([Scope::Admin]),
             },
             request: "test".into(),
-            key: Some(RequestKey::new(caller(), "test", &n.to_string(), &[], b"")),
+            key: Some(RequestKey::new(caller(), "test", &key, &[], b"")),
             secret: None,
         }
     }
 
     pub(super) async fn hold(&self, who: &str, seats: &[&str]) -> Result<HoldId, EngineError> {
+        self.hold_by(&self.call(), who, seats).await
+    }
+
+    pub(super) async fn hold_by(
+        &self,
+        call: &Call,
+        who: &str,
+        seats: &[&str],
+    ) -> Result<HoldId, EngineError> {
         let units = NamedUnits {
             seats: seats.iter().map(|seat| (*seat).into()).collect(),
             ..NamedUnits::default()
@@ -138,16 +199,22 @@ impl Rig {
             wish: WishAsk::Named(units),
             ttl: None,
         };
-        let event = EventId::parse("hamlet-1").unwrap();
-        let held = self.engine.hold(&self.call(), &event, ask).await?;
+        let held = self.engine.hold(call, &self.event, ask).await?;
         Ok(HoldId::from_bytes(held.stored.subject))
     }
 
     /// Begins payment, asking again with the same key while the provider does not answer.
     pub(super) async fn checkout(&self, hold: HoldId) -> Result<Paying, EngineError> {
-        let call = self.call();
+        self.checkout_by(&self.call(), hold).await
+    }
+
+    pub(super) async fn checkout_by(
+        &self,
+        call: &Call,
+        hold: HoldId,
+    ) -> Result<Paying, EngineError> {
         for _ in 0..20 {
-            match self.engine.checkout(&call, hold, None, None).await {
+            match self.engine.checkout(call, hold, None, None).await {
                 Ok(reply) => return Ok(Paying::of(&reply)),
                 Err(EngineError::Provider(error)) if error.may_be_repeated() => {}
                 Err(error) => return Err(error),
@@ -198,9 +265,7 @@ impl Rig {
         let end = SystemClock.boot().plus(2 * PATIENCE);
         loop {
             self.take_notices().await;
-            self.engine
-                .reconcile(Span::from_ms(0), Reconcile::Settle)
-                .await;
+            self.mend_all().await;
             let later = self.engine.now().plus(Span::from_ms(1));
             let ledger = self.engine.ledger();
             let open = ledger.take_effects(Span::from_ms(1), 1_000).await.unwrap();
@@ -213,6 +278,20 @@ impl Rig {
             let soon = now.plus(Duration::from_millis(20));
             SystemClock.sleep_until(soon).await;
         }
+    }
+
+    /// As the reconciler does now and then. What is not mended now is found again.
+    pub(super) async fn mend_all(&self) {
+        for mismatch in self.mismatches().await {
+            self.engine.mend(&mismatch).await.ok();
+        }
+    }
+
+    /// What the reconciler finds just now.
+    pub(super) async fn mismatches(&self) -> Vec<Mismatch> {
+        let open = self.engine.open_money(Span::from_ms(0)).await.unwrap();
+        let provider = self.engine.provider().unwrap();
+        mismatches(&**provider, &open).await
     }
 
     pub(super) async fn until_paid_as(&self, id: BookingId, state: PaymentState) {
@@ -228,6 +307,22 @@ impl Rig {
     /// What the provider has of ours in the end.
     pub(super) fn kept(&self) -> i64 {
         self.fake.money().values().map(MoneyLine::kept).sum()
+    }
+
+    /// What was taken and what went back of one booking.
+    pub(super) fn money_of(&self, id: BookingId) -> (i64, i64) {
+        let id = Some(id.to_string());
+        let lines = self.fake.money().into_values();
+        lines
+            .filter(|line| line.booking == id)
+            .fold((0, 0), |(captured, refunded), line| {
+                (captured + line.captured, refunded + line.refunded)
+            })
+    }
+
+    pub(super) async fn history(&self) -> History {
+        let history = self.place.ledger.history(self.event.clone()).await;
+        history.unwrap()
     }
 
     /// What is reserved and neither taken nor given up.

@@ -1,9 +1,9 @@
 //! One buyer at a time.
 
 use soldonce_core::{
-    Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection, Span,
+    Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection,
 };
-use soldonce_engine::{EngineError, NamedUnits, Reconcile};
+use soldonce_engine::{EngineError, NamedUnits};
 use soldonce_testkit::stripe::{Delivery, Plan};
 
 use super::rig::{PRICE, Rig, Store};
@@ -193,8 +193,7 @@ async fn a_payment_nobody_told_of_is_found_by_the_reconciler() {
         let (_, paying) = rig.begun("ann", &["A-1"]).await;
         rig.pay(&paying, VISA).await;
         rig.take_notices().await;
-        let now = Span::from_ms(0);
-        let found = rig.engine.reconcile(now, Reconcile::Look).await;
+        let found = rig.mismatches().await;
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].what, "paid, not fulfilled");
         let pending = rig.booking(paying.booking).await.state;

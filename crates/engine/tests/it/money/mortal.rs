@@ -1,0 +1,297 @@
+//! A server that dies before or after a chosen step: it is heard of no more, and whatever it was
+//! waiting for is never answered. What was committed, or done at the provider, stays.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use soldonce_core::{
+    Amount, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, Holder,
+    Rejection, Seq, Span, Timestamp, UnitNo,
+};
+use soldonce_engine::keys::{ApiKey, KeyId};
+use soldonce_engine::ledger::{
+    Done, Ledger, LedgerFuture, MasterKey, OpenEffect, ReadError, Transaction,
+};
+use soldonce_engine::payment::stripe::Stripe;
+use soldonce_engine::payment::{
+    CreateIntent, Intent, IntentId, PaymentProvider, ProviderFuture, ProviderKey,
+};
+use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
+use tokio_util::sync::CancellationToken;
+
+/// Beats before and after every step; the server dies when it comes to its point once too often.
+pub(super) struct Heart {
+    point: String,
+    left: AtomicU32,
+    stopped: CancellationToken,
+    wrongs: Mutex<Vec<String>>,
+}
+
+impl Heart {
+    /// Dies when it comes to `point` again after `times` times.
+    pub(super) fn until(point: &str, times: u32) -> Arc<Self> {
+        Arc::new(Self {
+            point: point.to_owned(),
+            left: AtomicU32::new(times),
+            stopped: CancellationToken::new(),
+            wrongs: Mutex::default(),
+        })
+    }
+
+    pub(super) fn immortal() -> Arc<Self> {
+        Self::until("", 0)
+    }
+
+    pub(super) async fn stopped(&self) {
+        self.stopped.cancelled().await;
+    }
+
+    /// What the provider was asked for and must never be.
+    pub(super) fn wrongs(&self) -> Vec<String> {
+        self.wrongs.lock().unwrap().clone()
+    }
+
+    async fn step<T>(&self, name: &str, work: impl Future<Output = T>) -> T {
+        self.beat(&format!("before {name}")).await;
+        let done = work.await;
+        self.beat(&format!("after {name}")).await;
+        done
+    }
+
+    async fn beat(&self, point: &str) {
+        if point == self.point && self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            self.stopped.cancel();
+        }
+        if self.stopped.is_cancelled() {
+            // Nobody hears of it.
+            pending::<()>().await;
+        }
+    }
+}
+
+/// Waits are short for it: nothing is decided by this clock.
+pub(super) struct HastyClock;
+
+const HASTE: u32 = 10;
+
+impl Clock for HastyClock {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms()
+    }
+
+    fn boot(&self) -> BootTime {
+        SystemClock.boot()
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        let now = SystemClock.boot();
+        let wait: Duration = until.since(now);
+        SystemClock.sleep_until(now.plus(wait / HASTE))
+    }
+}
+
+/// The real ledger as a mortal server has it.
+pub(super) struct MortalLedger {
+    inner: Arc<dyn Ledger>,
+    heart: Arc<Heart>,
+}
+
+impl MortalLedger {
+    pub(super) fn new(inner: Arc<dyn Ledger>, heart: Arc<Heart>) -> Self {
+        Self { inner, heart }
+    }
+}
+
+/// What a commit is called among the points; nothing when it is no step of a payment.
+fn name_of(command: &Command) -> Option<&'static str> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are steps")]
+    match command {
+        Command::Checkout { .. } => Some("checkout"),
+        Command::Abandon { .. } => Some("abandon"),
+        Command::Payment(report) if report.settles.is_some() => Some("report of a step"),
+        Command::Payment(_) => Some("report of a notice"),
+        Command::Cancel { .. } => Some("cancel"),
+        Command::Refund { .. } => Some("refund"),
+        Command::Exchange { .. } => Some("exchange"),
+        Command::Release { .. } => Some("release"),
+        _ => None,
+    }
+}
+
+impl Ledger for MortalLedger {
+    fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+        Box::pin(async move {
+            match name_of(&transaction.command) {
+                Some(name) => {
+                    let name = format!("the commit of {name}");
+                    self.heart
+                        .step(&name, self.inner.transact(transaction))
+                        .await
+                }
+                None => self.inner.transact(transaction).await,
+            }
+        })
+    }
+
+    fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
+        self.inner.hold(hold)
+    }
+
+    fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
+        self.inner.booking(booking)
+    }
+
+    fn holds_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        self.inner.holds_of(holder, limit)
+    }
+
+    fn bookings_of(
+        &self,
+        holder: Holder,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        self.inner.bookings_of(holder, limit)
+    }
+
+    fn take_effects(
+        &self,
+        keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        self.inner.take_effects(keep, limit)
+    }
+
+    fn unsettled(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        self.inner.unsettled(before, limit)
+    }
+
+    fn unit_history(
+        &self,
+        event: EventNo,
+        unit: UnitNo,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+        self.inner.unit_history(event, unit, limit)
+    }
+
+    fn commits_after(
+        &self,
+        event: EventNo,
+        after: Seq,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
+        self.inner.commits_after(event, after, limit)
+    }
+
+    fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
+        self.inner.history(event)
+    }
+
+    fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
+        self.inner.keys()
+    }
+
+    fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+        self.inner.add_key(key)
+    }
+
+    fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        self.inner.revoke_key(key, at)
+    }
+
+    fn master_keys(&self) -> Vec<MasterKey> {
+        self.inner.master_keys()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn strategy(&self) -> &'static str {
+        self.inner.strategy()
+    }
+
+    fn is_writable(&self) -> bool {
+        self.inner.is_writable()
+    }
+
+    fn close(&self) -> LedgerFuture<'_, ()> {
+        self.inner.close()
+    }
+}
+
+/// The real adapter as a mortal server has it. It also looks whether money is taken only for what was
+/// sold before, by the ledger's word.
+pub(super) struct MortalProvider {
+    pub(super) inner: Stripe,
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) heart: Arc<Heart>,
+}
+
+impl MortalProvider {
+    async fn require_sold(&self, key: &ProviderKey) {
+        let booking = key.as_str().split('.').next().unwrap().parse().unwrap();
+        let found = self.ledger.booking(booking).await.unwrap();
+        if found.is_none_or(|booking| booking.confirmed_at.is_none()) {
+            let wrong = format!("{booking}: its money is taken before it was sold");
+            self.heart.wrongs.lock().unwrap().push(wrong);
+        }
+    }
+}
+
+impl PaymentProvider for MortalProvider {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {
+        let call = self.inner.create(ask);
+        Box::pin(self.heart.step("the call of create", call))
+    }
+
+    fn retrieve<'a>(&'a self, intent: &'a IntentId) -> ProviderFuture<'a, Intent> {
+        let call = self.inner.retrieve(intent);
+        Box::pin(self.heart.step("the call of retrieve", call))
+    }
+
+    fn capture<'a>(
+        &'a self,
+        intent: &'a IntentId,
+        key: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        Box::pin(async move {
+            self.require_sold(key).await;
+            let call = self.inner.capture(intent, key);
+            self.heart.step("the call of capture", call).await
+        })
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        intent: &'a IntentId,
+        key: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        let call = self.inner.cancel(intent, key);
+        Box::pin(self.heart.step("the call of cancel", call))
+    }
+
+    fn refund<'a>(
+        &'a self,
+        intent: &'a IntentId,
+        amount: Amount,
+        key: &'a ProviderKey,
+    ) -> ProviderFuture<'a, Intent> {
+        let call = self.inner.refund(intent, amount, key);
+        Box::pin(self.heart.step("the call of refund", call))
+    }
+}
