@@ -27,10 +27,20 @@ pub enum Planted {
     TakesHeld,
     /// The clock of the ledger may go back.
     ClockGoesBack,
+    /// Money is asked for when payment begins, and not when the units are sold.
+    CaptureBeforeSale,
+    /// What goes back is counted twice.
+    RefundTwice,
+    /// Totals of a report are taken for steps.
+    EventTwice,
+    /// An older report moves a payment back.
+    EventBackwards,
+    /// Nobody cares for money that comes after the hold ended.
+    LateMoneyDropped,
 }
 
 impl Planted {
-    /// Every planted bug.
+    /// Every one of the rules of units and holds.
     pub const ALL: [Self; 10] = [
         Self::ExpiryBoundary,
         Self::ConfirmIgnoresExpiry,
@@ -42,5 +52,14 @@ impl Planted {
         Self::TakeoverPartial,
         Self::TakesHeld,
         Self::ClockGoesBack,
+    ];
+
+    /// Every one of the rules of money.
+    pub const MONEY: [Self; 5] = [
+        Self::CaptureBeforeSale,
+        Self::RefundTwice,
+        Self::EventTwice,
+        Self::EventBackwards,
+        Self::LateMoneyDropped,
     ];
 }

@@ -5,7 +5,7 @@ use super::work::Work;
 use crate::unit::Step;
 use crate::{
     Amount, Answer, AreaNo, Authority, Booking, BookingId, BookingState, Cause, Chart, Effect,
-    Invalid, LineChoice, LineState, Rejection, UnitNo, UnitState,
+    Invalid, LineChoice, LineState, Planted, Rejection, UnitNo, UnitState,
 };
 
 impl Inventory {
@@ -90,6 +90,7 @@ impl Inventory {
 
     /// Money that was paid through the provider goes back through it: never more than was paid.
     pub(super) fn refund(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) {
+        let times = if self.has(Planted::RefundTwice) { 2 } else { 1 };
         let Some(payment) = &mut self.booking_mut(id).payment else {
             return;
         };
@@ -101,7 +102,7 @@ impl Inventory {
             .returned
             .checked_add(amount)
             .unwrap_or(payment.amount);
-        let total = payment.returned;
+        let total = Amount::from_minor(payment.returned.minor().saturating_mul(times));
         work.changed_booking(id);
         work.effects.push(Effect::Refund {
             booking: id,

@@ -5,7 +5,7 @@ use super::confirm::new_booking;
 use super::work::{Turn, Work};
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, HoldId, HoldState, Invalid,
-    OnHold, OnPaymentFailure, Payment, Rejection, Text, Timestamp,
+    OnHold, OnPaymentFailure, Payment, Planted, Rejection, Text, Timestamp,
 };
 
 impl Inventory {
@@ -33,6 +33,9 @@ impl Inventory {
         let mut booking = new_booking(&hold, booking, reference, work.now);
         booking.payment = Some(Box::new(Payment::new(booking.total())));
         work.effects.push(Effect::Authorise(booking.id));
+        if self.has(Planted::CaptureBeforeSale) {
+            work.effects.push(Effect::Capture(booking.id));
+        }
         self.add_booking(work, booking.clone());
         Ok(Answer::Booked(booking))
     }

@@ -6,7 +6,7 @@ use super::cancel::sold_units;
 use super::work::Work;
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment,
-    PaymentReport, PaymentState, Rejection, UnitNo,
+    PaymentReport, PaymentState, Planted, Rejection, UnitNo,
 };
 
 impl Inventory {
@@ -28,7 +28,13 @@ impl Inventory {
             return Err(Rejection::PaymentMismatch(report.booking));
         }
         work.settled.extend(report.settles);
-        let next = known.after(report);
+        let mut next = known.after(report);
+        if self.has(Planted::EventTwice) {
+            next.refunded = Amount::sum([known.refunded, report.refunded].into_iter());
+        }
+        if self.has(Planted::EventBackwards) {
+            next.state = report.state;
+        }
         let is_news = next.state != known.state;
         if next == **known {
             return Ok(Answer::Booking(booking.clone()));
@@ -133,6 +139,9 @@ impl Inventory {
 
     /// Money came after the hold ended: exactly the event's late policy happens.
     fn paid_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
+        if self.has(Planted::LateMoneyDropped) {
+            return;
+        }
         let event = self.booking_mut(report.booking).event;
         self.open_ended_holds(event, work.now);
         let policy = self.book_mut(event).event.policy.late_payment;

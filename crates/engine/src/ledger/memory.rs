@@ -52,6 +52,12 @@ impl MemoryLedger {
         }
     }
 
+    /// Switches a planted bug on.
+    #[cfg(feature = "planted")]
+    pub fn plant(&self, bug: soldonce_core::Planted) {
+        self.state().decider.inventory.plant(bug);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -157,13 +157,13 @@ impl Story<'_> {
 }
 
 /// How one story ended.
-struct Told {
+pub(super) struct Told {
     has_died: bool,
-    wrongs: Vec<String>,
+    pub(super) wrongs: Vec<String>,
 }
 
 /// Its server dies when it comes to `point` for the `nth` time, counted from 0.
-async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> Told {
+pub(super) async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> Told {
     let mut rig = Rig::at(Arc::clone(place), event, |_| {}).await;
     let heart = Heart::until(point, nth);
     rig.replace_server(&heart).await;
@@ -203,14 +203,7 @@ async fn judge(rig: &Rig, begun: &[BookingId]) -> Vec<String> {
         } else {
             PRICE * i64::try_from(own).unwrap()
         };
-        let payment = booking.payment.unwrap();
-        let known = (payment.captured.minor(), payment.refunded.minor());
-        let real = rig.money_of(*id);
-        if known != real {
-            wrongs.push(format!(
-                "{id}: the ledger has {known:?}, the provider {real:?}"
-            ));
-        }
+        wrongs.extend(rig.differences(&booking).await);
     }
     if rig.kept() != sold {
         wrongs.push(format!("{} is kept, {sold} was sold", rig.kept()));

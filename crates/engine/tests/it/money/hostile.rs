@@ -1,6 +1,7 @@
 //! Many buyers at once with a provider that goes wrong all the time: calls fail before and after
 //! their effect, notices come twice, late, wrong, forged or never.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use soldonce_core::{BookingId, BookingState, LineState};
@@ -8,7 +9,7 @@ use soldonce_engine::{EngineError, NamedUnits};
 use soldonce_testkit::stripe::Plan;
 use tokio::task::JoinSet;
 
-use super::rig::{PRICE, Rig, Store};
+use super::rig::{PRICE, Place, Rig, Store};
 
 const CARDS: [&str; 4] = [
     "pm_card_visa",
@@ -49,8 +50,8 @@ async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
     vec![paying.booking]
 }
 
-async fn run(store: Store, seed: u64) {
-    let mut rig = Rig::on(store, |_| {}).await;
+pub(super) async fn run(place: &Arc<Place>, seed: u64) {
+    let mut rig = Rig::at(Arc::clone(place), &format!("hostile-{seed}"), |_| {}).await;
     rig.fake.plan(Plan::hostile(seed));
     rig.run_outbox();
     let rig = Arc::new(rig);
@@ -59,38 +60,40 @@ async fn run(store: Store, seed: u64) {
         buyers.spawn(buy(Arc::clone(&rig), n));
     }
     let begun = buyers.join_all().await.concat();
-    assert!(begun.len() >= SEATS.len(), "{store:?} {seed}: {begun:?}");
+    assert!(begun.len() >= SEATS.len(), "{seed}: {begun:?}");
     rig.settle().await;
     let mut sold = 0;
     for id in begun {
         let booking = rig.booking(id).await;
         assert_ne!(booking.state, BookingState::PendingPayment);
         assert_ne!(booking.state, BookingState::NeedsRefund);
+        assert_eq!(rig.differences(&booking).await, [""; 0], "{seed}");
         let lines = booking.lines.iter();
         let own = lines.filter(|line| line.state == LineState::Sold).count();
         sold += PRICE * i64::try_from(own).unwrap();
     }
-    assert_eq!(rig.kept(), sold, "{store:?} {seed}: to the cent");
-    assert_eq!(rig.reserved(), 0, "{store:?} {seed}: nothing is left open");
+    assert_eq!(rig.kept(), sold, "{seed}: to the cent");
+    assert_eq!(rig.reserved(), 0, "{seed}: nothing is left open");
+}
+
+async fn run_all(store: Store, seeds: Range<u64>) {
+    let place = Place::new(store).await;
+    for seed in seeds {
+        run(&place, seed).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_in_memory() {
-    for seed in 0..10 {
-        run(Store::Memory, seed).await;
-    }
+    run_all(Store::Memory, 0..200).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_on_sqlite() {
-    for seed in 10..16 {
-        run(Store::Sqlite, seed).await;
-    }
+    run_all(Store::Sqlite, 200..300).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_on_postgres() {
-    for seed in 16..20 {
-        run(Store::Postgres, seed).await;
-    }
+    run_all(Store::Postgres, 300..330).await;
 }

@@ -4,5 +4,6 @@
 mod deaths;
 mod hostile;
 mod mortal;
+mod planted;
 mod rig;
 mod walks;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use soldonce_core::{
-    Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
+    Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Planted, Policy, Span,
+    Timestamp,
 };
 use soldonce_engine::keys::Scope;
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
@@ -15,6 +16,7 @@ use soldonce_engine::ledger::{Ledger, MemoryLedger};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets, verify};
+use soldonce_engine::payment::{IntentId, PaymentProvider};
 use soldonce_engine::{
     Call, Caller, Engine, EngineError, HoldAsk, Mismatch, NamedUnits, Reply, RequestKey, WishAsk,
     World, mismatches, run_outbox, run_sweeper,
@@ -50,6 +52,8 @@ pub(super) struct Place {
     live: Arc<Live>,
     metrics: Arc<Metrics>,
     servers: AtomicU64,
+    /// How long money may take to come to rest.
+    patience: Duration,
     _disk: (Option<TempFolder>, Option<Postgres>),
 }
 
@@ -85,7 +89,25 @@ impl Place {
             live,
             metrics,
             servers: AtomicU64::new(1),
+            patience: 2 * PATIENCE,
             _disk: disk,
+        })
+    }
+
+    /// In memory, with a bug that was planted in the rules.
+    pub(super) fn planted(bug: Planted) -> Arc<Self> {
+        let metrics = Arc::new(Metrics::default());
+        let live = Arc::new(Live::new(Arc::clone(&metrics)));
+        let (entropy, clock) = (SeededEntropy::new(7), Arc::new(SystemClock));
+        let ledger = MemoryLedger::new(clock, &entropy, Arc::clone(&live) as Arc<_>);
+        ledger.plant(bug);
+        Arc::new(Self {
+            ledger: Arc::new(ledger),
+            live,
+            metrics,
+            servers: AtomicU64::new(1),
+            patience: Duration::from_secs(2),
+            _disk: (None, None),
         })
     }
 
@@ -262,7 +284,7 @@ impl Rig {
 
     /// Notices, effects and the reconciler, until nothing is left to be done.
     pub(super) async fn settle(&self) {
-        let end = SystemClock.boot().plus(2 * PATIENCE);
+        let end = SystemClock.boot().plus(self.place.patience);
         loop {
             self.take_notices().await;
             self.mend_all().await;
@@ -320,6 +342,32 @@ impl Rig {
             })
     }
 
+    /// Where the ledger and the provider do not agree about a booking's payment, in words.
+    pub(super) async fn differences(&self, booking: &Booking) -> Vec<String> {
+        let id = booking.id;
+        let payment = booking.payment.as_ref().unwrap();
+        let known = (payment.captured.minor(), payment.refunded.minor());
+        let real = self.money_of(id);
+        let mut found = Vec::new();
+        if known != real {
+            found.push(format!(
+                "{id}: the ledger has {known:?}, the provider {real:?}"
+            ));
+        }
+        let Some(intent) = &payment.intent else {
+            return found;
+        };
+        let intent = IntentId::parse(intent.id.as_str()).unwrap();
+        let told = ask(&self.fake, &intent).await;
+        if told.has_come() && told != payment.state {
+            let state = payment.state;
+            found.push(format!(
+                "{id}: the ledger says {state:?}, the provider {told:?}"
+            ));
+        }
+        found
+    }
+
     pub(super) async fn history(&self) -> History {
         let history = self.place.ledger.history(self.event.clone()).await;
         history.unwrap()
@@ -354,6 +402,17 @@ impl Paying {
             intent: reply.intent.clone().unwrap().id.to_string(),
         }
     }
+}
+
+/// What the provider says of an intent, as often asked as it takes.
+async fn ask(fake: &FakeStripe, intent: &IntentId) -> PaymentState {
+    let adapter = adapter(fake);
+    for _ in 0..100 {
+        if let Ok(intent) = adapter.retrieve(intent).await {
+            return intent.state;
+        }
+    }
+    panic!("the provider never answers");
 }
 
 fn adapter(fake: &FakeStripe) -> Stripe {

@@ -1,12 +1,14 @@
 //! One buyer at a time.
 
+use std::sync::Arc;
+
 use soldonce_core::{
     Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection,
 };
 use soldonce_engine::{EngineError, NamedUnits};
 use soldonce_testkit::stripe::{Delivery, Plan};
 
-use super::rig::{PRICE, Rig, Store};
+use super::rig::{PRICE, Place, Rig, Store};
 
 const VISA: &str = "pm_card_visa";
 const DECLINED: &str = "pm_card_chargeDeclined";
@@ -141,8 +143,8 @@ enum Seat {
 }
 
 /// The hold was released while the buyer stood at the bank; then he pays.
-async fn late(store: Store, policy: LatePayment, seat: Seat) -> (BookingState, i64, i64) {
-    let mut rig = Rig::on(store, |of| of.late_payment = policy).await;
+async fn late(place: Arc<Place>, policy: LatePayment, seat: Seat) -> (BookingState, i64, i64) {
+    let mut rig = Rig::at(place, "hamlet-1", |of| of.late_payment = policy).await;
     let (hold, paying) = rig.begun("ann", &["A-1"]).await;
     rig.engine.release(&rig.call(), hold, None).await.unwrap();
     if seat == Seat::Taken {
@@ -154,6 +156,12 @@ async fn late(store: Store, policy: LatePayment, seat: Seat) -> (BookingState, i
     rig.settle().await;
     let state = rig.booking(paying.booking).await.state;
     (state, rig.kept(), rig.reserved())
+}
+
+/// Whether money that comes late buys a seat that is still free.
+pub(super) async fn late_money_buys(place: Arc<Place>) -> bool {
+    let (state, kept, _) = late(place, LatePayment::IfStillFree, Seat::Free).await;
+    state == BookingState::Confirmed && kept == PRICE
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,7 +182,8 @@ async fn late_money_meets_exactly_the_events_policy() {
     ];
     for store in Store::ALL {
         for (policy, seat, expected) in cases {
-            let (state, kept, reserved) = late(store, policy, seat).await;
+            let place = Place::new(store).await;
+            let (state, kept, reserved) = late(place, policy, seat).await;
             assert_eq!(state, expected, "{store:?} {policy:?} {seat:?}");
             let sold = i64::from(expected == BookingState::Confirmed);
             assert_eq!((kept, reserved), (sold * PRICE, 0), "{store:?} {policy:?}");

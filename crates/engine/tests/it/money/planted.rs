@@ -1,0 +1,53 @@
+//! The teeth of these rigs: bugs planted in the rules of money, each of which one of them must see,
+//! by what is wrong in the end or by money that never comes to rest.
+
+use std::sync::Arc;
+
+use soldonce_core::Planted;
+
+use super::rig::Place;
+use super::{deaths, hostile, walks};
+
+/// Seeds that are tried until a bug is seen.
+const SEEDS: u64 = 30;
+
+/// A bug that only delays or loses money ends a rig by a panic.
+async fn sees(rig: impl Future<Output = bool> + Send + 'static) -> bool {
+    tokio::spawn(rig).await.unwrap_or(true)
+}
+
+async fn is_seen(bug: Planted) -> bool {
+    let place = Place::planted(bug);
+    if sees(async move {
+        !deaths::tell(&place, "a-story", "", 0)
+            .await
+            .wrongs
+            .is_empty()
+    })
+    .await
+    {
+        return true;
+    }
+    let place = Place::planted(bug);
+    if sees(async move { !walks::late_money_buys(place).await }).await {
+        return true;
+    }
+    for seed in 0..SEEDS {
+        let place = Place::planted(bug);
+        let run = async move {
+            hostile::run(&Arc::clone(&place), seed).await;
+            false
+        };
+        if sees(run).await {
+            return true;
+        }
+    }
+    false
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_planted_bug_of_the_money_is_seen() {
+    for bug in Planted::MONEY {
+        assert!(is_seen(bug).await, "{bug:?} was missed");
+    }
+}
