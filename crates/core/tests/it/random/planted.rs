@@ -20,6 +20,11 @@ fn promise(bug: Planted) -> &'static str {
         Planted::BudgetIgnored => "I9",
         Planted::TakesHeld => "I2",
         Planted::ClockGoesBack => "I21",
+        Planted::CaptureBeforeSale
+        | Planted::RefundTwice
+        | Planted::EventTwice
+        | Planted::EventBackwards
+        | Planted::LateMoneyDropped => "I16",
     }
 }
 
