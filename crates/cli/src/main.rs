@@ -17,6 +17,7 @@ mod lease;
 mod limits;
 mod migrate;
 mod output;
+mod reconcile;
 mod serve;
 mod verify;
 mod why;
@@ -46,6 +47,8 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Checks a ledger against itself, live or stopped
     Verify(verify::VerifyArgs),
+    /// Compares bookings with the payment provider, and settles what differs
+    Reconcile(reconcile::ReconcileArgs),
     /// Tells everything that happened to one unit
     Why(why::WhyArgs),
     /// Prints the OpenAPI document
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Migrate(args) => migrate::run(&args),
+        Command::Reconcile(args) => reconcile::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done),

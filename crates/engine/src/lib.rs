@@ -27,8 +27,8 @@ pub mod shield;
 pub use caller::{Call, Caller, HoldSecret};
 pub use engine::{
     ChangeAsk, Engine, EngineError, EventSummary, ExchangeAsk, ExtendAsk, HoldAsk, Mismatch,
-    NamedUnits, OpenMoney, Remedy, Reply, SellAsk, WishAsk, World, mismatches, run_key_watch,
-    run_outbox, run_reconciler, run_shield_messages, run_sweeper,
+    NamedUnits, Remedy, Reply, SellAsk, WishAsk, World, mismatches, run_key_watch, run_outbox,
+    run_reconciler, run_shield_messages, run_sweeper,
 };
 pub use idempotency::fingerprint;
 pub use ids::Ids;

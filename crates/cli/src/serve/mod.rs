@@ -16,7 +16,7 @@ use clap::Args;
 
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
-pub(crate) use payments::PaymentArgs;
+pub(crate) use payments::{PaymentArgs, stripe};
 pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
 use shield::ShieldArgs;
 pub(crate) use start::{start, until_stopped};

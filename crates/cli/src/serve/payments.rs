@@ -39,6 +39,18 @@ pub(crate) struct PaymentArgs {
     pub(crate) stripe_url: Option<String>,
 }
 
+/// Stripe by its key, at another place than its own if that is given.
+///
+/// # Errors
+/// When the key is none, or the place is not to be reached safely.
+pub(crate) fn stripe(key: &str, url: Option<&String>) -> anyhow::Result<Stripe> {
+    let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
+    if let Some(url) = url {
+        settings.base_url.clone_from(url);
+    }
+    Stripe::new(settings, Arc::new(SystemClock)).context("stripe_key")
+}
+
 /// Who takes the money, set up and not asked yet.
 #[derive(Clone, Debug)]
 pub(crate) struct PaymentPlace {
@@ -61,11 +73,7 @@ impl PaymentPlace {
             );
             return Ok(Self { stripe: None });
         };
-        let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
-        if let Some(url) = &given.stripe_url {
-            settings.base_url.clone_from(url);
-        }
-        let stripe = Stripe::new(settings, Arc::new(SystemClock)).context("stripe_key")?;
+        let stripe = stripe(key, given.stripe_url.as_ref())?;
         let secrets = match given.stripe_webhook_secrets.as_slice() {
             [current] => WebhookSecrets::new(current, None),
             [current, previous] => WebhookSecrets::new(current, Some(previous)),

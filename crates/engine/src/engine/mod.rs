@@ -19,7 +19,7 @@ pub use bookings::{ExchangeAsk, SellAsk};
 pub use events::EventSummary;
 pub use hold::{HoldAsk, WishAsk};
 pub use holds::{ChangeAsk, ExtendAsk};
-pub use money::{Mismatch, OpenMoney, Remedy, mismatches, run_outbox, run_reconciler};
+pub use money::{Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
 pub use names::NamedUnits;
 pub use shields::run_shield_messages;
 pub use sweep::run_sweeper;

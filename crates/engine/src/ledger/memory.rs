@@ -105,6 +105,14 @@ impl State {
         }
     }
 
+    /// The oldest of each booking.
+    fn next_effects(&self, before: Timestamp) -> impl Iterator<Item = OpenEffect> {
+        let mut seen = BTreeSet::new();
+        let first = move |open: &&OpenEffect| seen.insert(open.effect.booking());
+        let next = self.open.iter().filter(first).copied();
+        next.filter(move |open| open.at < before)
+    }
+
     fn holds(&self) -> impl DoubleEndedIterator<Item = &Hold> {
         self.decider
             .inventory
@@ -170,16 +178,16 @@ impl Ledger for MemoryLedger {
         _keep: Span,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
-        let state = self.state();
-        let mut seen = BTreeSet::new();
-        let first = |open: &&OpenEffect| seen.insert(open.effect.booking());
-        ready(Ok(state
-            .open
-            .iter()
-            .filter(first)
-            .take(limit)
-            .copied()
-            .collect()))
+        let all = Timestamp::from_ms(i64::MAX);
+        ready(Ok(self.state().next_effects(all).take(limit).collect()))
+    }
+
+    fn overdue_effects(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        ready(Ok(self.state().next_effects(before).take(limit).collect()))
     }
 
     fn unsettled(

@@ -127,6 +127,17 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
 
+    /// What is to be done outside next, whoever works on it, and was left to be done before `before`:
+    /// the oldest effect of each booking, at most `limit`. Nobody takes it by this.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn overdue_effects(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
+
     /// Bookings made before `before` whose payment is not at its end, or whose money must go back:
     /// oldest first, at most `limit`.
     ///
@@ -210,6 +221,15 @@ pub struct OpenEffect {
     pub effect: Effect,
     /// When it was committed.
     pub at: Timestamp,
+}
+
+/// What a ledger has of money that is still on its way.
+#[derive(Clone, Debug, Default)]
+pub struct OpenMoney {
+    /// Bookings whose payment is not at its end, or whose money must go back.
+    pub unsettled: Vec<Booking>,
+    /// Steps at the provider that are not done, with their bookings.
+    pub steps: Vec<(Booking, Effect)>,
 }
 
 /// A secret of the ledger, with its version.

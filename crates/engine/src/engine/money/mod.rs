@@ -22,7 +22,7 @@ use crate::metrics::StepLabel;
 use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
 
 pub use outbox::run_outbox;
-pub use reconcile::{Mismatch, OpenMoney, Remedy, mismatches, run_reconciler};
+pub use reconcile::{Mismatch, Remedy, mismatches, run_reconciler};
 
 /// Why a step at the provider was not done.
 #[derive(Debug, thiserror::Error)]

@@ -10,21 +10,10 @@ use soldonce_core::{Booking, BookingId, BookingState, Effect, PaymentState, Span
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, StepError, intent_id};
-use crate::ledger::ReadError;
-use crate::limits::{
-    OUTBOX_KEEP_MS, RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS,
-};
+use crate::ledger::{OpenMoney, ReadError};
+use crate::limits::{RECONCILE_AT_ONCE_MAX, RECONCILE_EVERY_MS, RECONCILE_OLDER_MS};
 use crate::metrics::FoundLabel;
 use crate::payment::{Intent, PaymentProvider, ProviderError};
-
-/// What a ledger has of money that is still on its way.
-#[derive(Clone, Debug, Default)]
-pub struct OpenMoney {
-    /// Bookings whose payment is not at its end, or whose money must go back.
-    pub unsettled: Vec<Booking>,
-    /// Steps at the provider that are not done, with their bookings.
-    pub steps: Vec<(Booking, Effect)>,
-}
 
 /// Something about money that is not as it should be by now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,11 +120,11 @@ impl Engine {
     pub async fn open_money(&self, older: Span) -> Result<OpenMoney, ReadError> {
         let before = self.now().minus(older);
         let unsettled = self.unsettled(before).await?;
-        let keep = Span::from_ms(OUTBOX_KEEP_MS);
-        let open = self.parts.ledger.take_effects(keep, RECONCILE_AT_ONCE_MAX);
+        let ledger = &self.parts.ledger;
+        let overdue = ledger.overdue_effects(before, RECONCILE_AT_ONCE_MAX);
         let mut steps = Vec::new();
-        for open in open.await?.iter().filter(|open| open.at < before) {
-            let booking = self.parts.ledger.booking(open.effect.booking()).await?;
+        for open in overdue.await? {
+            let booking = ledger.booking(open.effect.booking()).await?;
             steps.extend(booking.map(|booking| (booking, open.effect)));
         }
         Ok(OpenMoney { unsettled, steps })

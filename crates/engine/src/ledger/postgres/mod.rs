@@ -180,6 +180,14 @@ impl Ledger for PostgresLedger {
         Box::pin(async move { Ok(reads::take_effects(&self.parts.desk, keep, limit).await?) })
     }
 
+    fn overdue_effects(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        Box::pin(async move { Ok(reads::overdue_effects(&self.parts.desk, before, limit).await?) })
+    }
+
     fn unsettled(
         &self,
         before: Timestamp,

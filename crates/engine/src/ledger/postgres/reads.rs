@@ -114,6 +114,18 @@ pub(super) async fn take_effects(
     Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
 }
 
+/// The oldest effect of each booking, if it was left before `before`.
+pub(super) async fn overdue_effects(
+    desk: &Desk,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<OpenEffect>, Failure> {
+    let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
+    let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
+    let rows = desk.database.rows(outbox::OVERDUE_EFFECTS, &values).await?;
+    Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
+}
+
 /// Every transition of a unit, oldest first.
 pub(super) async fn unit_history(
     desk: &Desk,

@@ -296,8 +296,17 @@ impl Ledger for SqliteLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
         // There is no other server.
+        let all = Timestamp::from_ms(i64::MAX);
+        self.overdue_effects(all, limit)
+    }
+
+    fn overdue_effects(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
         self.readers
-            .read(move |connection| tables::outbox::open(connection, limit))
+            .read(move |connection| tables::outbox::open(connection, before, limit))
     }
 
     fn unsettled(

@@ -167,6 +167,14 @@ impl Ledger for MortalLedger {
         self.inner.take_effects(keep, limit)
     }
 
+    fn overdue_effects(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
+        self.inner.overdue_effects(before, limit)
+    }
+
     fn unsettled(
         &self,
         before: Timestamp,

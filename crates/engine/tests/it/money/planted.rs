@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use soldonce_core::Planted;
+use tokio::task::JoinSet;
 
 use super::rig::Place;
 use super::{deaths, hostile, walks};
@@ -13,7 +14,9 @@ const SEEDS: u64 = 30;
 
 /// A bug that only delays or loses money ends a rig by a panic.
 async fn sees(rig: impl Future<Output = bool> + Send + 'static) -> bool {
-    tokio::spawn(rig).await.unwrap_or(true)
+    let mut rigs = JoinSet::new();
+    rigs.spawn(rig);
+    rigs.join_next().await.unwrap().unwrap_or(true)
 }
 
 async fn is_seen(bug: Planted) -> bool {

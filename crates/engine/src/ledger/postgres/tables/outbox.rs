@@ -23,6 +23,13 @@ WITH first AS MATERIALIZED (
 )
 SELECT o.at, o.kind, o.booking, o.amount, o.total FROM outbox o JOIN free USING (n) ORDER BY n";
 
+/// The oldest of each booking, whoever works on it.
+pub(in super::super) const OVERDUE_EFFECTS: &str = "-- overdue_effects
+SELECT at, kind, booking, amount, total FROM (
+    SELECT DISTINCT ON (booking) n, at, kind, booking, amount, total
+    FROM outbox WHERE done_at IS NULL ORDER BY booking, n
+) first WHERE at < $1 ORDER BY n LIMIT $2";
+
 pub(in super::super) fn read(row: &Row) -> Result<OpenEffect, Damaged> {
     let columns = Columns::new(row, "outbox");
     let booking: Id = columns.get(2)?;

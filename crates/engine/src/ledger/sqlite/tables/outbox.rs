@@ -92,13 +92,20 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// What is to be done next for each booking, oldest first.
-pub(crate) fn open(connection: &Connection, limit: usize) -> Result<Vec<OpenEffect>, Fault> {
+/// What is to be done next for each booking and was left before `before`, oldest first.
+pub(crate) fn open(
+    connection: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<OpenEffect>, Fault> {
     let mut statement = connection.prepare_cached(OPEN_EFFECTS)?;
     let mut rows = statement.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(read(row)?);
+        let open = read(row)?;
+        if open.at < before {
+            found.push(open);
+        }
     }
     Ok(found)
 }

@@ -8,14 +8,15 @@ mod walk;
 use std::path::Path;
 
 use rusqlite::Connection;
-use soldonce_core::{Commit, Event, UnitNo};
+use soldonce_core::{Commit, Event, Timestamp, UnitNo};
 
 use super::OpenError;
 use super::connection;
 use super::fault::Fault;
 use super::folder::{Folder, Mark};
 use super::tables::head::Head;
-use super::tables::{audit, bookings, charts, events, holds, units};
+use super::tables::{audit, bookings, charts, events, holds, outbox, units};
+use crate::ledger::OpenMoney;
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
 
 const AUDIT_ROWS: &str = "-- audit_rows
@@ -188,4 +189,19 @@ pub fn unit_history(
             Ok(Some((event, commits)))
         }
     }
+}
+
+/// Money that was on its way before `before` and still is, on a live folder or a stopped one.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger or it cannot be read.
+pub fn open_money(folder: &Path, before: Timestamp, limit: usize) -> Result<OpenMoney, OpenError> {
+    let connection = connection::reader(&Folder::new(folder))?;
+    let unsettled = bookings::unsettled(&connection, before, limit)?;
+    let mut steps = Vec::new();
+    for open in outbox::open(&connection, before, limit)? {
+        let booking = bookings::find(&connection, open.effect.booking())?;
+        steps.extend(booking.map(|booking| (booking, open.effect)));
+    }
+    Ok(OpenMoney { unsettled, steps })
 }
