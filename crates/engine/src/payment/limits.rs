@@ -2,8 +2,9 @@
 
 use crate::limits::PROVIDER_KEY_BYTES_MAX;
 
-/// Longest idempotency key that is given to a provider, bytes: room is left for an ending.
-pub const GIVEN_KEY_BYTES_MAX: usize = PROVIDER_KEY_BYTES_MAX - 2;
+/// Longest idempotency key that is given to a provider, bytes: room is left for the state that an
+/// intent is in, and for an ending.
+pub const GIVEN_KEY_BYTES_MAX: usize = PROVIDER_KEY_BYTES_MAX - 26;
 /// Longest wait for one answer of Stripe, milliseconds.
 pub const STRIPE_CALL_MS: u64 = 15_000;
 /// Longest wait for a connection to Stripe, milliseconds.

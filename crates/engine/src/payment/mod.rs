@@ -105,7 +105,7 @@ impl ProviderKey {
     /// Checks and copies `text`.
     ///
     /// # Errors
-    /// [`InvalidId`] when it is empty, longer than 253 bytes, or has another character.
+    /// [`InvalidId`] when it is empty, longer than 229 bytes, or has another character.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         token(text, GIVEN_KEY_BYTES_MAX).map(Self)
     }
@@ -134,7 +134,7 @@ fn token(text: &str, bytes_max: usize) -> Result<Arc<str>, InvalidId> {
     }
     Err(InvalidId {
         text: text.chars().take(bytes_max.min(64)).collect(),
-        rule: "up to 253 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
+        rule: "a few characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
     })
 }
 

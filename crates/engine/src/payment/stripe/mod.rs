@@ -4,7 +4,8 @@
 //! Stripe remembers the first answer to a key for a day, also a 500. Such an answer tells nothing and
 //! will not change, so what can be done twice without harm is then done with another key made from the
 //! first: an intent whose client secret nobody was given cannot be paid, and a capture or cancel of what
-//! is captured or cancelled is refused. A refund can not, so its key stands beside it at Stripe, and it
+//! is captured or cancelled is refused. So is a cancel while a bank is at it, and that refusal is kept
+//! too: when the bank has answered, the same is asked with a key of the new state. A refund can not, so its key stands beside it at Stripe, and it
 //! is looked for before it is made: its key works once for good, not for a day.
 //!
 //! Reading order: the calls below, one call over HTTP (`wire`), what an answer means (`shape`,
@@ -70,6 +71,17 @@ impl Ending {
             Self::Cancel => Status::Canceled,
         }
     }
+
+    /// Whether an intent of this status can be ended so.
+    const fn may_follow(self, status: Status) -> bool {
+        match self {
+            Self::Capture => matches!(status, Status::RequiresCapture),
+            Self::Cancel => !matches!(
+                status,
+                Status::Processing | Status::Succeeded | Status::Canceled
+            ),
+        }
+    }
 }
 
 impl Stripe {
@@ -92,7 +104,7 @@ impl Stripe {
             ("metadata[booking]", ask.booking.to_string()),
         ];
         let body = self
-            .post_harmless("/v1/payment_intents", &fields, &ask.key)
+            .post_harmless("/v1/payment_intents", &fields, ask.key.as_str())
             .await?;
         Ok(shape::intent(&body)?.intent)
     }
@@ -117,29 +129,32 @@ impl Stripe {
         key: &ProviderKey,
         ending: Ending,
     ) -> Result<Intent, ProviderError> {
+        let refused = match self.end_once(intent, key.as_str(), ending).await {
+            Err(error) if is_of_state(&error) => error,
+            answered => return answered,
+        };
+        let seen = self.seen(intent).await?;
+        if seen.status == ending.status() {
+            return Ok(seen.intent);
+        }
+        if !ending.may_follow(seen.status) {
+            return Err(refused);
+        }
+        // The refusal is about a state that is over, and the key keeps it for a day.
+        let key = format!("{}.{}", key.as_str(), seen.status.word());
+        self.end_once(intent, &key, ending).await
+    }
+
+    async fn end_once(
+        &self,
+        intent: &IntentId,
+        key: &str,
+        ending: Ending,
+    ) -> Result<Intent, ProviderError> {
         let path = format!("/v1/payment_intents/{intent}/{}", ending.word());
         let fields = [("expand[]", "latest_charge".to_owned())];
-        match self.post_harmless(&path, &fields, key).await {
-            Ok(body) => self.in_full(shape::intent(&body)?).await,
-            Err(ProviderError::Refused {
-                status,
-                code,
-                message,
-            }) if code == UNEXPECTED_STATE => {
-                let seen = self.seen(intent).await?;
-                let refused = || ProviderError::Refused {
-                    status,
-                    code,
-                    message,
-                };
-                if seen.status == ending.status() {
-                    Ok(seen.intent)
-                } else {
-                    Err(refused())
-                }
-            }
-            Err(error) => Err(error),
-        }
+        let body = self.post_harmless(&path, &fields, key).await?;
+        self.in_full(shape::intent(&body)?).await
     }
 
     async fn refund_once(
@@ -165,7 +180,7 @@ impl Stripe {
             ("amount", amount.minor().to_string()),
             ("metadata[key]", key.as_str().to_owned()),
         ];
-        for key_in_turn in keys(key) {
+        for key_in_turn in keys(key.as_str()) {
             match self.post("/v1/refunds", &fields, &key_in_turn).await {
                 // Whoever got that answer first has ended: there is a refund now, or none comes.
                 Err(Missed::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
@@ -201,7 +216,7 @@ impl Stripe {
         &self,
         path: &str,
         fields: &[(&str, String)],
-        key: &ProviderKey,
+        key: &str,
     ) -> Result<Vec<u8>, ProviderError> {
         for key_in_turn in keys(key) {
             match self.post(path, fields, &key_in_turn).await {
@@ -223,10 +238,15 @@ impl Stripe {
 }
 
 /// A key, and those that are used in its place when it is stuck for a day.
-fn keys(key: &ProviderKey) -> impl Iterator<Item = String> {
-    let first = key.as_str().to_owned();
-    let further = (2..=STRIPE_KEYS_MAX).map(move |at| format!("{}.{at}", key.as_str()));
+fn keys(key: &str) -> impl Iterator<Item = String> {
+    let first = key.to_owned();
+    let further = (2..=STRIPE_KEYS_MAX).map(move |at| format!("{key}.{at}"));
     std::iter::once(first).chain(further)
+}
+
+/// Whether a call was refused because of what the intent was.
+fn is_of_state(error: &ProviderError) -> bool {
+    matches!(error, ProviderError::Refused { code, .. } if code == UNEXPECTED_STATE)
 }
 
 fn all_stuck() -> ProviderError {

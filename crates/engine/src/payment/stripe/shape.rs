@@ -22,6 +22,19 @@ pub(super) enum Status {
 }
 
 impl Status {
+    /// Stripe's word for it.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::RequiresPaymentMethod => "requires_payment_method",
+            Self::RequiresConfirmation => "requires_confirmation",
+            Self::RequiresAction => "requires_action",
+            Self::Processing => "processing",
+            Self::RequiresCapture => "requires_capture",
+            Self::Succeeded => "succeeded",
+            Self::Canceled => "canceled",
+        }
+    }
+
     /// Whether money may still come by it.
     const fn may_be_paid(self) -> bool {
         match self {

@@ -145,6 +145,21 @@ async fn nothing_is_taken_of_what_is_not_reserved() {
 }
 
 #[tokio::test]
+async fn a_cancel_that_was_refused_while_a_bank_was_silent_is_done_when_it_has_answered() {
+    let rig = Rig::new();
+    let intent = rig.created(1).await;
+    rig.fake.pay(intent.as_str(), "pm_card_late").await.unwrap();
+    assert!(is_refused(rig.cancel(&intent).await, 400));
+    assert!(is_refused(rig.cancel(&intent).await, 400));
+    let answered = rig.fake.decide(intent.as_str(), Verdict::Approved).await;
+    answered.unwrap();
+    assert_eq!(told(&rig.shown(&intent).await), (P::Authorised, 0, 0));
+    let given_up = rig.cancel(&intent).await.unwrap();
+    assert_eq!(told(&given_up), (P::Voided, 0, 0));
+    assert_eq!(told(&rig.cancel(&intent).await.unwrap()), (P::Voided, 0, 0));
+}
+
+#[tokio::test]
 async fn a_cancel_ends_an_intent_once_whoever_asks() {
     let rig = Rig::new();
     let paid = rig.authorised(1).await;
