@@ -56,7 +56,7 @@ const LATE: TestCard = card(
         "Card that pays too late",
         "The bank says yes when your time is over.",
     ),
-    "pm_card_late",
+    "pm_card_transfer",
     Silence::UntilHoldEnds,
 );
 

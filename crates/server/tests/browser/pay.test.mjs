@@ -2,20 +2,271 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Server } from "./server.mjs";
+import { Shopper } from "./shopper.mjs";
 import { Stage } from "./stage.mjs";
 
 const stage = Stage.set(["demo"]);
+/** The time of a payment ends with that of its hold. */
+const SHORT = { hold_ttl_ms: 6000, hold_max_ms: 60_000, payment_window_ms: 1000 };
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-test("a good card buys: the seats are sold, the money is taken", async (t) => {
-  const event = await stage.server.event();
+/** @param {import("node:test").TestContext} t @param {string[]} seats @param {object} [policy] */
+async function holding(t, seats, policy) {
+  const event = await stage.server.event({}, policy);
   const shopper = await stage.shopper(t);
   await shopper.visit(event);
-  await shopper.press("D-4", "D-5");
+  await shopper.press(...seats);
+  return { event, shopper };
+}
+
+/** Waits until the booking on the page is in a state. @param {Shopper} shopper @param {string} state */
+function bookingIs(shopper, state) {
+  return shopper.page.locator(`[data-testid="booking"][data-state="${state}"]`).waitFor();
+}
+
+test("a good card buys: the seats are sold, the money is taken", async (t) => {
+  const { event, shopper } = await holding(t, ["D-4", "D-5"]);
   const booking = await shopper.buy("good");
   assert.equal(await shopper.part("booking-total").innerText(), "€90.00");
+  assert.equal(await shopper.part("booking-paid").innerText(), "€90.00");
   assert.equal(await shopper.part("booking-booking").innerText(), booking);
   await shopper.part("back-to-map").click();
   await shopper.live(event);
   assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("D-4")), "sold");
   assert.equal((await shopper.state()).hold, null);
+});
+
+test("a declined card keeps the seats, and another one buys them", async (t) => {
+  const { shopper } = await holding(t, ["A-1"]);
+  const { hold } = await shopper.state();
+  await shopper.pay("declined");
+  await shopper.stage("again");
+  assert.match(await shopper.part("declined").innerText(), /Nothing was charged/);
+  assert.deepEqual(await shopper.held(), ["A-1"]);
+  assert.equal((await shopper.state()).hold.id, hold.id);
+  await shopper.part("card-declined").click();
+  await shopper.part("card-declined").and(shopper.page.locator(":enabled")).waitFor();
+  await shopper.stage("again");
+  await shopper.part("card-good").click();
+  await shopper.booking();
+  await bookingIs(shopper, "confirmed");
+});
+
+test("a declined card frees the seats at once where the event says so", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"], { on_payment_failure: "release" });
+  const other = await stage.shopper(t);
+  await other.visit(event);
+  await shopper.pay("declined");
+  const ended = shopper.part("ended");
+  assert.equal(await ended.getAttribute("data-state"), "payment_failed");
+  await other.seatIs("A-1", "free");
+});
+
+test("the bank asks whether it is the buyer: yes sells the seats", async (t) => {
+  const { shopper } = await holding(t, ["A-1"]);
+  await shopper.pay("challenged");
+  assert.match(await shopper.part("bank").innerText(), /Are you paying €45\.00\?/);
+  await shopper.part("bank-yes").click();
+  await bookingIs(shopper, "confirmed");
+});
+
+test("the bank asks whether it is the buyer: no sells nothing, and another card may", async (t) => {
+  const { shopper } = await holding(t, ["A-1"]);
+  await shopper.pay("challenged");
+  await shopper.part("bank-no").click();
+  await shopper.stage("again");
+  assert.deepEqual(await shopper.held(), ["A-1"]);
+  await shopper.part("card-good").click();
+  await bookingIs(shopper, "confirmed");
+});
+
+test("a silent bank: the page says so, keeps the seats, and goes on by itself", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"]);
+  const other = await stage.shopper(t);
+  await other.visit(event);
+  const payment = await shopper.pay("slow");
+  await shopper.stage("silent");
+  assert.match(await shopper.part("silent").innerText(), /goes on by itself/);
+  assert.match(await shopper.part("countdown").innerText(), /^(9:\d\d|10:00)$/);
+  await other.seatIs("A-1", "held");
+  await shopper.bankSays(payment, true);
+  await bookingIs(shopper, "confirmed");
+  await other.seatIs("A-1", "sold");
+});
+
+test("a reload in the middle of a payment comes back to it", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1", "A-2"]);
+  const begun = await shopper.begin();
+  const { hold } = await shopper.state();
+  await shopper.page.reload();
+  await shopper.live(event);
+  await shopper.stage("choose");
+  const after = (await shopper.state()).hold;
+  assert.deepEqual([after.id, after.state, after.expires_at], [hold.id, "pinned", hold.expires_at]);
+
+  await shopper.part("card-slow").click();
+  await shopper.stage("silent");
+  await shopper.page.reload();
+  await shopper.live(event);
+  await shopper.stage("silent");
+  await shopper.bankSays(begun, true);
+  await bookingIs(shopper, "confirmed");
+});
+
+test("what the bank says while the page is away stands on the page that comes back", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"]);
+  const payment = await shopper.pay("slow");
+  await shopper.stage("silent");
+  const away = await Shopper.in(t, shopper.page.context());
+  await away.page.goto("/");
+  await shopper.page.goto("about:blank");
+  await away.bankSays(payment, true);
+  await away.visit(event);
+  await away.seatIs("A-1", "sold");
+  await shopper.page.goto(`/#/events/${event}`);
+  await bookingIs(shopper, "confirmed");
+});
+
+test("going back gives the seats free to choose again, and to pay again", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"]);
+  const other = await stage.shopper(t);
+  await other.visit(event);
+  await shopper.begin();
+  // While it is being paid, the choice stands.
+  await shopper.press("A-2");
+  assert.equal((await shopper.state()).refusal, "payment_in_progress");
+  await shopper.part("abandon").click();
+  await shopper.part("pay").waitFor();
+  await shopper.press("A-1", "C-3");
+  await shopper.holds("C-3");
+  await other.seatIs("A-1", "free");
+  await shopper.buy("good");
+  await bookingIs(shopper, "confirmed");
+  await other.seatIs("C-3", "sold");
+});
+
+test("another window of the same shopper shows the payment, and may give it up", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"]);
+  await shopper.begin();
+  const tab = await Shopper.in(t, shopper.page.context());
+  await tab.visit(event);
+  await tab.stage("elsewhere");
+  await tab.part("abandon").click();
+  await tab.part("pay").waitFor();
+  await shopper.part("pay").waitFor();
+  await tab.buy("good");
+  await bookingIs(tab, "confirmed");
+  await bookingIs(shopper, "confirmed");
+});
+
+test("one line is cancelled, then the rest, and the money goes back", async (t) => {
+  const { event, shopper } = await holding(t, ["B-1", "B-2"]);
+  const other = await stage.shopper(t);
+  await other.visit(event);
+  await shopper.buy("good");
+  await shopper.part("booking-paid").waitFor();
+  await shopper.part("cancel-Row B seat 1").click();
+  assert.match(await shopper.part("cancel-question").innerText(), /€45\.00 goes back/);
+  await shopper.part("cancel-no").click();
+  await shopper.part("cancel-question").waitFor({ state: "detached" });
+  await shopper.part("cancel-Row B seat 1").click();
+  await shopper.part("cancel-yes").click();
+  await bookingIs(shopper, "partly_cancelled");
+  await other.seatIs("B-1", "free");
+  await shopper.part("booking-sent-back").getByText("− €45.00").waitFor();
+
+  await shopper.part("cancel-all").click();
+  await shopper.part("cancel-yes").click();
+  await bookingIs(shopper, "cancelled");
+  await other.seatIs("B-2", "free");
+  await shopper.part("booking-sent-back").getByText("− €90.00").waitFor();
+  assert.match(await shopper.part("story").innerText(), /€90\.00 was sent back/);
+  assert.equal(await shopper.part("cancel-all").count(), 0);
+});
+
+test("money that comes too late buys the seats if they are still free", async (t) => {
+  const { shopper } = await holding(t, ["A-1"], SHORT);
+  await shopper.pay("late");
+  await bookingIs(shopper, "confirmed");
+  await shopper.part("booking-paid").waitFor();
+});
+
+test("money that comes too late goes back where the event says so", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"], { ...SHORT, late_payment: "refund" });
+  await shopper.pay("late");
+  await bookingIs(shopper, "refunded");
+  assert.match(await shopper.part("story").innerText(), /sent back in full/);
+  assert.equal(await shopper.part("booking-paid").innerText(), "€45.00");
+  assert.equal(await shopper.part("booking-sent-back").innerText(), "− €45.00");
+  await shopper.part("back-to-map").click();
+  await shopper.live(event);
+  assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("A-1")), "free");
+});
+
+test("what costs nothing is confirmed, and a server without test cards says that it has none", async (t) => {
+  const event = await stage.server.event({ prices: { Standard: 0 } });
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  await shopper.confirm();
+  await bookingIs(shopper, "confirmed");
+
+  const shop = await stage.shopper(t);
+  const none = { provider: "stripe", demo_cards: [] };
+  await shop.page.route("/v1/payments", (route) => route.fulfill({ json: none }));
+  await shop.visit(await stage.server.event());
+  await shop.press("A-1");
+  const { intent } = await shop.begin();
+  assert.match(await shop.part("no-card-form").innerText(), new RegExp(`stripe as ${intent}`));
+});
+
+test("a shop has no desk, and the seats are kept while its provider is away", async (t) => {
+  const keys = ["--stripe-key", "sk_test_nobody", "--stripe-webhook-secret", `whsec_${"0".repeat(24)}`];
+  const nowhere = ["--stripe-url", "http://127.0.0.1:9"];
+  const shop = await Server.start(["serve", "--shoppers", "open", ...keys, ...nowhere]);
+  t.after(() => shop.stop());
+  const desk = await shop.ask("POST", "/demo/payments/pi_1", { client_secret: "", card: "good" });
+  assert.deepEqual([desk.status, desk.body.code], [404, "not_found"]);
+  const { provider, demo_cards } = await shop.done("GET", "/v1/payments");
+  assert.deepEqual([provider, demo_cards], ["stripe", []]);
+
+  const event = await shop.event();
+  const shopper = await stage.browser.shopper(t, shop);
+  shopper.foresee(503);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  await shopper.part("pay").click();
+  assert.equal(await shopper.part("refusal").getAttribute("data-code"), "payment_unavailable");
+  assert.deepEqual(await shopper.held(), ["A-1"]);
+});
+
+test("on a phone, by touch and by keyboard: nothing is cut off, and the focus follows", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t, PHONE);
+  await shopper.visit(event);
+  const point = await shopper.pointOf("B-5");
+  await shopper.page.touchscreen.tap(point.x, point.y);
+  await shopper.holds("B-5");
+  await shopper.part("phone-bar").tap();
+  await shopper.part("phone-bar").waitFor({ state: "hidden" });
+  const { keyboard } = shopper.page;
+  const reads = (/** @type {string} */ stage) =>
+    shopper.until((wanted) => {
+      const part = document.activeElement?.closest('[data-testid="payment"]');
+      return part?.dataset.stage === wanted && !part.querySelector("button:disabled");
+    }, stage);
+  await shopper.until(() => document.activeElement?.dataset.testid === "pay");
+  await keyboard.press("Enter");
+  await reads("choose");
+  const wide = () => document.documentElement.scrollWidth - innerWidth;
+  assert.equal(await shopper.page.evaluate(wide), 0);
+  await shopper.part("card-declined").tap();
+  await reads("again");
+  for (const key of ["Tab", "Tab", "Tab", "Enter"]) await keyboard.press(key);
+  await reads("bank");
+  for (const key of ["Tab", "Enter"]) await keyboard.press(key);
+  await bookingIs(shopper, "confirmed");
+  await shopper.until(() => document.activeElement?.tagName === "H1");
+  assert.equal(await shopper.page.evaluate(wide), 0);
 });

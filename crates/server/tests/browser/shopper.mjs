@@ -187,11 +187,45 @@ export class Shopper {
     return this.booking();
   }
 
-  /** Pays with a test card of the demo, and returns the booking's id from its page. */
-  async buy(card = "good") {
+  /** Begins a payment, and returns it as checkout did. */
+  async begin() {
+    const begun = this.page.waitForResponse(/\/checkout$/);
     await this.part("pay").click();
+    const { payment } = await (await begun).json();
+    await this.stage("choose");
+    return payment;
+  }
+
+  /** Begins a payment and charges a test card of the demo. @param {string} card */
+  async pay(card) {
+    const payment = await this.begin();
     await this.part(`card-${card}`).click();
+    return payment;
+  }
+
+  /** Pays, and returns the booking's id from its page. */
+  async buy(card = "good") {
+    await this.pay(card);
     return this.booking();
+  }
+
+  /** Waits until the payment stands there. @param {string} stage */
+  stage(stage) {
+    return this.page.locator(`[data-testid="payment"][data-stage="${stage}"]`).waitFor();
+  }
+
+  /** Has the bank of a test card answer now. @param {any} payment @param {boolean} ok */
+  async bankSays(payment, ok) {
+    const status = await this.page.evaluate(
+      async ([{ intent, client_secret }, ok]) => {
+        const headers = { "Content-Type": "application/json" };
+        const body = JSON.stringify({ client_secret, ok });
+        const path = `/demo/payments/${intent}/answer`;
+        return (await fetch(path, { method: "POST", headers, body })).status;
+      },
+      [payment, ok],
+    );
+    assert.equal(status, 200, "the bank was not asked");
   }
 
   async booking() {

@@ -1,142 +1,253 @@
-// A booking as a ticket: what was sold, for how much, and its id.
+// The page of a booking: a ticket that stays true while money moves, and the way to give lines back.
 
-import { asShopper, paths, request } from "./api.js";
-import { announce, el, icon } from "./dom.js";
+import { Refused, asShopper, paths, request } from "./api.js";
+import { insist } from "./attempts.js";
+import { clock } from "./clock.js";
+import { announce, el, fill, icon } from "./dom.js";
 import { dateAndTime, money, plural } from "./format.js";
 import { storedBookingSecret } from "./holdstore.js";
 import { Plan } from "./plan.js";
+import { words } from "./refusal.js";
+import { facts, grouped, headline, isOpen, lineElement, sums } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
-/** @typedef {import("./wire.js").Line} Line */
+/** @typedef {import("./ticket.js").TicketLine} TicketLine */
+/** @typedef {{title: string, back: number, units: import("./wire.js").UnitRequest[]|null}} Question
+ *  What is to be cancelled (`null`: all of it), and how much goes back. */
 
-/** @type {Record<string, string>} */
-const STATES = {
-  confirmed: "Confirmed",
-  pending_payment: "Waiting for payment",
-  partly_cancelled: "Partly cancelled",
-  cancelled: "Cancelled",
-  failed: "Payment failed",
-  expired: "Expired",
-  needs_refund: "Refund on its way",
-  refunded: "Refunded",
-};
+const LOOK_MS = [300, 700, 1000, 2000, 3000];
 
 /** @param {string} id */
 export async function openBooking(id) {
+  const secret = storedBookingSecret(id);
   /** @type {Booking} */
-  const booking = await asShopper("GET", paths.booking(id), { secret: storedBookingSecret(id) });
+  const booking = await asShopper("GET", paths.booking(id), { secret });
   // Names and places make the ticket readable; without them it is still a ticket.
   const [event, chart] = await Promise.all([
     request("GET", paths.event(booking.event)).catch(() => null),
     request("GET", paths.chart(booking.event)).catch(() => null),
   ]);
-  const plan = chart && new Plan(chart, event?.prices ?? {});
-  announce(
-    `${STATES[booking.state] ?? booking.state}. ${plural(booking.lines.length, plan?.unitWord ?? "unit")}.`,
-  );
-  return { element: ticket(booking, event, plan), title: "Your booking", close: () => {} };
+  return new BookingPage(booking, event, chart && new Plan(chart, event?.prices ?? {}));
 }
 
-/** @param {Booking} booking @param {import("./wire.js").SaleEvent|null} event @param {Plan|null} plan */
-function ticket(booking, event, plan) {
-  const good = booking.state === "confirmed";
-  const map = `#/events/${encodeURIComponent(booking.event)}`;
-  const when = dateAndTime(event?.starts_at);
-  return el(
-    "main.booking-page",
-    {},
-    el(
-      "article.ticket",
-      { "data-testid": "booking", "data-booking": booking.id, "data-state": booking.state },
+class BookingPage {
+  title = "Your booking";
+  /** @type {Question|null} */ question = null;
+  /** @type {import("./wire.js").Problem|null} */ problem = null;
+  busy = false;
+  closed = false;
+  looks = 0;
+  spoken = "";
+  /** @type {ReturnType<typeof setTimeout>|undefined} */ looking = undefined;
+
+  /** @param {Booking} booking @param {import("./wire.js").SaleEvent|null} event @param {Plan|null} plan */
+  constructor(booking, event, plan) {
+    this.booking = booking;
+    this.event = event;
+    this.plan = plan;
+    this.secret = storedBookingSecret(booking.id);
+    this.wasLate = booking.state === "expired";
+    this.shown = "";
+    this.ticket = el("article.ticket", { "data-testid": "booking", "data-booking": booking.id });
+    const map = `#/events/${encodeURIComponent(booking.event)}`;
+    const back = el("a.button.primary", { href: map, "data-testid": "back-to-map" }, "Back to the map");
+    this.element = el("main.booking-page", {}, this.ticket, back);
+    this.refresh();
+    this.follow();
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.looking);
+  }
+
+  /** Looks again while money moves; less often by and by. */
+  follow() {
+    clearTimeout(this.looking);
+    if (this.closed || !isOpen(this.booking)) return;
+    const ms = LOOK_MS[Math.min(this.looks, LOOK_MS.length - 1)];
+    this.looks += 1;
+    this.looking = setTimeout(() => this.look(), ms);
+  }
+
+  async look() {
+    try {
+      const path = paths.booking(this.booking.id);
+      this.take(await asShopper("GET", path, { secret: this.secret }));
+    } catch {
+      // It is asked again; what stands here was true a moment ago.
+    }
+    this.follow();
+  }
+
+  /** @param {Booking} booking */
+  take(booking) {
+    if (this.closed) return;
+    const before = this.booking;
+    this.booking = booking;
+    if (booking.state === "expired") this.wasLate = true;
+    if (before.state !== booking.state || before.payment?.state !== booking.payment?.state) {
+      this.looks = 0;
+    }
+    this.refresh();
+  }
+
+  refresh() {
+    const { booking, question, problem, busy, wasLate } = this;
+    const { server_time, ...facts } = booking;
+    const subject = JSON.stringify([facts, question, problem, busy, this.mayCancel()]);
+    if (subject === this.shown) return;
+    this.shown = subject;
+    const { title, text } = headline(booking, wasLate);
+    const spoken = `${title}. ${text}`;
+    this.ticket.dataset.state = booking.state;
+    this.ticket.dataset.payment = booking.payment?.state ?? "";
+    const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.testid;
+    fill(this.ticket, ...this.parts(title, text));
+    if (focused) {
+      /** @type {HTMLElement|null} */ (
+        this.ticket.querySelector(`[data-testid="${CSS.escape(focused)}"]`)
+      )?.focus({ preventScroll: true });
+    }
+    if (spoken !== this.spoken) announce(spoken);
+    this.spoken = spoken;
+  }
+
+  /** @param {string} title @param {string} text */
+  parts(title, text) {
+    const { booking, event, plan } = this;
+    const good = booking.state === "confirmed" || booking.state === "partly_cancelled";
+    const when = dateAndTime(event?.starts_at);
+    const lines = grouped(booking, plan).map((line) =>
+      lineElement(line, booking.currency, this.mayCancel() ? () => this.askLine(line) : null),
+    );
+    return [
       el(
         "header",
         {},
         el(good ? "span.seal.good" : "span.seal", {}, icon(good ? "check" : "warn")),
-        el(
-          "h1",
-          { tabindex: "-1" },
-          good ? "It is yours" : (STATES[booking.state] ?? booking.state),
-        ),
+        el("h1", { tabindex: "-1" }, title),
         el("p", {}, event?.name ?? booking.event),
         when && el("p.when", {}, when),
+        text && el("p.story", { "data-testid": "story" }, text),
       ),
       el("hr", { "aria-hidden": "true" }),
-      el(
-        "ul.lines",
-        {},
-        ...grouped(booking, plan).map((line) => lineElement(line, booking.currency)),
-      ),
-      el(
-        "div.sum",
-        {},
-        el("span", {}, "Total"),
-        el(
-          "strong.total",
-          { "data-testid": "booking-total" },
-          money(booking.total, booking.currency),
-        ),
-      ),
+      el("ul.lines", {}, ...lines),
+      ...sums(booking),
       facts(booking),
-    ),
-    el("a.button.primary", { href: map, "data-testid": "back-to-map" }, "Back to the map"),
-  );
-}
-
-/** @param {Booking} booking */
-function facts(booking) {
-  /** @type {[string, string|null|undefined][]} */
-  const rows = [
-    ["Booking", booking.id],
-    ["Reference", booking.reference],
-    ["Confirmed", dateAndTime(booking.confirmed_at ?? booking.created_at)],
-  ];
-  const shown = rows.filter(([, value]) => value);
-  return el(
-    "dl",
-    {},
-    ...shown.flatMap(([name, value]) => [
-      el("dt", {}, name),
-      el("dd", { "data-testid": `booking-${name.toLowerCase()}` }, value),
-    ]),
-  );
-}
-
-/** @typedef {{name: string, note: string, quantity: number, price: number, cancelled: boolean}} TicketLine */
-
-/** Seats stand alone, places of one area at one price together. */
-function grouped(/** @type {Booking} */ booking, /** @type {Plan|null} */ plan) {
-  /** @type {Map<string, TicketLine>} */
-  const lines = new Map();
-  for (const line of booking.lines) {
-    const cancelled = line.state === "cancelled";
-    const key = line.area ? `${line.area}/${line.price}/${cancelled}` : `seat/${line.seat}`;
-    const known = lines.get(key);
-    if (known) known.quantity += 1;
-    else lines.set(key, { ...named(line, plan), quantity: 1, price: line.price, cancelled });
+      this.cancelPart(),
+    ];
   }
-  return [...lines.values()];
-}
 
-/** @param {Line} line @param {Plan|null} plan */
-function named(line, plan) {
-  const seat = plan?.indexOf.get(line.seat ?? "");
-  if (!plan || (seat === undefined && !line.area))
-    return { name: line.seat ?? line.area ?? "", note: "" };
-  if (line.area || seat === undefined) {
-    const area = plan.areaOf(line.area ?? "");
-    return { name: plan.unitName(line), note: plan.categories[area?.category ?? 0]?.name ?? "" };
+  /** Whether its owner may still give something back. */
+  mayCancel() {
+    const { booking, event } = this;
+    const until = event?.policy?.cancel_until;
+    const isOver = until && clock.known && clock.until(until) === 0;
+    return !isOver && booking.lines.some((line) => line.state === "sold");
   }
-  const parts = [plan.zoneNameOf(seat), plan.categories[plan.category[seat]].name];
-  return { name: plan.nameOf(seat), note: [...new Set(parts.filter(Boolean))].join(" · ") };
+
+  cancelPart() {
+    const { question, problem, busy } = this;
+    if (question) return this.questionPart(question);
+    if (!this.mayCancel() && !problem) return false;
+    const until = this.event?.policy?.cancel_until;
+    return el(
+      "div.cancel",
+      {},
+      problem && el("p.pay-note.bad", { "data-testid": "cancel-refused" }, sentence(problem)),
+      this.mayCancel() &&
+        this.button("quiet", "cancel-all", "Cancel the booking", busy, () => this.askAll()),
+      until && el("p.hint", {}, `Possible until ${dateAndTime(until)}.`),
+    );
+  }
+
+  /** @param {Question} question */
+  questionPart({ title, back }) {
+    const { booking, busy } = this;
+    const goes = back > 0 ? `${money(back, booking.currency)} goes back the way it was paid. ` : "";
+    return el(
+      "section.cancel.question",
+      { "data-testid": "cancel-question", "aria-label": title },
+      el("h2", {}, title),
+      el("p", {}, goes, "The place is on sale again at once, and cannot be taken back for you."),
+      el(
+        "div.actions",
+        {},
+        this.button("primary", "cancel-yes", busy ? "Cancelling…" : "Cancel it", busy, () => this.cancel()),
+        this.button("secondary", "cancel-no", "Keep it", busy, () => this.ask(null)),
+      ),
+    );
+  }
+
+  /** @param {TicketLine} line */
+  askLine({ name, price, unit }) {
+    this.ask({ title: `Cancel ${name}?`, back: this.backFor(price), units: [unit] });
+  }
+
+  askAll() {
+    const sold = this.booking.lines.filter((line) => line.state === "sold");
+    const back = this.backFor(sold.reduce((sum, line) => sum + line.price, 0));
+    const what = plural(sold.length, this.plan?.unitWord ?? "unit");
+    this.ask({ title: `Cancel the booking of ${what}?`, back, units: null });
+  }
+
+  /** What was not paid does not go back. @param {number} price */
+  backFor(price) {
+    const { payment } = this.booking;
+    return payment ? Math.min(price, (payment.amount ?? 0) - (payment.refunded ?? 0)) : 0;
+  }
+
+  /** @param {Question|null} question */
+  ask(question) {
+    this.question = question;
+    this.problem = null;
+    this.refresh();
+    const next = question ? "cancel-no" : "cancel-all";
+    /** @type {HTMLElement|null} */ (
+      this.ticket.querySelector(`[data-testid="${next}"]`)
+    )?.focus();
+    if (question) announce(question.title, "urgent");
+  }
+
+  async cancel() {
+    const { question, booking } = this;
+    if (!question || this.busy) return;
+    this.busy = true;
+    this.refresh();
+    const body = question.units ? { units: question.units } : {};
+    const options = { body, key: crypto.randomUUID(), secret: this.secret };
+    const watch = {
+      abandoned: () => this.closed,
+      reached: () => {},
+      unreachable: () => {},
+      waiting: () => {},
+    };
+    try {
+      // The key makes the repetition after a lost answer the same cancelling.
+      const call = () => asShopper("POST", paths.cancel(booking.id), options);
+      this.booking = await insist(call, watch);
+      this.looks = 0;
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.problem;
+      else if (!this.closed) console.error(error);
+    }
+    this.busy = false;
+    this.question = null;
+    if (this.closed) return;
+    await this.look();
+    this.ticket.querySelector("h1")?.focus({ preventScroll: true });
+  }
+
+  /** @param {string} kind @param {string} name @param {string} text @param {boolean} disabled @param {() => void} act */
+  button(kind, name, text, disabled, act) {
+    const attributes = { type: "button", "data-testid": name, disabled, onclick: act };
+    return el(`button.${kind}`, attributes, text);
+  }
 }
 
-/** @param {TicketLine} line @param {string} currency */
-function lineElement({ name, note, quantity, price, cancelled }, currency) {
-  const label = quantity > 1 ? `${quantity} × ${name}` : name;
-  return el(
-    cancelled ? "li.cancelled" : "li",
-    {},
-    el("span.what", {}, el("strong", {}, label), el("small", {}, cancelled ? "cancelled" : note)),
-    el("span.price", {}, money(price * quantity, currency)),
-  );
+/** @param {import("./wire.js").Problem} problem */
+function sentence(problem) {
+  const { title, text } = words(problem, (unit) => unit.seat ?? unit.area ?? "");
+  return `${title}. ${text}`;
 }

@@ -204,7 +204,9 @@ export class HoldPanel {
     this.extend.disabled = room <= 0 || this.holding.doing !== null;
     const limit = roughly(clock.until(hold.max_expires_at));
     const more = room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`;
-    setText(this.cap, this.holding.payment ? "Nobody else can take them meanwhile." : more);
+    const paying = this.holding.payment ? "Nobody else can take them meanwhile." : "";
+    const again = this.pay.open ? "Time to take another card." : "";
+    setText(this.cap, paying || again || more);
     this.speak(left);
     // Only the server ends a hold: at zero it is asked, not assumed.
     if (left === 0 && performance.now() - this.askedAt > 1500) {
@@ -224,8 +226,8 @@ export class HoldPanel {
 
   /** Puts the focus on what is to be done next. */
   focus() {
-    const next = this.pay.open ? this.pay.element.querySelector("button") : this.confirm;
-    next?.focus({ preventScroll: true });
+    if (this.pay.open) this.pay.focus();
+    else this.confirm.focus({ preventScroll: true });
   }
 
   /** One line for the bar at the foot of a phone. */

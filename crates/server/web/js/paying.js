@@ -217,9 +217,9 @@ export class Paying extends Holding {
         this.hearPending(booking.payment?.state ?? "created");
         break;
       case "failed": {
-        const wasOurs = this.payment.stage !== "elsewhere";
+        const wasCharged = this.stored().charged === booking.id;
         this.forgetPayment();
-        this.declined = wasOurs;
+        this.declined = wasCharged;
         await this.reread();
         break;
       }

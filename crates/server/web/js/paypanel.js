@@ -32,12 +32,20 @@ export class PayPanel {
       return;
     }
     const before = this.shown.split("/")[0];
-    const hadFocus = this.element.contains(document.activeElement) || before === "";
+    const { activeElement } = document;
+    const isFree = !activeElement || activeElement === document.body;
+    const mayFocus = isFree || before === "" || this.element.contains(activeElement);
     this.shown = subject;
     fill(this.element, ...this.parts(stage, busy));
-    if (before === stage) return;
-    this.say(stage);
-    if (hadFocus) this.element.querySelector("button")?.focus({ preventScroll: true });
+    if (before !== stage) this.say(stage);
+    // What the stage says, and no button: a key that is still pressed must not choose anything.
+    if (mayFocus) this.focus();
+  }
+
+  focus() {
+    /** @type {HTMLElement|null} */ (this.element.querySelector("[tabindex]"))?.focus({
+      preventScroll: true,
+    });
   }
 
   /** @param {string} stage @param {boolean} busy @returns {(HTMLElement|false)[]} */
@@ -50,7 +58,7 @@ export class PayPanel {
         return [
           el(
             "p.pay-note.bad",
-            { "data-testid": "declined" },
+            { "data-testid": "declined", tabindex: "-1" },
             el("strong", {}, "The payment did not go through. "),
             "Nothing was charged, and the seats are still yours: take another card.",
           ),
@@ -98,8 +106,9 @@ export class PayPanel {
       );
     const items = cards.map((card) => el("li", {}, button(card)));
     return [
-      el("h3", {}, "Pay with a test card"),
-      el("p.hint", {}, "No real money moves. Each card shows what a bank may do."),
+      el("h3", { tabindex: "-1" }, "Pay with a test card"),
+      !this.paying.declined &&
+        el("p.hint", {}, "No real money moves. Each card shows what a bank may do."),
       el("ul.test-cards", {}, ...items),
     ];
   }
@@ -109,7 +118,7 @@ export class PayPanel {
     const intent = this.paying.payment?.intent ?? "";
     return el(
       "p.pay-note",
-      { "data-testid": "no-card-form" },
+      { "data-testid": "no-card-form", tabindex: "-1" },
       el("strong", {}, "This page takes no cards. "),
       `The payment is open at ${provider}${intent && ` as ${intent}`}: a shop finishes it on its own `,
       "page, with the provider's form and the client secret that checkout gave. ",
@@ -125,7 +134,7 @@ export class PayPanel {
       "section.bank",
       { "data-testid": "bank", "aria-label": "Your bank" },
       el("small.bank-name", {}, "Your bank · 3-D Secure"),
-      el("h3", {}, `Are you paying ${sum}?`),
+      el("h3", { tabindex: "-1" }, `Are you paying ${sum}?`),
       el(
         "div.actions",
         {},
@@ -165,5 +174,5 @@ export class PayPanel {
 
 /** @param {string} text */
 function waiting(text) {
-  return el("p.pay-wait", {}, el("span.spinner", { "aria-hidden": "true" }), text);
+  return el("p.pay-wait", { tabindex: "-1" }, el("span.spinner", { "aria-hidden": "true" }), text);
 }

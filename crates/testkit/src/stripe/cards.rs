@@ -47,6 +47,8 @@ pub(super) enum Card {
     Undecided,
     /// As [`Card::Undecided`], and the payment cannot be called back meanwhile.
     Late,
+    /// As [`Card::Late`], and the money is taken with the yes, as by a transfer.
+    Transfer,
 }
 
 impl Card {
@@ -60,6 +62,7 @@ impl Card {
             "pm_card_declinedAtFirst" => Some(Self::DeclinedAtFirst),
             "pm_card_undecided" => Some(Self::Undecided),
             "pm_card_late" => Some(Self::Late),
+            "pm_card_transfer" => Some(Self::Transfer),
             _ => None,
         }
     }

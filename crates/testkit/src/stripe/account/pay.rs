@@ -22,6 +22,10 @@ impl Account {
             }
             Card::Undecided => self.wait_for_bank(id, Status::Processing),
             Card::Late => self.wait_for_bank(id, Status::OutOfReach),
+            Card::Transfer => {
+                self.known_mut(id)?.captures_itself = true;
+                self.wait_for_bank(id, Status::OutOfReach)
+            }
         }
     }
 

@@ -148,6 +148,18 @@ async fn a_late_card_cannot_be_called_back_until_it_has_decided() {
 }
 
 #[tokio::test]
+async fn a_transfer_takes_the_money_with_the_yes() {
+    let rig = Rig::new();
+    let intent = rig.intent();
+    rig.pay(&intent, "pm_card_transfer");
+    assert_eq!(rig.step(&intent, "cancel", "").status, 400);
+    let decided = rig.stripe.decide(&intent, Verdict::Approved).await;
+    decided.unwrap();
+    assert_eq!(rig.shown(&intent).text("/status"), "succeeded");
+    assert_eq!(rig.money(&intent).kept(), 900);
+}
+
+#[tokio::test]
 async fn a_page_has_the_secret_of_its_own_intent_and_proves_its_buyer() {
     let rig = Rig::new();
     let (intent, other) = (rig.intent(), rig.intent());

@@ -1,0 +1,198 @@
+// What stands on the ticket of a booking: its state in words, its lines, and its money.
+
+import { el } from "./dom.js";
+import { dateAndTime, money } from "./format.js";
+
+/** @typedef {import("./wire.js").Booking} Booking */
+/** @typedef {import("./wire.js").Line} Line */
+/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {{name: string, note: string, quantity: number, price: number, state: string, unit: import("./wire.js").UnitRequest}} TicketLine
+ *  `price` and `unit` are those of one. */
+
+/** A bank is at it, so money may still come. */
+const AT_BANK = ["action_required", "processing", "authorised"];
+
+/** Whether anything about it moves by itself. @param {Booking} booking */
+export function isOpen(booking) {
+  const { state, payment } = booking;
+  if (state === "pending_payment" || state === "needs_refund") return true;
+  if (!payment) return false;
+  const undecided = payment.state === "created" || AT_BANK.includes(payment.state);
+  return undecided || comingBack(booking) > 0;
+}
+
+/** What was taken for lines that are given up and is not back yet. @param {Booking} booking */
+function comingBack({ lines, payment, state }) {
+  const kept = (payment?.captured ?? 0) - (payment?.refunded ?? 0);
+  const sold = lines.filter((line) => line.state === "sold");
+  const owed = sold.reduce((sum, line) => sum + line.price, 0);
+  return state === "pending_payment" ? 0 : Math.max(0, kept - owed);
+}
+
+/**
+ * The state in a few words, and what it means for the money.
+ * @param {Booking} booking @param {boolean} wasLate  The page saw it expire before.
+ * @returns {{title: string, text: string}}
+ */
+export function headline(booking, wasLate) {
+  const { state, payment } = booking;
+  const undecided = payment ? AT_BANK.includes(payment.state) : false;
+  switch (state) {
+    case "confirmed":
+      return {
+        title: "It is yours",
+        text: wasLate ? "The money came late, but the seats were still free." : "",
+      };
+    case "pending_payment":
+      return {
+        title: "Waiting for payment",
+        text: "The seats are kept while you pay. Go back to the map to go on with it.",
+      };
+    case "partly_cancelled":
+      return { title: "Partly cancelled", text: returned(booking) };
+    case "cancelled":
+      return { title: "Cancelled", text: returned(booking) };
+    case "failed":
+      return {
+        title: "Not paid",
+        text: undecided ? LATE_MONEY : "The payment did not go through. Nothing was charged.",
+      };
+    case "expired":
+      return {
+        title: "Your time ran out",
+        text: undecided ? `The bank has not answered yet. ${LATE_MONEY}` : "Nothing was charged.",
+      };
+    case "needs_refund":
+      return {
+        title: "Your money goes back",
+        text: "It came when the seats were no longer free. Nothing is left to do for you.",
+      };
+    case "refunded":
+      return {
+        title: "Your money is back",
+        text:
+          (payment?.captured ?? 0) > 0
+            ? "It came when the seats were no longer free, and was sent back in full."
+            : "It came when the seats were no longer free. It was never taken: the bank has let it go.",
+      };
+    default:
+      return { title: state, text: "" };
+  }
+}
+
+const LATE_MONEY =
+  "If the bank still says yes, the seats are yours if they are free; otherwise the money goes straight back.";
+
+/** @param {Booking} booking */
+function returned(booking) {
+  const { payment, currency } = booking;
+  if (!payment) return "";
+  const coming = comingBack(booking);
+  if (coming > 0) return `${money(coming, currency)} is on its way back.`;
+  const refunded = payment.refunded ?? 0;
+  if (refunded > 0) return `${money(refunded, currency)} was sent back.`;
+  return AT_BANK.includes(payment.state) ? "The money is being settled." : "Nothing was taken.";
+}
+
+/** Total, and what was paid and sent back. @param {Booking} booking */
+export function sums(booking) {
+  const { payment, currency, total } = booking;
+  /** @type {[string, string, number][]} */
+  const rows = [];
+  if (payment) {
+    const { captured = 0, refunded = 0, state } = payment;
+    const coming = comingBack(booking);
+    if (captured > 0) rows.push(["paid", "Paid", captured]);
+    else if (state === "authorised") rows.push(["reserved", "Reserved at the bank", payment.amount ?? total]);
+    if (coming > 0) rows.push(["coming-back", "On its way back", -coming]);
+    if (refunded > 0) rows.push(["sent-back", "Sent back", -refunded]);
+  }
+  const row = (/** @type {[string, string, number]} */ [id, name, amount]) =>
+    el(
+      "div.sum.minor-sum",
+      {},
+      el("span", {}, name),
+      el("strong", { "data-testid": `booking-${id}` }, signed(amount, currency)),
+    );
+  return [
+    el(
+      "div.sum",
+      {},
+      el("span", {}, "Total"),
+      el("strong.total", { "data-testid": "booking-total" }, money(total, currency)),
+    ),
+    ...rows.map(row),
+  ];
+}
+
+/** @param {number} amount @param {string} currency */
+function signed(amount, currency) {
+  return amount < 0 ? `− ${money(-amount, currency)}` : money(amount, currency);
+}
+
+/** @param {Booking} booking */
+export function facts(booking) {
+  /** @type {[string, string|null|undefined][]} */
+  const rows = [
+    ["Booking", booking.id],
+    ["Reference", booking.reference],
+    [booking.confirmed_at ? "Confirmed" : "Begun", dateAndTime(booking.confirmed_at ?? booking.created_at)],
+  ];
+  const shown = rows.filter(([, value]) => value);
+  return el(
+    "dl",
+    {},
+    ...shown.flatMap(([name, value]) => [
+      el("dt", {}, name),
+      el("dd", { "data-testid": `booking-${name.toLowerCase()}` }, value),
+    ]),
+  );
+}
+
+/** Seats stand alone, places of one area at one price together. */
+export function grouped(/** @type {Booking} */ booking, /** @type {Plan|null} */ plan) {
+  /** @type {Map<string, TicketLine>} */
+  const lines = new Map();
+  for (const line of booking.lines) {
+    const state = line.state ?? "";
+    const key = line.area ? `${line.area}/${line.price}/${state}` : `${line.seat}/${state}`;
+    const unit = line.area ? { area: line.area, quantity: 1 } : { seat: line.seat ?? "" };
+    const known = lines.get(key);
+    if (known) known.quantity += 1;
+    else lines.set(key, { ...named(line, plan), quantity: 1, price: line.price, state, unit });
+  }
+  return [...lines.values()];
+}
+
+/** @param {Line} line @param {Plan|null} plan */
+function named(line, plan) {
+  const seat = plan?.indexOf.get(line.seat ?? "");
+  if (!plan || (seat === undefined && !line.area))
+    return { name: line.seat ?? line.area ?? "", note: "" };
+  if (line.area || seat === undefined) {
+    const area = plan.areaOf(line.area ?? "");
+    return { name: plan.unitName(line), note: plan.categories[area?.category ?? 0]?.name ?? "" };
+  }
+  const parts = [plan.zoneNameOf(seat), plan.categories[plan.category[seat]].name];
+  return { name: plan.nameOf(seat), note: [...new Set(parts.filter(Boolean))].join(" · ") };
+}
+
+/** @param {TicketLine} line @param {string} currency @param {(() => void)|null} cancel */
+export function lineElement({ name, note, quantity, price, state }, currency, cancel) {
+  const label = quantity > 1 ? `${quantity} × ${name}` : name;
+  const cancelled = state === "cancelled";
+  const text = quantity > 1 ? "Cancel one" : "Cancel";
+  return el(
+    cancelled ? "li.cancelled" : "li",
+    {},
+    el("span.what", {}, el("strong", {}, label), el("small", {}, cancelled ? "cancelled" : note)),
+    el("span.price", {}, money(price * quantity, currency)),
+    cancel &&
+      state === "sold" &&
+      el(
+        "button.quiet.cancel-line",
+        { type: "button", "aria-label": `${text}: ${name}`, "data-testid": `cancel-${name}`, onclick: cancel },
+        text,
+      ),
+  );
+}
