@@ -78,9 +78,46 @@ pub const RECONCILE_OLDER_MS: u64 = 30_000;
 /// Payments that are compared in one step.
 pub const RECONCILE_AT_ONCE_MAX: usize = 256;
 
+/// Most webhook endpoints of a ledger.
+pub const WEBHOOK_ENDPOINTS_MAX: usize = 16;
+/// Longest URL of an endpoint, bytes.
+pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
+/// How often due deliveries are looked for, milliseconds.
+pub const WEBHOOK_EVERY_MS: u64 = 200;
+/// Deliveries to one endpoint that are under way at once.
+pub const WEBHOOK_AT_ONCE_MAX: usize = 16;
+/// Longest wait for a connection to an endpoint, milliseconds.
+pub const WEBHOOK_CONNECT_MS: u64 = 5_000;
+/// Longest attempt in all, milliseconds.
+pub const WEBHOOK_CALL_MS: u64 = 15_000;
+/// How long a delivery is left to the server that works on it, milliseconds: longer than any attempt.
+pub const WEBHOOK_KEEP_MS: u64 = 60_000;
+/// Pauses before a delivery is tried again, milliseconds; after the last one it is given up.
+pub const WEBHOOK_PAUSES_MS: [u64; 9] = [
+    5_000,
+    5 * 60_000,
+    30 * 60_000,
+    2 * 3_600_000,
+    5 * 3_600_000,
+    10 * 3_600_000,
+    14 * 3_600_000,
+    20 * 3_600_000,
+    24 * 3_600_000,
+];
+/// How long a secret still signs beside the one that took its place, milliseconds: a day.
+pub const WEBHOOK_OLD_SECRET_MS: u64 = 24 * 3_600_000;
+/// How long deliveries that are over stay in the log, milliseconds: a week.
+pub const WEBHOOK_LOG_MS: u64 = 7 * 24 * 3_600_000;
+/// Deliveries that leave the log in one commit.
+pub const WEBHOOK_FORGET_MAX: usize = 512;
+/// How often the log is looked through for old ones, milliseconds.
+pub const WEBHOOK_FORGET_EVERY_MS: u64 = 60_000;
+
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
 const _: () = assert!(SHIELD_SOLD_MS < SHIELD_KEEP_MS);
 const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
 const _: () = assert!(REDIS_WAIT_MS < REDIS_PAUSE_MS);
+const _: () = assert!(WEBHOOK_CONNECT_MS <= WEBHOOK_CALL_MS);
+const _: () = assert!(2 * WEBHOOK_CALL_MS < WEBHOOK_KEEP_MS);

@@ -10,10 +10,12 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use soldonce_core::{Answer, Applied, Rejection};
 
+use crate::webhook::Then;
+
 /// How a command ended, for a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OutcomeLabel {
-    /// `ok`, `own`, `replayed`, or the rejection's code.
+    /// `ok`, `own`, `replayed`, or the rejection's code; of a webhook `delivered`, `failed`, `given_up`.
     pub outcome: &'static str,
 }
 
@@ -83,6 +85,8 @@ pub struct Metrics {
     pub units_conflicted: Counter,
     /// Final-sale conflicts: confirms that lost to another owner.
     pub confirm_conflicts: Counter,
+    /// Attempts to deliver webhooks.
+    pub webhook_attempts: Family<OutcomeLabel, Counter>,
     /// Steps at the payment provider.
     pub payments: Family<StepLabel, Counter>,
     /// Bookings with something left to be done at the provider, as far as one look goes.
@@ -123,6 +127,7 @@ impl Default for Metrics {
             shield_notes_dropped: Counter::default(),
             units_conflicted: Counter::default(),
             confirm_conflicts: Counter::default(),
+            webhook_attempts: Family::default(),
             payments: Family::default(),
             outbox_pending: Gauge::default(),
             outbox_stuck: Gauge::default(),
@@ -141,6 +146,11 @@ impl Default for Metrics {
 impl Metrics {
     fn register_money(&self, r: &mut Registry) {
         r.register("confirms", "Confirms", self.confirms.clone());
+        r.register(
+            "webhook_attempts",
+            "Attempts to deliver webhooks",
+            self.webhook_attempts.clone(),
+        );
         r.register(
             "payments",
             "Steps at the payment provider",
@@ -238,6 +248,17 @@ impl Metrics {
             "Time of commits",
             self.commit_seconds.clone(),
         );
+    }
+
+    /// Counts an attempt to deliver a webhook.
+    pub(crate) fn posted(&self, then: Then) {
+        let outcome = match then {
+            Then::Delivered => "delivered",
+            Then::Again(_) => "failed",
+            Then::GiveUp => "given_up",
+        };
+        let label = OutcomeLabel { outcome };
+        self.webhook_attempts.get_or_create(&label).inc();
     }
 
     pub(crate) fn applied(&self, applied: &Applied) {

@@ -1,5 +1,5 @@
-//! What is derived from the ledger's master keys and therefore never stored: hold secrets and
-//! shoppers' sessions. Nothing here is logged or shown in `Debug`.
+//! What is derived from the ledger's master keys and therefore never stored: hold secrets, shoppers'
+//! sessions, signing secrets of webhook endpoints. Nothing here is logged or shown in `Debug`.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use soldonce_core::{CallerId, HoldId, HolderName, Timestamp, decode_128, encode_
 use subtle::ConstantTimeEq;
 
 use crate::ledger::MasterKey;
+use crate::webhook::EndpointId;
 
 /// Derives and checks secrets. Old key versions still open what they had made.
 #[derive(Clone)]
@@ -24,6 +25,7 @@ pub struct Secrets {
 struct Keyed {
     hold: Hmac<Sha256>,
     session: Hmac<Sha256>,
+    webhook: Hmac<Sha256>,
 }
 
 impl Keyed {
@@ -31,6 +33,7 @@ impl Keyed {
         Self {
             hold: keyed(key, b"soldonce hold secret"),
             session: keyed(key, b"soldonce session"),
+            webhook: keyed(key, b"soldonce webhook secret"),
         }
     }
 }
@@ -131,6 +134,18 @@ impl Secrets {
         let message = session_message(caller, expires_at);
         let genuine = self.matches(|key| &key.session, &message, proof);
         (genuine && now < expires_at).then(|| Session::new(caller, expires_at))
+    }
+
+    /// The signing secrets of a webhook endpoint after so many rotations, newest key version first.
+    /// The first is the one that its owner is shown.
+    pub(crate) fn of_endpoint(&self, endpoint: EndpointId, rotation: u32) -> Vec<[u8; 32]> {
+        let one = |key: &Keyed| {
+            let mut mac = key.webhook.clone();
+            mac.update(endpoint.bytes());
+            mac.update(&rotation.to_be_bytes());
+            mac.finalize().into_bytes().into()
+        };
+        self.keys.iter().map(one).collect()
     }
 
     fn matches(&self, kind: fn(&Keyed) -> &Hmac<Sha256>, message: &[u8], offered: u128) -> bool {
@@ -242,6 +257,22 @@ mod tests {
         assert!(rotated.opens_hold(hold, &before.of_hold(hold)));
         assert_ne!(rotated.of_hold(hold), before.of_hold(hold));
         assert!(!secrets(&[3]).opens_hold(hold, &before.of_hold(hold)));
+    }
+
+    #[test]
+    fn each_endpoint_and_each_rotation_has_its_own_secret() {
+        let (a, b) = (
+            EndpointId::from_bytes([1; 16]),
+            EndpointId::from_bytes([2; 16]),
+        );
+        let of = |keys: &[u8], endpoint, rotation| secrets(keys).of_endpoint(endpoint, rotation);
+        let first = of(&[1], a, 0);
+        assert_eq!(first, of(&[1], a, 0));
+        for other in [of(&[1], b, 0), of(&[1], a, 1), of(&[2], a, 0)] {
+            assert_ne!(other, first);
+        }
+        // What the owner was shown before the master key rotated still signs, behind the new one.
+        assert_eq!(of(&[2, 1], a, 0), [of(&[2], a, 0), first].concat());
     }
 
     #[test]

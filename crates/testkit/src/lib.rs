@@ -9,6 +9,7 @@ pub mod redis;
 mod server;
 pub mod stripe;
 mod tools;
+pub mod webhooks;
 
 pub use server::{PATIENCE, until, until_some};
 pub use tools::{BROWSER_TESTS, Machine, Source, TOOLS, Tool};

@@ -10,6 +10,7 @@ mod money;
 mod names;
 mod shields;
 mod sweep;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -23,6 +24,7 @@ pub use money::{Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
 pub use names::NamedUnits;
 pub use shields::run_shield_messages;
 pub use sweep::run_sweeper;
+pub use webhooks::run_webhooks;
 
 use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
 use soldonce_lease::{Clock, Entropy};
@@ -36,6 +38,7 @@ use crate::metrics::Metrics;
 use crate::payment::{PaymentProvider, ProviderError};
 use crate::reply::{self, StoredReply};
 use crate::secret::Secrets;
+use crate::webhook::Sender;
 
 /// The machine's clock and randomness, or a test's.
 #[derive(Clone)]
@@ -61,6 +64,7 @@ struct Parts {
     secrets: Secrets,
     keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
     provider: OnceLock<Arc<dyn PaymentProvider>>,
+    sender: OnceLock<Sender>,
 }
 
 /// Why a call on the engine gave no answer.
@@ -128,6 +132,7 @@ impl Engine {
             secrets,
             keys,
             provider: OnceLock::new(),
+            sender: OnceLock::new(),
         };
         Ok(Self {
             parts: Arc::new(parts),

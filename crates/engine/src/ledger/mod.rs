@@ -8,6 +8,7 @@ pub mod postgres;
 pub(crate) mod rows;
 pub mod sqlite;
 pub mod verify;
+mod webhooks;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 pub use decide::{Decider, Decision, Named, NewRecord, named};
 pub use memory::MemoryLedger;
+pub use webhooks::Webhooks;
 
 use soldonce_core::{
     Answer, Applied, Booking, BookingId, Command, Commit, Effect, EventId, EventNo, History, Hold,
@@ -194,6 +196,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>>;
+
+    /// Where news of commits goes.
+    fn webhooks(&self) -> &dyn Webhooks;
 
     /// The secrets from which hold secrets and sessions are derived, newest first. Made with the
     /// ledger and kept in it.

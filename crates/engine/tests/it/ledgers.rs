@@ -252,9 +252,15 @@ async fn open_on(
 
 impl TestLedger {
     pub(crate) fn memory() -> Self {
+        Self::memory_as(|ledger| ledger)
+    }
+
+    /// A ledger in memory that was changed before it is used.
+    pub(crate) fn memory_as(change: impl FnOnce(MemoryLedger) -> MemoryLedger) -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
         let observer = Arc::clone(&recorder) as Arc<dyn Observer>;
         let ledger = MemoryLedger::new(Arc::new(clock.clone()), &SeededEntropy::new(7), observer);
+        let ledger = change(ledger);
         Self {
             ledger: Arc::new(ledger),
             clock,

@@ -23,4 +23,5 @@ mod postgres;
 mod rate;
 mod shield;
 mod sqlite;
+mod webhooks;
 mod writer;

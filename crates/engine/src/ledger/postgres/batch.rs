@@ -12,6 +12,7 @@ use super::replica::Replica;
 use super::tables::{Id, holder_key};
 use crate::ledger::{RequestKey, rows};
 use crate::reply::StoredReply;
+use crate::webhook::Message;
 
 /// Commands decided in memory and not yet stored.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Batch {
     pub(super) applied: Vec<Applied>,
     /// Their idempotency records.
     pub(super) records: Vec<(RequestKey, StoredReply)>,
+    /// What webhook endpoints are told of them.
+    pub(super) messages: Vec<Message>,
     /// How many transitions they made.
     pub(super) steps: usize,
 }

@@ -8,6 +8,7 @@ use super::batch::Batch;
 use super::replica::{Named, Replica};
 use crate::ledger::{Done, ScopedKey, Transaction, named};
 use crate::reply;
+use crate::webhook::Before;
 
 /// What came of a command.
 pub(super) enum Decision {
@@ -31,6 +32,7 @@ pub(super) fn decide(
     if asked.key.is_some_and(|key| is_twin(key.scoped)) {
         return Decision::Twin;
     }
+    let before = Before::of(&replica.inventory, &asked.command);
     let command = asked.command.clone();
     match replica.inventory.apply(now, &asked.origin, command) {
         Err(rejection) => Decision::Quiet(Err(told(rejection, shown))),
@@ -38,6 +40,9 @@ pub(super) fn decide(
             let event = replica.inventory.event(replica.no);
             let reply = reply::render(event.map(|event| &**event), &applied.answer, None);
             let record = asked.key.zip(reply);
+            // Only the database knows whether anybody hears them: other servers may have been told.
+            let messages = before.messages(&replica.inventory, &applied, now);
+            batch.messages.extend(messages);
             batch.add(applied, record);
             Decision::Applied(batch.applied.len() - 1)
         }

@@ -37,6 +37,7 @@ mod strategy;
 mod survive;
 mod tasks;
 mod verify;
+mod webhooks;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +51,9 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::desk::Desk;
-use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction};
+use super::{
+    Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
+};
 use crate::keys::{ApiKey, KeyId};
 
 pub use examine::{Examination, examine};
@@ -238,6 +241,10 @@ impl Ledger for PostgresLedger {
             let revoked = reads::revoke_key(&self.parts.desk, key, at).await;
             revoked.map_err(|failure| failure.rejection())
         })
+    }
+
+    fn webhooks(&self) -> &dyn Webhooks {
+        self
     }
 
     fn master_keys(&self) -> Vec<MasterKey> {

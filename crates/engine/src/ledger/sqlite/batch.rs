@@ -14,9 +14,10 @@ use super::tables::bookings;
 use super::tables::head::Head;
 use super::tables::holds::HoldWriter;
 use super::tables::units::{self, ChangedUnit};
-use super::tables::{charts, events, outbox};
+use super::tables::{charts, deliveries, events, outbox};
 use crate::ledger::NewRecord;
 use crate::ledger::rows::charts::sha256;
+use crate::webhook::{Endpoint, Message};
 
 /// Commands decided in memory and not yet durable.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub(super) struct Batch {
     pub(super) records: Vec<NewRecord>,
     /// Events that are new, with their charts as they were given.
     pub(super) charts: Vec<(EventNo, Option<Arc<[u8]>>)>,
+    /// What webhook endpoints are told of them.
+    pub(super) messages: Vec<Message>,
     /// How many transitions they made.
     pub(super) steps: usize,
     /// Whether anything must become durable.
@@ -147,6 +150,10 @@ pub(super) struct Ends {
     pub(super) charts: Vec<(i64, [u8; 32])>,
     /// The newest effect.
     pub(super) effect: i64,
+    /// Where messages go.
+    pub(super) endpoints: Vec<Endpoint>,
+    /// The newest delivery.
+    pub(super) delivery: i64,
     /// For the rows under the hashes, to be filled again and again.
     pub(super) bytes: Vec<u8>,
 }
@@ -168,6 +175,8 @@ pub(super) fn write(
     ends.effect = outbox::write(connection, effects, now, ends.effect)?;
     let settled = batch.applied.iter().flat_map(|applied| &applied.settled);
     outbox::settle(connection, settled.copied(), now)?;
+    let (to, messages) = (&ends.endpoints, &batch.messages);
+    ends.delivery = deliveries::write(connection, to, messages, now, ends.delivery)?;
     let moved = batch.moved_events();
     let chains = moved
         .iter()

@@ -22,6 +22,7 @@ mod checkpoint;
 mod readers;
 mod rebuild;
 pub mod verify;
+mod webhooks;
 mod writer;
 
 #[cfg(test)]
@@ -45,7 +46,9 @@ use self::fault::Fault;
 use self::folder::Folder;
 use self::readers::Readers;
 use self::writer::{Alone, Job, Writer};
-use super::{Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction};
+use super::{
+    Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
+};
 use crate::keys::{ApiKey, KeyId};
 
 pub use bare::BareLog;
@@ -355,6 +358,10 @@ impl Ledger for SqliteLedger {
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
         self.ask(|reply| Job::Alone(Alone::RevokeKey(key, at, reply)))
+    }
+
+    fn webhooks(&self) -> &dyn Webhooks {
+        self
     }
 
     fn master_keys(&self) -> Vec<MasterKey> {

@@ -18,7 +18,9 @@ use super::fault::Fault;
 use super::folder::{Folder, HighWater};
 use super::tables::audit::Chain;
 use super::tables::head::Head;
-use super::tables::{bookings, charts, events, holds, idempotency, keys, outbox, units};
+use super::tables::{
+    bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
+};
 use super::{OpenError, PlantedLedger, SqliteOptions, connection};
 use crate::ledger::{Decider, MasterKey, RequestKey};
 
@@ -135,6 +137,8 @@ fn rebuild(
         }
         let charts = charts::numbers(connection)?;
         let effect = outbox::last(connection)?;
+        let endpoints = endpoints::all(connection)?;
+        let delivery = deliveries::last(connection)?;
         let bytes = Vec::new();
         Ok((
             decider,
@@ -143,6 +147,8 @@ fn rebuild(
                 chains,
                 charts,
                 effect,
+                endpoints,
+                delivery,
                 bytes,
             },
         ))

@@ -17,6 +17,7 @@ use crate::payment::ProviderError;
 use crate::payment::limits::{
     STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
 };
+use crate::tls::choose_cryptography;
 
 /// One call.
 pub(super) struct Ask<'a> {
@@ -192,17 +193,6 @@ fn base_url(text: &str) -> Result<String, StripeSetupError> {
         return Ok(text.trim_end_matches('/').to_owned());
     }
     Err(refused())
-}
-
-/// TLS is rustls with ring, as everywhere here; reqwest asks the process for it and panics when nobody
-/// has chosen.
-fn choose_cryptography() {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Another thread may have chosen meanwhile.
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-    }
 }
 
 #[cfg(test)]

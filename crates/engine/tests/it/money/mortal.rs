@@ -12,7 +12,7 @@ use soldonce_core::{
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
-    Done, Ledger, LedgerFuture, MasterKey, OpenEffect, ReadError, Transaction,
+    Done, Ledger, LedgerFuture, MasterKey, OpenEffect, ReadError, Transaction, Webhooks,
 };
 use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
@@ -215,6 +215,10 @@ impl Ledger for MortalLedger {
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
         self.inner.revoke_key(key, at)
+    }
+
+    fn webhooks(&self) -> &dyn Webhooks {
+        self.inner.webhooks()
     }
 
     fn master_keys(&self) -> Vec<MasterKey> {

@@ -2,6 +2,8 @@
 
 pub(super) mod audit;
 pub(super) mod bookings;
+pub(super) mod deliveries;
+pub(super) mod endpoints;
 pub(super) mod events;
 pub(super) mod holds;
 pub(super) mod idempotency;

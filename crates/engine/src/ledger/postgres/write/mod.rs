@@ -2,6 +2,7 @@
 //! everywhere, and writes nothing unless each still has the version it had and the ledger's clock is
 //! where the decisions took it to be.
 
+mod messages;
 mod sales;
 mod units;
 
@@ -175,6 +176,7 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     put_batch(&mut to, dispatch, &accounts);
     put_event(&mut to, replica, batch)?;
     sales::put_payments(&mut to, replica, batch)?;
+    messages::put(&mut to, &batch.messages);
     Ok(to)
 }
 

@@ -129,6 +129,13 @@ event_seen AS MATERIALIZED (
     FROM go, unnest($87::smallint[], $88::bytea[], $89::bigint[]) AS n (kind, booking, total)
     WHERE o.done_at IS NULL AND o.booking = n.booking AND o.kind = n.kind
       AND o.total IS NOT DISTINCT FROM n.total
+), write_deliveries AS (
+    INSERT INTO deliveries (endpoint, message, kind, subject, at, body, next_at)
+    SELECT e.id, n.message, n.kind, n.subject, go.at, n.body, go.at
+    FROM go, unnest($90::bytea[], $91::smallint[], $92::bytea[], $93::text[])
+        WITH ORDINALITY AS n (message, kind, subject, body, place)
+    JOIN webhook_endpoints e ON e.kinds & (1 << n.kind::integer) <> 0
+    ORDER BY n.place, e.id
 ), write_event AS (
     UPDATE events SET policy = $83, cancelled = $84, version = version + 1
     FROM go WHERE event_no = $1 AND $83::text IS NOT NULL

@@ -5,6 +5,8 @@ pub(crate) mod audit;
 pub(crate) mod bookings;
 pub(crate) mod charts;
 mod codes;
+pub(crate) mod deliveries;
+pub(crate) mod endpoints;
 pub(crate) mod epochs;
 pub(crate) mod events;
 pub(crate) mod head;
@@ -21,6 +23,8 @@ pub(super) fn statements() -> Vec<&'static str> {
         audit::STATEMENTS,
         bookings::STATEMENTS,
         charts::STATEMENTS,
+        deliveries::STATEMENTS,
+        endpoints::STATEMENTS,
         epochs::STATEMENTS,
         events::STATEMENTS,
         head::STATEMENTS,

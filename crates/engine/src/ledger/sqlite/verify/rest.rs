@@ -1,10 +1,10 @@
-//! What belongs to no single event: idempotency records, the outbox, keys, epochs; and rows that belong to
+//! What belongs to no single event: idempotency records, the outbox, webhooks, keys, epochs; and rows that belong to
 //! nothing at all.
 
 use rusqlite::Connection;
 
 use crate::ledger::sqlite::fault::Fault;
-use crate::ledger::sqlite::tables::{epochs, idempotency, keys, outbox};
+use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, idempotency, keys, outbox};
 use crate::ledger::verify::VerifyReport;
 
 /// Rows of events that do not exist, table by table.
@@ -34,6 +34,8 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
         note(report, idempotency::reply(connection, number).map(drop))?;
     }
     note(report, outbox::check(connection))?;
+    note(report, endpoints::all(connection).map(drop))?;
+    note(report, deliveries::check(connection))?;
     note(report, epochs::check(connection))?;
     note(report, keys::all(connection).map(drop))?;
     note(report, keys::masters(connection).map(drop))?;

@@ -1,4 +1,4 @@
-//! Jobs that touch no event: keys and epochs. Each has a commit of its own.
+//! Jobs that touch no event: keys, epochs, webhooks. Each has a commit of its own.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -7,7 +7,8 @@ use soldonce_core::Timestamp;
 use super::{Reply, Writer};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::sqlite::fault::Fault;
-use crate::ledger::sqlite::tables::{epochs, keys};
+use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, keys};
+use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
 
 /// Such a job.
 pub(crate) enum Alone {
@@ -15,6 +16,17 @@ pub(crate) enum Alone {
     RevokeKey(KeyId, Timestamp, Reply<bool>),
     /// The next epoch of a lease namespace above this one; none when all are used.
     NextEpoch(String, u32, Reply<Option<u32>>),
+    AddEndpoint(Endpoint, Reply<()>),
+    ChangeEndpoint(
+        EndpointId,
+        EndpointChange,
+        Timestamp,
+        Reply<Option<Endpoint>>,
+    ),
+    NoteAttempts(Vec<Attempt>, Reply<()>),
+    Resend(EndpointId, MessageId, Timestamp, Reply<Option<Delivery>>),
+    /// Deliveries before this, and at most so many.
+    ForgetDeliveries(Timestamp, usize, Reply<usize>),
 }
 
 impl Writer {
@@ -32,6 +44,32 @@ impl Writer {
             Alone::NextEpoch(namespace, above, reply) => {
                 let next = |tables: &_| epochs::next(tables, &namespace, above);
                 tell(reply, self.own_commit(next)?);
+            }
+            Alone::AddEndpoint(endpoint, reply) => {
+                self.own_commit(|tables| endpoints::insert(tables, &endpoint))?;
+                self.ends.endpoints.push(endpoint);
+                tell(reply, ());
+            }
+            Alone::ChangeEndpoint(id, change, at, reply) => {
+                let change = |tables: &_| {
+                    let changed = endpoints::change(tables, id, change, at)?;
+                    Ok((changed, endpoints::all(tables)?))
+                };
+                let (changed, all) = self.own_commit(change)?;
+                self.ends.endpoints = all;
+                tell(reply, changed);
+            }
+            Alone::NoteAttempts(attempts, reply) => {
+                let note = |tables: &_| deliveries::note(tables, &attempts);
+                tell(reply, self.own_commit(note)?);
+            }
+            Alone::Resend(endpoint, message, at, reply) => {
+                let resend = |tables: &_| deliveries::resend(tables, endpoint, message, at);
+                tell(reply, self.own_commit(resend)?);
+            }
+            Alone::ForgetDeliveries(before, limit, reply) => {
+                let forget = |tables: &_| deliveries::forget(tables, before, limit);
+                tell(reply, self.own_commit(forget)?);
             }
         }
         Ok(())

@@ -24,6 +24,7 @@ use super::rebuild::Opened;
 use super::tables::{bookings, holds, idempotency};
 use super::{PlantedLedger, SqliteOptions, connection};
 use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
+use crate::webhook::Before;
 
 pub(super) use alone::Alone;
 
@@ -260,6 +261,9 @@ impl Writer {
         }
         self.page_in(&transaction.command)?;
         let chart = transaction.chart.take();
+        // What nobody hears is not told.
+        let before = (!self.ends.endpoints.is_empty())
+            .then(|| Before::of(&self.decider.inventory, &transaction.command));
         match self.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Ok(Outcome::Known(Err(rejection))),
             Decision::Replay(reply) => Ok(Outcome::Known(Ok(Done::Replayed(reply)))),
@@ -268,6 +272,10 @@ impl Writer {
                 Ok(Outcome::Known(Ok(Done::Replayed(reply))))
             }
             Decision::Applied(applied, record) => {
+                if let Some(before) = before {
+                    let messages = before.messages(&self.decider.inventory, &applied, now);
+                    batch.messages.extend(messages);
+                }
                 batch.add(*applied, record, chart);
                 Ok(Outcome::Applied(batch.applied.len() - 1))
             }

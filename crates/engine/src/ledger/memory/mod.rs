@@ -1,6 +1,8 @@
 //! The ledger of tests and simulations: `core` itself, with nothing durable. Passes the same
 //! conformance suite as every other.
 
+mod webhooks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,11 +13,13 @@ use soldonce_core::{
 };
 use soldonce_lease::{Clock, Entropy};
 
+use self::webhooks::Post;
 use super::{
     Decider, Decision, Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError,
-    Transaction,
+    Transaction, Webhooks,
 };
 use crate::keys::{ApiKey, KeyId};
+use crate::webhook::Before;
 
 /// Keeps everything in memory, for ever.
 pub struct MemoryLedger {
@@ -30,6 +34,7 @@ struct State {
     decider: Decider,
     commits: BTreeMap<EventNo, Vec<Commit>>,
     open: Vec<OpenEffect>,
+    post: Post,
     keys: Vec<ApiKey>,
     closed: bool,
 }
@@ -58,6 +63,14 @@ impl MemoryLedger {
         self.state().decider.inventory.plant(bug);
     }
 
+    /// The same ledger with a bug planted on purpose in what it keeps for webhook endpoints.
+    #[cfg(feature = "planted")]
+    #[must_use]
+    pub fn with_bug(self, bug: crate::webhook::PlantedWebhook) -> Self {
+        self.state().post.bug = Some(bug);
+        self
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,6 +81,7 @@ impl MemoryLedger {
         if state.closed {
             return Err(Rejection::ReadOnly);
         }
+        let before = Before::of(&state.decider.inventory, &transaction.command);
         match state.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Err(rejection),
             Decision::Replay(reply) => Ok(Done::Replayed(reply)),
@@ -75,6 +89,10 @@ impl MemoryLedger {
             Decision::ReplayStored(_) => Err(Rejection::IdempotencyInFlight),
             Decision::Applied(applied, _) => {
                 state.keep(&applied, now);
+                if !state.post.endpoints.is_empty() {
+                    let messages = before.messages(&state.decider.inventory, &applied, now);
+                    state.post.add(&messages, now);
+                }
                 let applied = *applied;
                 self.observer
                     .committed(&state.decider.inventory, std::slice::from_ref(&applied));
@@ -275,6 +293,10 @@ impl Ledger for MemoryLedger {
         let found = state.keys.iter_mut().find(|known| known.id == key);
         let revoked = found.is_some_and(|known| known.revoked_at.replace(at).is_none());
         ready(Ok(revoked))
+    }
+
+    fn webhooks(&self) -> &dyn Webhooks {
+        self
     }
 
     fn master_keys(&self) -> Vec<MasterKey> {

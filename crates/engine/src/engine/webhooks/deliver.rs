@@ -1,0 +1,219 @@
+//! Delivers messages: those of one subject one after the other, each until its endpoint has it or its
+//! attempts are used up. Nobody waits for it. What a server that dies has taken falls to another one, or
+//! to itself after its start, so a message may come twice and never not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_core::Span;
+use soldonce_lease::BootTime;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use crate::limits::{
+    WEBHOOK_AT_ONCE_MAX, WEBHOOK_EVERY_MS, WEBHOOK_FORGET_EVERY_MS, WEBHOOK_FORGET_MAX,
+    WEBHOOK_KEEP_MS, WEBHOOK_LOG_MS,
+};
+use crate::webhook::{
+    Attempt, DueDelivery, Endpoint, EndpointId, MessageId, Parcel, PlantedWebhook, Posted, Sender,
+    Then, next_attempt, signatures,
+};
+
+/// The status by which an endpoint says that it wants no more of this.
+const GONE: u16 = 410;
+
+/// Delivers messages until `shutdown`; nothing without a sender.
+///
+/// # Cancel safety
+/// Dropped, attempts under way may have arrived; they are made again by whoever runs this next.
+pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
+    let Some(sender) = engine.sender().cloned() else {
+        return;
+    };
+    let clock = Arc::clone(&engine.world().clock);
+    let mut work = Work {
+        forget_at: clock.boot(),
+        engine,
+        sender,
+        running: JoinSet::new(),
+        under_way: BTreeMap::new(),
+        ended: Vec::new(),
+        known: BTreeSet::new(),
+    };
+    loop {
+        let next = clock.boot().plus(Duration::from_millis(WEBHOOK_EVERY_MS));
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = clock.sleep_until(next) => {}
+            Some(ended) = work.running.join_next_with_id() => work.take_in(ended),
+        }
+        if shutdown.run_until_cancelled(work.step()).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// What is under way.
+struct Work {
+    engine: Engine,
+    sender: Sender,
+    running: JoinSet<Attempt>,
+    /// By number, until it is noted what came of them.
+    under_way: BTreeMap<i64, (EndpointId, Id)>,
+    /// What came of attempts, and is not noted yet.
+    ended: Vec<Attempt>,
+    /// The endpoints of the last look.
+    known: BTreeSet<EndpointId>,
+    /// When the log is looked through.
+    forget_at: BootTime,
+}
+
+impl Work {
+    fn take_in(&mut self, ended: Result<(Id, Attempt), JoinError>) {
+        match ended {
+            Ok((_, attempt)) => self.ended.push(attempt),
+            Err(error) => {
+                tracing::error!(%error, "a delivery ended by a panic");
+                self.under_way.retain(|_, (_, task)| *task != error.id());
+            }
+        }
+    }
+
+    /// Notes what has ended, then begins what is due.
+    async fn step(&mut self) {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            self.take_in(ended);
+        }
+        if let Err(why) = self.note().await {
+            // Not delivered again as long as this server remembers.
+            tracing::warn!(why, "attempts of webhooks cannot be noted");
+            return;
+        }
+        if let Err(error) = self.begin().await {
+            tracing::warn!(%error, "webhooks cannot be read");
+        }
+    }
+
+    async fn note(&mut self) -> Result<(), &'static str> {
+        if self.ended.is_empty() {
+            return Ok(());
+        }
+        let webhooks = self.engine.parts.ledger.webhooks();
+        let noted = webhooks.note_attempts(self.ended.clone()).await;
+        noted.map_err(|rejection| rejection.code())?;
+        for attempt in self.ended.drain(..) {
+            self.under_way.remove(&attempt.number);
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self) -> Result<(), crate::ledger::ReadError> {
+        let engine = self.engine.clone();
+        let webhooks = engine.parts.ledger.webhooks();
+        let endpoints = webhooks.endpoints().await?;
+        self.forget(&endpoints).await;
+        if endpoints.is_empty() {
+            return Ok(());
+        }
+        let keep = Span::from_ms(WEBHOOK_KEEP_MS);
+        let due = webhooks.take_deliveries(keep, WEBHOOK_AT_ONCE_MAX).await?;
+        for delivery in due {
+            let endpoint = endpoints.iter().find(|known| known.id == delivery.endpoint);
+            let busy = self.under_way.values();
+            let busy = busy.filter(|(endpoint, _)| *endpoint == delivery.endpoint);
+            let has_room = busy.count() < WEBHOOK_AT_ONCE_MAX;
+            if let Some(endpoint) = endpoint
+                && has_room
+                && !self.under_way.contains_key(&delivery.number)
+            {
+                self.start(endpoint.clone(), delivery);
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, endpoint: Endpoint, delivery: DueDelivery) {
+        let (number, to) = (delivery.number, endpoint.id);
+        let (engine, sender) = (self.engine.clone(), self.sender.clone());
+        let task = self
+            .running
+            .spawn(async move { attempt(&engine, &sender, &endpoint, &delivery).await });
+        self.under_way.insert(number, (to, task.id()));
+    }
+
+    /// Takes old deliveries out of the log now and then, and those of an endpoint that was deleted.
+    async fn forget(&mut self, endpoints: &[Endpoint]) {
+        let now = self.engine.world().clock.boot();
+        let known: BTreeSet<EndpointId> = endpoints.iter().map(|endpoint| endpoint.id).collect();
+        let has_lost = !self.known.is_subset(&known);
+        let is_time = !known.is_empty() && now >= self.forget_at;
+        if !has_lost && !is_time {
+            self.known = known;
+            return;
+        }
+        let before = self.engine.now().minus(Span::from_ms(WEBHOOK_LOG_MS));
+        let webhooks = self.engine.parts.ledger.webhooks();
+        let forgotten = webhooks.forget_deliveries(before, WEBHOOK_FORGET_MAX);
+        // While there is more, the next look goes on.
+        if forgotten
+            .await
+            .is_ok_and(|count| count < WEBHOOK_FORGET_MAX)
+        {
+            self.known = known;
+            self.forget_at = now.plus(Duration::from_millis(WEBHOOK_FORGET_EVERY_MS));
+        }
+    }
+}
+
+/// One attempt, from its signature to what came of it.
+async fn attempt(
+    engine: &Engine,
+    sender: &Sender,
+    endpoint: &Endpoint,
+    delivery: &DueDelivery,
+) -> Attempt {
+    let at = engine.now();
+    let secrets = engine.secrets_of(endpoint, at);
+    let signed = if sender.has(PlantedWebhook::SignsBodyAlone) {
+        MessageId::from_bytes([0; 16])
+    } else {
+        delivery.message
+    };
+    let parcel = Parcel {
+        url: &endpoint.url,
+        id: delivery.message,
+        at,
+        signatures: signatures(&secrets, signed, at, &delivery.body),
+        body: &delivery.body,
+    };
+    let posted = sender.post(parcel).await;
+    let ended = engine.now();
+    let then = match posted {
+        Posted { problem: None, .. } => Then::Delivered,
+        Posted { .. } if sender.has(PlantedWebhook::LosesFailures) => Then::Delivered,
+        Posted {
+            status: Some(GONE), ..
+        } => Then::GiveUp,
+        Posted { .. } => next_attempt(delivery.attempts, ended, &*engine.world().entropy),
+    };
+    engine.parts.metrics.posted(then);
+    let (kind, message, to) = (delivery.kind.as_str(), delivery.message, endpoint.id);
+    if let Some(problem) = posted.problem {
+        let tries = delivery.attempts.saturating_add(1);
+        let status = posted.status;
+        if then == Then::GiveUp {
+            tracing::error!(%to, %message, kind, tries, ?status, problem, "a webhook is given up");
+        } else {
+            tracing::info!(%to, %message, kind, tries, ?status, problem, "a webhook failed");
+        }
+    }
+    Attempt {
+        number: delivery.number,
+        at: ended,
+        status: posted.status,
+        problem: posted.problem,
+        then,
+    }
+}

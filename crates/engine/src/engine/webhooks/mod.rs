@@ -1,0 +1,180 @@
+//! Webhook endpoints and the log of what was delivered to them, for staff.
+
+mod deliver;
+
+use soldonce_core::{Invalid, Rejection, Span, Timestamp};
+
+use super::{Engine, EngineError};
+use crate::limits::{LIST_MAX, WEBHOOK_ENDPOINTS_MAX, WEBHOOK_OLD_SECRET_MS};
+use crate::webhook::address::Destinations;
+use crate::webhook::{
+    Delivery, Endpoint, EndpointChange, EndpointId, Kinds, MessageId, Sender, secret_text,
+};
+
+pub use deliver::run_webhooks;
+
+impl Engine {
+    /// The same engine with somebody who delivers messages. The first one stays.
+    #[must_use]
+    pub fn posted_by(self, sender: Sender) -> Self {
+        self.parts.sender.set(sender).ok();
+        self
+    }
+
+    /// Who delivers messages, if anybody does.
+    pub fn sender(&self) -> Option<&Sender> {
+        self.parts.sender.get()
+    }
+
+    /// Every webhook endpoint, oldest first.
+    ///
+    /// # Errors
+    /// `Read` when they cannot be read.
+    pub async fn endpoints(&self) -> Result<Vec<Endpoint>, EngineError> {
+        Ok(self.parts.ledger.webhooks().endpoints().await?)
+    }
+
+    /// Makes an endpoint, which hears of every commit from now on; its signing secret is told here, and
+    /// by [`Engine::rotate_endpoint`], and never again.
+    ///
+    /// # Errors
+    /// `Invalid` when nothing may be sent to this URL, or there are too many endpoints; `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, an endpoint whose secret nobody knows may exist: list and delete it.
+    pub async fn add_endpoint(
+        &self,
+        url: &str,
+        kinds: Kinds,
+    ) -> Result<(Endpoint, String), EngineError> {
+        let sender = self.sender();
+        let destinations = sender.map_or(Destinations::Public, Sender::destinations);
+        let allowed = destinations.require(url);
+        allowed.map_err(|problem| invalid("url", problem.to_string()))?;
+        if self.endpoints().await?.len() >= WEBHOOK_ENDPOINTS_MAX {
+            let rule = format!("there are {WEBHOOK_ENDPOINTS_MAX} endpoints already: delete one");
+            return Err(invalid("url", rule).into());
+        }
+        let endpoint = Endpoint {
+            id: EndpointId::from_bytes(self.parts.ids.bits().to_be_bytes()),
+            url: url.into(),
+            kinds,
+            rotation: 0,
+            rotated_at: None,
+            created_at: self.now(),
+        };
+        let webhooks = self.parts.ledger.webhooks();
+        webhooks.add_endpoint(endpoint.clone()).await?;
+        let secret = self.newest_secret(&endpoint);
+        Ok((endpoint, secret))
+    }
+
+    /// Gives an endpoint another signing secret. The one before signs beside it for a day; one before
+    /// that, no longer. Nothing if there is no such endpoint.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, the secret may have changed: repeat.
+    pub async fn rotate_endpoint(
+        &self,
+        endpoint: EndpointId,
+    ) -> Result<Option<(Endpoint, String)>, EngineError> {
+        let rotated = self
+            .change_endpoint(endpoint, EndpointChange::Rotate)
+            .await?;
+        Ok(rotated.map(|endpoint| {
+            let secret = self.newest_secret(&endpoint);
+            (endpoint, secret)
+        }))
+    }
+
+    /// Deletes an endpoint with all that waits for it; gives it as it was. Nothing if there is none.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be deleted: repeat.
+    pub async fn delete_endpoint(
+        &self,
+        endpoint: EndpointId,
+    ) -> Result<Option<Endpoint>, EngineError> {
+        self.change_endpoint(endpoint, EndpointChange::Delete).await
+    }
+
+    async fn change_endpoint(
+        &self,
+        endpoint: EndpointId,
+        change: EndpointChange,
+    ) -> Result<Option<Endpoint>, EngineError> {
+        let (now, webhooks) = (self.now(), self.parts.ledger.webhooks());
+        Ok(webhooks.change_endpoint(endpoint, change, now).await?)
+    }
+
+    /// The deliveries of an endpoint below number `before`, newest first, at most [`LIST_MAX`]. Nothing
+    /// if there is no such endpoint.
+    ///
+    /// # Errors
+    /// `Read` when they cannot be read.
+    pub async fn deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Option<Vec<Delivery>>, EngineError> {
+        if !self.has_endpoint(endpoint).await? {
+            return Ok(None);
+        }
+        let (before, limit) = (before.unwrap_or(i64::MAX), limit.min(LIST_MAX));
+        let webhooks = self.parts.ledger.webhooks();
+        Ok(Some(webhooks.deliveries(endpoint, before, limit).await?))
+    }
+
+    /// Delivers a message to an endpoint again, at once and with all attempts. Nothing if the log does
+    /// not have it.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be delivered again.
+    pub async fn resend(
+        &self,
+        endpoint: EndpointId,
+        message: MessageId,
+    ) -> Result<Option<Delivery>, EngineError> {
+        if !self.has_endpoint(endpoint).await? {
+            return Ok(None);
+        }
+        let (now, webhooks) = (self.now(), self.parts.ledger.webhooks());
+        Ok(webhooks.resend(endpoint, message, now).await?)
+    }
+
+    async fn has_endpoint(&self, endpoint: EndpointId) -> Result<bool, EngineError> {
+        let all = self.endpoints().await?;
+        Ok(all.iter().any(|known| known.id == endpoint))
+    }
+
+    fn newest_secret(&self, endpoint: &Endpoint) -> String {
+        let secrets = self.secrets_of(endpoint, endpoint.created_at);
+        secrets.first().map(secret_text).unwrap_or_default()
+    }
+
+    /// What counts at `now`, newest first.
+    fn secrets_of(&self, endpoint: &Endpoint, now: Timestamp) -> Vec<[u8; 32]> {
+        let secrets = &self.parts.secrets;
+        let mut all = secrets.of_endpoint(endpoint.id, endpoint.rotation);
+        let old = Span::from_ms(WEBHOOK_OLD_SECRET_MS);
+        if endpoint.rotated_at.is_some_and(|at| now < at.plus(old)) {
+            let before = endpoint.rotation.saturating_sub(1);
+            all.extend(secrets.of_endpoint(endpoint.id, before));
+        }
+        all
+    }
+}
+
+fn invalid(field: &'static str, rule: String) -> Rejection {
+    Invalid::new(field, rule).into()
+}

@@ -1,0 +1,125 @@
+//! Messages on their way to webhook endpoints.
+
+use soldonce_core::Timestamp;
+use tokio_postgres::Row;
+
+use super::{Columns, Id};
+use crate::ledger::rows::Damaged;
+use crate::ledger::rows::codes::value;
+use crate::webhook::{Delivery, DeliveryState, DueDelivery, EndpointId, MessageId, MessageKind};
+
+const TABLE: &str = "deliveries";
+
+/// What is due and no other server works on; what waits behind an older one of its subject is not due.
+/// A server that asks again keeps what it has, and writes that down when half of the time is over.
+pub(in super::super) const TAKE_DELIVERIES: &str = "-- take_deliveries
+WITH first AS MATERIALIZED (
+    SELECT d.n FROM webhook_endpoints e CROSS JOIN LATERAL (
+        SELECT n FROM deliveries o
+        WHERE endpoint = e.id AND state = 0 AND next_at <= $2
+          AND (taken_by = $1 OR taken_until <= $2)
+          AND NOT EXISTS (SELECT FROM deliveries b WHERE b.endpoint = o.endpoint
+                          AND b.subject = o.subject AND b.state = 0 AND b.n < o.n)
+        ORDER BY next_at LIMIT $4
+    ) AS d
+), free AS MATERIALIZED (
+    SELECT d.n, d.taken_until FROM deliveries d JOIN first USING (n)
+    WHERE d.state = 0 AND d.next_at <= $2 AND (d.taken_by = $1 OR d.taken_until <= $2)
+    ORDER BY d.n FOR UPDATE OF d SKIP LOCKED
+), taken AS (
+    UPDATE deliveries d SET taken_by = $1, taken_until = $3
+    FROM free WHERE d.n = free.n AND free.taken_until < ($2 + $3) / 2
+)
+SELECT d.n, d.endpoint, d.message, d.kind, d.attempts, d.body
+FROM deliveries d JOIN free USING (n) ORDER BY n";
+
+/// Only what this server has may it write about. Those behind one that waits are not looked at again
+/// and again; those behind one that is over are due.
+pub(in super::super) const NOTE_ATTEMPTS: &str = "-- note_attempts
+WITH told AS MATERIALIZED (
+    SELECT * FROM unnest($2::bigint[], $3::smallint[], $4::integer[], $5::text[], $6::bigint[],
+                         $7::bigint[]) AS t (n, state, status, problem, tried_at, next_at)
+), noted AS (
+    UPDATE deliveries d
+    SET state = t.state, attempts = d.attempts + 1, status = t.status, problem = t.problem,
+        tried_at = t.tried_at, next_at = t.next_at, taken_by = NULL, taken_until = 0
+    FROM told t WHERE d.n = t.n AND d.state = 0 AND d.taken_by = $1
+    RETURNING d.n, d.endpoint, d.subject, d.next_at, d.tried_at
+)
+UPDATE deliveries b
+SET next_at = CASE WHEN o.next_at IS NULL AND b.attempts = 0 THEN least(b.next_at, o.tried_at)
+                   ELSE greatest(b.next_at, o.next_at) END
+FROM noted o
+WHERE b.endpoint = o.endpoint AND b.subject = o.subject AND b.state = 0 AND b.n > o.n";
+
+/// The columns of [`read`].
+macro_rules! log_columns {
+    () => {
+        "n, message, kind, at, state, attempts, status, problem, tried_at, next_at"
+    };
+}
+
+pub(in super::super) const LOG_OF_ENDPOINT: &str = concat!(
+    "-- log_of_endpoint\nSELECT ",
+    log_columns!(),
+    " FROM deliveries WHERE endpoint = $1 AND n < $2 ORDER BY n DESC LIMIT $3"
+);
+
+pub(in super::super) const RESEND: &str = concat!(
+    "-- resend\nUPDATE deliveries SET state = 0, attempts = 0, next_at = $3, taken_by = NULL,
+        taken_until = 0
+     WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = $1 AND message = $2) RETURNING ",
+    log_columns!()
+);
+
+/// The endpoints of the log are found one after the other by its key, not by a look at each row.
+pub(in super::super) const FORGET_DELIVERIES: &str = "-- forget_deliveries
+WITH RECURSIVE named (id) AS (
+    SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)
+    UNION ALL
+    SELECT (SELECT endpoint FROM deliveries WHERE endpoint > named.id ORDER BY endpoint LIMIT 1)
+    FROM named WHERE named.id IS NOT NULL
+), old AS (
+    (SELECT n FROM deliveries WHERE state > 0 AND at < $1 LIMIT $2)
+    UNION
+    (SELECT d.n FROM named JOIN deliveries d ON d.endpoint = named.id
+     WHERE named.id NOT IN (SELECT id FROM webhook_endpoints) LIMIT $2)
+    LIMIT $2
+)
+DELETE FROM deliveries d USING old WHERE d.n = old.n RETURNING d.n";
+
+pub(in super::super) fn read_due(row: &Row) -> Result<DueDelivery, Damaged> {
+    let columns = Columns::new(row, TABLE);
+    let (endpoint, message): (Id, Id) = (columns.get(1)?, columns.get(2)?);
+    let (kind, body): (i16, &str) = (columns.get(3)?, columns.get(5)?);
+    Ok(DueDelivery {
+        number: columns.get(0)?,
+        endpoint: EndpointId::from_bytes(endpoint.0),
+        message: MessageId::from_bytes(message.0),
+        kind: value(&MessageKind::ALL, kind.into(), TABLE)?,
+        attempts: columns.small(4)?,
+        body: body.into(),
+    })
+}
+
+pub(in super::super) fn read(row: &Row) -> Result<Delivery, Damaged> {
+    let columns = Columns::new(row, TABLE);
+    let time = |at: usize| -> Result<Option<Timestamp>, Damaged> {
+        Ok(columns.get::<Option<i64>>(at)?.map(Timestamp::from_ms))
+    };
+    let message: Id = columns.get(1)?;
+    let (kind, state): (i16, i16) = (columns.get(2)?, columns.get(4)?);
+    let status: Option<i32> = columns.get(6)?;
+    Ok(Delivery {
+        number: columns.get(0)?,
+        message: MessageId::from_bytes(message.0),
+        kind: value(&MessageKind::ALL, kind.into(), TABLE)?,
+        at: Timestamp::from_ms(columns.get(3)?),
+        state: value(&DeliveryState::ALL, state.into(), TABLE)?,
+        attempts: columns.small(5)?,
+        status: status.and_then(|status| u16::try_from(status).ok()),
+        problem: columns.get(7)?,
+        tried_at: time(8)?,
+        next_at: time(9)?,
+    })
+}

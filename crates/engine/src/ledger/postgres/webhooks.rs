@@ -1,0 +1,211 @@
+//! Endpoints and deliveries. One server at a time works on a delivery; what it does not finish falls to
+//! the next one when its time is over.
+
+use soldonce_core::{Rejection, Span, Timestamp};
+use tokio_postgres::types::Type;
+
+use super::PostgresLedger;
+use super::database::Value;
+use super::desk::Desk;
+use super::failure::Failure;
+use super::tables::{Id, deliveries as rows, endpoints, short};
+use crate::ledger::rows::codes::number;
+use crate::ledger::{LedgerFuture, ReadError, Webhooks};
+use crate::webhook::{
+    Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
+};
+
+impl Webhooks for PostgresLedger {
+    fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>> {
+        Box::pin(async move { Ok(all(&self.parts.desk).await?) })
+    }
+
+    fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>> {
+        Box::pin(async move {
+            let added = add(&self.parts.desk, &endpoint).await;
+            added.map_err(|failure| failure.rejection())
+        })
+    }
+
+    fn change_endpoint(
+        &self,
+        endpoint: EndpointId,
+        change: EndpointChange,
+        at: Timestamp,
+    ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
+        Box::pin(async move {
+            let changed = change_one(&self.parts.desk, endpoint, change, at).await;
+            changed.map_err(|failure| failure.rejection())
+        })
+    }
+
+    fn take_deliveries(
+        &self,
+        keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>> {
+        Box::pin(async move { Ok(take(&self.parts.desk, keep, limit).await?) })
+    }
+
+    fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>> {
+        Box::pin(async move {
+            let noted = note(&self.parts.desk, &attempts).await;
+            noted.map_err(|failure| failure.rejection())
+        })
+    }
+
+    fn deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: i64,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>> {
+        Box::pin(async move { Ok(log(&self.parts.desk, endpoint, before, limit).await?) })
+    }
+
+    fn resend(
+        &self,
+        endpoint: EndpointId,
+        message: MessageId,
+        at: Timestamp,
+    ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>> {
+        Box::pin(async move {
+            let opened = open_again(&self.parts.desk, endpoint, message, at).await;
+            opened.map_err(|failure| failure.rejection())
+        })
+    }
+
+    fn forget_deliveries(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<usize, Rejection>> {
+        Box::pin(async move {
+            let forgotten = forget(&self.parts.desk, before, limit).await;
+            forgotten.map_err(|failure| failure.rejection())
+        })
+    }
+}
+
+async fn all(desk: &Desk) -> Result<Vec<Endpoint>, Failure> {
+    let rows = desk.database.rows(endpoints::ENDPOINTS, &[]).await?;
+    Ok(rows.iter().map(endpoints::read).collect::<Result<_, _>>()?)
+}
+
+async fn add(desk: &Desk, endpoint: &Endpoint) -> Result<(), Failure> {
+    let (id, url) = (Id(*endpoint.id.bytes()), &*endpoint.url);
+    let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
+    let values: [Value<'_>; 4] = [
+        (&id, Type::BYTEA),
+        (&url, Type::TEXT),
+        (&kinds, Type::INT4),
+        (&created_at, Type::INT8),
+    ];
+    desk.database.rows(endpoints::ADD_ENDPOINT, &values).await?;
+    Ok(())
+}
+
+async fn change_one(
+    desk: &Desk,
+    endpoint: EndpointId,
+    change: EndpointChange,
+    at: Timestamp,
+) -> Result<Option<Endpoint>, Failure> {
+    let (id, at) = (Id(*endpoint.bytes()), at.ms());
+    let values: [Value<'_>; 2] = [(&id, Type::BYTEA), (&at, Type::INT8)];
+    let [only_id, _] = &values;
+    let rows = match change {
+        EndpointChange::Rotate => {
+            desk.database
+                .rows(endpoints::ROTATE_ENDPOINT, &values)
+                .await?
+        }
+        EndpointChange::Delete => {
+            let values = std::slice::from_ref(only_id);
+            desk.database
+                .rows(endpoints::DELETE_ENDPOINT, values)
+                .await?
+        }
+    };
+    Ok(rows.first().map(endpoints::read).transpose()?)
+}
+
+async fn take(desk: &Desk, keep: Span, limit: usize) -> Result<Vec<DueDelivery>, Failure> {
+    let now = desk.time.now();
+    let (until, now) = (now.plus(keep).ms(), now.ms());
+    let limit = most(limit);
+    let values: [Value<'_>; 4] = [
+        (&desk.server, Type::BYTEA),
+        (&now, Type::INT8),
+        (&until, Type::INT8),
+        (&limit, Type::INT8),
+    ];
+    let taken = desk.database.rows(rows::TAKE_DELIVERIES, &values).await?;
+    Ok(taken.iter().map(rows::read_due).collect::<Result<_, _>>()?)
+}
+
+async fn note(desk: &Desk, attempts: &[Attempt]) -> Result<(), Failure> {
+    let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
+    let state = |attempt: &Attempt| short(number(&DeliveryState::ALL, &attempt.then.state()));
+    let states: Vec<i16> = attempts.iter().map(state).collect();
+    let answered = |attempt: &Attempt| attempt.status.map(i32::from);
+    let statuses: Vec<Option<i32>> = attempts.iter().map(answered).collect();
+    let problems: Vec<Option<&str>> = attempts.iter().map(|attempt| attempt.problem).collect();
+    let tried: Vec<i64> = attempts.iter().map(|attempt| attempt.at.ms()).collect();
+    let next = |attempt: &Attempt| attempt.then.next_at().map(Timestamp::ms);
+    let nexts: Vec<Option<i64>> = attempts.iter().map(next).collect();
+    let values: [Value<'_>; 7] = [
+        (&desk.server, Type::BYTEA),
+        (&numbers, Type::INT8_ARRAY),
+        (&states, Type::INT2_ARRAY),
+        (&statuses, Type::INT4_ARRAY),
+        (&problems, Type::TEXT_ARRAY),
+        (&tried, Type::INT8_ARRAY),
+        (&nexts, Type::INT8_ARRAY),
+    ];
+    desk.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
+    Ok(())
+}
+
+async fn log(
+    desk: &Desk,
+    endpoint: EndpointId,
+    before: i64,
+    limit: usize,
+) -> Result<Vec<Delivery>, Failure> {
+    let (id, limit) = (Id(*endpoint.bytes()), most(limit));
+    let values: [Value<'_>; 3] = [
+        (&id, Type::BYTEA),
+        (&before, Type::INT8),
+        (&limit, Type::INT8),
+    ];
+    let found = desk.database.rows(rows::LOG_OF_ENDPOINT, &values).await?;
+    Ok(found.iter().map(rows::read).collect::<Result<_, _>>()?)
+}
+
+async fn open_again(
+    desk: &Desk,
+    endpoint: EndpointId,
+    message: MessageId,
+    at: Timestamp,
+) -> Result<Option<Delivery>, Failure> {
+    let (id, message, at) = (Id(*endpoint.bytes()), Id(*message.bytes()), at.ms());
+    let values: [Value<'_>; 3] = [
+        (&id, Type::BYTEA),
+        (&message, Type::BYTEA),
+        (&at, Type::INT8),
+    ];
+    let opened = desk.database.rows(rows::RESEND, &values).await?;
+    Ok(opened.first().map(rows::read).transpose()?)
+}
+
+async fn forget(desk: &Desk, before: Timestamp, limit: usize) -> Result<usize, Failure> {
+    let (before, limit) = (before.ms(), most(limit));
+    let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
+    let gone = desk.database.rows(rows::FORGET_DELIVERIES, &values).await?;
+    Ok(gone.len())
+}
+
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,294 @@
+//! Messages on their way to webhook endpoints.
+
+use rusqlite::{Connection, Row, params};
+use soldonce_core::Timestamp;
+
+use super::codes::require_sum;
+use crate::ledger::rows::codes::{number, small, value};
+use crate::ledger::sqlite::checksum::Checksum;
+use crate::ledger::sqlite::fault::{Fault, one_row};
+use crate::webhook::{
+    Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointId, Message, MessageId,
+    MessageKind,
+};
+
+const TABLE: &str = "deliveries";
+
+const INSERT_DELIVERY: &str = "-- insert_delivery
+INSERT INTO deliveries (n, endpoint, message, kind, subject, at, body, state, attempts, next_at,
+                        checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?6, ?8)";
+
+// What waits behind an older one of its subject is not due, whatever it says itself.
+const DUE_DELIVERIES: &str = "-- due_deliveries
+SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries AS d
+WHERE endpoint = ?1 AND state = 0 AND next_at <= ?2
+  AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.endpoint = d.endpoint
+                  AND e.subject = d.subject AND e.state = 0 AND e.n < d.n)
+ORDER BY next_at LIMIT ?3";
+
+const NOTE_ATTEMPT: &str = "-- note_attempt
+UPDATE deliveries SET state = ?2, attempts = attempts + 1, status = ?3, problem = ?4, tried_at = ?5,
+                      next_at = ?6
+WHERE n = ?1 AND state = 0";
+
+// So that those behind are not looked at again and again while it waits.
+const WAIT_BEHIND: &str = "-- wait_behind
+UPDATE deliveries SET next_at = max(next_at, ?2)
+WHERE state = 0 AND n > ?1 AND (endpoint, subject) = (SELECT endpoint, subject FROM deliveries WHERE n = ?1)";
+
+const GO_ON_BEHIND: &str = "-- go_on_behind
+UPDATE deliveries SET next_at = min(next_at, ?2)
+WHERE state = 0 AND n > ?1 AND attempts = 0
+  AND (endpoint, subject) = (SELECT endpoint, subject FROM deliveries WHERE n = ?1)";
+
+const LOG_OF_ENDPOINT: &str = "-- log_of_endpoint
+SELECT n, message, kind, at, state, attempts, status, problem, tried_at, next_at FROM deliveries
+WHERE endpoint = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3";
+
+const RESEND: &str = "-- resend
+UPDATE deliveries SET state = 0, attempts = 0, next_at = ?3
+WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = ?1 AND message = ?2)
+RETURNING n, message, kind, at, state, attempts, status, problem, tried_at, next_at";
+
+const FORGET_DELIVERIES: &str = "-- forget_deliveries
+DELETE FROM deliveries WHERE n IN (SELECT n FROM deliveries WHERE state > 0 AND at < ?1 LIMIT ?2)";
+
+// The endpoints of the log are found one after the other by its key, not by a look at each row.
+const FORGET_STRAYS: &str = "-- forget_strays
+WITH RECURSIVE named (id) AS (
+    SELECT (SELECT endpoint FROM deliveries ORDER BY endpoint LIMIT 1)
+    UNION ALL
+    SELECT (SELECT endpoint FROM deliveries WHERE endpoint > named.id ORDER BY endpoint LIMIT 1)
+    FROM named WHERE named.id IS NOT NULL
+)
+DELETE FROM deliveries WHERE n IN (
+    SELECT d.n FROM named JOIN deliveries AS d ON d.endpoint = named.id
+    WHERE named.id NOT IN (SELECT id FROM webhook_endpoints) LIMIT ?1)";
+
+const LAST_DELIVERY: &str = "-- last_delivery
+SELECT coalesce(max(n), 0) FROM deliveries";
+
+const DELIVERIES: &str = "-- deliveries
+SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries ORDER BY n";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_DELIVERY,
+    DUE_DELIVERIES,
+    NOTE_ATTEMPT,
+    WAIT_BEHIND,
+    GO_ON_BEHIND,
+    LOG_OF_ENDPOINT,
+    RESEND,
+    FORGET_DELIVERIES,
+    FORGET_STRAYS,
+    LAST_DELIVERY,
+    DELIVERIES,
+];
+
+/// What never changes of a row.
+struct Fixed<'a> {
+    number: i64,
+    endpoint: EndpointId,
+    message: MessageId,
+    kind: i64,
+    subject: [u8; 16],
+    at: i64,
+    body: &'a str,
+}
+
+impl Fixed<'_> {
+    fn checksum(&self) -> Checksum {
+        Checksum::of(TABLE)
+            .int(self.number)
+            .bytes(self.endpoint.bytes())
+            .bytes(self.message.bytes())
+            .int(self.kind)
+            .bytes(&self.subject)
+            .int(self.at)
+            .text(self.body)
+    }
+}
+
+/// Writes the messages of a batch for each endpoint that wants them, behind number `last`; gives the
+/// new last number.
+pub(crate) fn write(
+    connection: &Connection,
+    endpoints: &[Endpoint],
+    messages: &[Message],
+    at: Timestamp,
+    mut last: i64,
+) -> Result<i64, Fault> {
+    let mut insert = connection.prepare_cached(INSERT_DELIVERY)?;
+    for message in messages {
+        let wanted = |endpoint: &&Endpoint| endpoint.kinds.has(message.kind);
+        for endpoint in endpoints.iter().filter(wanted) {
+            last = last.saturating_add(1);
+            let row = Fixed {
+                number: last,
+                endpoint: endpoint.id,
+                message: message.id,
+                kind: number(&MessageKind::ALL, &message.kind),
+                subject: message.subject,
+                at: at.ms(),
+                body: &message.body,
+            };
+            let values = params![
+                row.number,
+                row.endpoint.bytes(),
+                row.message.bytes(),
+                row.kind,
+                row.subject,
+                row.at,
+                row.body,
+                row.checksum().stored(),
+            ];
+            one_row("insert_delivery", insert.execute(values)?)?;
+        }
+    }
+    Ok(last)
+}
+
+/// What is due now for each of these endpoints.
+pub(crate) fn due(
+    connection: &Connection,
+    endpoints: &[Endpoint],
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<DueDelivery>, Fault> {
+    let mut statement = connection.prepare_cached(DUE_DELIVERIES)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
+    for endpoint in endpoints {
+        let mut rows = statement.query(params![endpoint.id.bytes(), now.ms(), limit])?;
+        while let Some(row) = rows.next()? {
+            found.push(read_due(row)?);
+        }
+    }
+    Ok(found)
+}
+
+fn read_due(row: &Row<'_>) -> Result<DueDelivery, Fault> {
+    let body: String = row.get(6)?;
+    let fixed = Fixed {
+        number: row.get(0)?,
+        endpoint: EndpointId::from_bytes(row.get(1)?),
+        message: MessageId::from_bytes(row.get(2)?),
+        kind: row.get(3)?,
+        subject: row.get(4)?,
+        at: row.get(5)?,
+        body: &body,
+    };
+    let named = || format!("delivery {}", fixed.number);
+    require_sum(TABLE, fixed.checksum(), row.get(7)?, named)?;
+    Ok(DueDelivery {
+        number: fixed.number,
+        endpoint: fixed.endpoint,
+        message: fixed.message,
+        kind: value(&MessageKind::ALL, fixed.kind, TABLE)?,
+        attempts: small(row.get(8)?, TABLE)?,
+        body: body.into(),
+    })
+}
+
+/// Takes note of attempts. One whose delivery is over counts for nothing.
+pub(crate) fn note(connection: &Connection, attempts: &[Attempt]) -> Result<(), Fault> {
+    let mut note = connection.prepare_cached(NOTE_ATTEMPT)?;
+    let mut wait = connection.prepare_cached(WAIT_BEHIND)?;
+    let mut go_on = connection.prepare_cached(GO_ON_BEHIND)?;
+    for attempt in attempts {
+        let next_at = attempt.then.next_at().map(Timestamp::ms);
+        let noted = note.execute(params![
+            attempt.number,
+            number(&DeliveryState::ALL, &attempt.then.state()),
+            attempt.status,
+            attempt.problem,
+            attempt.at.ms(),
+            next_at,
+        ])?;
+        if noted == 0 {
+            continue;
+        }
+        match next_at {
+            Some(next_at) => wait.execute([attempt.number, next_at])?,
+            None => go_on.execute([attempt.number, attempt.at.ms()])?,
+        };
+    }
+    Ok(())
+}
+
+/// The deliveries of an endpoint below number `before`, newest first.
+pub(crate) fn log(
+    connection: &Connection,
+    endpoint: EndpointId,
+    before: i64,
+    limit: usize,
+) -> Result<Vec<Delivery>, Fault> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(LOG_OF_ENDPOINT)?;
+    let values = params![endpoint.bytes(), before, limit];
+    statement.query_and_then(values, read)?.collect()
+}
+
+fn read(row: &Row<'_>) -> Result<Delivery, Fault> {
+    let time = |at: usize| -> Result<Option<Timestamp>, Fault> {
+        Ok(row.get::<_, Option<i64>>(at)?.map(Timestamp::from_ms))
+    };
+    Ok(Delivery {
+        number: row.get(0)?,
+        message: MessageId::from_bytes(row.get(1)?),
+        kind: value(&MessageKind::ALL, row.get(2)?, TABLE)?,
+        at: Timestamp::from_ms(row.get(3)?),
+        state: value(&DeliveryState::ALL, row.get(4)?, TABLE)?,
+        attempts: small(row.get(5)?, TABLE)?,
+        status: row.get(6)?,
+        problem: row.get(7)?,
+        tried_at: time(8)?,
+        next_at: time(9)?,
+    })
+}
+
+/// Opens a delivery again; gives it as it is then.
+pub(crate) fn resend(
+    connection: &Connection,
+    endpoint: EndpointId,
+    message: MessageId,
+    at: Timestamp,
+) -> Result<Option<Delivery>, Fault> {
+    let mut statement = connection.prepare_cached(RESEND)?;
+    let values = params![endpoint.bytes(), message.bytes(), at.ms()];
+    let mut changed = statement.query_and_then(values, read)?;
+    changed.next().transpose()
+}
+
+/// Takes old deliveries out of the log, and those of endpoints that are no more.
+pub(crate) fn forget(
+    connection: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<usize, Fault> {
+    let most = |limit| i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut old = connection.prepare_cached(FORGET_DELIVERIES)?;
+    let forgotten = old.execute([before.ms(), most(limit)])?;
+    let mut strays = connection.prepare_cached(FORGET_STRAYS)?;
+    let rest = limit.saturating_sub(forgotten);
+    Ok(forgotten + strays.execute([most(rest)])?)
+}
+
+/// The number of the newest delivery.
+pub(crate) fn last(connection: &Connection) -> Result<i64, Fault> {
+    Ok(connection
+        .prepare_cached(LAST_DELIVERY)?
+        .query_row([], |row| row.get(0))?)
+}
+
+/// Tests the checksum of every delivery.
+pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare(DELIVERIES)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        read_due(row)?;
+    }
+    Ok(())
+}

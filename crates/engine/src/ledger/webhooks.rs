@@ -1,0 +1,90 @@
+//! The part of a ledger that keeps webhook endpoints and what is on its way to them. Messages come into
+//! it with the commits that they tell of; nobody else writes any.
+
+use soldonce_core::{Rejection, Span, Timestamp};
+
+use super::{LedgerFuture, ReadError};
+use crate::webhook::{
+    Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
+};
+
+/// Endpoints and deliveries, as durable as everything in the ledger.
+pub trait Webhooks: Send + Sync {
+    /// Every endpoint, oldest first.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>>;
+
+    /// Stores a new endpoint. It hears of every commit after this one.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>>;
+
+    /// Changes an endpoint; gives it as it is afterwards, or was at last. Nothing if there is none.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    fn change_endpoint(
+        &self,
+        endpoint: EndpointId,
+        change: EndpointChange,
+        at: Timestamp,
+    ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>>;
+
+    /// What is due now, at most `limit` for each endpoint: of each subject the oldest that is open.
+    /// Those it gives are left to the caller for `keep`, whoever else asks at other servers.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn take_deliveries(
+        &self,
+        keep: Span,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>>;
+
+    /// Takes note of attempts, in one commit. One whose delivery was left to another server meanwhile,
+    /// or is over, counts for nothing.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be noted; if not, they are delivered again.
+    fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>>;
+
+    /// The deliveries of an endpoint below number `before`, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn deliveries(
+        &self,
+        endpoint: EndpointId,
+        before: i64,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>>;
+
+    /// Opens a delivery again, due at once and with all its attempts; gives it as it is then. Nothing
+    /// if the log does not have it.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    fn resend(
+        &self,
+        endpoint: EndpointId,
+        message: MessageId,
+        at: Timestamp,
+    ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>>;
+
+    /// Takes deliveries out of the log that are over and tell of something before `before`, and those
+    /// of endpoints that are no more; at most `limit`. Tells how many.
+    ///
+    /// # Errors
+    /// `ReadOnly` when it cannot be stored.
+    fn forget_deliveries(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<usize, Rejection>>;
+}

@@ -1,0 +1,176 @@
+//! Which messages a command makes. Decided from what it did, on the state in which it left the rules'
+//! memory, before the next command of the same batch changes it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use soldonce_core::{
+    Amount, Applied, Booking, BookingId, BookingState, Cause, Command, HoldId, Inventory,
+    Timestamp, Transition, UnitState,
+};
+
+use super::{MessageId, MessageKind};
+use crate::ledger::named;
+use crate::reply::{BookingBody, HoldBody, Rfc3339};
+
+/// What a message is before it has an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) id: MessageId,
+    pub(crate) kind: MessageKind,
+    /// The hold, or a booking that never had one: what comes of it is told in this line.
+    pub(crate) subject: [u8; 16],
+    pub(crate) body: String,
+}
+
+/// What must be known of a command's booking before it is decided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before(Option<Known>);
+
+/// How the money of a booking stood.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    booking: BookingId,
+    state: BookingState,
+    refunded: Amount,
+}
+
+impl Known {
+    fn new(booking: &Booking) -> Self {
+        let payment = booking.payment.as_deref();
+        Self {
+            booking: booking.id,
+            state: booking.state,
+            refunded: payment.map_or(Amount::ZERO, |payment| payment.refunded),
+        }
+    }
+
+    /// Whether money has gone back, or was given up before it was taken, since `before`.
+    fn is_refunded_since(self, before: Self) -> bool {
+        let is = |known: Self| known.state == BookingState::Refunded;
+        self.refunded > before.refunded || (is(self) && !is(before))
+    }
+}
+
+#[derive(Serialize)]
+struct Body<T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    timestamp: Rfc3339,
+    data: T,
+}
+
+impl Before {
+    /// Looks at what `command` names.
+    pub(crate) fn of(inventory: &Inventory, command: &Command) -> Self {
+        let booking = named(command).booking.and_then(|id| inventory.booking(id));
+        Self(booking.map(Known::new))
+    }
+
+    /// What the command's doing is told as, in the sequence in which it is to be heard.
+    pub(crate) fn messages(
+        self,
+        inventory: &Inventory,
+        applied: &Applied,
+        at: Timestamp,
+    ) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for hold in expired(applied) {
+            messages.extend(of_hold(inventory, hold, at));
+        }
+        let bookings: BTreeSet<BookingId> = applied.bookings.iter().copied().collect();
+        for booking in bookings.into_iter().filter_map(|id| inventory.booking(id)) {
+            let kinds = steps_of(applied, booking.id).filter_map(|step| told_as(step.cause));
+            let mut kinds: BTreeSet<MessageKind> = kinds.collect();
+            // Money goes back by commands alone that name the booking.
+            let before = self.0.filter(|known| known.booking == booking.id);
+            if before.is_some_and(|before| Known::new(booking).is_refunded_since(before)) {
+                kinds.insert(MessageKind::BookingRefunded);
+            }
+            let told = kinds.into_iter();
+            messages.extend(told.filter_map(|kind| of_booking(inventory, booking, kind, at)));
+        }
+        messages
+    }
+}
+
+fn steps(applied: &Applied) -> impl Iterator<Item = &Transition> {
+    let commits = applied.commits.iter();
+    commits.flat_map(|commit| &commit.transitions)
+}
+
+/// Holds that this command wrote down as ended by the clock.
+fn expired(applied: &Applied) -> BTreeSet<HoldId> {
+    let owner = |step: &Transition| match step.from {
+        UnitState::Held { hold, .. } if step.cause == Cause::Expired => Some(hold),
+        UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => None,
+    };
+    steps(applied).filter_map(owner).collect()
+}
+
+/// The transitions by which units came to a booking or left it.
+fn steps_of(applied: &Applied, booking: BookingId) -> impl Iterator<Item = &Transition> {
+    let sold = UnitState::Sold(booking);
+    steps(applied).filter(move |step| step.from == sold || step.to == sold)
+}
+
+fn told_as(cause: Cause) -> Option<MessageKind> {
+    match cause {
+        Cause::Confirmed | Cause::SoldDirectly => Some(MessageKind::BookingConfirmed),
+        Cause::Cancelled => Some(MessageKind::BookingCancelled),
+        Cause::Exchanged => Some(MessageKind::BookingExchanged),
+        Cause::Held
+        | Cause::Extended
+        | Cause::Changed
+        | Cause::Pinned
+        | Cause::Unpinned
+        | Cause::Released
+        | Cause::Expired
+        | Cause::Revoked
+        | Cause::Blocked
+        | Cause::Unblocked => None,
+    }
+}
+
+fn of_hold(inventory: &Inventory, hold: HoldId, at: Timestamp) -> Option<Message> {
+    let hold = inventory.hold(hold)?;
+    let event = inventory.event(hold.event)?;
+    let data = HoldBody::new(event, hold, &hold.state, None);
+    message(MessageKind::HoldExpired, *hold.id.bytes(), at, data)
+}
+
+fn of_booking(
+    inventory: &Inventory,
+    booking: &Booking,
+    kind: MessageKind,
+    at: Timestamp,
+) -> Option<Message> {
+    let event = inventory.event(booking.event)?;
+    let subject = booking.hold.map_or(*booking.id.bytes(), |id| *id.bytes());
+    message(kind, subject, at, BookingBody::new(event, booking, None))
+}
+
+fn message(
+    kind: MessageKind,
+    subject: [u8; 16],
+    at: Timestamp,
+    data: impl Serialize,
+) -> Option<Message> {
+    let body = Body {
+        kind: kind.as_str(),
+        timestamp: Rfc3339(at),
+        data,
+    };
+    let body = serde_json::to_string(&body).ok()?;
+    // The same news has the same name wherever it is written: no two of a booking have one body,
+    // because its state or its amounts differ.
+    let sum: [u8; 32] = Sha256::digest(body.as_bytes()).into();
+    let id = sum.first_chunk::<16>().copied().unwrap_or_default();
+    Some(Message {
+        id: MessageId::from_bytes(id),
+        kind,
+        subject,
+        body,
+    })
+}

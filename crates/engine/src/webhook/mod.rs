@@ -1,0 +1,305 @@
+//! Webhooks: what happened to holds and bookings, posted to the operator's own servers by the
+//! convention of Standard Webhooks. A message is written in the commit that it tells of and delivered
+//! at least once, the messages of one booking one after the other.
+//!
+//! Reading order: what a message and an endpoint are (here), which messages a command makes
+//! (`message`), how one is signed (`sign`), where it may go (`address`), one POST (`post`), when it is
+//! tried again (`schedule`). `engine/webhooks/` does it.
+
+pub mod address;
+mod message;
+mod planted;
+mod post;
+mod schedule;
+mod sign;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use soldonce_core::{Timestamp, decode_128, encode_128};
+
+pub(crate) use message::{Before, Message};
+pub use planted::PlantedWebhook;
+pub use post::{Lookup, LookupFuture, Sender, SystemLookup};
+pub(crate) use post::{Parcel, Posted};
+pub(crate) use schedule::next_attempt;
+pub(crate) use sign::{secret_text, signatures};
+
+/// What a message tells; `type` in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MessageKind {
+    /// The clock ended a hold.
+    HoldExpired,
+    /// Units were sold.
+    BookingConfirmed,
+    /// Lines of a booking were cancelled.
+    BookingCancelled,
+    /// Money went back.
+    BookingRefunded,
+    /// Units of a booking were swapped.
+    BookingExchanged,
+}
+
+impl MessageKind {
+    /// Every kind; its place is its number in the store.
+    pub const ALL: [Self; 5] = [
+        Self::HoldExpired,
+        Self::BookingConfirmed,
+        Self::BookingCancelled,
+        Self::BookingRefunded,
+        Self::BookingExchanged,
+    ];
+
+    /// Its name in a body.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::HoldExpired => "hold.expired",
+            Self::BookingConfirmed => "booking.confirmed",
+            Self::BookingCancelled => "booking.cancelled",
+            Self::BookingRefunded => "booking.refunded",
+            Self::BookingExchanged => "booking.exchanged",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    const fn bit(self) -> i32 {
+        match self {
+            Self::HoldExpired => 1,
+            Self::BookingConfirmed => 2,
+            Self::BookingCancelled => 4,
+            Self::BookingRefunded => 8,
+            Self::BookingExchanged => 16,
+        }
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(i32);
+
+impl Kinds {
+    /// All of them, also those that a later version adds.
+    pub const ALL: Self = Self(i32::MAX);
+
+    /// These.
+    pub fn of(kinds: &[MessageKind]) -> Self {
+        Self(kinds.iter().fold(0, |bits, kind| bits | kind.bit()))
+    }
+
+    /// Whether this one is among them.
+    pub const fn has(self, kind: MessageKind) -> bool {
+        self.0 & kind.bit() != 0
+    }
+
+    /// As it is stored: bit n for kind n.
+    pub(crate) const fn bits(self) -> i32 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: i32) -> Self {
+        Self(bits)
+    }
+
+    /// The known ones among them.
+    pub fn iter(self) -> impl Iterator<Item = MessageKind> {
+        MessageKind::ALL
+            .into_iter()
+            .filter(move |kind| self.has(*kind))
+    }
+}
+
+macro_rules! named_by_128_bits {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// The one with these bytes.
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// Its bytes.
+            pub const fn bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", $prefix, encode_128(u128::from_be_bytes(self.0)))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                let bits = text.strip_prefix($prefix).and_then(decode_128);
+                Ok(Self(bits.ok_or(UnknownName)?.to_be_bytes()))
+            }
+        }
+    };
+}
+
+/// No such name was ever given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a name of this kind")]
+pub struct UnknownName;
+
+named_by_128_bits! {
+    /// The name of an endpoint.
+    EndpointId, "whe_"
+}
+named_by_128_bits! {
+    /// The name of a message, `webhook-id`: the same in each attempt and at each endpoint.
+    MessageId, "msg_"
+}
+
+/// Where messages go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its name.
+    pub id: EndpointId,
+    /// Its address, as it was given.
+    pub url: Arc<str>,
+    /// What it wants to hear of.
+    pub kinds: Kinds,
+    /// How often its secret was changed.
+    pub rotation: u32,
+    /// When that was last.
+    pub rotated_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What may be done to an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndpointChange {
+    /// Its secret is the next one from now on.
+    Rotate,
+    /// It hears of nothing any more, also not of what waits for it.
+    Delete,
+}
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// It is tried, or will be.
+    Open,
+    /// The endpoint has it.
+    Delivered,
+    /// It was tried as often as it is.
+    GivenUp,
+}
+
+impl DeliveryState {
+    /// Every state; its place is its number in the store.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Delivered, Self::GivenUp];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Delivered => "delivered",
+            Self::GivenUp => "given_up",
+        }
+    }
+}
+
+/// A message on its way to one endpoint, as the log shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its place among all: later ones have higher numbers.
+    pub number: i64,
+    /// Which message.
+    pub message: MessageId,
+    /// What it tells.
+    pub kind: MessageKind,
+    /// When that happened.
+    pub at: Timestamp,
+    /// Where it stands.
+    pub state: DeliveryState,
+    /// How often it was tried, since it was last asked for.
+    pub attempts: u32,
+    /// The status of the last answer.
+    pub status: Option<u16>,
+    /// Why the last attempt failed.
+    pub problem: Option<String>,
+    /// When the last attempt ended.
+    pub tried_at: Option<Timestamp>,
+    /// When it is tried next.
+    pub next_at: Option<Timestamp>,
+}
+
+/// A delivery that is due, with what is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueDelivery {
+    /// Its place among all.
+    pub number: i64,
+    /// Where to.
+    pub endpoint: EndpointId,
+    /// Which message.
+    pub message: MessageId,
+    /// What it tells.
+    pub kind: MessageKind,
+    /// How often it was tried in vain.
+    pub attempts: u32,
+    /// What is signed and sent.
+    pub body: Arc<str>,
+}
+
+/// What came of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Of which delivery.
+    pub number: i64,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The status of the answer, if there was one.
+    pub status: Option<u16>,
+    /// Why it failed.
+    pub problem: Option<&'static str>,
+    /// How it goes on.
+    pub then: Then,
+}
+
+/// How a delivery goes on after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is done.
+    Delivered,
+    /// It is tried again, not before this.
+    Again(Timestamp),
+    /// It is not tried any more.
+    GiveUp,
+}
+
+impl Then {
+    pub(crate) const fn state(self) -> DeliveryState {
+        match self {
+            Self::Delivered => DeliveryState::Delivered,
+            Self::Again(_) => DeliveryState::Open,
+            Self::GiveUp => DeliveryState::GivenUp,
+        }
+    }
+
+    pub(crate) const fn next_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Again(at) => Some(at),
+            Self::Delivered | Self::GiveUp => None,
+        }
+    }
+}

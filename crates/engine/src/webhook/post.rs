@@ -1,0 +1,236 @@
+//! One POST: to an address that is looked up and judged for this connection, with a limit on time,
+//! following nobody elsewhere. Of the answer nothing is read but its head.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url, redirect};
+use soldonce_core::Timestamp;
+
+use super::address::Destinations;
+use super::sign::seconds;
+use super::{MessageId, PlantedWebhook};
+use crate::limits::{WEBHOOK_CALL_MS, WEBHOOK_CONNECT_MS};
+use crate::tls::choose_cryptography;
+
+/// What a lookup gives.
+pub type LookupFuture = Pin<Box<dyn Future<Output = std::io::Result<Vec<SocketAddr>>> + Send>>;
+
+/// Finds the addresses of a name. Asked anew for each connection.
+pub trait Lookup: Send + Sync + 'static {
+    /// The addresses of `host`; port 0 is that of the URL.
+    fn lookup(&self, host: String) -> LookupFuture;
+}
+
+/// The system's way to find addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemLookup;
+
+impl Lookup for SystemLookup {
+    fn lookup(&self, host: String) -> LookupFuture {
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || {
+                (host.as_str(), 0).to_socket_addrs().map(Iterator::collect)
+            });
+            found.await.map_err(std::io::Error::other)?
+        })
+    }
+}
+
+/// Sends messages. Cheap to clone.
+#[derive(Clone)]
+pub struct Sender {
+    client: Client,
+    destinations: Destinations,
+    #[cfg(feature = "planted")]
+    bug: Option<PlantedWebhook>,
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender")
+            .field("destinations", &self.destinations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is sent in one attempt.
+pub(crate) struct Parcel<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) id: MessageId,
+    /// When it was signed.
+    pub(crate) at: Timestamp,
+    pub(crate) signatures: String,
+    pub(crate) body: &'a str,
+}
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Posted {
+    /// Of the answer, if there was one.
+    pub(crate) status: Option<u16>,
+    /// Why it does not count as delivered.
+    pub(crate) problem: Option<&'static str>,
+}
+
+impl Posted {
+    const fn failed(problem: &'static str) -> Self {
+        Self {
+            status: None,
+            problem: Some(problem),
+        }
+    }
+
+    fn answered(status: u16) -> Self {
+        let problem = match status {
+            200..=299 => None,
+            300..=399 => Some("redirected"),
+            _ => Some("refused"),
+        };
+        Self {
+            status: Some(status),
+            problem,
+        }
+    }
+}
+
+impl Sender {
+    /// A sender to these destinations, which finds addresses by `lookup`.
+    ///
+    /// # Errors
+    /// In words, when TLS cannot be set up.
+    pub fn new(destinations: Destinations, lookup: Arc<dyn Lookup>) -> Result<Self, String> {
+        choose_cryptography();
+        let judge = Judge {
+            destinations,
+            lookup,
+        };
+        let client = Client::builder()
+            .user_agent(concat!("soldonce/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .dns_resolver(Arc::new(judge))
+            // Each attempt has a connection of its own, whose address was judged for it.
+            .pool_max_idle_per_host(0)
+            .connect_timeout(Duration::from_millis(WEBHOOK_CONNECT_MS))
+            .timeout(Duration::from_millis(WEBHOOK_CALL_MS))
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            client,
+            destinations,
+            #[cfg(feature = "planted")]
+            bug: None,
+        })
+    }
+
+    /// The same sender with a bug planted on purpose.
+    #[cfg(feature = "planted")]
+    #[must_use]
+    pub fn with_bug(self, bug: PlantedWebhook) -> Self {
+        Self {
+            bug: Some(bug),
+            ..self
+        }
+    }
+
+    #[cfg(feature = "planted")]
+    pub(crate) fn has(&self, bug: PlantedWebhook) -> bool {
+        self.bug == Some(bug)
+    }
+
+    #[cfg(not(feature = "planted"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "the same call with and without planted bugs"
+    )]
+    pub(crate) const fn has(&self, _bug: PlantedWebhook) -> bool {
+        false
+    }
+
+    /// Where it may send to.
+    pub fn destinations(&self) -> Destinations {
+        self.destinations
+    }
+
+    pub(crate) async fn post(&self, parcel: Parcel<'_>) -> Posted {
+        let Ok(url) = Url::parse(parcel.url) else {
+            return Posted::failed("bad_url");
+        };
+        // The settings may be stricter than when the endpoint was made. A host that is an address is
+        // connected to without a lookup, so it is judged here.
+        if self.destinations.require(parcel.url).is_err() {
+            return Posted::failed("forbidden_address");
+        }
+        let request = self
+            .client
+            .post(url)
+            .header("content-type", "application/json")
+            .header("webhook-id", parcel.id.to_string())
+            .header("webhook-timestamp", seconds(parcel.at).to_string())
+            .header("webhook-signature", parcel.signatures)
+            .body(parcel.body.to_owned());
+        match request.send().await {
+            Ok(response) => Posted::answered(response.status().as_u16()),
+            Err(error) => Posted::failed(in_a_word(&error)),
+        }
+    }
+}
+
+fn in_a_word(error: &reqwest::Error) -> &'static str {
+    if is_forbidden(error) {
+        "forbidden_address"
+    } else if error.is_timeout() {
+        "no_answer_in_time"
+    } else if error.is_connect() {
+        "no_connection"
+    } else {
+        "connection_broke"
+    }
+}
+
+fn is_forbidden(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.is::<Forbidden>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// A name leads to an address that may not be connected to.
+#[derive(Debug, thiserror::Error)]
+#[error("the name leads to {0}, which may not be connected to")]
+struct Forbidden(SocketAddr);
+
+/// Stands between a name and the connection: the addresses that it passes are those that are connected
+/// to, and nothing looks the name up again.
+struct Judge {
+    destinations: Destinations,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for Judge {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (looked, by) = (
+            self.lookup.lookup(name.as_str().to_owned()),
+            self.destinations,
+        );
+        Box::pin(async move {
+            let found = looked.await?;
+            // One that is forbidden spoils them all: who mixes them is up to no good.
+            match found.iter().find(|address| !by.allow(address.ip())) {
+                Some(address) => Err(Forbidden(*address).into()),
+                None => Ok(Box::new(found.into_iter()) as Addrs),
+            }
+        })
+    }
+}

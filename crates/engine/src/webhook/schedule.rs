@@ -1,0 +1,44 @@
+//! When a delivery is tried again: the schedule that Standard Webhooks recommends, three days in all.
+
+use soldonce_core::{Span, Timestamp};
+use soldonce_lease::Entropy;
+
+use super::Then;
+use crate::limits::WEBHOOK_PAUSES_MS;
+
+/// What follows the failed attempt that had `attempts` before it. Up to a tenth is added at random, so
+/// that an endpoint which comes back is not asked for everything at once.
+pub(crate) fn next_attempt(attempts: u32, now: Timestamp, entropy: &dyn Entropy) -> Then {
+    let at = usize::try_from(attempts).unwrap_or(usize::MAX);
+    let Some(pause_ms) = WEBHOOK_PAUSES_MS.get(at).copied() else {
+        return Then::GiveUp;
+    };
+    let mut random = [0; 2];
+    entropy.fill(&mut random);
+    let share = u64::from(u16::from_be_bytes(random));
+    let jitter_ms = pause_ms * share / (10 * 65_536);
+    Then::Again(now.plus(Span::from_ms(pause_ms + jitter_ms)))
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_lease::SeededEntropy;
+
+    use super::*;
+
+    #[test]
+    fn it_ends_after_three_days() {
+        let entropy = SeededEntropy::new(1);
+        let start = Timestamp::from_ms(1_000_000);
+        let (mut now, mut attempts) = (start, 0);
+        while let Then::Again(next) = next_attempt(attempts, now, &entropy) {
+            assert!(next > now);
+            (now, attempts) = (next, attempts + 1);
+        }
+        assert_eq!(attempts, 9, "and the first one at once");
+        let day_ms = 24 * 60 * 60 * 1_000;
+        let took_ms = now.ms() - start.ms();
+        assert!((3 * day_ms..4 * day_ms).contains(&took_ms), "{took_ms}");
+        assert_eq!(next_attempt(u32::MAX, now, &entropy), Then::GiveUp);
+    }
+}

@@ -1,0 +1,214 @@
+//! What every ledger promises of deliveries: kept over restarts and kills, worked on by one server at a
+//! time, forgotten when they are old.
+
+use soldonce_core::{Authority, Booking, Command, Event, LineChoice, Span, Timestamp};
+use soldonce_engine::webhook::{
+    Attempt, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, Kinds, Then,
+};
+
+use super::rig::{ALL, Rig, every_ledger};
+use crate::ledgers::TestLedger;
+
+const KEEP: Span = Span::from_ms(60_000);
+
+fn endpoint(n: u8) -> Endpoint {
+    Endpoint {
+        id: EndpointId::from_bytes([n; 16]),
+        url: format!("https://{n}.example.org/").into(),
+        kinds: Kinds::ALL,
+        rotation: 0,
+        rotated_at: None,
+        created_at: Timestamp::from_ms(7),
+    }
+}
+
+async fn take(test: &TestLedger) -> Vec<DueDelivery> {
+    let webhooks = test.ledger.webhooks();
+    webhooks.take_deliveries(KEEP, ALL).await.unwrap()
+}
+
+fn tried(number: i64, at: Timestamp, then: Then) -> Attempt {
+    Attempt {
+        number,
+        at,
+        status: Some(500),
+        problem: Some("refused"),
+        then,
+    }
+}
+
+async fn note(test: &TestLedger, number: i64, then: Then) {
+    let attempt = tried(number, test.ledger.now(), then);
+    let noted = test.ledger.webhooks().note_attempts(vec![attempt]);
+    noted.await.unwrap();
+}
+
+async fn sold_and_cancelled(test: &TestLedger, event: &Event, seat: &str) -> Booking {
+    let hold = test.hold(event, "ann", &[seat]).await.unwrap();
+    let booking = test.confirm(&hold).await.unwrap();
+    let cancel = Command::Cancel {
+        booking: booking.id,
+        by: Authority::Staff,
+        lines: LineChoice::All,
+    };
+    test.ask(cancel).await.unwrap();
+    booking
+}
+
+async fn sell(test: &TestLedger, event: &Event, seats: &[&str]) {
+    for seat in seats {
+        let hold = test.hold(event, "ann", &[seat]).await.unwrap();
+        test.confirm(&hold).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn endpoints_and_deliveries_outlive_restarts_and_kills() {
+    for mut test in every_ledger().await {
+        let webhooks = |test: &TestLedger| std::sync::Arc::clone(&test.ledger);
+        let (one, two) = (endpoint(1), endpoint(2));
+        for endpoint in [&one, &two] {
+            let ledger = webhooks(&test);
+            let added = ledger.webhooks().add_endpoint(endpoint.clone());
+            added.await.unwrap();
+        }
+        let at = Timestamp::from_ms(99);
+        let rotate = webhooks(&test);
+        let rotated = rotate
+            .webhooks()
+            .change_endpoint(two.id, EndpointChange::Rotate, at);
+        let rotated = rotated.await.unwrap().unwrap();
+        assert_eq!((rotated.rotation, rotated.rotated_at), (1, Some(at)));
+        let foreign = EndpointId::from_bytes([9; 16]);
+        let missing = rotate
+            .webhooks()
+            .change_endpoint(foreign, EndpointChange::Delete, at);
+        assert_eq!(missing.await.unwrap(), None);
+        drop(rotate);
+        let event = test.event().await;
+        sell(&test, &event, &["A-1"]).await;
+        let before = take(&test).await;
+        assert_eq!(before.len(), 2);
+        let next = Then::Again(test.ledger.now().plus(Span::from_ms(5_000)));
+        note(&test, before[0].number, next).await;
+        test.restart().await;
+        test.crash().await;
+        let known = webhooks(&test);
+        assert_eq!(known.webhooks().endpoints().await.unwrap(), [one, rotated]);
+        drop(known);
+        // What the dead had taken is free when its time is over; what is to wait waits.
+        test.advance_ms(60_000);
+        let after = take(&test).await;
+        let numbers = |due: &[DueDelivery]| due.iter().map(|one| one.number).collect::<Vec<_>>();
+        assert_eq!(numbers(&after), numbers(&before));
+        assert_eq!((after[0].attempts, after[1].attempts), (1, 0));
+        assert_eq!(after[0].body, before[0].body);
+        sell(&test, &event, &["A-2"]).await;
+        let fresh = take(&test).await;
+        assert_eq!(fresh.len(), 4, "numbers go on: {:?}", numbers(&fresh));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_server_at_a_time_works_on_a_delivery() {
+    let test = TestLedger::postgres().await;
+    let added = test.ledger.webhooks().add_endpoint(endpoint(1));
+    added.await.unwrap();
+    let other = test.second_server().await;
+    sell(&test, &*test.event().await, &["A-1", "A-2"]).await;
+    let own = take(&test).await;
+    assert_eq!(own.len(), 2);
+    assert_eq!(take(&other).await, []);
+    assert_eq!(
+        take(&test).await,
+        own,
+        "whoever asks again keeps what it has"
+    );
+    // Its time is over: the other one has them, and what the first one says late counts for nothing.
+    test.advance_ms(60_001);
+    assert_eq!(take(&other).await, own);
+    assert_eq!(take(&test).await, []);
+    note(&test, own[0].number, Then::Delivered).await;
+    let log = |test: &TestLedger| {
+        let ledger = std::sync::Arc::clone(&test.ledger);
+        async move {
+            let log = ledger.webhooks().deliveries(endpoint(1).id, i64::MAX, ALL);
+            log.await
+                .unwrap()
+                .iter()
+                .map(|one| one.state)
+                .collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(log(&test).await, [DeliveryState::Open; 2]);
+    note(&other, own[0].number, Then::Delivered).await;
+    assert_eq!(
+        log(&test).await,
+        [DeliveryState::Open, DeliveryState::Delivered]
+    );
+    // What failed is anybody's.
+    note(&other, own[1].number, Then::Again(other.ledger.now())).await;
+    assert_eq!(take(&test).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_is_read_in_pages_and_forgets() {
+    for test in every_ledger().await {
+        let ledger = std::sync::Arc::clone(&test.ledger);
+        let webhooks = ledger.webhooks();
+        for n in [1, 2] {
+            webhooks.add_endpoint(endpoint(n)).await.unwrap();
+        }
+        sell(&test, &*test.event().await, &["A-1", "A-2", "A-3"]).await;
+        let page = |before, limit| webhooks.deliveries(endpoint(1).id, before, limit);
+        let newest = page(i64::MAX, 2).await.unwrap();
+        let oldest = page(newest[1].number, 2).await.unwrap();
+        assert_eq!((newest.len(), oldest.len()), (2, 1));
+        assert!(newest[0].number > newest[1].number && newest[1].number > oldest[0].number);
+        take(&test).await;
+        note(&test, oldest[0].number, Then::GiveUp).await;
+        let forget = |before: Timestamp, limit| webhooks.forget_deliveries(before, limit);
+        assert_eq!(forget(oldest[0].at, 9).await.unwrap(), 0, "it is not older");
+        let later = oldest[0].at.plus(Span::from_ms(60_000));
+        assert_eq!(forget(later, 9).await.unwrap(), 1, "what is open stays");
+        let now = test.ledger.now();
+        let gone = webhooks.resend(endpoint(1).id, oldest[0].message, now);
+        assert_eq!(gone.await.unwrap(), None);
+        let deleted = webhooks.change_endpoint(endpoint(2).id, EndpointChange::Delete, now);
+        deleted.await.unwrap();
+        assert_eq!(forget(oldest[0].at, 2).await.unwrap(), 2);
+        assert_eq!(forget(oldest[0].at, 2).await.unwrap(), 1);
+        assert_eq!(forget(oldest[0].at, 2).await.unwrap(), 0);
+        assert_eq!(page(i64::MAX, 9).await.unwrap().len(), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_and_a_kill_lose_nothing_and_turn_nothing_round() {
+    let test = TestLedger::postgres().await;
+    let event = test.event().await;
+    let other = test.second_server().await;
+    let mut rig = Rig::on(test).await;
+    let beside = super::rig::engine(&other, rig.engine.sender().unwrap().clone()).await;
+    let (endpoint, secret) = rig.endpoint().await;
+    let mut told = Vec::new();
+    for round in 0..3_u8 {
+        // Both servers sell while both deliver, and then all of them are killed in the middle.
+        rig.run();
+        rig.run_of(beside.clone());
+        for (at, seat) in ["A-1", "A-2", "A-3"].into_iter().enumerate() {
+            let by = [&rig.test, &other][at % 2];
+            let booking = sold_and_cancelled(by, &event, seat).await;
+            let id = booking.id.to_string();
+            told.push((id.clone(), "booking.confirmed"));
+            told.push((id, "booking.cancelled"));
+        }
+        if round < 2 {
+            rig.test.advance_ms(200);
+            rig.kill().await;
+            rig.test.advance_ms(60_001);
+        }
+    }
+    rig.until_over(&endpoint, told.len()).await;
+    rig.assert_heard(&[&secret], &told);
+}

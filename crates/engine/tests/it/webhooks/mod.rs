@@ -1,0 +1,8 @@
+//! Webhooks: from the commit to an endpoint that has verified and taken the message.
+
+mod ledger;
+#[cfg(feature = "planted")]
+mod planted;
+mod reach;
+mod rig;
+mod walks;

@@ -1,0 +1,157 @@
+//! An engine that delivers, on the ledger and the clock of a test, and an endpoint that judges it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_core::{Command, Event, Hold};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::webhook::address::Destinations;
+use soldonce_engine::webhook::{
+    Delivery, DeliveryState, Endpoint, Kinds, Lookup, Sender, SystemLookup,
+};
+use soldonce_engine::{Engine, World, run_webhooks};
+use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_testkit::PATIENCE;
+use soldonce_testkit::webhooks::{Receiver, violations};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ledgers::TestLedger;
+
+/// More than any list has here.
+pub(super) const ALL: usize = 100;
+
+pub(super) struct Rig {
+    pub(super) test: TestLedger,
+    pub(super) engine: Engine,
+    pub(super) receiver: Receiver,
+    tasks: JoinSet<()>,
+    end: CancellationToken,
+}
+
+/// Every kind of ledger.
+pub(super) async fn every_ledger() -> [TestLedger; 3] {
+    let many = TestLedger::postgres().await;
+    [TestLedger::memory(), TestLedger::sqlite(), many]
+}
+
+impl Rig {
+    /// Delivers to this machine, too.
+    pub(super) async fn on(test: TestLedger) -> Self {
+        let sender = Sender::new(Destinations::Any, Arc::new(SystemLookup)).unwrap();
+        Self::with(test, sender).await
+    }
+
+    pub(super) async fn looking_up(
+        test: TestLedger,
+        by: Destinations,
+        lookup: impl Lookup,
+    ) -> Self {
+        let sender = Sender::new(by, Arc::new(lookup)).unwrap();
+        Self::with(test, sender).await
+    }
+
+    pub(super) async fn with(test: TestLedger, sender: Sender) -> Self {
+        Self {
+            engine: engine(&test, sender).await,
+            test,
+            receiver: Receiver::start().unwrap(),
+            tasks: JoinSet::new(),
+            end: CancellationToken::new(),
+        }
+    }
+
+    /// Delivers from now on.
+    pub(super) fn run(&mut self) {
+        self.run_of(self.engine.clone());
+    }
+
+    pub(super) fn run_of(&mut self, engine: Engine) {
+        self.tasks.spawn(run_webhooks(engine, self.end.clone()));
+    }
+
+    /// Stops it in the middle of whatever it does, as a process that is killed.
+    pub(super) async fn kill(&mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// An endpoint at the receiver that hears of everything, and its secret.
+    pub(super) async fn endpoint(&self) -> (Endpoint, String) {
+        let url = self.receiver.url();
+        self.engine.add_endpoint(&url, Kinds::ALL).await.unwrap()
+    }
+
+    /// Sells a seat to `who`.
+    pub(super) async fn sold(&self, event: &Event, who: &str, seat: &str) -> Hold {
+        let hold = self.test.hold(event, who, &[seat]).await.unwrap();
+        self.test.confirm(&hold).await.unwrap();
+        hold
+    }
+
+    pub(super) async fn sweep(&self) {
+        self.test.ask(Command::Sweep { limit: 9 }).await.unwrap();
+    }
+
+    pub(super) async fn log(&self, endpoint: &Endpoint) -> Vec<Delivery> {
+        let log = self.engine.deliveries(endpoint.id, None, ALL).await;
+        log.unwrap().unwrap()
+    }
+
+    /// Lets time go on, so much with each look, until the log is as it should be.
+    pub(super) async fn until(
+        &self,
+        endpoint: &Endpoint,
+        step_ms: u64,
+        is_so: impl Fn(&[Delivery]) -> bool,
+    ) -> Vec<Delivery> {
+        let end = SystemClock.boot().plus(PATIENCE);
+        loop {
+            let log = self.log(endpoint).await;
+            if is_so(&log) {
+                return log;
+            }
+            assert!(SystemClock.boot() < end, "never: {log:#?}");
+            self.test.advance_ms(step_ms);
+            let soon = SystemClock.boot().plus(Duration::from_millis(5));
+            SystemClock.sleep_until(soon).await;
+        }
+    }
+
+    /// Until each of `count` deliveries is over.
+    pub(super) async fn until_over(&self, endpoint: &Endpoint, count: usize) -> Vec<Delivery> {
+        let is_over = |one: &Delivery| one.state != DeliveryState::Open;
+        self.until(endpoint, 200, |log| {
+            log.len() == count && log.iter().all(is_over)
+        })
+        .await
+    }
+
+    /// What the receiver has against us; `told` are subjects and types.
+    pub(super) fn violations(&self, secrets: &[&str], told: &[(String, &str)]) -> Vec<String> {
+        let told: Vec<(String, String)> = told
+            .iter()
+            .map(|(subject, kind)| (subject.clone(), (*kind).to_owned()))
+            .collect();
+        violations(&self.receiver.received(), secrets, &told)
+    }
+
+    #[track_caller]
+    pub(super) fn assert_heard(&self, secrets: &[&str], told: &[(String, &str)]) {
+        let found = self.violations(secrets, told);
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+/// An engine of its own, as another process has one.
+pub(super) async fn engine(test: &TestLedger, sender: Sender) -> Engine {
+    let metrics = Arc::new(Metrics::default());
+    let world = World {
+        clock: Arc::new(test.clock.clone()),
+        entropy: Arc::new(SeededEntropy::new(11)),
+    };
+    let live = Arc::new(Live::new(Arc::clone(&metrics)));
+    let ledger = Arc::clone(&test.ledger);
+    let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
+    engine.posted_by(sender)
+}
