@@ -1,6 +1,6 @@
 //! Runs a server from its first connection to its last answer.
 
-use soldonce_engine::{Engine, run_outbox, run_reconciler, run_sweeper};
+use soldonce_engine::{Engine, run_outbox, run_reconciler, run_sweeper, run_webhooks};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ pub struct Listeners {
 }
 
 /// Serves `engine` until `shutdown` is cancelled: feeds end, requests in flight are answered, the
-/// sweeper and the outbox stop, the engine is closed. Then returns how the connections of all listeners ended.
+/// sweeper, the outbox and the webhooks stop, the engine is closed. Then returns how the connections of all listeners ended.
 ///
 /// # Cancel safety
 /// Dropping the future cuts every connection and leaves the engine open.
@@ -40,6 +40,9 @@ pub async fn run(
     if engine.provider().is_some() {
         helpers.spawn(run_outbox(engine.clone(), helping.clone()));
         helpers.spawn(run_reconciler(engine.clone(), helping.clone()));
+    }
+    if engine.sender().is_some() {
+        helpers.spawn(run_webhooks(engine.clone(), helping.clone()));
     }
     let routers = routers(engine.clone(), settings, admin_routes, shutdown.clone());
     let mut loops = JoinSet::new();
@@ -64,7 +67,7 @@ pub async fn run(
     helping.cancel();
     while let Some(helped) = helpers.join_next().await {
         if let Err(error) = helped {
-            tracing::error!(%error, "the sweeper or the outbox ended by a panic");
+            tracing::error!(%error, "the sweeper, the outbox or the webhooks ended by a panic");
         }
     }
     engine.close().await;

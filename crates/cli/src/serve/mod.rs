@@ -9,6 +9,7 @@ mod settings;
 mod shield;
 mod start;
 mod strategy;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ use shield::ShieldArgs;
 pub(crate) use start::{start, until_stopped};
 
 use self::strategy::StrategyArgs;
+use self::webhooks::WebhookWord;
 use crate::exit::Exit;
 use crate::output::print;
 
@@ -62,6 +64,10 @@ pub(crate) struct ServeArgs {
     shield: ShieldArgs,
     #[command(flatten)]
     payments: PaymentArgs,
+    /// Where webhook endpoints may be; `any`, for development, is also this machine and its network, and
+    /// http [default: public]
+    #[arg(long, env = "SOLDONCE_WEBHOOK_DESTINATIONS", value_enum)]
+    webhook_destinations: Option<WebhookWord>,
     /// An admin key to accept; else one is made at the first start, printed once
     #[arg(
         long,

@@ -47,6 +47,7 @@ pub(crate) async fn start(
     let ledger = settings.ledger.clone().by(strategy);
     let engine = ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.value.pay(engine);
+    let engine = settings.webhooks.value.post(engine)?;
     let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
     let address = listener.local_addr()?;
     let shutdown = CancellationToken::new();

@@ -37,6 +37,7 @@ mod bookings;
 mod desk;
 mod holds;
 mod payments;
+mod webhook_endpoints;
 mod webhooks;
 
 mod keys;
@@ -103,6 +104,7 @@ pub fn routers(
     events_and_seats(&mut public);
     holds_and_bookings(&mut public);
     staff_and_keys(&mut public);
+    webhooks_out(&mut public);
     pages_and_health(&mut public);
     if settings.demo_desk.is_some() {
         desk_of_demo(&mut public);
@@ -135,6 +137,7 @@ pub fn route_table() -> Vec<RouteInfo> {
     events_and_seats(&mut table);
     holds_and_bookings(&mut table);
     staff_and_keys(&mut table);
+    webhooks_out(&mut table);
     pages_and_health(&mut table);
     metrics_of(&mut table);
     let info = |route: &Route| RouteInfo {
@@ -238,6 +241,21 @@ fn staff_and_keys(table: &mut Table) {
     table.add(Verb::Post, "/v1/keys", Admin, keys::create);
     table.add(Verb::Get, "/v1/keys", Admin, keys::list);
     table.add(Verb::Delete, "/v1/keys/{key}", Admin, keys::revoke);
+}
+
+fn webhooks_out(table: &mut Table) {
+    use Admission::Admin;
+    let all = "/v1/webhook-endpoints";
+    table.add(Verb::Post, all, Admin, webhook_endpoints::create);
+    table.add(Verb::Get, all, Admin, webhook_endpoints::list);
+    let one = "/v1/webhook-endpoints/{endpoint}";
+    table.add(Verb::Delete, one, Admin, webhook_endpoints::delete);
+    let rotate = "/v1/webhook-endpoints/{endpoint}/rotate";
+    table.add(Verb::Post, rotate, Admin, webhook_endpoints::rotate);
+    let log = "/v1/webhook-endpoints/{endpoint}/deliveries";
+    table.add(Verb::Get, log, Admin, webhook_endpoints::deliveries);
+    let resend = "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend";
+    table.add(Verb::Post, resend, Admin, webhook_endpoints::resend);
 }
 
 fn pages_and_health(table: &mut Table) {

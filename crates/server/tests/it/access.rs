@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
+use soldonce_engine::webhook::Kinds;
 use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 
 use crate::harness::{Answer, Held, Store, TestApp, units};
@@ -108,6 +109,36 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
     ("POST", "/v1/keys", [401, 403, 403, 403, 403, 200]),
     ("GET", "/v1/keys", [401, 403, 403, 403, 403, 200]),
     ("DELETE", "/v1/keys/{key}", [401, 403, 403, 403, 403, 200]),
+    (
+        "POST",
+        "/v1/webhook-endpoints",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "GET",
+        "/v1/webhook-endpoints",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "DELETE",
+        "/v1/webhook-endpoints/{endpoint}",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "POST",
+        "/v1/webhook-endpoints/{endpoint}/rotate",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "GET",
+        "/v1/webhook-endpoints/{endpoint}/deliveries",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "POST",
+        "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend",
+        [401, 403, 403, 403, 403, 200],
+    ),
     ("GET", "/", [200; 6]),
     ("GET", "/assets/{*path}", [200; 6]),
     ("GET", "/problems/{code}", [200; 6]),
@@ -153,6 +184,8 @@ struct Stage {
     tokens: [Option<String>; 6],
     hold: Held,
     booking: String,
+    /// A webhook endpoint, and a message on its way to it.
+    post: (String, String),
 }
 
 impl Stage {
@@ -161,6 +194,8 @@ impl Stage {
         let (a, b) = (app.shopper().await, app.shopper().await);
         let hold = held_by(&app, &a, "A-1").await;
         let sold = held_by(&app, &a, "A-3").await;
+        let made = app.engine.add_endpoint("https://example.org/", Kinds::ALL);
+        let endpoint = made.await.unwrap().0.id;
         let path = format!("{}/confirm", sold.path());
         let booking = app
             .post(&path)
@@ -170,6 +205,8 @@ impl Stage {
             .await
             .expect(StatusCode::CREATED);
         let booking = booking.json()["id"].as_str().unwrap().to_owned();
+        let log = app.engine.deliveries(endpoint, None, 1).await;
+        let message = log.unwrap().unwrap()[0].message.to_string();
         let tokens = [
             None,
             Some(a),
@@ -183,6 +220,7 @@ impl Stage {
             tokens,
             hold,
             booking,
+            post: (endpoint.to_string(), message),
         }
     }
 
@@ -194,6 +232,8 @@ impl Stage {
             .replace("{booking}", &self.booking)
             .replace("{unit}", "A-1")
             .replace("{key}", &key)
+            .replace("{endpoint}", &self.post.0)
+            .replace("{message}", &self.post.1)
             .replace("{code}", "hold-expired")
             .replace("/docs/{*path}", "/docs/docs.js")
             .replace("/assets/{*path}", "/assets/js/main.js");
@@ -218,6 +258,7 @@ impl Stage {
                 json!({"units": []})
             }
             ("POST", "/v1/keys") => json!({"name": "x", "scopes": ["read"]}),
+            ("POST", "/v1/webhook-endpoints") => json!({"url": "https://example.org/"}),
             ("POST", _) => json!({}),
             _ => Value::Null,
         };

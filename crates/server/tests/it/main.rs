@@ -33,3 +33,4 @@ mod pages;
 mod payments;
 mod races;
 mod served;
+mod webhooks;

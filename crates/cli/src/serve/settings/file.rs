@@ -9,6 +9,7 @@ use super::{AdminKey, LogFormat, Shoppers};
 use crate::serve::ledger::StatementsWord;
 use crate::serve::shield::ShieldWord;
 use crate::serve::strategy::StrategyWord;
+use crate::serve::webhooks::WebhookWord;
 
 /// The settings file. An unknown key stops the start.
 #[derive(Debug, Default, Deserialize)]
@@ -38,6 +39,7 @@ pub(super) struct SettingsFile {
     pub(super) stripe_webhook_secret: Option<Vec<String>>,
     pub(super) stripe_account: Option<String>,
     pub(super) stripe_url: Option<String>,
+    pub(super) webhook_destinations: Option<WebhookWord>,
 }
 
 /// Reads a settings file.

@@ -19,6 +19,7 @@ use super::ledger::{DatabaseArgs, LedgerPlace};
 use super::payments::{PaymentArgs, PaymentPlace};
 use super::shield::{Shared, ShieldPlace};
 use super::strategy::{StrategyPlace, StrategyWord};
+use super::webhooks::WebhookWord;
 use file::SettingsFile;
 use source::line;
 
@@ -54,6 +55,7 @@ pub(crate) struct Settings {
     pub(crate) strategy: Sourced<StrategyPlace>,
     pub(crate) shield: Sourced<ShieldPlace>,
     pub(crate) payments: Sourced<PaymentPlace>,
+    pub(crate) webhooks: Sourced<WebhookWord>,
     pub(crate) admin_key: Sourced<Option<AdminKey>>,
     pub(crate) shoppers: Sourced<Shoppers>,
     pub(crate) origins: Sourced<Vec<String>>,
@@ -124,6 +126,11 @@ impl Settings {
             strategy,
             shield,
             payments,
+            webhooks: Sourced::first(
+                args.webhook_destinations,
+                file.webhook_destinations,
+                WebhookWord::Public,
+            ),
             admin_key: Sourced::first(admin_key.map(Some), file.admin_key.map(Some), None),
             shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
             origins: Sourced::first(origins, file.origins, Vec::new()),
@@ -176,6 +183,11 @@ impl Settings {
             ),
             line("shield", word(&self.shield.value.word), self.shield.source),
             line("payments", self.payments.value.word(), self.payments.source),
+            line(
+                "webhook_destinations",
+                word(&self.webhooks.value),
+                self.webhooks.source,
+            ),
             line("admin_key", key, self.admin_key.source),
             line("shoppers", word(&self.shoppers.value), self.shoppers.source),
             line(

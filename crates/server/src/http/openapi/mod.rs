@@ -6,6 +6,7 @@ mod operations;
 mod schemas;
 mod sold;
 mod table;
+mod webhooks;
 
 use std::sync::OnceLock;
 
@@ -63,7 +64,7 @@ fn build() -> Value {
 
 fn paths() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in OPERATIONS {
+    for operation in OPERATIONS.iter().chain(webhooks::OPERATIONS) {
         // OpenAPI has no word for "the rest of the path".
         let path = operation.path.replace("{*", "{");
         let methods = paths.entry(path).or_insert_with(|| json!({}));

@@ -40,7 +40,7 @@ pub(super) enum Keyed {
 pub(super) const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
      with the first answer, marked `Idempotency-Replayed: true`";
 
-pub(super) const TAGS: [(&str, &str); 6] = [
+pub(super) const TAGS: [(&str, &str); 7] = [
     ("events", "Performances, sales, drops: what is sold"),
     (
         "seats",
@@ -49,6 +49,10 @@ pub(super) const TAGS: [(&str, &str); 6] = [
     ("holds", "Exclusive, timed claims"),
     ("bookings", "Sales"),
     ("access", "Keys and sessions"),
+    (
+        "webhooks",
+        "Where news of holds and bookings is posted, by the convention of Standard Webhooks",
+    ),
     ("system", "Health, metrics, pages"),
 ];
 
@@ -60,6 +64,8 @@ pub(super) fn about_segment(name: &str) -> &'static str {
         "booking" => "The booking's id, `bkg_..`",
         "unit" => "A seat's id, or a place's such as `floor.17`",
         "key" => "The key's id, `cal_..`",
+        "endpoint" => "The endpoint's id, `whe_..`",
+        "message" => "The message's id, `msg_..`",
         "code" => "A problem's code, with dashes",
         _ => "A file",
     }

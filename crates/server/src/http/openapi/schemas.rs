@@ -12,10 +12,13 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::super::{bookings, events, holds, keys, payments, policy, sessions, staff, units};
+use super::super::{
+    bookings, events, holds, keys, payments, policy, sessions, staff, units, webhook_endpoints,
+};
 use super::sold::{
     Blocked, Booking, BookingList, History, Hold, HoldList, Payments, Problem, Unblocked,
 };
+use super::webhooks;
 
 /// Every schema by name.
 pub(super) fn all() -> Map<String, Value> {
@@ -56,6 +59,12 @@ pub(super) fn all() -> Map<String, Value> {
     add::<Key>(&mut found);
     add::<NewKey>(&mut found);
     add::<KeyList>(&mut found);
+    add::<webhook_endpoints::WebhookEndpointRequest<'_>>(&mut found);
+    add::<webhooks::WebhookEndpoint>(&mut found);
+    add::<webhooks::NewWebhookEndpoint>(&mut found);
+    add::<webhooks::WebhookEndpointList>(&mut found);
+    add::<webhooks::WebhookDelivery>(&mut found);
+    add::<webhooks::WebhookDeliveryList>(&mut found);
     add::<Problem>(&mut found);
     let mut all: Map<String, Value> = found
         .into_iter()

@@ -1,0 +1,179 @@
+//! Webhook endpoints: what their routes are for, and the shapes of what they answer.
+#![expect(dead_code, reason = "only their shape is read")]
+
+use utoipa::ToSchema;
+
+use super::super::route::Admission::Admin;
+use super::super::route::Verb::{Delete, Get, Post};
+use super::operations::Content::Json;
+use super::operations::{Operation, operation};
+
+const TAG: &str = "webhooks";
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    operation(
+        Post,
+        "/v1/webhook-endpoints",
+        Admin,
+        TAG,
+        (
+            "create_webhook_endpoint",
+            "Makes an endpoint, which hears of every commit from now on; its secret is told here and never again",
+        ),
+    )
+    .takes("WebhookEndpointRequest")
+    .answers(&[(201, "The endpoint", Json("NewWebhookEndpoint"))]),
+    operation(
+        Get,
+        "/v1/webhook-endpoints",
+        Admin,
+        TAG,
+        ("list_webhook_endpoints", "Every endpoint, oldest first"),
+    )
+    .answers(&[(200, "The endpoints", Json("WebhookEndpointList"))]),
+    operation(
+        Delete,
+        "/v1/webhook-endpoints/{endpoint}",
+        Admin,
+        TAG,
+        (
+            "delete_webhook_endpoint",
+            "Deletes an endpoint with all that waits for it",
+        ),
+    )
+    .answers(&[(200, "The endpoint", Json("WebhookEndpoint"))]),
+    operation(
+        Post,
+        "/v1/webhook-endpoints/{endpoint}/rotate",
+        Admin,
+        TAG,
+        (
+            "rotate_webhook_endpoint",
+            "Gives an endpoint another secret; the one before signs beside it for a day",
+        ),
+    )
+    .answers(&[(200, "The endpoint", Json("NewWebhookEndpoint"))]),
+    operation(
+        Get,
+        "/v1/webhook-endpoints/{endpoint}/deliveries",
+        Admin,
+        TAG,
+        (
+            "list_webhook_deliveries",
+            "What was delivered to an endpoint and what is on its way, newest first; kept for a week",
+        ),
+    )
+    .query(&[
+        ("after", "The `next` of the page before", "string"),
+        ("limit", "Most deliveries in the page, 1 to 100", "integer"),
+    ])
+    .answers(&[(200, "A page of deliveries", Json("WebhookDeliveryList"))]),
+    operation(
+        Post,
+        "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend",
+        Admin,
+        TAG,
+        (
+            "resend_webhook_delivery",
+            "Delivers a message again, at once and with all attempts",
+        ),
+    )
+    .answers(&[(200, "The delivery", Json("WebhookDelivery"))]),
+];
+
+/// Where messages are posted.
+#[derive(ToSchema)]
+pub(super) struct WebhookEndpoint {
+    id: String,
+    url: String,
+    types: Vec<MessageType>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When its secret was changed last.
+    #[schema(format = DateTime)]
+    rotated_at: Option<String>,
+    /// Left out inside lists.
+    #[schema(format = DateTime, nullable = false)]
+    server_time: Option<String>,
+}
+
+#[derive(ToSchema)]
+pub(super) struct NewWebhookEndpoint {
+    id: String,
+    url: String,
+    types: Vec<MessageType>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    rotated_at: Option<String>,
+    /// `whsec_` and base 64: what messages are signed with, told here and never again.
+    secret: String,
+    #[schema(format = DateTime)]
+    server_time: String,
+}
+
+#[derive(ToSchema)]
+pub(super) struct WebhookEndpointList {
+    endpoints: Vec<WebhookEndpoint>,
+    next: Option<String>,
+    #[schema(format = DateTime)]
+    server_time: String,
+}
+
+/// What a message tells.
+#[derive(ToSchema)]
+pub(super) enum MessageType {
+    #[schema(rename = "hold.expired")]
+    HoldExpired,
+    #[schema(rename = "booking.confirmed")]
+    BookingConfirmed,
+    #[schema(rename = "booking.cancelled")]
+    BookingCancelled,
+    #[schema(rename = "booking.refunded")]
+    BookingRefunded,
+    #[schema(rename = "booking.exchanged")]
+    BookingExchanged,
+}
+
+/// Where a delivery stands.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(super) enum DeliveryState {
+    Open,
+    Delivered,
+    GivenUp,
+}
+
+/// A message on its way to one endpoint.
+#[derive(ToSchema)]
+pub(super) struct WebhookDelivery {
+    /// `webhook-id`: the same in each attempt.
+    message: String,
+    r#type: MessageType,
+    /// When that happened which it tells.
+    #[schema(format = DateTime)]
+    at: String,
+    state: DeliveryState,
+    /// Since it was last asked for.
+    attempts: u32,
+    /// Of the last answer.
+    status: Option<u16>,
+    /// Why the last attempt failed: `refused`, `redirected`, `no_connection`, `no_answer_in_time`,
+    /// `connection_broke`, `forbidden_address`, `bad_url`.
+    problem: Option<String>,
+    #[schema(format = DateTime)]
+    tried_at: Option<String>,
+    #[schema(format = DateTime)]
+    next_at: Option<String>,
+    /// Left out inside lists.
+    #[schema(format = DateTime, nullable = false)]
+    server_time: Option<String>,
+}
+
+#[derive(ToSchema)]
+pub(super) struct WebhookDeliveryList {
+    deliveries: Vec<WebhookDelivery>,
+    next: Option<String>,
+    #[schema(format = DateTime)]
+    server_time: String,
+}

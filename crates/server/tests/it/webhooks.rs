@@ -1,0 +1,162 @@
+//! Webhook endpoints over HTTP: made, listed, rotated, deleted; the log; a message that arrives.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use soldonce_engine::run_webhooks;
+use soldonce_engine::webhook::address::Destinations;
+use soldonce_engine::webhook::{Sender, SystemLookup};
+use soldonce_testkit::webhooks::{Receiver, violations};
+use soldonce_testkit::{PATIENCE, until};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{Store, TestApp};
+
+const ENDPOINTS: &str = "/v1/webhook-endpoints";
+
+async fn shop(store: Store) -> TestApp {
+    let app = TestApp::open_on(store).await.with_hall(1).await;
+    let sender = Sender::new(Destinations::Any, Arc::new(SystemLookup)).unwrap();
+    drop(app.engine.clone().posted_by(sender));
+    app
+}
+
+async fn made(app: &TestApp, body: &Value) -> (String, String) {
+    let made = app.post(ENDPOINTS).by(&app.admin).json(body).send().await;
+    let made = made.expect(StatusCode::CREATED).json();
+    let secret = made["secret"].as_str().unwrap().to_owned();
+    assert!(secret.starts_with("whsec_"), "{secret}");
+    app.keep_secret(&secret);
+    (made["id"].as_str().unwrap().to_owned(), secret)
+}
+
+async fn read(app: &TestApp, path: &str) -> Value {
+    let answer = app.get(path).by(&app.admin).send().await;
+    answer.expect(StatusCode::OK).json()
+}
+
+async fn post(app: &TestApp, path: &str) -> Value {
+    let answer = app.post(path).by(&app.admin).json(&json!({})).send().await;
+    answer.expect(StatusCode::OK).json()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_booking_arrives_and_stands_in_the_log() {
+    for store in Store::BOTH {
+        let app = shop(store).await;
+        let receiver = Receiver::start().unwrap();
+        let (id, secret) = made(&app, &json!({"url": receiver.url()})).await;
+        let mut tasks = JoinSet::new();
+        let end = CancellationToken::new();
+        tasks.spawn(run_webhooks(app.engine.clone(), end.clone()));
+        let held = app.held("ann", &["A-1"]).await;
+        let path = format!("{}/confirm", held.path());
+        let confirm = app.post(&path).by(&app.sell).key("k").json(&json!({}));
+        let booking = confirm.send().await.expect(StatusCode::CREATED).json();
+        let waited = until("a message", PATIENCE, || {
+            app.clock.advance(std::time::Duration::from_millis(200));
+            !receiver.received().is_empty()
+        });
+        waited.unwrap();
+        end.cancel();
+        tasks.join_all().await;
+        let told = (booking["id"].as_str().unwrap(), "booking.confirmed");
+        let told = [(told.0.to_owned(), told.1.to_owned())];
+        assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
+        let log = format!("{ENDPOINTS}/{id}/deliveries");
+        let page = read(&app, &log).await;
+        let row = &page["deliveries"][0];
+        assert_eq!(row["type"], "booking.confirmed");
+        assert_eq!(row["message"], receiver.received()[0].id);
+        let again = format!("{log}/{}/resend", row["message"].as_str().unwrap());
+        let opened = post(&app, &again).await;
+        assert_eq!(
+            (&opened["state"], &opened["attempts"]),
+            (&json!("open"), &json!(0))
+        );
+    }
+}
+
+#[tokio::test]
+async fn endpoints_are_made_listed_rotated_and_deleted() {
+    for store in Store::BOTH {
+        let app = shop(store).await;
+        let body = json!({"url": "https://example.org/hooks", "types": ["booking.cancelled"]});
+        let (id, secret) = made(&app, &body).await;
+        let list = read(&app, ENDPOINTS).await;
+        let row = &list["endpoints"][0];
+        assert_eq!(row["url"], "https://example.org/hooks");
+        assert_eq!(row["types"], json!(["booking.cancelled"]));
+        assert_eq!(row["secret"], Value::Null);
+        let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
+        let next = rotated["secret"].as_str().unwrap();
+        app.keep_secret(next);
+        assert_ne!(next, secret);
+        assert_ne!(rotated["rotated_at"], Value::Null);
+        let path = format!("{ENDPOINTS}/{id}");
+        for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+            let deleted = app.ask("DELETE".parse().unwrap(), &path);
+            assert_eq!(deleted.by(&app.admin).send().await.status, status);
+        }
+        for path in [
+            format!("{path}/deliveries"),
+            format!("{ENDPOINTS}/x/deliveries"),
+        ] {
+            let missing = app.get(&path).by(&app.admin).send().await;
+            missing.refused(404, "not_found");
+        }
+        assert_eq!(read(&app, ENDPOINTS).await["endpoints"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn the_log_is_told_in_pages() {
+    let app = shop(Store::BOTH[0]).await;
+    let (id, _) = made(&app, &json!({"url": "https://example.org/hooks"})).await;
+    for (at, seat) in ["A-1", "A-2", "A-3"].into_iter().enumerate() {
+        let held = app.held("ann", &[seat]).await;
+        let path = format!("{}/confirm", held.path());
+        let confirm = app.post(&path).by(&app.sell).key(&at.to_string());
+        let confirmed = confirm.json(&json!({})).send().await;
+        confirmed.expect(StatusCode::CREATED);
+    }
+    let log = format!("{ENDPOINTS}/{id}/deliveries");
+    let (mut path, mut seen) = (format!("{log}?limit=2"), Vec::new());
+    loop {
+        let page = read(&app, &path).await;
+        let rows = page["deliveries"].as_array().unwrap();
+        seen.extend(rows.iter().map(|row| row["message"].to_string()));
+        let Some(next) = page["next"].as_str() else {
+            break;
+        };
+        path = format!("{log}?limit=2&after={next}");
+    }
+    let count = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!((count, seen.len()), (3, 3));
+    for query in ["limit=0", "limit=101", "after=x", "page=1"] {
+        let wrong = app.get(&format!("{log}?{query}")).by(&app.admin).send();
+        wrong.await.refused(400, "invalid_request");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_an_endpoint_is_refused_by_its_field() {
+    let app = TestApp::open_on(Store::BOTH[0]).await;
+    for body in [
+        json!({}),
+        json!({"url": "http://example.org/"}),
+        json!({"url": "https://127.0.0.1/"}),
+        json!({"url": "https://2852039166/"}),
+        json!({"url": "https://[::ffff:10.0.0.1]/"}),
+        json!({"url": "https://example.org/", "types": []}),
+        json!({"url": "https://example.org/", "types": ["seat.sold"]}),
+        json!({"url": "https://example.org/", "secret": "mine"}),
+    ] {
+        let refused = app.post(ENDPOINTS).by(&app.admin).json(&body).send().await;
+        refused.refused(400, "invalid_request");
+    }
+}
