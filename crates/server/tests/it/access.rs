@@ -88,6 +88,7 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
         [401, 403, 403, 403, 403, 200],
     ),
     ("POST", "/v1/exchanges", [401, 200, 200, 403, 200, 200]),
+    ("GET", "/v1/payments", [200; 6]),
     // Notices of a provider that is not set up.
     ("POST", "/v1/webhooks/stripe", [404; 6]),
     (
