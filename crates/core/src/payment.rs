@@ -1,5 +1,6 @@
 //! A payment: the mirror of what the provider did, never ahead of it (model.md 6).
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::{Amount, Booking, BookingId, Currency, Effect, Text};
@@ -124,8 +125,10 @@ pub struct Payment {
     pub amount: Amount,
     /// What was taken, as the provider says.
     pub captured: Amount,
-    /// What went back, as the provider says.
+    /// What was sent back, as the provider says, in every try.
     pub refunded: Amount,
+    /// What of that came back again: refunds that failed at the buyer's bank.
+    pub bounced: Amount,
     /// What is to go back in all.
     pub returned: Amount,
     /// The payment at the provider, once it is known.
@@ -140,6 +143,7 @@ impl Payment {
             amount,
             captured: Amount::ZERO,
             refunded: Amount::ZERO,
+            bounced: Amount::ZERO,
             returned: Amount::ZERO,
             intent: None,
         }
@@ -148,6 +152,11 @@ impl Payment {
     /// What may still be sent back.
     pub fn left(&self) -> Amount {
         self.amount.checked_sub(self.returned).unwrap_or_default()
+    }
+
+    /// What the buyer has back.
+    pub fn given_back(&self) -> Amount {
+        self.refunded.checked_sub(self.bounced).unwrap_or_default()
     }
 
     /// Whether a report is about this payment: the same amount, and the same intent if one is known.
@@ -163,15 +172,20 @@ impl Payment {
     /// in any order, and changes nothing.
     #[must_use]
     pub(crate) fn after(&self, report: &PaymentReport) -> Self {
-        let state = if self.state.may_become(report.state) {
-            report.state
-        } else {
-            self.state
+        // Money that came back again moves a payment back, the only thing that does; a report that
+        // does not know of it is older.
+        let state = match report.bounced.cmp(&self.bounced) {
+            Ordering::Greater if report.state.has_come() => report.state,
+            Ordering::Greater | Ordering::Equal if self.state.may_become(report.state) => {
+                report.state
+            }
+            Ordering::Greater | Ordering::Equal | Ordering::Less => self.state,
         };
         Self {
             state,
             captured: self.captured.max(report.captured),
             refunded: self.refunded.max(report.refunded),
+            bounced: self.bounced.max(report.bounced),
             intent: self.intent.clone().or_else(|| report.intent.clone()),
             ..*self
         }
@@ -192,8 +206,10 @@ pub struct PaymentReport {
     pub currency: Currency,
     /// What was taken so far.
     pub captured: Amount,
-    /// What went back so far.
+    /// What was sent back so far, in every try.
     pub refunded: Amount,
+    /// What of that came back again.
+    pub bounced: Amount,
     /// Which payment it is at the provider.
     pub intent: Option<Intent>,
     /// The effect that is done with it.
@@ -227,8 +243,62 @@ impl PaymentReport {
             currency,
             captured,
             refunded,
+            bounced: Amount::ZERO,
             intent: None,
             settles: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of a payment of 900: its state, what was sent back, what came back again.
+    fn told(state: PaymentState, refunded: i64, bounced: i64) -> PaymentReport {
+        PaymentReport {
+            booking: BookingId::from_bits(7),
+            state,
+            amount: Amount::from_minor(900),
+            currency: Currency::parse("EUR").expect("a currency"),
+            captured: Amount::from_minor(900),
+            refunded: Amount::from_minor(refunded),
+            bounced: Amount::from_minor(bounced),
+            intent: None,
+            settles: None,
+        }
+    }
+
+    #[test]
+    fn a_refund_that_came_back_counts_in_any_order_of_reports() {
+        use PaymentState::{Captured, Refunded};
+        let told = [
+            told(Captured, 0, 0),
+            told(Refunded, 900, 0),
+            told(Captured, 900, 900),
+            told(Refunded, 1_800, 900),
+        ];
+        let orders = [[0, 1, 2, 3], [0, 2, 1, 3], [2, 0, 3, 1], [3, 2, 1, 0]];
+        for order in orders {
+            let mut payment = Payment::new(Amount::from_minor(900));
+            for report in order.iter().filter_map(|at| told.get(*at)) {
+                payment = payment.after(report);
+            }
+            assert_eq!(payment.state, Refunded, "{order:?}");
+            assert_eq!(payment.given_back(), Amount::from_minor(900), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_moves_a_payment_back() {
+        let refunded = Payment::new(Amount::from_minor(900));
+        let refunded = refunded.after(&told(PaymentState::Refunded, 900, 0));
+        for state in PaymentState::ALL {
+            let after = refunded.after(&told(state, 0, 0));
+            assert_eq!(after.state, PaymentState::Refunded, "{state:?}");
+        }
+        let bounced = refunded.after(&told(PaymentState::Captured, 900, 900));
+        assert_eq!(bounced.state, PaymentState::Captured);
+        assert_eq!(bounced.given_back(), Amount::ZERO);
     }
 }

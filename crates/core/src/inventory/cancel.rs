@@ -111,6 +111,22 @@ impl Inventory {
         });
     }
 
+    /// Some of what went back came back again: what is missing goes once more.
+    pub(super) fn send_again(&mut self, work: &mut Work<'_>, id: BookingId) {
+        let Some(payment) = &self.booking_mut(id).payment else {
+            return;
+        };
+        let total = payment.returned;
+        let amount = total.checked_sub(payment.given_back()).unwrap_or_default();
+        if amount > Amount::ZERO {
+            work.effects.push(Effect::Refund {
+                booking: id,
+                amount,
+                total,
+            });
+        }
+    }
+
     /// Staff send back money of a booking that keeps its units.
     pub(super) fn send_money_back(
         &mut self,

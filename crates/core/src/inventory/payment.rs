@@ -35,13 +35,17 @@ impl Inventory {
         if self.has(Planted::EventBackwards) {
             next.state = report.state;
         }
-        let is_news = next.state != known.state;
+        let has_bounced = next.bounced > known.bounced;
+        let is_news = next.state != known.state && !has_bounced;
         if next == **known {
             return Ok(Answer::Booking(booking.clone()));
         }
         let (state, hold) = (booking.state, booking.hold);
         self.booking_mut(report.booking).payment = Some(Box::new(next));
         work.changed_booking(report.booking);
+        if has_bounced {
+            self.send_again(work, report.booking);
+        }
         if is_news {
             self.follow(work, report, state, hold);
         }

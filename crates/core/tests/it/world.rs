@@ -56,6 +56,7 @@ impl World {
                 currency,
                 captured: Amount::ZERO,
                 refunded: Amount::ZERO,
+                bounced: Amount::ZERO,
                 intent: None,
                 settles: None,
             },

@@ -82,9 +82,11 @@ pub struct Intent {
     pub amount: Amount,
     /// How much of it was taken, in all.
     pub captured: Amount,
-    /// How much of that was given back, in all. Rises, but for a refund that failed afterwards: that
-    /// takes its amount away again.
+    /// How much of that the buyer has back.
     pub refunded: Amount,
+    /// How much of what was sent back, in all, came back again: refunds that failed at the buyer's
+    /// bank. Not every answer knows of it; then it is nothing, and `refunded` may be too much.
+    pub bounced: Amount,
     /// In which currency.
     pub currency: Currency,
     /// The booking it was made for, as the provider has it; nothing when somebody else made it.

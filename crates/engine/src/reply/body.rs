@@ -211,7 +211,7 @@ impl<'a> PaymentBody<'a> {
             state: payment.state.as_str(),
             amount: payment.amount.minor(),
             captured: payment.captured.minor(),
-            refunded: payment.refunded.minor(),
+            refunded: payment.given_back().minor(),
             provider: intent.map(|intent| intent.provider.as_str()),
             intent: intent.map(|intent| intent.id.as_str()),
         }

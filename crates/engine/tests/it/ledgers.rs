@@ -36,6 +36,7 @@ pub(crate) fn no_money(booking: BookingId, state: PaymentState) -> PaymentReport
         currency: euro(),
         captured: Amount::ZERO,
         refunded: Amount::ZERO,
+        bounced: Amount::ZERO,
         intent: None,
         settles: None,
     }

@@ -239,6 +239,11 @@ impl FakeStripe {
         self.desk.account().intents()
     }
 
+    /// Every refund, oldest first, as the API shows it.
+    pub fn refunds(&self) -> Vec<Value> {
+        self.desk.account().refunds()
+    }
+
     /// Pays an intent with a card, as the buyer's page does; nothing of the plan happens to it.
     ///
     /// # Errors

@@ -212,6 +212,7 @@ impl Engine {
             currency: self.event_of(booking.event)?.currency,
             captured: payment.captured,
             refunded: payment.refunded,
+            bounced: payment.bounced,
             intent: None,
             settles: Some(effect),
         };
@@ -243,7 +244,8 @@ impl Engine {
             amount: intent.amount,
             currency: intent.currency,
             captured: intent.captured,
-            refunded: intent.refunded,
+            refunded: Amount::sum([intent.refunded, intent.bounced].into_iter()),
+            bounced: intent.bounced,
             intent: Some(self.told(intent)?),
             settles: effect,
         };

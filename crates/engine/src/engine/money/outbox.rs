@@ -210,10 +210,12 @@ impl Engine {
         if missing <= Amount::ZERO {
             return Ok(known);
         }
-        // A refund that failed for good needs another key, one of unknown outcome the same.
+        // A refund that failed for good, then or later, needs another key, one of unknown outcome
+        // the same.
         let mut round = 0;
+        let (total, bounced) = (total.minor(), known.bounced.minor());
         loop {
-            let key = key(id, &format!("refund-{}-{round}", total.minor()))?;
+            let key = key(id, &format!("refund-{total}-{bounced}-{round}"))?;
             let done = self.cashier()?.refund(intent, missing, &key).await;
             self.count("refund", done.as_ref().err());
             match done {

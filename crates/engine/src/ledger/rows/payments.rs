@@ -13,6 +13,8 @@ struct PaymentColumns {
     amount: i64,
     captured: i64,
     refunded: i64,
+    #[serde(default)]
+    bounced: i64,
     returned: i64,
     intent: Option<IntentColumns>,
 }
@@ -35,6 +37,7 @@ pub(crate) fn payment_to_json(payment: &Payment) -> Result<String, Damaged> {
         amount: payment.amount.minor(),
         captured: payment.captured.minor(),
         refunded: payment.refunded.minor(),
+        bounced: payment.bounced.minor(),
         returned: payment.returned.minor(),
         intent,
     };
@@ -59,6 +62,7 @@ pub(crate) fn payment_from_json(state: PaymentState, json: &str) -> Result<Payme
         amount: Amount::from_minor(columns.amount),
         captured: Amount::from_minor(columns.captured),
         refunded: Amount::from_minor(columns.refunded),
+        bounced: Amount::from_minor(columns.bounced),
         returned: Amount::from_minor(columns.returned),
         intent,
     })

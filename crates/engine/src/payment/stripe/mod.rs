@@ -29,7 +29,7 @@ use super::{
 };
 use crate::payment::limits::{STRIPE_KEYS_MAX, STRIPE_REFUNDS_MAX};
 use refusal::Missed;
-use shape::{Seen, Status};
+use shape::{RefundsShape, Seen, Status};
 use wire::{Ask, Wire};
 
 pub use settings::{StripeKey, StripeSettings, StripeSetupError};
@@ -112,7 +112,26 @@ impl Stripe {
     async fn seen(&self, intent: &IntentId) -> Result<Seen, ProviderError> {
         let path = format!("/v1/payment_intents/{intent}?expand%5B%5D=latest_charge");
         let body = self.wire.call(&Ask::get(&path)).await?;
-        shape::intent(&body)
+        let seen = shape::intent(&body)?;
+        if seen.status == Status::Succeeded {
+            return seen.with(&self.refunds(intent).await?);
+        }
+        Ok(seen)
+    }
+
+    /// Every refund of an intent.
+    async fn refunds(&self, intent: &IntentId) -> Result<RefundsShape, ProviderError> {
+        let path = format!("/v1/refunds?limit={STRIPE_REFUNDS_MAX}&payment_intent={intent}");
+        let body = self.wire.call(&Ask::get(&path)).await?;
+        let refunds = shape::refunds(&body)?;
+        if refunds.has_more {
+            return Err(ProviderError::Refused {
+                status: 200,
+                code: "too_many_refunds".to_owned(),
+                message: format!("more than {STRIPE_REFUNDS_MAX} refunds of one intent"),
+            });
+        }
+        Ok(refunds)
     }
 
     /// The intent of an answer; retrieved, if the answer did not tell all of it.
@@ -197,16 +216,8 @@ impl Stripe {
         intent: &IntentId,
         key: &ProviderKey,
     ) -> Result<bool, ProviderError> {
-        let path = format!("/v1/refunds?limit={STRIPE_REFUNDS_MAX}&payment_intent={intent}");
-        let body = self.wire.call(&Ask::get(&path)).await?;
-        let refunds = shape::refunds(&body)?;
-        match refunds.of_key(key.as_str()) {
+        match self.refunds(intent).await?.of_key(key.as_str()) {
             Some(refund) => refund.require_alive().map(|()| true),
-            None if refunds.has_more => Err(ProviderError::Refused {
-                status: 200,
-                code: "too_many_refunds".to_owned(),
-                message: format!("more than {STRIPE_REFUNDS_MAX} refunds of one intent"),
-            }),
             None => Ok(false),
         }
     }

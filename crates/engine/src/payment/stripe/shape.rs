@@ -152,6 +152,7 @@ fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
         amount: amount(shape.amount, "amount")?,
         captured: amount(captured, "captured amount")?,
         refunded: amount(refunded, "refunded amount")?,
+        bounced: Amount::ZERO,
         currency: currency.ok_or_else(|| odd("currency"))?,
         booking: booking.and_then(|booking| booking.parse().ok()),
     };
@@ -160,6 +161,19 @@ fn seen(shape: IntentShape) -> Result<Seen, ProviderError> {
         status: shape.status,
         is_half,
     })
+}
+
+impl Seen {
+    /// The same with what its refunds say. They were asked for later than the intent, so what it says
+    /// of them by itself may be older.
+    pub(super) fn with(mut self, refunds: &RefundsShape) -> Result<Self, ProviderError> {
+        let (made, bounced) = refunds.totals().ok_or_else(|| odd("sum of refunds"))?;
+        let refunded = made.checked_sub(bounced).ok_or_else(|| odd("refund"))?;
+        self.intent.bounced = bounced;
+        self.intent.refunded = refunded;
+        self.intent.state = taken(self.intent.captured, refunded);
+        Ok(self)
+    }
 }
 
 impl DeclineShape {
@@ -195,15 +209,18 @@ fn state(shape: &IntentShape, charge: Option<FullCharge>, refunded: i64) -> (Pay
         Status::Processing => (PaymentState::Processing, false),
         Status::RequiresCapture => (PaymentState::Authorised, false),
         // Just captured, its notice says so in full; refunds have notices of their own.
-        Status::Succeeded => (taken(charge, refunded), false),
+        Status::Succeeded => {
+            let captured = charge.map_or(i64::MAX, |charge| charge.amount_captured);
+            let (captured, refunded) = (Amount::from_minor(captured), Amount::from_minor(refunded));
+            (taken(captured, refunded), false)
+        }
         Status::Canceled => (given_up(shape, charge), is_named),
     }
 }
 
-fn taken(charge: Option<FullCharge>, refunded: i64) -> PaymentState {
-    let captured = charge.map_or(i64::MAX, |charge| charge.amount_captured);
+fn taken(captured: Amount, refunded: Amount) -> PaymentState {
     match refunded {
-        0 => PaymentState::Captured,
+        Amount::ZERO => PaymentState::Captured,
         part if part < captured => PaymentState::PartlyRefunded,
         _ => PaymentState::Refunded,
     }
@@ -222,6 +239,7 @@ fn given_up(shape: &IntentShape, charge: Option<FullCharge>) -> PaymentState {
 /// A refund.
 #[derive(Debug, Deserialize)]
 pub(super) struct RefundShape {
+    amount: i64,
     #[serde(default)]
     status: Option<String>,
     #[serde(default)]
@@ -229,15 +247,21 @@ pub(super) struct RefundShape {
 }
 
 impl RefundShape {
+    /// How it failed, if it did.
+    fn failure(&self) -> Option<&str> {
+        let status = self.status.as_deref();
+        status.filter(|status| matches!(*status, "failed" | "canceled"))
+    }
+
     /// Says no if the money did not go.
     pub(super) fn require_alive(&self) -> Result<(), ProviderError> {
-        match self.status.as_deref() {
-            Some(status @ ("failed" | "canceled")) => Err(ProviderError::Refused {
+        match self.failure() {
+            Some(status) => Err(ProviderError::Refused {
                 status: 200,
                 code: REFUND_FAILED.to_owned(),
                 message: format!("the refund is {status}: another needs another key"),
             }),
-            Some(_) | None => Ok(()),
+            None => Ok(()),
         }
     }
 }
@@ -256,6 +280,21 @@ impl RefundsShape {
         let is_own =
             |refund: &&RefundShape| refund.metadata.get("key").map(String::as_str) == Some(key);
         self.data.iter().find(is_own)
+    }
+}
+
+impl RefundsShape {
+    /// What was sent back in all, and what of it came back again; nothing when that is no amount.
+    fn totals(&self) -> Option<(Amount, Amount)> {
+        let mut totals = (Amount::ZERO, Amount::ZERO);
+        for refund in &self.data {
+            let amount = (refund.amount > 0).then(|| Amount::from_minor(refund.amount))?;
+            totals.0 = totals.0.checked_add(amount)?;
+            if refund.failure().is_some() {
+                totals.1 = totals.1.checked_add(amount)?;
+            }
+        }
+        Some(totals)
     }
 }
 

@@ -193,7 +193,7 @@ fn an_answer_that_cannot_be_read_is_not_repeated_in_the_error() {
 #[test]
 fn a_refund_that_failed_is_a_refusal() {
     let of = |status| {
-        let body = json!({ "id": "re_1", "status": status }).to_string();
+        let body = json!({ "id": "re_1", "amount": 9, "status": status }).to_string();
         refund(body.as_bytes()).unwrap().require_alive()
     };
     for alive in ["succeeded", "pending", "requires_action"] {

@@ -135,6 +135,41 @@ async fn what_is_cancelled_goes_back_to_the_cent() {
     }
 }
 
+/// The buyer's bank may refuse a refund days after it was made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_comes_back_is_made_again() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        rig.run_outbox();
+        let (_, paying) = rig.begun("ann", &["A-1", "A-2"]).await;
+        rig.pay(&paying, VISA).await;
+        rig.settle().await;
+        let all = NamedUnits::default();
+        rig.engine
+            .cancel(&rig.call(), paying.booking, &all)
+            .await
+            .unwrap();
+        for bounces in 1..=2 {
+            rig.until_paid_as(paying.booking, PaymentState::Refunded)
+                .await;
+            rig.settle().await;
+            assert_eq!(rig.kept(), 0);
+            let refund = rig.fake.refunds().pop().unwrap();
+            let id = refund["id"].as_str().unwrap();
+            rig.fake.fail_refund(id).await.unwrap();
+            assert_eq!(rig.kept(), 2 * PRICE);
+            rig.take_notices().await;
+            let payment = rig.booking(paying.booking).await.payment.unwrap();
+            let bounced = Amount::from_minor(2 * PRICE * bounces);
+            assert_eq!(payment.bounced, bounced, "{store:?}");
+        }
+        rig.until_paid_as(paying.booking, PaymentState::Refunded)
+            .await;
+        rig.settle().await;
+        assert_eq!(rig.kept(), 0);
+    }
+}
+
 /// What became of the seat meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seat {

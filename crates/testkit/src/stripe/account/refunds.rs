@@ -1,5 +1,7 @@
 //! Money that goes back: never more than was taken, and some of it may return.
 
+use serde_json::Value;
+
 use super::super::failure::Failure;
 use super::super::form::Form;
 use super::super::intent::{Intent, Shown, Status};
@@ -51,6 +53,11 @@ impl Account {
         self.enter(&refund.intent, MoneyEffect::RefundFailed, refund.amount);
         self.tell("refund.failed", &refund.json());
         Ok(refund.json())
+    }
+
+    /// Every refund, oldest first.
+    pub(crate) fn refunds(&self) -> Vec<Value> {
+        self.refunds.values().map(Refund::json).collect()
     }
 
     pub(super) fn retrieve_refund(&self, name: &str) -> Answered {
