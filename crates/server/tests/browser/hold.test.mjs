@@ -209,3 +209,43 @@ test("without its session a shopper keeps the hold by its secret", async (t) => 
   assert.equal((await shopper.state()).hold.id, hold.id);
   await shopper.confirm();
 });
+
+/** How to press something of the hold's card while somebody else changes the map. */
+const PRESSED = {
+  "a line's give-back button": {
+    where: '[data-testid="hold-units"] [data-unit="A-2"] button',
+    comes: (shopper) => shopper.holds("A-1"),
+  },
+  "the clock of more time": {
+    where: '[data-testid="extend"] svg',
+    comes: (shopper, hold) =>
+      shopper.until((at) => window.__soldonce.state().hold?.expires_at > at, hold.expires_at),
+  },
+  "the seats of best together": {
+    where: '[data-testid="best-together"] svg',
+    comes: (shopper, hold) =>
+      shopper.until((id) => {
+        const now = window.__soldonce.state();
+        return now.settled && now.hold && now.hold.id !== id;
+      }, hold.id),
+  },
+};
+
+for (const [what, { where, comes }] of Object.entries(PRESSED)) {
+  test(`a press on ${what} is not lost when the map changes under it`, async (t) => {
+    const event = await stage.server.event();
+    const [shopper, rival] = [await stage.shopper(t), await stage.server.rival()];
+    await shopper.visit(event);
+    await shopper.press("A-1", "A-2");
+    const { hold, seq } = await shopper.state();
+    await shopper.page.locator(where).hover();
+    await shopper.page.mouse.down();
+    await rival.hold(event, "D-9");
+    await shopper.until((before) => window.__soldonce.state().seq > before, seq);
+    await shopper.seatIs("D-9", "held");
+    // What a change redraws is redrawn in a task of its own, begun before this one.
+    await shopper.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 0)));
+    await shopper.page.mouse.up();
+    await comes(shopper, hold);
+  });
+}

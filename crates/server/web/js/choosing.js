@@ -1,7 +1,7 @@
 // The ways to choose beside the map itself: the legend (which also picks out one category), "best
 // N together", and the areas by quantity.
 
-import { announce, el, fill, icon, reveal, setText } from "./dom.js";
+import { amend, announce, el, icon, reveal, setText } from "./dom.js";
 import { count, money, plural, spokenMoney } from "./format.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -131,7 +131,7 @@ export class BestTogether {
     this.button.disabled = busy || this.holding.doing === "confirm";
     const text =
       this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
-    fill(this.button, icon("pair"), busy ? "Looking…" : text);
+    amend(this.button, icon("pair"), busy ? "Looking…" : text);
     this.stepper.set(this.quantity, 1, this.max);
     this.hint.hidden = !this.holding.hold;
   }

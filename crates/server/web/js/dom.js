@@ -27,15 +27,39 @@ function setAttribute(element, key, value) {
 
 /** @param {Element} element @param {Child[]} children */
 function append(element, children) {
-  for (const child of children) {
-    if (child !== null && child !== undefined && child !== false) element.append(child);
-  }
+  element.append(...present(children));
+}
+
+/** @param {Child[]} children @returns {(Node|string)[]} */
+function present(children) {
+  return children.flatMap((child) =>
+    child === null || child === undefined || child === false ? [] : [child],
+  );
 }
 
 /** Replaces what an element contains. @param {Element} element @param {...Child} children */
 export function fill(element, ...children) {
-  element.replaceChildren();
-  append(element, children);
+  element.replaceChildren(...present(children));
+}
+
+/**
+ * As `fill`, for what is drawn again while somebody may be pressing it: a child that looks as the
+ * new one stays, with its listeners, and is not moved. A button that is replaced between the press
+ * and its end is never clicked, so children that look alike must do the same.
+ * @param {Element} element @param {...Child} children
+ */
+export function amend(element, ...children) {
+  const old = [...element.childNodes];
+  const next = present(children).map((child) => {
+    const fresh = typeof child === "string" ? document.createTextNode(child) : child;
+    const kept = old.findIndex((node) => node.isEqualNode(fresh));
+    return kept < 0 ? fresh : old.splice(kept, 1)[0];
+  });
+  for (const node of old) node.remove();
+  next.forEach((node, k) => {
+    const there = element.childNodes[k] ?? null;
+    if (node !== there) element.insertBefore(node, there);
+  });
 }
 
 /** Sets text only if it differs, so that an idle page causes no layout. */

@@ -2,7 +2,7 @@
 // be done with it: extend, confirm, release.
 
 import { clock } from "./clock.js";
-import { announce, el, fill, icon, setText } from "./dom.js";
+import { amend, announce, el, icon, setText } from "./dom.js";
 import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
 import { PayPanel } from "./paypanel.js";
 
@@ -108,19 +108,20 @@ export class HoldPanel {
     this.buttons.hidden = this.pay.open;
     setText(this.until, this.holding.payment ? "Kept while you pay" : "Held for you");
     this.pay.refresh();
-    fill(this.extend, icon("clock"), doing === "extend" ? "Adding time…" : "More time");
+    amend(this.extend, icon("clock"), doing === "extend" ? "Adding time…" : "More time");
     setText(this.release, "Release all");
     this.release.disabled = doing !== null || wanted.size === 0;
     this.tick();
   }
 
-  /** Redraws the lines; the focus stays at its place in the list. */
+  /** Redraws the lines; where the focused one is gone, the focus stays at its place in the list. */
   refill() {
     const buttons = () => [...this.lines.querySelectorAll("button")];
-    const place = buttons().indexOf(/** @type {any} */ (document.activeElement));
-    fill(this.lines, ...this.lineElements());
+    const focused = document.activeElement;
+    const place = buttons().indexOf(/** @type {any} */ (focused));
+    amend(this.lines, ...this.lineElements());
     const left = buttons();
-    if (place >= 0) (left[Math.min(place, left.length - 1)] ?? this.release).focus();
+    if (place >= 0 && !focused?.isConnected) (left[Math.min(place, left.length - 1)] ?? this.release).focus();
   }
 
   /** Prices of a hold are frozen; what is only wanted yet is shown at the chart's price. */
@@ -148,29 +149,30 @@ export class HoldPanel {
         .join(" · ");
       const mayDrop = wanted.seats.has(id) && !this.holding.payment;
       const drop = mayDrop ? () => this.holding.toggle(id) : null;
-      return this.line(this.plan.nameOf(seat), note, category, 1, pending, drop);
+      return this.line(id, this.plan.nameOf(seat), note, category, 1, pending, drop);
     });
     const areas = [...wanted.areas].map(([id, quantity]) => {
       const area = this.plan.areaOf(id);
       const category = this.plan.categories[area?.category ?? 0];
       const pending = held.quantity(id) !== quantity;
       const drop = this.holding.payment ? null : () => this.holding.setArea(id, 0);
-      return this.line(area?.label ?? id, category.name, category, quantity, pending, drop);
+      return this.line(id, area?.label ?? id, category.name, category, quantity, pending, drop);
     });
     return [...seats, ...areas];
   }
 
   /**
+   * @param {string} unit  Told in the line, so that lines of two units never look alike.
    * @param {string} name @param {string} note @param {import("./plan.js").PlanCategory} category
    * @param {number} quantity @param {boolean} pending @param {(() => void)|null} drop
    */
-  line(name, note, category, quantity, pending, drop) {
+  line(unit, name, note, category, quantity, pending, drop) {
     const { currency } = this.holding.event;
     const spoken = `Give back ${quantity > 1 ? `${quantity} × ` : ""}${name}, ${spokenMoney(category.price, currency)}`;
     const label = quantity > 1 ? `${quantity} × ${name}` : name;
     return el(
       pending ? "li.pending" : "li",
-      {},
+      { "data-unit": unit },
       el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" }),
       el("span.what", {}, el("strong", {}, label), el("small", {}, pending ? "asking…" : note)),
       el("span.price", {}, money(category.price * quantity, currency)),
