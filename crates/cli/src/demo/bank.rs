@@ -40,11 +40,15 @@ impl std::fmt::Debug for Bank {
 }
 
 impl Bank {
+    /// The banks that an earlier demo left silent are so once more, for a while.
     pub(super) fn new(stripe: FakeStripe) -> Self {
-        Self {
-            stripe,
-            silent: Mutex::default(),
-        }
+        let silent = stripe.undecided().into_iter().map(|intent| Silent {
+            intent,
+            until: Silence::ForAWhile,
+            since: None,
+        });
+        let silent = Mutex::new(silent.collect());
+        Self { stripe, silent }
     }
 
     /// The server to which the provider tells what became of payments.

@@ -18,6 +18,9 @@ use crate::limits::DEMO_BOTS_MAX;
 use crate::serve::{PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped};
 use bank::Bank;
 
+/// Where the provider keeps its account, beside the ledger.
+const ACCOUNT: &str = "provider.jsonl";
+
 /// Arguments of `soldonce demo`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
@@ -61,7 +64,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
         "--bots {}: at most {DEMO_BOTS_MAX}",
         args.bots
     );
-    let stripe = FakeStripe::start()?;
+    let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT))?;
     let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
     let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()))?;
     start_logging(settings.log_format.value)?;

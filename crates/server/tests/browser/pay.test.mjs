@@ -270,3 +270,21 @@ test("on a phone, by touch and by keyboard: nothing is cut off, and the focus fo
   await shopper.until(() => document.activeElement?.tagName === "H1");
   assert.equal(await shopper.page.evaluate(wide), 0);
 });
+
+test("what was paid before the demo was started again goes back all the same", async (t) => {
+  const own = await Server.start(["demo"]);
+  t.after(() => own.stop());
+  const event = await own.event();
+  const shopper = await stage.browser.shopper(t, own);
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  await shopper.buy("good");
+  await bookingIs(shopper, "confirmed");
+  await own.stop();
+  await own.start();
+  await shopper.page.reload();
+  await shopper.part("cancel-all").click();
+  await shopper.part("cancel-yes").click();
+  await bookingIs(shopper, "cancelled");
+  await shopper.page.locator('[data-testid="booking"][data-payment="refunded"]').waitFor();
+});

@@ -1,6 +1,9 @@
 //! The cards of the test mode, by the names of their payment methods.
 
-/// Why a card says no.
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Why a card says no. Kept in a file by the most exact word there is for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decline {
     /// Stripe's word for the error.
@@ -31,6 +34,30 @@ pub(super) const NOT_AUTHENTICATED: Decline = Decline {
     reason: None,
     message: "The provided payment method has failed authentication.",
 };
+
+impl Decline {
+    const fn word(self) -> &'static str {
+        match self.reason {
+            Some(reason) => reason,
+            None => self.code,
+        }
+    }
+}
+
+impl Serialize for Decline {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Decline {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(from)?;
+        let mut all = [DECLINED, NO_FUNDS, NOT_AUTHENTICATED].into_iter();
+        let found = all.find(|decline| decline.word() == word);
+        found.ok_or_else(|| D::Error::custom(format_args!("no card says {word}")))
+    }
+}
 
 /// What a card does when it is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

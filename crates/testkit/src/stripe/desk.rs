@@ -11,6 +11,7 @@ use super::account::{Account, Asked, RefundFails};
 use super::failure::Failure;
 use super::form::Form;
 use super::idempotency::{Answer, Begun, Keys};
+use super::journal::Journal;
 use super::limits::{KEY_BYTES_MAX, OVERSIZED_BYTES, REMEMBERED_MAX};
 use super::plan::{CallFault, Delivery, Fate, Plan};
 use super::post::Post;
@@ -59,12 +60,33 @@ pub(super) struct Desk {
     pub(super) post: Arc<Post>,
     account: Mutex<Account>,
     keys: Mutex<Keys>,
+    /// Locked before account and keys, so that its lines stand in the sequence of the changes.
+    journal: Mutex<Keeping>,
     fate: Mutex<Fate>,
     seen: Mutex<Vec<SeenCall>>,
     /// How often held calls were let go.
     released: watch::Sender<u64>,
     /// How many are held.
     held: watch::Sender<usize>,
+}
+
+/// Where changes are written down.
+#[derive(Debug)]
+pub(super) enum Keeping {
+    /// Nowhere: the account ends with its process.
+    None,
+    /// In a file.
+    Journal(Journal),
+    /// In a file that could not be written: nobody is told anything any more.
+    Broken,
+}
+
+/// An account, its keys, and where they are kept.
+#[derive(Debug)]
+pub(super) struct Holdings {
+    pub(super) account: Account,
+    pub(super) keys: Keys,
+    pub(super) keeping: Keeping,
 }
 
 /// What a call was answered; nothing closes its connection.
@@ -75,14 +97,15 @@ impl Desk {
         api_keys: ApiKeys,
         clock: Arc<dyn Clock>,
         post: Arc<Post>,
-        account: Account,
+        holdings: Holdings,
     ) -> Self {
         Self {
             api_keys,
             clock,
             post,
-            account: Mutex::new(account),
-            keys: Mutex::default(),
+            account: Mutex::new(holdings.account),
+            keys: Mutex::new(holdings.keys),
+            journal: Mutex::new(holdings.keeping),
             fate: Mutex::new(Fate::new(Plan::calm())),
             seen: Mutex::default(),
             released: watch::Sender::new(0),
@@ -171,10 +194,13 @@ impl Desk {
         if fault == Some(CallFault::HoldCall) {
             self.hold().await;
         }
-        let answer = self.run(route, id, request, fault);
-        if let Some(key) = key {
-            self.finish(key, &answer);
-        }
+        let answer = self.written(|| {
+            let answer = self.run(route, id, request, fault);
+            if let Some(key) = key {
+                self.finish(key, &answer);
+            }
+            answer
+        })?;
         self.tell().await;
         match fault {
             Some(CallFault::CloseAfter) => return None,
@@ -185,6 +211,27 @@ impl Desk {
             _ => {}
         }
         Some(distorted(answer.answer, fault))
+    }
+
+    /// Changes the account and writes it down. Nothing when that failed, now or before: then nobody may
+    /// be told what has not been kept.
+    pub(super) fn written<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let mut keeping = locked(&self.journal);
+        if matches!(*keeping, Keeping::Broken) {
+            return None;
+        }
+        let done = act();
+        let (mut account, mut keys) = (self.account(), locked(&self.keys));
+        if let Keeping::Journal(journal) = &mut *keeping {
+            if journal.write(&mut account, &mut keys).is_err() {
+                *keeping = Keeping::Broken;
+                return None;
+            }
+        } else {
+            account.drop_changes();
+            keys.take_answered();
+        }
+        Some(done)
     }
 
     fn begin(&self, key: &str, request: &Request) -> Begun {

@@ -1,27 +1,38 @@
 //! Stripe's rules for idempotency keys: the first answer to a key is given again to the same
 //! parameters, also a 500; other parameters are refused; a key at work is in conflict. A key is
-//! forgotten after a day.
+//! forgotten after a day, or when there are too many younger ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
-use super::limits::KEY_MS;
+use super::limits::{KEY_MS, KEYS_MAX};
 
 /// An answer of the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: String,
     /// Whether it was given before.
+    #[serde(skip)]
     pub(super) is_replayed: bool,
 }
 
 /// The keys of an account.
 #[derive(Debug, Default)]
-pub(super) struct Keys(BTreeMap<String, Kept>);
+pub(super) struct Keys {
+    kept: BTreeMap<String, Kept>,
+    /// By age; one that was given up may still stand here.
+    oldest_first: VecDeque<(i64, String)>,
+    /// Answered since [`Keys::take_answered`] was last asked.
+    answered: Vec<String>,
+}
 
-#[derive(Debug)]
-struct Kept {
+/// What is known of a key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    key: String,
     parameters: String,
     /// Nothing while it is at work.
     answer: Option<Answer>,
@@ -42,15 +53,15 @@ pub(super) enum Begun {
 impl Keys {
     /// Begins to work on a key.
     pub(super) fn begin(&mut self, now_ms: i64, key: &str, parameters: &str) -> Begun {
-        self.0
-            .retain(|_, kept| kept.answer.is_none() || now_ms - kept.since_ms < KEY_MS);
-        let Some(kept) = self.0.get(key) else {
+        self.forget_old(now_ms);
+        let Some(kept) = self.kept.get(key) else {
             let kept = Kept {
+                key: key.to_owned(),
                 parameters: parameters.to_owned(),
                 answer: None,
                 since_ms: now_ms,
             };
-            self.0.insert(key.to_owned(), kept);
+            self.put(kept);
             return Begun::Fresh;
         };
         match &kept.answer {
@@ -65,14 +76,59 @@ impl Keys {
 
     /// Keeps the answer to a key.
     pub(super) fn finish(&mut self, key: &str, answer: &Answer) {
-        if let Some(kept) = self.0.get_mut(key) {
+        if let Some(kept) = self.kept.get_mut(key) {
             kept.answer = Some(answer.clone());
+            self.answered.push(key.to_owned());
+        }
+    }
+
+    /// The keys answered since this was last asked.
+    pub(super) fn take_answered(&mut self) -> Vec<Kept> {
+        let answered = std::mem::take(&mut self.answered);
+        let kept = |key: &String| self.kept.get(key).cloned();
+        answered.iter().filter_map(kept).collect()
+    }
+
+    /// Every key that was answered.
+    pub(super) fn all_answered(&self) -> Vec<Kept> {
+        let kept = |(since_ms, key): &(i64, String)| {
+            let kept = self.kept.get(key)?;
+            (kept.answer.is_some() && kept.since_ms == *since_ms).then(|| kept.clone())
+        };
+        self.oldest_first.iter().filter_map(kept).collect()
+    }
+
+    /// How many keys are known.
+    pub(super) fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Takes a key that was answered before.
+    pub(super) fn put(&mut self, kept: Kept) {
+        self.oldest_first
+            .push_back((kept.since_ms, kept.key.clone()));
+        self.kept.insert(kept.key.clone(), kept);
+    }
+
+    /// From the oldest on, up to the first that is young enough or at work.
+    fn forget_old(&mut self, now_ms: i64) {
+        while let Some((since_ms, key)) = self.oldest_first.front() {
+            let is_young = now_ms - since_ms < KEY_MS && self.oldest_first.len() <= KEYS_MAX;
+            // One that was given up and used again stands here once more, with its own time.
+            let kept = self.kept.get(key).filter(|kept| kept.since_ms == *since_ms);
+            if is_young || kept.is_some_and(|kept| kept.answer.is_none()) {
+                return;
+            }
+            if kept.is_some() {
+                self.kept.remove(key);
+            }
+            self.oldest_first.pop_front();
         }
     }
 
     /// Forgets a key whose call did not run.
     pub(super) fn forget(&mut self, key: &str) {
-        self.0.remove(key);
+        self.kept.remove(key);
     }
 }
 
@@ -126,6 +182,18 @@ mod tests {
         assert_eq!(status(&keys.begin(0, "k", "a")), 409);
         keys.forget("k");
         assert_eq!(status(&keys.begin(0, "k", "a")), 0);
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_keys_is_forgotten() {
+        let mut keys = Keys::default();
+        for n in 0..=KEYS_MAX {
+            let key = n.to_string();
+            assert_eq!(status(&keys.begin(0, &key, "a")), 0);
+            keys.finish(&key, &answer(200));
+        }
+        assert_eq!(status(&keys.begin(0, "1", "a")), 200);
+        assert_eq!(status(&keys.begin(0, "0", "a")), 0);
     }
 
     #[test]

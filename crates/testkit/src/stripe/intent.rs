@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::cards::Decline;
 
 /// What an intent is, in Stripe's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Status {
     RequiresPaymentMethod,
     RequiresAction,
@@ -49,7 +50,7 @@ impl Status {
 }
 
 /// A try to charge a card.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Charge {
     pub(super) id: String,
     pub(super) amount: i64,
@@ -61,7 +62,7 @@ pub(super) struct Charge {
 }
 
 /// An intent to pay.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Intent {
     pub(super) id: String,
     pub(super) client_secret: String,
@@ -77,9 +78,24 @@ pub(super) struct Intent {
     /// Where the buyer proves himself, while he must.
     pub(super) bank_page: Option<String>,
     pub(super) created_ms: i64,
+    /// Names of the refunds made of it.
+    pub(super) refunds: Vec<String>,
 }
 
 impl Intent {
+    /// Whether no money of it can move any more, unless a refund comes back.
+    pub(super) fn is_over(&self) -> bool {
+        match self.status {
+            Status::Canceled => true,
+            Status::Succeeded => self.refundable() == 0,
+            Status::RequiresPaymentMethod
+            | Status::RequiresAction
+            | Status::Processing
+            | Status::OutOfReach
+            | Status::RequiresCapture => false,
+        }
+    }
+
     /// The booking it was made for.
     pub(super) fn booking(&self) -> Option<&String> {
         self.metadata.get("booking")

@@ -16,6 +16,14 @@ pub(super) const AMOUNT_MAX: i64 = 99_999_999;
 pub(super) const LIST_MAX: usize = 100;
 /// Calls, notices and entries that are remembered, each; older ones are forgotten.
 pub(super) const REMEMBERED_MAX: usize = 100_000;
+/// Idempotency keys that are kept; of more, the oldest are forgotten before their day is over.
+pub(super) const KEYS_MAX: usize = 10_000;
+/// Intents that a file keeps after their end; of more, those that ended first are forgotten.
+pub(super) const OVER_MAX: usize = 1_000;
+/// Lines below which the file of an account is never written anew.
+pub(super) const JOURNAL_LINES_MIN: usize = 5_000;
+/// Above, it is when it has so many lines for each thing that is kept.
+pub(super) const JOURNAL_LINES_PER_KEPT: usize = 2;
 /// How often a notice is sent before it is given up.
 pub(super) const TRIES_MAX: u32 = 16;
 /// The wait before the second try of a notice; each further one is twice as long.
@@ -34,3 +42,4 @@ pub(super) const OLD_MS: i64 = 10 * 60 * 1_000;
 pub(super) const OVERSIZED_BYTES: usize = 4 * 1024 * 1024;
 
 const _: () = assert!(RETRY_MS <= RETRY_MS_MAX);
+const _: () = assert!(OVER_MAX < REMEMBERED_MAX);

@@ -14,6 +14,7 @@ mod form;
 mod idempotency;
 mod inbox;
 mod intent;
+mod journal;
 mod limits;
 pub mod money;
 mod parcel;
@@ -27,6 +28,7 @@ pub mod signature;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -44,12 +46,16 @@ pub use post::Sent;
 pub use route::Route;
 
 use account::{Account, Answered, Asked, RefundFails};
-use desk::{ApiKeys, Desk};
+use desk::{ApiKeys, Desk, Holdings, Keeping};
 use form::Form;
+use idempotency::Keys;
+use journal::Journal;
 use money::{MoneyEntry, MoneyLine};
 use parcel::SigningSecrets;
 use post::Post;
 use send::Endpoint;
+
+const UNWRITTEN: &str = "the file of the account cannot be written";
 
 /// The version of the API whose words are spoken here.
 pub const API_VERSION: &str = "2025-03-31.basil";
@@ -78,6 +84,20 @@ impl FakeStripe {
     /// # Errors
     /// If no port can be had.
     pub fn start_at(clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::start_on(clock, None)
+    }
+
+    /// A provider on the machine's clock, whose intents, refunds and idempotency keys outlive it in this
+    /// file. The file is not touched before something changes; then nobody else may write it. Notices
+    /// that were on their way are not sent again, and effects are those of this run.
+    ///
+    /// # Errors
+    /// If no port can be had, or the file is not one that this wrote.
+    pub fn start_kept(path: &Path) -> Result<Self> {
+        Self::start_on(Arc::new(SystemClock), Some(path))
+    }
+
+    fn start_on(clock: Arc<dyn Clock>, path: Option<&Path>) -> Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -93,8 +113,8 @@ impl FakeStripe {
             publishable: format!("pk_test_{salt:016x}"),
         };
         let post = Arc::new(Post::new(Arc::clone(&clock), secrets.clone()));
-        let account = Account::new(format!("http://{address}"), salt);
-        let desk = Arc::new(Desk::new(api_keys, clock, post, account));
+        let holdings = holdings(Account::new(format!("http://{address}"), salt), path)?;
+        let desk = Arc::new(Desk::new(api_keys, clock, post, holdings));
         let (stop, stopped) = oneshot::channel();
         let own = Arc::clone(&desk);
         let thread = std::thread::Builder::new()
@@ -258,7 +278,8 @@ impl FakeStripe {
             refund_fails: RefundFails::No,
         };
         let now_ms = self.desk.clock.wall_ms();
-        let answered = self.desk.account().run(now_ms, &asked);
+        let run = || self.desk.account().run(now_ms, &asked);
+        let answered = self.desk.written(run).context(UNWRITTEN)?;
         self.desk.tell().await;
         paid(answered)
     }
@@ -278,7 +299,7 @@ impl FakeStripe {
     /// # Errors
     /// If the bank has not asked him.
     pub async fn prove(&self, intent: &str, verdict: Verdict) -> Result<()> {
-        let answered = self.at_desk(|account| account.authenticate(intent, verdict));
+        let answered = self.at_desk(|account| account.authenticate(intent, verdict))?;
         self.desk.tell().await;
         paid(answered)
     }
@@ -288,7 +309,7 @@ impl FakeStripe {
     /// # Errors
     /// If the intent is not processing.
     pub async fn decide(&self, intent: &str, verdict: Verdict) -> Result<()> {
-        let answered = self.at_desk(|account| account.decide(intent, verdict));
+        let answered = self.at_desk(|account| account.decide(intent, verdict))?;
         self.desk.tell().await;
         paid(answered)
     }
@@ -298,7 +319,7 @@ impl FakeStripe {
     /// # Errors
     /// If there is no such refund.
     pub async fn fail_refund(&self, refund: &str) -> Result<()> {
-        let answered = self.at_desk(|account| account.fail_refund(refund));
+        let answered = self.at_desk(|account| account.fail_refund(refund))?;
         self.desk.tell().await;
         let failed = answered.map_err(|failure| failure.json().to_string());
         failed.map(drop).map_err(anyhow::Error::msg)
@@ -306,22 +327,49 @@ impl FakeStripe {
 
     /// The authorisation of an intent lapses now, and not after its seven days.
     pub async fn lapse(&self, intent: &str) {
-        self.at_desk(|account| account.lapse(intent));
+        // What cannot be written is not told.
+        self.at_desk(|account| account.lapse(intent)).ok();
         self.desk.tell().await;
     }
 
     /// Looks at the clock: what lapsed meanwhile is written down and told.
     pub async fn tick(&self) {
-        self.at_desk(|_| ());
+        // As above.
+        self.at_desk(|_| ()).ok();
         self.desk.tell().await;
     }
 
-    fn at_desk<T>(&self, act: impl FnOnce(&mut Account) -> T) -> T {
-        let now_ms = self.desk.clock.wall_ms();
-        let mut account = self.desk.account();
-        account.at(now_ms);
-        act(&mut account)
+    /// The intents whose bank has not said yes or no, by their names.
+    pub fn undecided(&self) -> Vec<String> {
+        self.desk.account().undecided()
     }
+
+    fn at_desk<T>(&self, act: impl FnOnce(&mut Account) -> T) -> Result<T> {
+        let now_ms = self.desk.clock.wall_ms();
+        let done = self.desk.written(|| {
+            let mut account = self.desk.account();
+            account.at(now_ms);
+            act(&mut account)
+        });
+        done.context(UNWRITTEN)
+    }
+}
+
+/// What an earlier process left, if it is kept anywhere.
+fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
+    let mut keys = Keys::default();
+    let keeping = match path {
+        None => Keeping::None,
+        Some(path) => {
+            let read = Journal::read(path, &mut account, &mut keys);
+            Keeping::Journal(read.with_context(|| format!("the account in {}", path.display()))?)
+        }
+    };
+    Ok(Holdings {
+        account,
+        keys,
+        keeping,
+    })
 }
 
 /// That a card says no is no failure of whoever asked it.

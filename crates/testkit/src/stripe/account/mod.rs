@@ -1,11 +1,12 @@
 //! The account as a model: what each call does to intents, charges and refunds, and what it answers.
 //! Reads no clock and does no I/O; time is an argument.
 
+mod kept;
 mod notices;
 mod pay;
 mod refunds;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ use super::limits::{AMOUNT_MAX, AUTHORISATION_MS, LIST_MAX, REMEMBERED_MAX};
 use super::money::{MoneyEffect, MoneyEntry};
 use super::refund::Refund;
 use super::route::Route;
+
+pub(super) use kept::Changes;
 
 /// What a call answers.
 pub(super) type Answered = Result<Value, Failure>;
@@ -51,6 +54,10 @@ pub(super) struct Account {
     named: u64,
     intents: BTreeMap<String, Intent>,
     refunds: BTreeMap<String, Refund>,
+    /// Names of what changed since [`Account::take_changes`] was last asked.
+    changed: BTreeSet<String>,
+    /// Names of intents that are over, by their end.
+    over: VecDeque<String>,
     entries: Vec<MoneyEntry>,
     notices: VecDeque<Value>,
     /// Those that are still to be sent.
@@ -67,6 +74,8 @@ impl Account {
             named: 0,
             intents: BTreeMap::new(),
             refunds: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            over: VecDeque::new(),
             entries: Vec::new(),
             notices: VecDeque::new(),
             fresh: Vec::new(),
@@ -172,7 +181,9 @@ impl Account {
             cancellation_reason: None,
             bank_page: None,
             created_ms: self.now_ms,
+            refunds: Vec::new(),
         };
+        self.changed.insert(intent.id.clone());
         self.tell_intent("payment_intent.created", &intent);
         let shown = intent.json(Shown::Named);
         self.intents.insert(intent.id.clone(), intent);
@@ -204,6 +215,7 @@ impl Account {
     }
 
     fn known_mut(&mut self, id: &str) -> Result<&mut Intent, Failure> {
+        self.changed.insert(id.to_owned());
         self.intents
             .get_mut(id)
             .ok_or_else(|| Failure::missing("payment_intent", id))
@@ -218,6 +230,9 @@ impl Account {
     fn enter(&mut self, id: &str, effect: MoneyEffect, amount: i64) {
         if amount == 0 {
             return;
+        }
+        if self.entries.len() >= 2 * REMEMBERED_MAX {
+            self.entries.drain(..REMEMBERED_MAX);
         }
         let booking = self.intents.get(id).and_then(Intent::booking).cloned();
         self.entries.push(MoneyEntry {

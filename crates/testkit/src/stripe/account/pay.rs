@@ -14,7 +14,7 @@ impl Account {
             Card::DeclinedAtFirst if self.known(id)?.declines == 0 => self.decline(id, DECLINED),
             Card::Approved | Card::DeclinedAtFirst => self.approve(id),
             Card::Challenged => {
-                let page = format!("{}/fake/intents/{id}/authenticate", self.base_url);
+                let page = self.bank_page(id);
                 let intent = self.known_mut(id)?;
                 intent.status = Status::RequiresAction;
                 intent.bank_page = Some(page);
@@ -27,6 +27,10 @@ impl Account {
                 self.wait_for_bank(id, Status::OutOfReach)
             }
         }
+    }
+
+    pub(super) fn bank_page(&self, id: &str) -> String {
+        format!("{}/fake/intents/{id}/authenticate", self.base_url)
     }
 
     fn wait_for_bank(&mut self, id: &str, status: Status) -> Answered {

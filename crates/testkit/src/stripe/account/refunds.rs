@@ -28,7 +28,9 @@ impl Account {
             created_ms: self.now_ms,
         };
         let name = refund.id.clone();
+        self.changed.insert(name.clone());
         self.refunds.insert(name.clone(), refund.clone());
+        self.known_mut(&id)?.refunds.push(name.clone());
         self.add_refunded(&id, amount);
         self.enter(&id, MoneyEffect::Refunded, amount);
         self.tell("refund.created", &refund.json());
@@ -49,6 +51,7 @@ impl Account {
         }
         refund.status = RefundStatus::Failed;
         let refund = refund.clone();
+        self.changed.insert(refund.id.clone());
         self.add_refunded(&refund.intent, -refund.amount);
         self.enter(&refund.intent, MoneyEffect::RefundFailed, refund.amount);
         self.tell("refund.failed", &refund.json());
@@ -74,7 +77,7 @@ impl Account {
     }
 
     fn add_refunded(&mut self, intent: &str, amount: i64) {
-        let intent = self.intents.get_mut(intent);
+        let intent = self.known_mut(intent).ok();
         if let Some(charge) = intent.and_then(|intent| intent.charge.as_mut()) {
             charge.refunded += amount;
         }

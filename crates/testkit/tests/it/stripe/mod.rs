@@ -5,6 +5,7 @@ mod client;
 mod access;
 mod faults;
 mod intents;
+mod kept;
 mod keys;
 mod notices;
 mod refunds;

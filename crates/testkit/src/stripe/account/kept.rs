@@ -1,0 +1,122 @@
+//! What outlives the process of an account: its intents and refunds, as they are after each change.
+//! Notices and the list of effects do not: they tell of one run.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::intent::Intent;
+use super::super::limits::OVER_MAX;
+use super::super::refund::Refund;
+use super::Account;
+
+/// What changed, whole as it is now.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in super::super) struct Changes {
+    salt: u64,
+    named: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    intents: Vec<Intent>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refunds: Vec<Refund>,
+}
+
+impl Changes {
+    /// Whether there is nothing to keep.
+    pub(in super::super) const fn is_empty(&self) -> bool {
+        self.intents.is_empty() && self.refunds.is_empty()
+    }
+
+    /// As many lines as there are things, one in each.
+    pub(in super::super) fn apart(self) -> impl Iterator<Item = Self> {
+        let (salt, named) = (self.salt, self.named);
+        let line = move |intents, refunds| Self {
+            salt,
+            named,
+            intents,
+            refunds,
+        };
+        let intents = self.intents.into_iter();
+        let refunds = self.refunds.into_iter();
+        let intents = intents.map(move |intent| line(vec![intent], Vec::new()));
+        intents.chain(refunds.map(move |refund| line(Vec::new(), vec![refund])))
+    }
+}
+
+impl Account {
+    /// What changed since this was last asked. Intents that ended long ago are forgotten on the way.
+    pub(in super::super) fn take_changes(&mut self) -> Changes {
+        let changed = std::mem::take(&mut self.changed);
+        let intents = changed.iter().filter_map(|id| self.intents.get(id));
+        let intents: Vec<Intent> = intents.cloned().collect();
+        let refunds = changed.iter().filter_map(|id| self.refunds.get(id));
+        let refunds = refunds.cloned().collect();
+        let over = intents.iter().filter(|intent| intent.is_over());
+        self.over.extend(over.map(|intent| intent.id.clone()));
+        self.forget_over();
+        Changes {
+            salt: self.salt,
+            named: self.named,
+            intents,
+            refunds,
+        }
+    }
+
+    /// As [`Account::take_changes`] where nothing is kept, and so nothing forgotten.
+    pub(in super::super) fn drop_changes(&mut self) {
+        self.changed.clear();
+    }
+
+    /// Everything there is to keep.
+    pub(in super::super) fn everything(&self) -> Changes {
+        Changes {
+            salt: self.salt,
+            named: self.named,
+            intents: self.intents.values().cloned().collect(),
+            refunds: self.refunds.values().cloned().collect(),
+        }
+    }
+
+    /// How many things there are to keep.
+    pub(in super::super) fn kept(&self) -> usize {
+        self.intents.len() + self.refunds.len()
+    }
+
+    /// Takes what an earlier process kept.
+    pub(in super::super) fn restore(&mut self, changes: Changes) {
+        // Names go on where they ended, so that the newest is still the last by name.
+        self.salt = changes.salt;
+        self.named = self.named.max(changes.named);
+        for mut intent in changes.intents {
+            if intent.bank_page.is_some() {
+                intent.bank_page = Some(self.bank_page(&intent.id));
+            }
+            self.changed.insert(intent.id.clone());
+            self.intents.insert(intent.id.clone(), intent);
+        }
+        for refund in changes.refunds {
+            self.refunds.insert(refund.id.clone(), refund);
+        }
+    }
+
+    /// The intents whose bank has not said yes or no.
+    pub(in super::super) fn undecided(&self) -> Vec<String> {
+        let intents = self.intents.values();
+        let undecided = intents.filter(|intent| intent.status.is_undecided());
+        undecided.map(|intent| intent.id.clone()).collect()
+    }
+
+    fn forget_over(&mut self) {
+        while self.over.len() > OVER_MAX {
+            let Some(id) = self.over.pop_front() else {
+                return;
+            };
+            // A refund that came back may have revived it.
+            let Some(intent) = self.intents.get(&id).filter(|intent| intent.is_over()) else {
+                continue;
+            };
+            for refund in &intent.refunds {
+                self.refunds.remove(refund);
+            }
+            self.intents.remove(&id);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The file of an account that outlives its process: a line of JSON for each change, written before
+//! anybody is answered, and written anew when most of its lines are out of date. It outlives the process,
+//! not a crash of the machine: no real money stands in it.
+
+use std::fs::File;
+use std::io::{ErrorKind, Result, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, Changes};
+use super::idempotency::{Kept, Keys};
+use super::limits::{JOURNAL_LINES_MIN, JOURNAL_LINES_PER_KEPT};
+
+/// What one call changed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changes: Option<Changes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<Kept>,
+}
+
+/// Where an account is kept.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    /// Opened by the first change: until then it may be the file of another process.
+    file: Option<File>,
+    /// Bytes that hold whole lines.
+    length: u64,
+    lines: usize,
+}
+
+impl Journal {
+    /// Reads what an earlier process kept; nothing if there is no file yet.
+    ///
+    /// # Errors
+    /// If it cannot be read, or a line but the last is no line of ours.
+    pub(super) fn read(path: &Path, account: &mut Account, keys: &mut Keys) -> Result<Self> {
+        let text = match std::fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        let mut journal = Self {
+            path: path.to_owned(),
+            file: None,
+            length: 0,
+            lines: 0,
+        };
+        for text in text.split_inclusive(|byte| *byte == b'\n') {
+            // Cut by the end of its process: nobody was answered.
+            if text.last() != Some(&b'\n') {
+                break;
+            }
+            let line: Line = serde_json::from_slice(text)?;
+            if let Some(changes) = line.changes {
+                account.restore(changes);
+            }
+            line.keys.into_iter().for_each(|kept| keys.put(kept));
+            journal.lines += 1;
+            journal.length += text.len() as u64;
+        }
+        account.take_changes();
+        Ok(journal)
+    }
+
+    /// Writes down what changed since the last time.
+    ///
+    /// # Errors
+    /// If it cannot be written: then the file says less than the account.
+    pub(super) fn write(&mut self, account: &mut Account, keys: &mut Keys) -> Result<()> {
+        let changes = Some(account.take_changes()).filter(|changes| !changes.is_empty());
+        let keys_answered = keys.take_answered();
+        if changes.is_none() && keys_answered.is_empty() {
+            return Ok(());
+        }
+        let line = line_of(changes, keys_answered)?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            closed => closed.insert(open(&self.path, self.length)?),
+        };
+        file.write_all(&line)?;
+        self.lines += 1;
+        let kept = account.kept() + keys.kept();
+        if self.lines >= JOURNAL_LINES_MIN.max(kept * JOURNAL_LINES_PER_KEPT) {
+            self.write_anew(account, keys)?;
+        }
+        Ok(())
+    }
+
+    fn write_anew(&mut self, account: &Account, keys: &Keys) -> Result<()> {
+        let anew = self.path.with_extension("new");
+        let mut file = File::create(&anew)?;
+        let mut lines = 0;
+        let mut text = Vec::new();
+        for changes in account.everything().apart() {
+            text.extend(line_of(Some(changes), Vec::new())?);
+            lines += 1;
+        }
+        for kept in keys.all_answered() {
+            text.extend(line_of(None, vec![kept])?);
+            lines += 1;
+        }
+        file.write_all(&text)?;
+        std::fs::rename(&anew, &self.path)?;
+        self.file = Some(file);
+        self.lines = lines;
+        Ok(())
+    }
+}
+
+fn line_of(changes: Option<Changes>, keys: Vec<Kept>) -> Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(&Line { changes, keys })?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// The file, its torn last line cut off.
+fn open(path: &Path, length: u64) -> Result<File> {
+    let mut file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(length))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::account::{Asked, RefundFails};
+    use super::super::form::Form;
+    use super::super::limits::OVER_MAX;
+    use super::super::route::Route;
+    use super::*;
+
+    fn run(account: &mut Account, route: Route, id: &str) -> String {
+        let asked = Asked {
+            route,
+            id,
+            form: &Form::parse("amount=900&currency=eur").unwrap(),
+            key: None,
+            refund_fails: RefundFails::No,
+        };
+        let shown = account.run(0, &asked).unwrap();
+        shown["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A demo of days: the file and the account stay small, and what is still open stays known.
+    #[test]
+    fn what_is_over_is_forgotten_and_the_file_is_written_anew() {
+        let name = format!("soldonce-journal-{}.jsonl", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let fresh = || (Account::new(String::new(), 7), Keys::default());
+        let (mut account, mut keys) = fresh();
+        let mut journal = Journal::read(&path, &mut account, &mut keys).unwrap();
+        let open = run(&mut account, Route::CreateIntent, "");
+        journal.write(&mut account, &mut keys).unwrap();
+        for _ in 0..JOURNAL_LINES_MIN {
+            let id = run(&mut account, Route::CreateIntent, "");
+            run(&mut account, Route::Cancel, &id);
+            journal.write(&mut account, &mut keys).unwrap();
+        }
+        assert_eq!(account.kept(), OVER_MAX + 1);
+
+        let (mut again, mut keys) = fresh();
+        let journal = Journal::read(&path, &mut again, &mut keys).unwrap();
+        assert!(journal.lines < JOURNAL_LINES_MIN, "{}", journal.lines);
+        assert_eq!(again.intents(), account.intents());
+        assert!(again.client_secret(&open).is_some());
+        std::fs::remove_file(path).unwrap();
+    }
+}
