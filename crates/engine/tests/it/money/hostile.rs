@@ -85,15 +85,15 @@ async fn run_all(store: Store, seeds: Range<u64>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_in_memory() {
-    run_all(Store::Memory, 0..200).await;
+    run_all(Store::Memory, 0..120).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_on_sqlite() {
-    run_all(Store::Sqlite, 200..300).await;
+    run_all(Store::Sqlite, 120..220).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_on_postgres() {
-    run_all(Store::Postgres, 300..330).await;
+    run_all(Store::Postgres, 220..250).await;
 }
