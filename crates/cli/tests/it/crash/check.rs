@@ -207,15 +207,21 @@ fn is_explained(card: &Card, known: &Value, found: &Value) -> bool {
     if agrees(known, found) {
         return true;
     }
-    let ran_out = card.life == Life::Short && known["state"] == "active";
-    if ran_out && found["state"] == "expired" && agrees_but(known, found, &["state", "units"]) {
+    let is_short = card.life == Life::Short && known["state"] == "active";
+    let ran_out = is_short && found["state"] == "expired";
+    if ran_out && agrees_but(known, found, &["state", "units"]) {
         return true;
     }
     let Some(step) = &card.doubt else {
         return false;
     };
+    // What was in doubt may have happened, and the hold may have ended since.
+    let agrees_since = |but: &[&str]| {
+        let since: &[&str] = if ran_out { &["state"] } else { &[] };
+        agrees_but(known, found, &[but, since].concat())
+    };
     match step {
-        Step::Extend => agrees_but(known, found, &["expires_at", "units"]),
+        Step::Extend => agrees_since(&["expires_at", "units"]),
         Step::Release => {
             found["state"] == "released" && agrees_but(known, found, &["state", "units"])
         }
@@ -228,7 +234,7 @@ fn is_explained(card: &Card, known: &Value, found: &Value) -> bool {
             units.retain(|unit| !drop.contains(unit));
             found["fence"].as_u64() >= known["fence"].as_u64()
                 && units == unit_names(found, "units")
-                && agrees_but(known, found, &["fence", "units", "total"])
+                && agrees_since(&["fence", "units", "total"])
         }
         Step::Cancel => false,
     }
