@@ -35,6 +35,10 @@ async fn is_seen(bug: Planted) -> bool {
     if sees(async move { !walks::late_money_buys(place).await }).await {
         return true;
     }
+    let place = Place::planted(bug);
+    if sees(async move { !walks::old_notices_change_nothing(place).await }).await {
+        return true;
+    }
     for seed in 0..SEEDS {
         let place = Place::planted(bug);
         let run = async move {

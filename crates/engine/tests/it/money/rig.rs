@@ -16,7 +16,7 @@ use soldonce_engine::ledger::{Ledger, MemoryLedger};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets, verify};
-use soldonce_engine::payment::{IntentId, PaymentProvider};
+use soldonce_engine::payment::{IntentId, Notice, PaymentProvider};
 use soldonce_engine::{
     Call, Caller, Engine, EngineError, HoldAsk, Mismatch, NamedUnits, Reply, RequestKey, WishAsk,
     World, mismatches, run_outbox, run_sweeper,
@@ -25,7 +25,7 @@ use soldonce_lease::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::stripe::money::{MoneyLine, violations};
-use soldonce_testkit::stripe::{FakeStripe, Inbox};
+use soldonce_testkit::stripe::{FakeStripe, Inbox, Received};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -257,20 +257,23 @@ impl Rig {
     /// Takes the notices that came since the last time. One that is not believed, or not taken, is
     /// for the reconciler.
     pub(super) async fn take_notices(&self) {
+        for notice in self.notices().await {
+            self.engine.take_notice(&notice).await.ok();
+        }
+    }
+
+    /// The genuine notices that came since the last time, which nobody has taken yet.
+    pub(super) async fn notices(&self) -> Vec<Notice> {
         self.fake.quiet().await;
         let received = self.inbox.received();
         let from = self.seen.swap(received.len(), Ordering::Relaxed);
         let second = self.fake.second_webhook_secret();
         let secrets = WebhookSecrets::new(self.fake.webhook_secret(), Some(second)).unwrap();
         let now = Timestamp::from_ms(SystemClock.wall_ms());
-        for one in &received[from..] {
-            let Ok(notice) = verify(&one.body, &one.signature, &secrets, now) else {
-                continue;
-            };
-            if notice.account.is_none() {
-                self.engine.take_notice(&notice).await.ok();
-            }
-        }
+        let believed = |one: &Received| verify(&one.body, &one.signature, &secrets, now).ok();
+        let of_ours = |notice: &Notice| notice.account.is_none();
+        let genuine = received[from..].iter().filter_map(believed);
+        genuine.filter(of_ours).collect()
     }
 
     pub(super) async fn booking(&self, id: BookingId) -> Booking {

@@ -226,6 +226,31 @@ async fn late_money_meets_exactly_the_events_policy() {
     }
 }
 
+/// Whether a payment stays taken when what was told before that is heard only now.
+pub(super) async fn old_notices_change_nothing(place: Arc<Place>) -> bool {
+    let mut rig = Rig::at(place, "hamlet-1", |_| {}).await;
+    let (_, paying) = rig.begun("ann", &["A-1"]).await;
+    rig.pay(&paying, VISA).await;
+    let on_their_way = rig.notices().await;
+    rig.mend_all().await;
+    rig.run_outbox();
+    rig.until_paid_as(paying.booking, PaymentState::Captured)
+        .await;
+    for notice in &on_their_way {
+        rig.engine.take_notice(notice).await.unwrap();
+    }
+    assert!(!on_their_way.is_empty());
+    rig.payment_state(paying.booking).await == PaymentState::Captured && rig.kept() == PRICE
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_heard_late_never_moves_a_payment_back() {
+    for store in Store::ALL {
+        let place = Place::new(store).await;
+        assert!(old_notices_change_nothing(place).await, "{store:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payment_nobody_told_of_is_found_by_the_reconciler() {
     for store in Store::ALL {
