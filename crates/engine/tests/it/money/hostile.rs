@@ -50,7 +50,7 @@ async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
     vec![paying.booking]
 }
 
-pub(super) async fn run(place: &Arc<Place>, seed: u64) {
+async fn run(place: &Arc<Place>, seed: u64) {
     let mut rig = Rig::at(Arc::clone(place), &format!("hostile-{seed}"), |_| {}).await;
     rig.fake.plan(Plan::hostile(seed));
     rig.run_outbox();
