@@ -4,33 +4,51 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use soldonce_engine::ledger::Migrated;
 
 use crate::block_on;
 use crate::exit::Exit;
-use crate::output::print;
+use crate::output::{print, print_json};
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
 /// Arguments of `soldonce migrate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   soldonce migrate --data /var/lib/soldonce
-  soldonce migrate --database-url postgres://soldonce@db/soldonce
+  soldonce migrate --database-url postgres://soldonce@db/soldonce --json
 
 A folder must not be in use: stop its server first. A database may be: the tables are locked while
-they change. Give its direct address, not that of a pool in transaction mode. A ledger that is newer than this program is left
-alone and told so.")]
+they change. Give its direct address, not that of a pool in transaction mode. Several may migrate one
+database at the same moment: one of them takes the steps, the others wait for it. A ledger that is
+newer than this program is left alone and told so.")]
 pub(crate) struct MigrateArgs {
     /// The folder of the embedded ledger; made if it is not there [default: ./data]
     #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs `soldonce migrate`.
 pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;
-    block_on(place.migrate())??;
-    print(&format!("the ledger in {place} is up to date\n"))?;
+    let migrated = block_on(place.migrate())??;
+    if args.json {
+        print_json(&migrated)?;
+    } else {
+        print(&describe(&place, &migrated))?;
+    }
     Ok(Exit::Done)
+}
+
+fn describe(place: &LedgerPlace, migrated: &Migrated) -> String {
+    let (before, now) = (migrated.schema_before, migrated.schema);
+    let taken = match migrated.steps.as_slice() {
+        [] => String::new(),
+        steps => format!(", it was {before}: {}", steps.join(", ")),
+    };
+    format!("the ledger in {place} is up to date: schema {now}{taken}\n")
 }

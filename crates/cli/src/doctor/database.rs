@@ -122,7 +122,8 @@ fn schema(found: &Examination) -> Finding {
         }
         schema => {
             let shown = format!("schema {schema}, this program knows {known}");
-            Finding::wrong(what, shown, "start a newer soldonce")
+            let mend = "this program is older than the database: start a newer soldonce";
+            Finding::wrong(what, shown, mend)
         }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use soldonce_engine::ledger::Migrated;
 use soldonce_engine::ledger::postgres::{
     self, Durability, PostgresLedger, PostgresOptions, Statements, Strategy,
 };
-use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::ledger::sqlite::{self, SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::Shield;
@@ -147,18 +148,20 @@ impl LedgerPlace {
         matches!(self, Self::Database(_))
     }
 
-    /// Brings its schema up to date.
+    /// Brings its schema up to date; gives what that came to.
     ///
     /// # Errors
     /// When it cannot be reached, or is newer than this program.
-    pub(crate) async fn migrate(&self) -> anyhow::Result<()> {
+    pub(crate) async fn migrate(&self) -> anyhow::Result<Migrated> {
         match self {
-            Self::Folder(_) => self.open().await?.close().await,
-            Self::Database(options) => {
-                postgres::migrate(options).await.context("database_url")?;
+            Self::Folder(options) => {
+                let migrated = sqlite::migrate(options)?;
+                // What does not start afterwards is said now.
+                self.open().await?.close().await;
+                Ok(migrated)
             }
+            Self::Database(options) => postgres::migrate(options).await.context("database_url"),
         }
-        Ok(())
     }
 
     /// Opens the ledger and the engine on it.

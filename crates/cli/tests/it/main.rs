@@ -7,6 +7,7 @@ mod browser;
 mod crash;
 mod lease_backends;
 mod lease_run;
+mod migrate;
 mod money;
 mod operate;
 mod race;

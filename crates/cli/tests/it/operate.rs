@@ -15,7 +15,7 @@ use crate::crash::client::{Ask, Client, Heard};
 use crate::crash::server::{PROGRAM, Server};
 
 /// The exit code of the program on the database, and what it says.
-fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
+pub(crate) fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
     let output = Command::new(PROGRAM)
         .args(arguments)
         .args(["--database-url", &database.url()])
@@ -26,21 +26,21 @@ fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
 }
 
 /// What it says when it must end well.
-fn soldonce(arguments: &[&str], database: &Postgres) -> String {
+pub(crate) fn soldonce(arguments: &[&str], database: &Postgres) -> String {
     let (code, said) = run(arguments, database);
     assert_eq!(code, Some(0), "{said}");
     said
 }
 
 /// A database with the tables in it.
-fn migrated() -> Postgres {
+pub(crate) fn migrated() -> Postgres {
     let database = Postgres::start().unwrap();
     soldonce(&["migrate"], &database);
     database
 }
 
 /// A server on it. The database of a test never waits for its disk, which a server must accept.
-fn serve(database: &Postgres, log: &str) -> Server {
+pub(crate) fn serve(database: &Postgres, log: &str) -> Server {
     let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate");
     std::fs::create_dir_all(&logs).unwrap();
     let mut command = Command::new(PROGRAM);
@@ -57,7 +57,7 @@ fn ask(client: &mut Client, ask: &Ask) -> Heard {
 }
 
 /// Creates a hall, holds a seat and confirms.
-fn sell_one(client: &mut Client) {
+pub(crate) fn sell_one(client: &mut Client) {
     let event = json!({
         "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
         "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},

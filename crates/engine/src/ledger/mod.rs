@@ -4,6 +4,7 @@
 
 mod decide;
 mod memory;
+mod migrated;
 pub mod postgres;
 pub(crate) mod rows;
 pub mod sqlite;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 pub use decide::{Decider, Decision, Named, NewRecord, named};
 pub use memory::MemoryLedger;
+pub use migrated::Migrated;
 pub use webhooks::Webhooks;
 
 use soldonce_core::{

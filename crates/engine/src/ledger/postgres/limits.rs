@@ -52,6 +52,8 @@ pub(super) const LEASE_WAIT: Duration = Duration::from_secs(2);
 pub(super) const LEASE_AWAY: Duration = Duration::from_secs(1);
 /// Longest wait of a verification for one answer, milliseconds. Nobody waits behind it.
 pub(super) const VERIFY_ANSWER_MS: u64 = 10 * 60 * 1_000;
+/// Longest wait of a migration for the one that another process runs, milliseconds.
+pub(super) const MIGRATE_ANSWER_MS: u64 = 10 * 60 * 1_000;
 /// Batches of an event that are looked through in one step of a verification.
 pub(super) const VERIFY_BATCHES: i64 = 1_000;
 /// Rows that a verification reads in one step, one batch's more or less.

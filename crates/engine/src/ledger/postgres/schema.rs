@@ -7,9 +7,10 @@ use tokio_postgres::types::Type;
 
 use super::database::{Database, Lane};
 use super::failure::Failure;
+use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
 use super::tables::{Columns, keys};
 use super::{Durability, OpenError, PostgresOptions};
-use crate::ledger::MasterKey;
+use crate::ledger::{MasterKey, Migrated};
 
 mod migrations {
     refinery::embed_migrations!("migrations/postgres");
@@ -19,7 +20,7 @@ mod migrations {
 pub(super) const SCHEMA: i64 = 4;
 
 /// Only one process migrates at a time. The number is this product's own.
-const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613)";
+const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613);";
 const UNLOCK: &str = "-- unlock\nSELECT pg_advisory_unlock(7310307613)";
 
 const HAS_SCHEMA: &str = "-- has_schema
@@ -32,30 +33,36 @@ const SETTINGS: &str = "-- settings
 SELECT pg_is_in_recovery(), name, setting FROM pg_settings
 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')";
 
-/// Brings the tables up to date; gives the version they now have. May run in many processes at once.
-/// Needs a direct connection, not one through a pool in transaction mode.
+/// Brings the tables up to date; gives what it did. May run in many processes at once: one of them
+/// takes the steps, the others wait for it. Needs a direct connection, not one through a pool in
+/// transaction mode.
 ///
 /// # Errors
 /// [`OpenError`], which says what to do.
 ///
 /// # Cancel safety
 /// Each migration is one transaction.
-pub async fn migrate(options: &PostgresOptions) -> Result<i64, OpenError> {
-    let database = Database::new(options, Arc::new(SystemClock))?;
+pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
+    let database = Database::new(options, Arc::new(SystemClock))?.patient(MIGRATE_ANSWER_MS);
     let mut lane = database.lane().await?;
-    if version(&mut lane).await? > SCHEMA {
-        return Err(mismatch(version(&mut lane).await?));
-    }
+    // Somebody else's migration may take minutes, and ends; a table that a server at work has locked
+    // is not waited for so long, for everybody who comes after waits behind it.
+    let patient =
+        format!("SET lock_timeout = {MIGRATE_ANSWER_MS}; {LOCK} SET lock_timeout = {LOCK_MS}");
     // Closed at the end, however it ends: nobody else may get it with our lock.
-    lane.begin(LOCK).await?;
+    lane.begin(&patient).await?;
+    let found = version(&mut lane).await?;
+    if found > SCHEMA {
+        return Err(mismatch(found));
+    }
     let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name("soldonce_migrations");
-    runner
+    let report = runner
         .run_async(lane.driver()?)
         .await
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
     lane.run(UNLOCK).await?;
-    Ok(SCHEMA)
+    Ok(Migrated::new(found, SCHEMA, &report))
 }
 
 /// Passes a database with our tables that keeps what it acknowledges.
@@ -110,7 +117,9 @@ where
 fn mismatch(found: i64) -> OpenError {
     let mend = match found {
         0 => "run `soldonce migrate` once",
-        found if found > SCHEMA => "start a newer soldonce",
+        found if found > SCHEMA => {
+            "this program is older than the database, start a newer soldonce"
+        }
         _ => "run `soldonce migrate`",
     };
     OpenError::Schema {

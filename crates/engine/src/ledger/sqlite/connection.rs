@@ -10,6 +10,7 @@ use super::OpenError;
 use super::fault::Fault;
 use super::folder::Folder;
 use super::limits::{PAGE_BYTES, READER_CACHE_KIB, STATEMENTS_MAX, WRITER_CACHE_KIB};
+use crate::ledger::Migrated;
 
 mod migrations {
     refinery::embed_migrations!("migrations/sqlite");
@@ -20,9 +21,14 @@ pub(super) const SCHEMA: i64 = 4;
 
 /// The one connection that writes.
 pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
+    Ok(migrating_writer(folder)?.0)
+}
+
+/// The one connection that writes, and what bringing its tables up to date came to.
+pub(super) fn migrating_writer(folder: &Folder) -> Result<(Connection, Migrated), OpenError> {
     let mut connection = bare_writer(folder)?;
-    migrate(&mut connection)?;
-    Ok(connection)
+    let migrated = migrate(&mut connection)?;
+    Ok((connection, migrated))
 }
 
 /// A connection set up to write, to whatever is in the file.
@@ -97,23 +103,23 @@ fn version(connection: &Connection) -> Result<i64, Fault> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    match version(connection)? {
-        SCHEMA => return Ok(()),
-        found if found > SCHEMA => {
-            return Err(OpenError::Schema {
-                found,
-                known: SCHEMA,
-            });
-        }
-        _ => {}
+fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
+    let found = version(connection)?;
+    if found == SCHEMA {
+        return Ok(Migrated::already(SCHEMA));
+    }
+    if found > SCHEMA {
+        return Err(OpenError::Schema {
+            found,
+            known: SCHEMA,
+        });
     }
     let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name("migrations");
-    runner
+    let report = runner
         .run(connection)
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
-    Ok(())
+    Ok(Migrated::new(found, SCHEMA, &report))
 }
 
 /// Tells how many pages are in the write-ahead log after each commit of `connection`.

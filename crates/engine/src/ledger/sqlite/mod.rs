@@ -47,7 +47,8 @@ use self::folder::Folder;
 use self::readers::Readers;
 use self::writer::{Alone, Job, Writer};
 use super::{
-    Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
+    Done, Ledger, LedgerFuture, MasterKey, Migrated, Observer, OpenEffect, ReadError, Transaction,
+    Webhooks,
 };
 use crate::keys::{ApiKey, KeyId};
 
@@ -153,10 +154,22 @@ pub enum OpenError {
 
 fn mend(found: i64, known: i64) -> &'static str {
     if found > known {
-        "start a newer soldonce"
+        "this program is older than the ledger, start a newer soldonce"
     } else {
-        "start soldonce once to bring it up to date"
+        "run `soldonce migrate`, or start its server once"
     }
+}
+
+/// Brings the tables of a folder up to date; gives what it did. Opening the ledger does so, too.
+///
+/// # Errors
+/// [`OpenError`]: `Locked` while a server has it, `Schema` when it is newer than this program.
+pub fn migrate(options: &SqliteOptions) -> Result<Migrated, OpenError> {
+    let folder = Folder::new(&options.folder);
+    let lock = folder.take()?;
+    let (connection, migrated) = connection::migrating_writer(&folder)?;
+    drop((connection, lock));
+    Ok(migrated)
 }
 
 impl From<Fault> for OpenError {
