@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, BookingId, CallerId, CategoryNo, EventNo, Fence, HoldId, Holder, NewEvent,
+    Amount, BookingId, CallerId, CategoryNo, EventNo, Fence, GivenLines, HoldId, Holder, NewEvent,
     PaymentReport, Policy, Selection, Span, Text, UnitNo,
 };
 
@@ -124,6 +124,15 @@ pub struct Change {
     pub drop_places: Selection,
 }
 
+/// Who sees to it that an exchange which costs more is paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Nobody yet: it takes a checkout of the hold.
+    Unpaid,
+    /// The caller.
+    Vouched,
+}
+
 /// A command. Each is decided in one step, all or nothing.
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -164,6 +173,8 @@ pub enum Command {
         booking: BookingId,
         /// The caller's own text for it.
         reference: Option<Text>,
+        /// Sold lines to give back for it: then only the difference is paid.
+        exchange: Option<GivenLines>,
     },
     /// End a payment that the buyer gave up.
     Abandon {
@@ -238,12 +249,12 @@ pub enum Command {
     },
     /// Swap lines of a booking for the units of a hold.
     Exchange {
-        /// Which booking.
-        booking: BookingId,
-        /// Its lines to give back. Sorted and distinct.
-        give: Vec<UnitNo>,
+        /// The lines to give back.
+        given: GivenLines,
         /// The hold with the new units.
         on: OnHold,
+        /// Whether they may cost more.
+        difference: Difference,
     },
     /// Take free units out of sale.
     Block {

@@ -47,7 +47,8 @@ pub use chart::{
     Selection, UnitName, Zone,
 };
 pub use command::{
-    Actor, Authority, Change, Command, LineChoice, NewHold, OnHold, Origin, Together, Wish,
+    Actor, Authority, Change, Command, Difference, LineChoice, NewHold, OnHold, Origin, Together,
+    Wish,
 };
 pub use event::{Event, EventNo, EventState, NewEvent, Seq};
 pub use hold::{HeldUnit, Hold, HoldState};
@@ -57,7 +58,7 @@ pub use id::{
 pub use inventory::Inventory;
 pub use money::{Amount, Currency};
 pub use near::alternatives_near;
-pub use payment::{Intent, Payment, PaymentReport, PaymentState};
+pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
 pub use pick::Availability;
 pub use planted::Planted;
 pub use policy::{Adjacency, LatePayment, OnPaymentFailure, Policy};

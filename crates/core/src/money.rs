@@ -37,6 +37,12 @@ impl Amount {
         self.0.checked_sub(other.0).map(Self)
     }
 
+    /// `self - other`; zero when `other` is more.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0).max(0))
+    }
+
     /// The sum of prices.
     ///
     /// # Panics

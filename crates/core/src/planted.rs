@@ -37,6 +37,8 @@ pub enum Planted {
     EventBackwards,
     /// Nobody cares for money that comes after the hold ended.
     LateMoneyDropped,
+    /// What was paid for lines that were given back counts for both bookings.
+    CreditTwice,
 }
 
 impl Planted {
@@ -55,11 +57,12 @@ impl Planted {
     ];
 
     /// Every one of the rules of money.
-    pub const MONEY: [Self; 5] = [
+    pub const MONEY: [Self; 6] = [
         Self::CaptureBeforeSale,
         Self::RefundTwice,
         Self::EventTwice,
         Self::EventBackwards,
         Self::LateMoneyDropped,
+        Self::CreditTwice,
     ];
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use soldonce_core::{BookingId, HoldId, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::{
-    Call, Caller, Engine, EngineError, EventSummary, HoldAsk, NamedUnits, Reply, WishAsk,
+    Call, Caller, CheckoutAsk, Engine, EngineError, EventSummary, HoldAsk, NamedUnits, Reply,
+    WishAsk,
 };
 use soldonce_lease::Entropy;
 use tokio_util::sync::CancellationToken;
@@ -85,7 +86,11 @@ impl Bot {
     /// A refusal is part of a shopper's life: the hold was late, or the event called off.
     async fn pay(&self, hold: HoldId, card: &TestCard) -> Option<BookingId> {
         let call = self.keyed_call();
-        let begun = match self.engine.checkout(&call, hold, None, None).await {
+        let begun = match self
+            .engine
+            .checkout(&call, hold, CheckoutAsk::default())
+            .await
+        {
             // What costs nothing is not paid.
             Err(EngineError::Rejected(Rejection::Invalid(_))) => {
                 let call = self.keyed_call();

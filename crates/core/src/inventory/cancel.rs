@@ -4,8 +4,8 @@ use super::Inventory;
 use super::work::Work;
 use crate::unit::Step;
 use crate::{
-    Amount, Answer, AreaNo, Authority, Booking, BookingId, BookingState, Cause, Chart, Effect,
-    Invalid, LineChoice, LineState, Planted, Rejection, UnitNo, UnitState,
+    Amount, Answer, AreaNo, Authority, Booking, BookingId, BookingState, Cause, Chart, Invalid,
+    LineChoice, LineState, Rejection, UnitNo, UnitState,
 };
 
 impl Inventory {
@@ -86,67 +86,6 @@ impl Inventory {
         self.bookings.insert(id, booking);
         work.changed_booking(id);
         Amount::sum(back.into_iter())
-    }
-
-    /// Money that was paid through the provider goes back through it: never more than was paid.
-    pub(super) fn refund(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) {
-        let times = if self.has(Planted::RefundTwice) { 2 } else { 1 };
-        let Some(payment) = &mut self.booking_mut(id).payment else {
-            return;
-        };
-        let amount = amount.min(payment.left());
-        if !payment.state.has_money() || amount == Amount::ZERO {
-            return;
-        }
-        payment.returned = payment
-            .returned
-            .checked_add(amount)
-            .unwrap_or(payment.amount);
-        let total = Amount::from_minor(payment.returned.minor().saturating_mul(times));
-        work.changed_booking(id);
-        work.effects.push(Effect::Refund {
-            booking: id,
-            amount,
-            total,
-        });
-    }
-
-    /// Some of what went back came back again: what is missing goes once more.
-    pub(super) fn send_again(&mut self, work: &mut Work<'_>, id: BookingId) {
-        let Some(payment) = &self.booking_mut(id).payment else {
-            return;
-        };
-        let total = payment.returned;
-        let amount = total.checked_sub(payment.given_back()).unwrap_or_default();
-        if amount > Amount::ZERO {
-            work.effects.push(Effect::Refund {
-                booking: id,
-                amount,
-                total,
-            });
-        }
-    }
-
-    /// Staff send back money of a booking that keeps its units.
-    pub(super) fn send_money_back(
-        &mut self,
-        work: &mut Work<'_>,
-        id: BookingId,
-        amount: Amount,
-    ) -> Result<Answer, Rejection> {
-        let booking = self.require_booking(id, Authority::Staff)?;
-        let left = booking
-            .payment
-            .as_ref()
-            .filter(|payment| payment.state.has_money())
-            .map(|payment| payment.left())
-            .ok_or(Rejection::BookingNotConfirmed)?;
-        if amount <= Amount::ZERO || amount > left {
-            let text = format!("between 1 and {} can go back", left.minor());
-            return Err(Invalid::new("amount", text).into());
-        }
-        self.refund(work, id, amount);
-        Ok(self.answer_booking(id))
     }
 }
 

@@ -4,34 +4,47 @@ use super::Inventory;
 use super::confirm::new_booking;
 use super::work::{Turn, Work};
 use crate::{
-    Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, HoldId, HoldState, Invalid,
-    OnHold, OnPaymentFailure, Payment, Planted, Rejection, Text, Timestamp,
+    Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, GivenLines, HoldId, HoldState,
+    Invalid, OnHold, OnPaymentFailure, Payment, Planted, Rejection, Text, Timestamp,
 };
+
+/// The booking that a checkout begins.
+pub(super) struct Wanted {
+    /// Its name, fresh.
+    pub(super) booking: BookingId,
+    /// The caller's own text for it.
+    pub(super) reference: Option<Text>,
+    /// What is given back for it.
+    pub(super) exchange: Option<GivenLines>,
+}
 
 impl Inventory {
     pub(super) fn checkout(
         &mut self,
         work: &mut Work<'_>,
         on: OnHold,
-        booking: BookingId,
-        reference: Option<Text>,
+        wanted: Wanted,
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_active(work.now, on.fence)?;
-        if hold.total() == Amount::ZERO {
+        let payment = match &wanted.exchange {
+            Some(given) => self.pay_difference(work, given, on)?,
+            None => Payment::new(hold.total()),
+        };
+        if payment.amount == Amount::ZERO {
             let text = "it costs nothing: confirm it".to_owned();
             return Err(Invalid::new("hold", text).into());
         }
         let window = self.book(hold.event)?.event.policy.payment_window;
         let last = hold.max_expires_at.plus(window);
         let pin = Turn {
-            state: HoldState::Pinned(booking),
+            state: HoldState::Pinned(wanted.booking),
             until: work.now.plus(window).min(last).max(hold.expires_at),
             cause: Cause::Pinned,
         };
         let hold = self.turn(work, on.hold, pin);
-        let mut booking = new_booking(&hold, booking, reference, work.now);
-        booking.payment = Some(Box::new(Payment::new(booking.total())));
+        let mut booking = new_booking(&hold, wanted.booking, wanted.reference, work.now);
+        booking.payment = Some(Box::new(payment));
         work.effects.push(Effect::Authorise(booking.id));
         if self.has(Planted::CaptureBeforeSale) {
             work.effects.push(Effect::Capture(booking.id));

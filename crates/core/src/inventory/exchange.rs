@@ -1,22 +1,51 @@
-//! Exchange: lines of a booking for the units of a hold, in one commit.
+//! Exchange: lines of a booking for the units of a hold, in one commit. What costs more is paid by a
+//! checkout of the hold, whose booking takes the place of the lines.
 
 use super::Inventory;
-use super::cancel::{chosen_lines, require_sold};
+use super::cancel::{chosen_lines, require_sold, sold_units};
 use super::work::Work;
 use crate::{
-    Amount, Answer, Authority, Booking, BookingId, BookingState, Cause, Hold, Invalid, LineState,
-    OnHold, Rejection, UnitNo,
+    Amount, Answer, Authority, Booking, BookingId, BookingState, Cause, Difference, GivenLines,
+    Hold, Invalid, Line, LineState, OnHold, Payment, PaymentState, Planted, Rejection, UnitNo,
 };
+
+/// What is given and taken in an exchange.
+struct Deal {
+    /// The units of the lines given back, sorted and distinct.
+    units: Vec<UnitNo>,
+    /// What those lines had cost.
+    old: Amount,
+    /// What the hold costs.
+    new: Amount,
+}
 
 impl Inventory {
     pub(super) fn exchange(
         &mut self,
         work: &mut Work<'_>,
-        id: BookingId,
-        give: &[UnitNo],
+        given: &GivenLines,
         on: OnHold,
+        difference: Difference,
     ) -> Result<Answer, Rejection> {
-        let booking = self.require_booking(id, on.by)?;
+        let deal = self.require_deal(work, given, on)?;
+        if deal.new > deal.old && difference == Difference::Unpaid {
+            return Err(Rejection::PaymentRequired);
+        }
+        let id = given.booking;
+        self.swap(work, id, &deal.units, on);
+        self.refund(work, id, deal.old.less(deal.new));
+        Ok(self.answer_booking(id))
+    }
+
+    /// What both kinds of exchange need: sold lines of a booking and a live hold of one owner, in one
+    /// event, in time.
+    fn require_deal(
+        &self,
+        work: &Work<'_>,
+        given: &GivenLines,
+        on: OnHold,
+    ) -> Result<Deal, Rejection> {
+        let booking = self.require_booking(given.booking, on.by)?;
         let hold = self.require_hold(on.hold, on.by)?;
         require_same_owner(booking, hold, on.by)?;
         require_sold(booking)?;
@@ -27,25 +56,91 @@ impl Inventory {
             return Err(Invalid::new("hold", text).into());
         }
         let chart = &self.book(booking.event)?.event.chart;
-        let units = chosen_lines(chart, booking, give, [])?;
-        let given = |line: &&crate::Line| {
-            line.state == LineState::Sold && units.binary_search(&line.unit).is_ok()
-        };
-        let old = Amount::sum(booking.lines.iter().filter(given).map(|line| line.price));
-        let new = hold.total();
-        if new > old {
-            return Err(Rejection::PaymentRequired);
+        let units = chosen_lines(chart, booking, &given.units, [])?;
+        Ok(Deal {
+            old: price_of(booking, &units),
+            new: hold.total(),
+            units,
+        })
+    }
+
+    /// The payment that a checkout asks for whose buyer gives lines back: the difference.
+    ///
+    /// # Errors
+    /// Those of an exchange; `Invalid` when it costs no more; `PaymentInProgress` while the money of
+    /// the lines was not taken, because nothing can be owed to somebody who may never pay.
+    pub(super) fn pay_difference(
+        &self,
+        work: &Work<'_>,
+        given: &GivenLines,
+        on: OnHold,
+    ) -> Result<Payment, Rejection> {
+        let deal = self.require_deal(work, given, on)?;
+        if deal.new <= deal.old {
+            let text = "it costs no more than what is given back: exchange it at once".to_owned();
+            return Err(Invalid::new("exchange", text).into());
         }
-        self.swap(work, id, &units, on);
-        let difference = old.checked_sub(new).unwrap_or_default();
-        self.refund(work, id, difference);
-        Ok(self.answer_booking(id))
+        let source = self.require_booking(given.booking, on.by)?;
+        let is_taken = |payment: &Payment| payment.state > PaymentState::Authorised;
+        if !source.payment.as_deref().is_none_or(is_taken) {
+            return Err(Rejection::PaymentInProgress(given.booking));
+        }
+        Ok(Payment {
+            exchange: Some(GivenLines {
+                booking: given.booking,
+                units: deal.units,
+            }),
+            ..Payment::new(deal.new.less(deal.old))
+        })
+    }
+
+    /// Whether the lines that a booking's payment is the difference to are still there, for what they
+    /// had cost then.
+    pub(super) fn can_give_lines(&self, id: BookingId) -> bool {
+        let Some(given) = self.lines_to_give(id) else {
+            return true;
+        };
+        let Some(source) = self.bookings.get(&given.booking) else {
+            return false;
+        };
+        let sold: Vec<UnitNo> = sold_units(source).collect();
+        let is_sold = |unit: &UnitNo| sold.binary_search(unit).is_ok();
+        let paid = self.bookings.get(&id).and_then(|new| {
+            let cost = price_of(source, &given.units);
+            let paid = new.payment.as_deref()?.amount.checked_add(cost)?;
+            Some(paid >= new.total())
+        });
+        given.units.iter().all(is_sold) && paid == Some(true)
+    }
+
+    /// The lines that a booking is exchanged for are given back. What they had cost stays where it is,
+    /// as the credit of the new booking.
+    pub(super) fn give_lines(&mut self, work: &mut Work<'_>, id: BookingId) {
+        let Some(given) = self.lines_to_give(id).cloned() else {
+            return;
+        };
+        let cost = self.give_back(work, given.booking, &given.units, Cause::Exchanged);
+        let is_kept = self.has(Planted::CreditTwice);
+        let Some(source) = &mut self.booking_mut(given.booking).payment else {
+            return;
+        };
+        let credit = cost.min(source.left());
+        let carried = if is_kept { Amount::ZERO } else { credit };
+        source.carried = Amount::sum([source.carried, carried].into_iter());
+        if let Some(payment) = &mut self.booking_mut(id).payment {
+            payment.credit = credit;
+        }
+    }
+
+    fn lines_to_give(&self, id: BookingId) -> Option<&GivenLines> {
+        let payment = self.bookings.get(&id)?.payment.as_deref()?;
+        payment.exchange.as_ref()
     }
 
     fn swap(&mut self, work: &mut Work<'_>, id: BookingId, units: &[UnitNo], on: OnHold) {
         // Lines that were cancelled before stay in the booking's record; swapped ones leave it.
         let booking = self.booking_mut(id);
-        let is_sold = |line: &crate::Line| line.state == LineState::Sold;
+        let is_sold = |line: &Line| line.state == LineState::Sold;
         let (owned, cancelled) = booking.lines.iter().copied().partition(is_sold);
         booking.lines = owned;
         self.give_back(work, id, units, Cause::Exchanged);
@@ -65,6 +160,13 @@ impl Inventory {
         self.remember_bought(event, &holder);
         self.book_mut(event).count_bought(&holder, count);
     }
+}
+
+/// What sold lines had cost; `units` is sorted.
+fn price_of(booking: &Booking, units: &[UnitNo]) -> Amount {
+    let given =
+        |line: &&Line| line.state == LineState::Sold && units.binary_search(&line.unit).is_ok();
+    Amount::sum(booking.lines.iter().filter(given).map(|line| line.price))
 }
 
 /// The secret of a hold proves that hold alone: it reaches a booking only if both have one owner.

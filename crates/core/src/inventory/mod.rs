@@ -21,6 +21,7 @@ mod expire;
 mod extend;
 mod hold;
 mod payment;
+mod refund;
 mod release;
 mod sell;
 
@@ -28,6 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use books::OpenEvent;
+use checkout::Wanted;
 use expiries::Expiries;
 use sell::Buyer;
 use trial::Trial;
@@ -111,7 +113,16 @@ impl Inventory {
                 on,
                 booking,
                 reference,
-            } => self.checkout(work, on, booking, reference),
+                exchange,
+            } => self.checkout(
+                work,
+                on,
+                Wanted {
+                    booking,
+                    reference,
+                    exchange,
+                },
+            ),
             Command::Abandon { on } => self.abandon(work, on),
             Command::Payment(report) => self.payment(work, &report),
             Command::Refund { booking, amount } => self.send_money_back(work, booking, amount),
@@ -145,7 +156,11 @@ impl Inventory {
                 },
             ),
             Command::Cancel { booking, by, lines } => self.cancel(work, booking, by, &lines),
-            Command::Exchange { booking, give, on } => self.exchange(work, booking, &give, on),
+            Command::Exchange {
+                given,
+                on,
+                difference,
+            } => self.exchange(work, &given, on, difference),
             Command::Block {
                 event,
                 selection,
@@ -195,6 +210,15 @@ impl Inventory {
     /// A booking, unless it was forgotten.
     pub fn booking(&self, booking: BookingId) -> Option<&Booking> {
         self.bookings.get(&booking)
+    }
+
+    /// A booking, the one whose lines were given back for it or are to be, and so on: they share
+    /// money. It ends at the first that is not here.
+    pub fn exchanges(&self, booking: BookingId) -> impl Iterator<Item = BookingId> {
+        std::iter::successors(Some(booking), |id| {
+            let payment = self.bookings.get(id)?.payment.as_deref()?;
+            payment.exchange.as_ref().map(|given| given.booking)
+        })
     }
 
     /// Holds that are here, forgotten ones not.

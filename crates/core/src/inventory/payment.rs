@@ -82,7 +82,9 @@ impl Inventory {
         };
         if is_gone {
             let sold: Vec<UnitNo> = sold_units(booking).collect();
-            self.give_back(work, report.booking, &sold, Cause::Cancelled);
+            let cost = self.give_back(work, report.booking, &sold, Cause::Cancelled);
+            // Nothing of its own is there to go back; what was paid for lines it was exchanged for is.
+            self.refund(work, report.booking, cost);
         }
     }
 
@@ -124,6 +126,13 @@ impl Inventory {
             self.paid_late(work, report);
             return;
         }
+        if !self.can_give_lines(report.booking) {
+            self.fail_payment(work, hold, report.booking);
+            self.booking_mut(report.booking).state = BookingState::NeedsRefund;
+            self.send_back(work, report);
+            return;
+        }
+        self.give_lines(work, report.booking);
         let lines = self.sell_hold(work, hold, report.booking, Cause::Confirmed);
         let now = work.now;
         let booking = self.booking_mut(report.booking);
@@ -176,12 +185,14 @@ impl Inventory {
         let units: Vec<UnitNo> = booking.lines.iter().map(|line| line.unit).collect();
         let is_free = |unit: &UnitNo| book.seating.is_available(*unit, work.now);
         units.iter().all(is_free)
+            && self.can_give_lines(id)
             && self
                 .require_sellable(book, work.now, &units, &booking.holder)
                 .is_ok()
     }
 
     fn sell_late(&mut self, work: &mut Work<'_>, id: BookingId) {
+        self.give_lines(work, id);
         let mut booking = self.booking_mut(id).clone();
         self.sell_lines(work, &mut booking);
         *self.booking_mut(id) = booking;

@@ -52,7 +52,7 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn changed_booking(&mut self, booking: BookingId) {
-        if self.bookings.last() != Some(&booking) {
+        if !self.bookings.contains(&booking) {
             self.bookings.push(booking);
         }
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use soldonce_core::{
     Amount, Answer, Applied, AreaNo, AreaSpec, Auditor, Authority, Booking, BookingId, CallerId,
-    Chart, ChartBuilder, Command, Commit, Currency, EventId, EventNo, Fence, History, Hold, HoldId,
-    HoldTerms, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, PaymentReport,
-    PaymentState, Policy, Rejection, SeatSpec, Selection, Span, StateKind, Tally, Text, Timestamp,
-    Together, Unit, UnitNo, Violation, Wish,
+    Chart, ChartBuilder, Command, Commit, Currency, Difference, EventId, EventNo, Fence,
+    GivenLines, History, Hold, HoldId, HoldTerms, Holder, HolderName, Inventory, NewEvent, NewHold,
+    OnHold, Origin, PaymentReport, PaymentState, Policy, Rejection, SeatSpec, Selection, Span,
+    StateKind, Tally, Text, Timestamp, Together, Unit, UnitNo, Violation, Wish,
 };
 
 /// When every test begins.
@@ -220,6 +220,22 @@ impl World {
             on: on(hold),
             booking,
             reference: None,
+            exchange: None,
+        })
+    }
+
+    /// As [`World::checkout`], for lines of a booking and the difference.
+    pub(crate) fn checkout_for(
+        &mut self,
+        hold: HoldId,
+        given: GivenLines,
+    ) -> Result<Applied, Rejection> {
+        let booking = self.mint_booking();
+        self.apply(Command::Checkout {
+            on: on(hold),
+            booking,
+            reference: None,
+            exchange: Some(given),
         })
     }
 
@@ -332,6 +348,15 @@ pub(crate) fn on_fence(hold: HoldId, fence: Fence) -> OnHold {
     OnHold {
         fence: Some(fence),
         ..on(hold)
+    }
+}
+
+/// Lines of a booking for the units of a hold, if that costs nothing more.
+pub(crate) fn exchange_of(booking: BookingId, units: Vec<UnitNo>, on: OnHold) -> Command {
+    Command::Exchange {
+        given: GivenLines { booking, units },
+        on,
+        difference: Difference::Unpaid,
     }
 }
 

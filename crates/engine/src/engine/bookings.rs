@@ -1,8 +1,8 @@
 //! Bookings: confirm, cancel, box-office sale, and reading them.
 
 use soldonce_core::{
-    Authority, Booking, BookingId, Command, EventId, Fence, HoldId, Holder, HolderName, Invalid,
-    LineChoice, Rejection, Text,
+    Authority, Booking, BookingId, Command, Difference, EventId, Fence, GivenLines, HoldId, Holder,
+    HolderName, Invalid, LineChoice, Rejection, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
@@ -11,13 +11,20 @@ use crate::limits::LIST_MAX;
 use crate::metrics::OutcomeLabel;
 use crate::reply::{self, StoredReply};
 
+/// Lines of a booking to give back in exchange.
+#[derive(Clone, Debug)]
+pub struct GivenAsk<'a> {
+    /// Whose lines.
+    pub booking: BookingId,
+    /// Which lines, places by their ids.
+    pub release: NamedUnits<'a>,
+}
+
 /// A request to swap lines of a booking for the units of a hold.
 #[derive(Clone, Debug)]
 pub struct ExchangeAsk<'a> {
-    /// Whose lines.
-    pub booking: BookingId,
-    /// Lines to give back.
-    pub release: NamedUnits<'a>,
+    /// The lines to give back.
+    pub given: GivenAsk<'a>,
     /// The hold with the new units.
     pub hold: HoldId,
     /// The fence of the hold that the caller knows.
@@ -151,7 +158,8 @@ impl Engine {
     }
 
     /// Swaps lines of a booking for the units of a hold, in one commit; what they cost less goes
-    /// back. Needs an idempotency key.
+    /// back. Needs an idempotency key. What they cost more takes a checkout of the hold
+    /// ([`Engine::checkout`]); where nobody takes money, the caller has seen to it.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `HoldNotFound` and why the hold cannot be used,
@@ -161,20 +169,31 @@ impl Engine {
     /// Dropped, they may be swapped: ask again with the same key.
     pub async fn exchange(&self, call: &Call, ask: ExchangeAsk<'_>) -> Result<Reply, EngineError> {
         require_key(call)?;
+        let given = self.given_lines(&ask.given).await?;
+        let difference = match self.provider() {
+            Some(_) => Difference::Unpaid,
+            None => Difference::Vouched,
+        };
+        let command = Command::Exchange {
+            given,
+            on: self.on_hold(call, ask.hold, ask.fence)?,
+            difference,
+        };
+        self.reply(self.submit(call, command).await?)
+    }
+
+    /// Lines by their units. Whether the caller may give them is for the rules to say.
+    pub(super) async fn given_lines(&self, ask: &GivenAsk<'_>) -> Result<GivenLines, EngineError> {
         let found = self.parts.ledger.booking(ask.booking).await?;
         let found = found.ok_or(Rejection::BookingNotFound)?;
         let event = self.event_of(found.event)?;
-        let (give, places) = ask.release.owned(&event.chart)?;
+        let (units, places) = ask.release.owned(&event.chart)?;
         if places.count() > 0 {
             let text = "name each place by its id, such as `floor.17`".to_owned();
             return Err(Rejection::from(Invalid::new("release", text)).into());
         }
-        let command = Command::Exchange {
-            booking: ask.booking,
-            give,
-            on: self.on_hold(call, ask.hold, ask.fence)?,
-        };
-        self.reply(self.submit(call, command).await?)
+        let booking = ask.booking;
+        Ok(GivenLines { booking, units })
     }
 
     /// A booking as it is stored.

@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 pub use access::run_key_watch;
-pub use bookings::{ExchangeAsk, SellAsk};
+pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use events::EventSummary;
 pub use hold::{HoldAsk, WishAsk};
 pub use holds::{ChangeAsk, ExtendAsk};
-pub use money::{Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
+pub use money::{CheckoutAsk, Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
 pub use names::NamedUnits;
 pub use shields::run_shield_messages;
 pub use sweep::run_sweeper;

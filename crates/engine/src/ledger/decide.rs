@@ -155,7 +155,8 @@ impl Decider {
     }
 }
 
-/// What a command names that a ledger may have let go of.
+/// What a command names that a ledger may have let go of. With a booking come those whose lines were
+/// given back for it ([`Inventory::exchanges`]): their money is its money too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Named {
     /// The hold it acts on.
@@ -176,8 +177,11 @@ pub fn named(command: &Command) -> Named {
     };
     match command {
         Command::Change(change) => hold(change.on.hold),
+        Command::Checkout { on, exchange, .. } => Named {
+            hold: Some(on.hold),
+            booking: exchange.as_ref().map(|given| given.booking),
+        },
         Command::Extend { on, .. }
-        | Command::Checkout { on, .. }
         | Command::Abandon { on }
         | Command::Release { on }
         | Command::Confirm { on, .. }
@@ -190,9 +194,9 @@ pub fn named(command: &Command) -> Named {
             ..
         }
         | Command::Refund { booking: id, .. } => booking(*id),
-        Command::Exchange { booking, on, .. } => Named {
+        Command::Exchange { given, on, .. } => Named {
             hold: Some(on.hold),
-            booking: Some(*booking),
+            booking: Some(given.booking),
         },
         Command::CreateEvent(_)
         | Command::UpdatePolicy { .. }

@@ -162,12 +162,38 @@ pub struct BookingBody<'a> {
     total: i64,
     currency: &'a str,
     reference: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchange: Option<ExchangeBody<'a>>,
     #[serde(skip_serializing_if = "PaymentShown::is_later")]
     payment: PaymentShown<'a>,
     created_at: Rfc3339,
     confirmed_at: Option<Rfc3339>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
+}
+
+/// What was given back for a booking, or is to be when it is paid.
+#[derive(Serialize)]
+struct ExchangeBody<'a> {
+    booking: Shown<BookingId>,
+    release: Vec<UnitBody<'a>>,
+    /// What its own payment is about.
+    difference: i64,
+    /// What of the other booking's money is its.
+    credit: i64,
+}
+
+impl<'a> ExchangeBody<'a> {
+    fn new(chart: &'a Chart, payment: &Payment) -> Option<Self> {
+        let given = payment.exchange.as_ref()?;
+        let units = given.units.iter();
+        Some(Self {
+            booking: Shown(given.booking),
+            release: units.map(|unit| UnitBody::new(chart, *unit)).collect(),
+            difference: payment.amount.minor(),
+            credit: payment.credit.minor(),
+        })
+    }
 }
 
 /// The answer to checkout gets its payment when the provider was asked: it is written behind the
@@ -200,6 +226,9 @@ struct PaymentBody<'a> {
     amount: i64,
     captured: i64,
     refunded: i64,
+    /// What of it is the credit of bookings that its lines were given back for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    carried: Option<i64>,
     provider: Option<&'a str>,
     intent: Option<&'a str>,
 }
@@ -212,6 +241,7 @@ impl<'a> PaymentBody<'a> {
             amount: payment.amount.minor(),
             captured: payment.captured.minor(),
             refunded: payment.given_back().minor(),
+            carried: Some(payment.carried.minor()).filter(|carried| *carried > 0),
             provider: intent.map(|intent| intent.provider.as_str()),
             intent: intent.map(|intent| intent.id.as_str()),
         }
@@ -238,6 +268,10 @@ impl<'a> BookingBody<'a> {
             total: booking.total().minor(),
             currency: event.currency.as_str(),
             reference: booking.reference.as_ref().map(soldonce_core::Text::as_str),
+            exchange: booking
+                .payment
+                .as_deref()
+                .and_then(|payment| ExchangeBody::new(&event.chart, payment)),
             payment: PaymentShown::new(booking.payment.as_deref()),
             created_at: Rfc3339(booking.created_at),
             confirmed_at: booking.confirmed_at.map(Rfc3339),

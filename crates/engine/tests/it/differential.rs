@@ -3,8 +3,9 @@
 //! as a coin falls: what one did, the other must know.
 
 use soldonce_core::{
-    Adjacency, Authority, BookingId, Change, Command, Effect, Event, HoldId, LineChoice, NewHold,
-    OnHold, PaymentState, Policy, Rejection, Selection, Text, Together, UnitNo, Wish,
+    Adjacency, Authority, BookingId, Change, Command, Difference, Effect, Event, GivenLines,
+    HoldId, LineChoice, NewHold, OnHold, PaymentState, Policy, Rejection, Selection, Text,
+    Together, UnitNo, Wish,
 };
 use soldonce_engine::ledger::{Done, RequestKey, sqlite};
 use soldonce_engine::reply::{ReplyKind, StoredReply};
@@ -81,6 +82,14 @@ impl Run {
             .bookings
             .get(self.dice.below(self.bookings.len().max(1)));
         known.copied().unwrap_or(BookingId::from_bits(1))
+    }
+
+    fn given(&self) -> GivenLines {
+        let unit = UnitNo(u32::try_from(self.dice.below(15)).unwrap());
+        GivenLines {
+            booking: self.booking(),
+            units: vec![unit],
+        }
     }
 
     fn selection(&self) -> Selection {
@@ -191,6 +200,7 @@ impl Run {
                 on: self.on(),
                 booking: self.booking_id(test),
                 reference,
+                exchange: (self.dice.below(2) == 0).then(|| self.given()),
             },
             11..=12 => {
                 let state = self.dice.one(&PaymentState::ALL);
@@ -206,9 +216,9 @@ impl Run {
             16 => self.sell(test),
             17 => self.cancel(),
             18 => Command::Exchange {
-                booking: self.booking(),
-                give: vec![UnitNo(u32::try_from(self.dice.below(15)).unwrap())],
+                given: self.given(),
                 on: self.on(),
+                difference: Difference::Unpaid,
             },
             _ => self.staff(),
         }

@@ -536,6 +536,7 @@ pub(crate) async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
         on: on(&pinned),
         booking: test.booking_id(),
         reference: None,
+        exchange: None,
     };
     booked(test.ask(checkout).await).unwrap();
     let given_up = test.hold(&event, "dan", &["A-5"]).await.unwrap();
@@ -543,6 +544,7 @@ pub(crate) async fn busy(test: &TestLedger) -> (Arc<Event>, Booking, Hold) {
         on: on(&given_up),
         booking: test.booking_id(),
         reference: None,
+        exchange: None,
     };
     booked(test.ask(checkout).await).unwrap();
     held(test.ask(Command::Abandon { on: on(&given_up) }).await).unwrap();

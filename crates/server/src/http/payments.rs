@@ -1,14 +1,16 @@
 //! Money: checkout, giving a payment up, sending money back, exchange.
 
 use serde::Deserialize;
-use soldonce_core::{Amount, Rejection};
-use soldonce_engine::{EngineError, ExchangeAsk};
+use soldonce_core::{Amount, BookingId, Rejection};
+use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 
 use utoipa::ToSchema;
 
+use super::App;
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
+use super::kinds;
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest};
 
@@ -23,6 +25,22 @@ pub(super) struct CheckoutRequest<'a> {
     #[schema(value_type = Option<String>)]
     return_url: Option<Str<'a>>,
     fence: Option<u64>,
+    /// Lines to give back for it: then only the difference is paid.
+    #[serde(borrow)]
+    exchange: Option<GivenRequest<'a>>,
+}
+
+/// Lines of a booking that are given back when the hold is paid.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GivenRequest<'a> {
+    /// Whose lines.
+    #[serde(borrow)]
+    #[schema(value_type = String)]
+    booking: Str<'a>,
+    /// Which lines.
+    #[serde(borrow)]
+    release: Vec<OwnUnitRequest<'a>>,
 }
 
 /// `POST /v1/holds/{hold}/checkout`
@@ -32,11 +50,21 @@ pub(super) async fn checkout(mut asked: Asked) -> Handled {
     let request: CheckoutRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     json::text("return_url", request.return_url.as_ref())?;
-    let fence = json::fence(request.fence);
+    let exchange = request.exchange;
+    let exchange =
+        exchange.map(|given| given_lines("exchange.release", &given.booking, given.release));
+    let ask = CheckoutAsk {
+        fence: json::fence(request.fence),
+        reference,
+        exchange: exchange.transpose()?,
+    };
+    let of = ask.exchange.as_ref().map(|given| given.booking);
     let call = asked.keyed_call(&[&hold.to_string()], &body)?;
-    let engine = &asked.app.engine;
-    let reply = engine.checkout(&call, hold, fence, reference).await?;
-    Ok(answer::reply(&asked.app, &reply))
+    match (asked.app.engine.checkout(&call, hold, ask).await, of) {
+        (Ok(reply), _) => Ok(answer::reply(&asked.app, &reply)),
+        (Err(error), Some(of)) => Err(about_lines(&asked.app, of, &error).await),
+        (Err(error), None) => Err(error.into()),
+    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -95,27 +123,45 @@ pub(super) struct ExchangeRequest<'a> {
 pub(super) async fn exchange(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: ExchangeRequest<'_> = json::parse(&body)?;
-    let booking = request.booking.0.parse();
-    let booking = booking.map_err(|_| Problem::from(Rejection::BookingNotFound))?;
+    let given = given_lines("release", &request.booking, request.release)?;
+    let booking = given.booking;
     let hold = request.hold.0.parse();
     let hold = hold.map_err(|_| Problem::from(Rejection::HoldNotFound))?;
     let ask = ExchangeAsk {
-        booking,
-        release: units::owned("release", request.release)?,
+        given,
         hold,
         fence: json::fence(request.fence),
     };
     let call = asked.keyed_call(&[], &body)?;
-    let engine = &asked.app.engine;
-    match engine.exchange(&call, ask).await {
+    match asked.app.engine.exchange(&call, ask).await {
         Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
-        Err(error @ EngineError::Rejected(Rejection::AlreadyCancelled(_))) => {
-            let event = engine.event_of_booking(booking).await;
-            Err(Problem::of(
-                &error,
-                event.as_ref().map(|event| &*event.chart),
-            ))
+        Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
+            let detail = "it costs more than what is given back: check the hold out with \
+                          `exchange`, which takes the difference";
+            Err(Problem::detailed(&kinds::PAYMENT_REQUIRED, detail))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(about_lines(&asked.app, booking, &error).await),
     }
+}
+
+/// `field` names the list of lines in refusals.
+fn given_lines<'a>(
+    field: &str,
+    booking: &Str<'_>,
+    release: Vec<OwnUnitRequest<'a>>,
+) -> Result<GivenAsk<'a>, Problem> {
+    let booking = booking.0.parse();
+    Ok(GivenAsk {
+        booking: booking.map_err(|_| Problem::from(Rejection::BookingNotFound))?,
+        release: units::owned(field, release)?,
+    })
+}
+
+/// A refusal that may name lines of a booking.
+async fn about_lines(app: &App, booking: BookingId, error: &EngineError) -> Problem {
+    let EngineError::Rejected(Rejection::AlreadyCancelled(_)) = error else {
+        return Problem::of(error, None);
+    };
+    let event = app.engine.event_of_booking(booking).await;
+    Problem::of(error, event.as_ref().map(|event| &*event.chart))
 }

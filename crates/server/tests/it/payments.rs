@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_core::Span;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
+use soldonce_engine::payment::{IntentId, ProviderKey};
 use soldonce_lease::{ManualClock, SystemClock};
 use soldonce_server::{Access, AdminRoutes, ServerSettings, StripeNotices};
 use soldonce_testkit::stripe::{FakeStripe, Inbox};
@@ -81,6 +82,17 @@ impl Shop {
                 .await;
             assert_eq!(told.status, expected, "{}", told.text());
         }
+    }
+
+    /// As the outbox does.
+    async fn capture(&self, begun: &Value) {
+        let intent = begun["payment"]["intent"].as_str().unwrap();
+        let intent = IntentId::parse(intent).unwrap();
+        let id = begun["id"].as_str().unwrap().parse().unwrap();
+        let key = ProviderKey::of(id, "capture").unwrap();
+        let provider = self.app.engine.provider().unwrap();
+        provider.capture(&intent, &key).await.unwrap();
+        self.tell_all(StatusCode::OK, |_| {}).await;
     }
 
     async fn booking(&self, begun: &Value) -> Value {
@@ -180,6 +192,46 @@ async fn a_payment_is_given_up_and_begun_again() {
         .send()
         .await;
     again.expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_dearer_exchange_is_a_checkout_of_the_difference() {
+    let shop = Shop::open(Store::Sqlite).await;
+    let held = shop.app.held("ann", &["A-1"]).await;
+    let first = shop.paid(&held).await;
+    let dearer = shop.app.held("ann", &["A-2", "A-3"]).await;
+    let swap = json!({"booking": first["id"], "release": [{"seat": "A-1"}], "hold": dearer.id});
+    let ask = shop.app.post("/v1/exchanges").by(&shop.app.sell);
+    let refused = ask.key("x").json(&swap).send().await;
+    refused.refused(409, "payment_required");
+    let body = json!({"exchange": {"booking": first["id"], "release": [{"seat": "A-1"}]}});
+    let path = format!("{}/checkout", dearer.path());
+    let ask = async |key: &str| {
+        let ask = shop.app.post(&path).by(&shop.app.sell);
+        ask.key(key).json(&body).send().await
+    };
+    ask("early").await.refused(409, "payment_in_progress");
+    shop.capture(&first).await;
+    let begun = ask("d").await.expect(StatusCode::CREATED).json();
+    shop.app
+        .keep_secret(begun["payment"]["client_secret"].as_str().unwrap());
+    let expected = json!({"booking": first["id"], "release": [{"seat": "A-1"}],
+        "difference": 4_500, "credit": 0});
+    assert_eq!(begun["exchange"], expected);
+    let intent = begun["payment"]["intent"].as_str().unwrap();
+    shop.fake.pay(intent, "pm_card_visa").await.unwrap();
+    shop.tell_all(StatusCode::OK, |_| {}).await;
+    let sold = shop.booking(&begun).await;
+    assert_eq!(
+        (&sold["state"], &sold["exchange"]["credit"]),
+        (&json!("confirmed"), &json!(4_500))
+    );
+    let given = shop.booking(&first).await;
+    assert_eq!(
+        (&given["state"], &given["payment"]["carried"]),
+        (&json!("cancelled"), &json!(4_500))
+    );
+    ask("again").await.refused(409, "hold_consumed");
 }
 
 #[tokio::test]

@@ -1,14 +1,20 @@
 //! Where a storm happens: an event, its wanted seats, and whoever wants them.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use hyper::Method;
 use serde_json::{Value, json};
-use soldonce_lease::{Entropy, SystemEntropy};
+use soldonce_lease::{Clock, Entropy, SystemClock, SystemEntropy};
 
 use crate::client::Client;
 
 /// Longer than any storm: what is won stays won.
 const HOLD_MS: u64 = 2 * 60 * 60 * 1_000;
+
+/// A picture that is still older after that is wrong.
+const SHOWN_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// An event with wanted seats, and the tokens of those who want them.
 pub(super) struct Ground {
@@ -82,6 +88,28 @@ impl Ground {
             }
         }
         anyhow::bail!("no event has {seats} free seats: give --admin-key, and one is made")
+    }
+
+    /// As [`Ground::held`], once it is as many as were won or could be, or it is time to say that it
+    /// is not: what everybody is shown follows the commits at a distance.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(super) async fn held_in_the_end(&self, winners: u64) -> anyhow::Result<u64> {
+        let expected = match self.users {
+            Users::Holders(_) => winners.min(u64::try_from(self.seats.len())?),
+            // In an event of others, what is won may be gone again.
+            Users::Sessions(_) => 0,
+        };
+        let end = SystemClock.boot().plus(SHOWN_WITHIN);
+        loop {
+            let held = self.held().await?;
+            let now = SystemClock.boot();
+            if held >= expected || now >= end {
+                return Ok(held);
+            }
+            SystemClock.sleep_until(now.plus(LOOK_EVERY)).await;
+        }
     }
 
     /// How many of the wanted seats are held, as the server shows them to everybody.

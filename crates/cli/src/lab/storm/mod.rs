@@ -98,7 +98,7 @@ async fn storm(args: &StormArgs) -> anyhow::Result<StormReport> {
         until: Until::Elapsed(Duration::from_secs(args.seconds)),
     };
     let load = load::run(plan, &makers(address, &ground)).await?;
-    let held = ground.held().await?;
+    let held = ground.held_in_the_end(report::winners(&load)).await?;
     ground.give_back().await?;
     Ok(StormReport::new(args, &ground, load, held))
 }

@@ -32,9 +32,14 @@ pub(super) struct StormReport {
     pub(super) violations: Vec<String>,
 }
 
+/// How many holds were acknowledged.
+pub(super) fn winners(load: &LoadReport) -> u64 {
+    load.statuses.get(&CREATED).copied().unwrap_or_default()
+}
+
 impl StormReport {
     pub(super) fn new(args: &StormArgs, ground: &Ground, load: LoadReport, held: u64) -> Self {
-        let winners = load.statuses.get(&CREATED).copied().unwrap_or_default();
+        let winners = winners(&load);
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);

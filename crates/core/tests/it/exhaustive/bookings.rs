@@ -6,7 +6,7 @@ use soldonce_core::{
 };
 
 use super::{expect_table, outcome, table};
-use crate::world::{World, booked, on, policy, rows_and_floor, text};
+use crate::world::{World, booked, exchange_of, on, policy, rows_and_floor, text};
 
 /// What ann's booking of, 1,000 each, is.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ fn act(
                 ..on(world.hold("ann", "A-5"))
             };
             let give = vec![world.unit("A-1")];
-            world.apply(Command::Exchange { booking, give, on })
+            world.apply(exchange_of(booking, give, on))
         }
         Act::Pay(state) => world.pay(booking, state),
     }

@@ -6,7 +6,7 @@ use soldonce_core::{
 };
 
 use super::{expect_table, outcome, table};
-use crate::world::{World, booked, held, on, policy, rows_and_floor, text};
+use crate::world::{World, booked, exchange_of, held, on, policy, rows_and_floor, text};
 
 /// What a hold of ann on is, and who acts on it how.
 #[derive(Clone, Copy)]
@@ -130,6 +130,7 @@ const COMMANDS: [(&str, Act); 11] = [
             on,
             booking,
             reference: None,
+            exchange: None,
         })
     }),
     ("abandon", |world, on| world.apply(Command::Abandon { on })),
@@ -169,11 +170,7 @@ fn exchange_in(world: &mut World, on: OnHold) -> Result<Applied, Rejection> {
     let booking = booked(&world.confirm(other).unwrap()).clone();
     assert_eq!(world.now, now, "the time of the row stays");
     let give = booking.lines.iter().map(|line| line.unit).collect();
-    world.apply(Command::Exchange {
-        booking: booking.id,
-        give,
-        on,
-    })
+    world.apply(exchange_of(booking.id, give, on))
 }
 
 /// The provider's word on the booking that the hold is or was pinned for.

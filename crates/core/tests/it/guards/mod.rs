@@ -2,6 +2,7 @@
 
 mod areas;
 mod budgets;
+mod exchange;
 mod owners;
 mod records;
 mod times;

@@ -6,7 +6,7 @@ use soldonce_core::{
 };
 
 use super::{unknown, world, world_with};
-use crate::world::{World, booked, holder, on, on_fence, policy};
+use crate::world::{World, booked, exchange_of, holder, on, on_fence, policy};
 
 #[test]
 fn fences_rise_with_every_owner() {
@@ -92,11 +92,7 @@ fn a_secret_opens_no_foreign_booking() {
     let booking = booked(&world.confirm(of_bob).unwrap()).id;
     let of_ann = world.hold("ann", "B-1");
     let give = vec![world.unit("A-1")];
-    let exchange = |on: OnHold| Command::Exchange {
-        booking,
-        give: give.clone(),
-        on,
-    };
+    let exchange = |on: OnHold| exchange_of(booking, give.clone(), on);
     let refusal = world.apply(exchange(on(of_ann))).unwrap_err();
     assert_eq!(refusal, Rejection::BookingNotFound);
     let stranger = OnHold {
@@ -129,11 +125,7 @@ fn an_exchange_swaps_and_refunds_the_difference() {
     let cheaper = world.hold("ann", "B-1");
     let give = vec![world.unit("floor.1")];
     let applied = world
-        .apply(Command::Exchange {
-            booking,
-            give: give.clone(),
-            on: on(cheaper),
-        })
+        .apply(exchange_of(booking, give.clone(), on(cheaper)))
         .unwrap();
     let lines = booked(&applied).lines.iter().map(|line| line.unit);
     assert_eq!(world.names(lines), "A-1 B-1");
@@ -143,19 +135,11 @@ fn an_exchange_swaps_and_refunds_the_difference() {
     );
     let dearer = world.hold("ann", "floor*1");
     let refusal = world
-        .apply(Command::Exchange {
-            booking,
-            give: vec![world.unit("A-1")],
-            on: on(dearer),
-        })
+        .apply(exchange_of(booking, vec![world.unit("A-1")], on(dearer)))
         .unwrap_err();
     assert_eq!(refusal, Rejection::PaymentRequired);
     let refusal = world
-        .apply(Command::Exchange {
-            booking,
-            give,
-            on: on(dearer),
-        })
+        .apply(exchange_of(booking, give, on(dearer)))
         .unwrap_err();
     assert_eq!(
         refusal.code(),
@@ -179,9 +163,7 @@ fn an_exchange_keeps_cancelled_lines() {
     for (give, take) in [("A-2", "A-1"), ("A-1", "A-5")] {
         let on = on(world.hold("ann", take));
         let give = vec![world.unit(give)];
-        world
-            .apply(Command::Exchange { booking, give, on })
-            .unwrap();
+        world.apply(exchange_of(booking, give, on)).unwrap();
     }
     let booking = world.inventory.booking(booking).unwrap();
     let lines = booking
@@ -219,11 +201,7 @@ fn owners_give_back_until_the_deadline_and_staff_always() {
     );
     let other = on(world.hold("ann", "A-5"));
     let give = vec![world.unit("A-2")];
-    let exchange = Command::Exchange {
-        booking,
-        give,
-        on: other,
-    };
+    let exchange = exchange_of(booking, give, other);
     assert_eq!(
         world.apply(exchange).unwrap_err(),
         Rejection::CancelClosed(until)

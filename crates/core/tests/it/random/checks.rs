@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{
-    Applied, Booking, BookingId, BookingState, Command, EventNo, EventState, Hold, HoldId,
+    Amount, Applied, Booking, BookingId, BookingState, Command, EventNo, EventState, Hold, HoldId,
     HoldState, Line, LineState, Policy, Rejection, Seq, Unit, UnitNo, UnitState,
 };
 
@@ -235,6 +235,22 @@ fn one_booking(play: &Play, booking: &Booking) -> Result<(), Fault> {
     }
     if !booking.lines.is_sorted_by_key(|line| line.unit) {
         return Err(format!("I28 the lines of {booking:?}"));
+    }
+    carried(play, booking)
+}
+
+/// Money that bookings have with another one is there, each part of it once.
+fn carried(play: &Play, booking: &Booking) -> Result<(), Fault> {
+    let payments = play.world.inventory.bookings();
+    let payments = payments.filter_map(|other| other.payment.as_deref());
+    let with_it = payments.filter(|payment| {
+        let exchange = payment.exchange.as_ref();
+        exchange.is_some_and(|given| given.booking == booking.id)
+    });
+    let credits = Amount::sum(with_it.map(|payment| payment.credit));
+    let carried = booking.payment.as_ref().map(|payment| payment.carried);
+    if credits != carried.unwrap_or_default() {
+        return Err(format!("I17 {credits:?} of {booking:?} is with others"));
     }
     Ok(())
 }

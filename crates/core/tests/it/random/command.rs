@@ -1,13 +1,13 @@
 //! Makes commands of operations: picks holds, bookings and units of those that are there.
 
 use soldonce_core::{
-    Amount, Authority, BookingId, CallerId, CategoryNo, Change, Command, EventNo, Fence, Hold,
-    HoldId, Holder, LineChoice, NewHold, Policy, Selection, Span, UnitNo, Wish,
+    Amount, Authority, BookingId, CallerId, CategoryNo, Change, Command, EventNo, Fence,
+    GivenLines, Hold, HoldId, Holder, LineChoice, NewHold, Policy, Selection, Span, UnitNo, Wish,
 };
 
 use super::ops::{By, Known, OnBooking, OnEvent, OnHold, Reach, Units};
 use super::play::Play;
-use crate::world::{caller, holder, text};
+use crate::world::{caller, exchange_of, holder, text};
 
 impl Play {
     pub(super) fn on_event(&mut self, event: u8, what: &OnEvent) -> Command {
@@ -106,12 +106,14 @@ impl Play {
                     ttl_max: None,
                 }
             }
-            OnHold::Checkout => {
+            OnHold::Checkout(given) => {
+                let given = given.as_ref().map(|(of, lines)| self.given(*of, lines));
                 let booking = self.world.mint_booking();
                 Command::Checkout {
                     on,
                     booking,
                     reference: None,
+                    exchange: given,
                 }
             }
             OnHold::Abandon => Command::Abandon { on },
@@ -161,13 +163,15 @@ impl Play {
             }
             OnBooking::Exchange { give, on } => {
                 let give = some(&self.lines(booking), give);
-                Command::Exchange {
-                    booking,
-                    give,
-                    on: self.on(on),
-                }
+                exchange_of(booking, give, self.on(on))
             }
         }
+    }
+
+    fn given(&self, booking: u8, lines: &[u8]) -> GivenLines {
+        let booking = latest(&self.bookings, booking).unwrap_or(BookingId::from_bits(0));
+        let units = some(&self.lines(booking), lines);
+        GivenLines { booking, units }
     }
 
     fn on(&self, reach: &Reach) -> soldonce_core::OnHold {

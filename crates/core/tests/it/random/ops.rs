@@ -102,7 +102,8 @@ pub(super) enum OnHold {
     Extend {
         ttl: Option<u32>,
     },
-    Checkout,
+    /// Perhaps in exchange for lines of a booking.
+    Checkout(Option<(u8, Vec<u8>)>),
     Abandon,
     Release,
     Revoke,
@@ -158,9 +159,10 @@ fn time() -> impl Strategy<Value = Time> {
 fn on_hold() -> impl Strategy<Value = Op> {
     let change = (units(), vec(0..4_u8, 0..3), 0..3_u8);
     let what = prop_oneof![
-        3 => change.prop_map(|(add, drop, drop_places)| OnHold::Change { add, drop, drop_places }),
-        5 => ttl().prop_map(|ttl| OnHold::Extend { ttl }),
-        3 => Just(OnHold::Checkout),
+        5 => change.prop_map(|(add, drop, drop_places)| OnHold::Change { add, drop, drop_places }),
+        6 => ttl().prop_map(|ttl| OnHold::Extend { ttl }),
+        2 => Just(OnHold::Checkout(None)),
+        2 => (0..4_u8, vec(0..4_u8, 1..3)).prop_map(|given| OnHold::Checkout(Some(given))),
         1 => Just(OnHold::Abandon),
         3 => Just(OnHold::Release),
         1 => Just(OnHold::Revoke),
@@ -179,10 +181,10 @@ fn on_booking() -> impl Strategy<Value = Op> {
         2 => proptest::sample::select(PaymentState::ALL.to_vec()),
     ];
     let what = prop_oneof![
-        4 => state.prop_map(OnBooking::Pay),
+        6 => state.prop_map(OnBooking::Pay),
         1 => (0..4_u8).prop_map(OnBooking::Refund),
         2 => (by, lines).prop_map(|(by, lines)| OnBooking::Cancel { by, lines }),
-        2 => (vec(0..4_u8, 0..3), reach()).prop_map(|(give, on)| OnBooking::Exchange { give, on }),
+        4 => (vec(0..4_u8, 0..3), reach()).prop_map(|(give, on)| OnBooking::Exchange { give, on }),
     ];
     (0..4_u8, what).prop_map(|(booking, what)| Op::OnBooking(booking, what))
 }

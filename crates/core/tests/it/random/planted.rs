@@ -24,7 +24,8 @@ fn promise(bug: Planted) -> &'static str {
         | Planted::RefundTwice
         | Planted::EventTwice
         | Planted::EventBackwards
-        | Planted::LateMoneyDropped => "I16",
+        | Planted::LateMoneyDropped
+        | Planted::CreditTwice => "I16",
     }
 }
 

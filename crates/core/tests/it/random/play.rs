@@ -164,6 +164,7 @@ fn marked(result: &Result<Applied, Rejection>) -> &'static str {
     match result {
         Err(rejection) => rejection.code(),
         Ok(applied) if applied.holds.len() > 1 => "taken from others",
+        Ok(applied) if applied.bookings.len() > 1 => "moved other bookings",
         Ok(applied) if applied.has_effect() => "taken",
         Ok(_) => "no effect",
     }

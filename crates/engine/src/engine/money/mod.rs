@@ -4,6 +4,7 @@
 //! booking and the step, and the step was committed before: a crash anywhere is made good by asking
 //! again with the same key (architecture.md 6).
 
+mod checkout;
 mod notices;
 mod outbox;
 mod reconcile;
@@ -11,16 +12,16 @@ mod reconcile;
 use std::sync::Arc;
 
 use soldonce_core::{
-    Amount, Booking, BookingId, Command, Effect, Fence, HoldId, Invalid, Origin, PaymentReport,
-    PaymentState, Rejection, Text,
+    Amount, Booking, BookingId, Command, Effect, Origin, PaymentReport, PaymentState, Rejection,
+    Text,
 };
 
-use super::{Engine, EngineError, Reply};
-use crate::caller::Call;
+use super::{Engine, EngineError};
 use crate::ledger::{RequestKey, Transaction};
 use crate::metrics::StepLabel;
 use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
 
+pub use checkout::CheckoutAsk;
 pub use outbox::run_outbox;
 pub use reconcile::{Mismatch, Remedy, mismatches, run_reconciler};
 
@@ -66,81 +67,6 @@ impl Engine {
     /// Who takes money, if anybody does.
     pub fn provider(&self) -> Option<&Arc<dyn PaymentProvider>> {
         self.parts.provider.get()
-    }
-
-    /// Begins payment: pins the hold, opens a booking, and asks the provider for an intent that the
-    /// buyer pays. Needs an idempotency key.
-    ///
-    /// # Errors
-    /// `IdempotencyKeyMissing`; every rejection of model.md 4 for *checkout*; [`EngineError::Provider`]
-    /// when the provider did not make the intent yet: the hold is pinned all the same, and the same
-    /// request again goes on.
-    ///
-    /// # Cancel safety
-    /// Dropped, payment may have begun: ask again with the same key.
-    pub async fn checkout(
-        &self,
-        call: &Call,
-        hold: HoldId,
-        fence: Option<Fence>,
-        reference: Option<Text>,
-    ) -> Result<Reply, EngineError> {
-        super::bookings::require_key(call)?;
-        if self.provider().is_none() {
-            let text = "nobody takes money here: confirm the hold instead".to_owned();
-            return Err(Rejection::from(Invalid::new("checkout", text)).into());
-        }
-        let on = self.on_hold(call, hold, fence)?;
-        let booking = self.parts.ids.booking();
-        let command = Command::Checkout {
-            on,
-            booking,
-            reference,
-        };
-        let begun = self.reply(self.submit(call, command).await?)?;
-        let booking = BookingId::from_bytes(begun.stored.subject);
-        let intent = self.authorise(booking).await.map_err(StepError::told)?;
-        Ok(Reply {
-            intent: Some(intent),
-            ..begun
-        })
-    }
-
-    /// Ends a payment that the buyer gave up: the hold is as the event's policy says after a failed
-    /// payment, and the intent is cancelled.
-    ///
-    /// # Errors
-    /// As [`Engine::release`].
-    ///
-    /// # Cancel safety
-    /// Dropped, it may have been given up: repeat.
-    pub async fn abandon(
-        &self,
-        call: &Call,
-        hold: HoldId,
-        fence: Option<Fence>,
-    ) -> Result<Reply, EngineError> {
-        let on = self.on_hold(call, hold, fence)?;
-        self.reply(self.submit(call, Command::Abandon { on }).await?)
-    }
-
-    /// Sends back money of a booking that keeps its units. Needs an idempotency key.
-    ///
-    /// # Errors
-    /// `IdempotencyKeyMissing`, `BookingNotFound`, `BookingNotConfirmed` when there is no money,
-    /// `Invalid` when it is more than is left.
-    ///
-    /// # Cancel safety
-    /// Dropped, it may be on its way: ask again with the same key.
-    pub async fn refund(
-        &self,
-        call: &Call,
-        booking: BookingId,
-        amount: Amount,
-    ) -> Result<Reply, EngineError> {
-        super::bookings::require_key(call)?;
-        let command = Command::Refund { booking, amount };
-        self.reply(self.submit(call, command).await?)
     }
 
     /// The intent of a booking; made now if it was not.

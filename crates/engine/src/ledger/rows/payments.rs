@@ -1,7 +1,7 @@
 //! A payment beside its state, as JSON: the state has a column of its own, which is searched.
 
 use serde::{Deserialize, Serialize};
-use soldonce_core::{Amount, Intent, Payment, PaymentState, Text};
+use soldonce_core::{Amount, BookingId, GivenLines, Intent, Payment, PaymentState, Text, UnitNo};
 
 use super::Damaged;
 
@@ -17,6 +17,28 @@ struct PaymentColumns {
     bounced: i64,
     returned: i64,
     intent: Option<IntentColumns>,
+    // Nothing stands for nothing: most payments are no part of an exchange.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exchange: Option<LinesColumns>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    credit: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    carried: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinesColumns {
+    booking: String,
+    units: Vec<u32>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes what it asks about by reference"
+)]
+const fn is_zero(amount: &i64) -> bool {
+    *amount == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -40,6 +62,12 @@ pub(crate) fn payment_to_json(payment: &Payment) -> Result<String, Damaged> {
         bounced: payment.bounced.minor(),
         returned: payment.returned.minor(),
         intent,
+        exchange: payment.exchange.as_ref().map(|given| LinesColumns {
+            booking: given.booking.to_string(),
+            units: given.units.iter().map(|unit| unit.0).collect(),
+        }),
+        credit: payment.credit.minor(),
+        carried: payment.carried.minor(),
     };
     serde_json::to_string(&columns).map_err(|error| Damaged::new(TABLE, error.to_string()))
 }
@@ -57,6 +85,7 @@ pub(crate) fn payment_from_json(state: PaymentState, json: &str) -> Result<Payme
         }),
         None => None,
     };
+    let exchange = columns.exchange.map(given_lines).transpose()?;
     Ok(Payment {
         state,
         amount: Amount::from_minor(columns.amount),
@@ -65,5 +94,16 @@ pub(crate) fn payment_from_json(state: PaymentState, json: &str) -> Result<Payme
         bounced: Amount::from_minor(columns.bounced),
         returned: Amount::from_minor(columns.returned),
         intent,
+        exchange,
+        credit: Amount::from_minor(columns.credit),
+        carried: Amount::from_minor(columns.carried),
+    })
+}
+
+fn given_lines(columns: LinesColumns) -> Result<GivenLines, Damaged> {
+    let booking: Result<BookingId, _> = columns.booking.parse();
+    Ok(GivenLines {
+        booking: booking.map_err(|_| Damaged::new(TABLE, "not a booking is exchanged"))?,
+        units: columns.units.into_iter().map(UnitNo).collect(),
     })
 }

@@ -1,8 +1,8 @@
 //! Selling, giving back, swapping, paying.
 
 use soldonce_core::{
-    Authority, BookingState, Command, Fence, Hold, HoldState, LatePayment, LineChoice, LineState,
-    PaymentReport, PaymentState, Rejection, Selection, UnitNo,
+    Authority, Booking, BookingState, Command, Difference, Fence, GivenLines, Hold, HoldState,
+    LatePayment, LineChoice, LineState, PaymentReport, PaymentState, Rejection, Selection, UnitNo,
 };
 
 use crate::ledgers::{HALL, TestLedger, booked, caller, euro, held, holder, on, on_with, select};
@@ -90,9 +90,12 @@ pub(super) async fn an_exchange_is_one_step(mut test: TestLedger) {
     let new = test.hold(&event, "ann", &["B-1"]).await.unwrap();
     test.restart().await;
     let exchange = |hold: &Hold, give: u32| Command::Exchange {
-        booking: booking.id,
-        give: vec![UnitNo(give)],
+        given: GivenLines {
+            booking: booking.id,
+            units: vec![UnitNo(give)],
+        },
         on: on(hold),
+        difference: Difference::Unpaid,
     };
     let swapped = booked(test.ask(exchange(&new, 0)).await).unwrap();
     let sold: Vec<(u32, LineState)> = swapped
@@ -139,15 +142,64 @@ fn checkout(test: &TestLedger, hold: &Hold) -> Command {
         on: on(hold),
         booking: test.booking_id(),
         reference: None,
+        exchange: None,
     }
 }
 
-fn paid(booking: &soldonce_core::Booking, state: PaymentState) -> Command {
+fn paid(booking: &Booking, state: PaymentState) -> Command {
     Command::Payment(Box::new(PaymentReport::whole(booking, euro(), state)))
 }
 
-fn paid_as(booking: &soldonce_core::Booking) -> Option<PaymentState> {
+fn paid_as(booking: &Booking) -> Option<PaymentState> {
     booking.payment.as_ref().map(|payment| payment.state)
+}
+
+/// Whoever moves up twice has three bookings with money; all of it is found, whatever the ledger has
+/// let go of.
+pub(super) async fn differences_are_paid_and_go_back(mut test: TestLedger) {
+    let event = test.event().await;
+    let mut bookings: Vec<Booking> = Vec::new();
+    for seats in [&["A-1"][..], &["A-2", "A-3"], &["A-4", "A-5", "B-1"]] {
+        let hold = test.hold(&event, "ann", seats).await.unwrap();
+        test.restart().await;
+        let exchange = bookings.last().map(|before| GivenLines {
+            booking: before.id,
+            units: before.lines.iter().map(|line| line.unit).collect(),
+        });
+        let command = Command::Checkout {
+            on: on(&hold),
+            booking: test.booking_id(),
+            reference: None,
+            exchange,
+        };
+        let begun = booked(test.ask(command).await).unwrap();
+        assert_eq!(begun.payment.as_ref().unwrap().amount.minor(), 4_500);
+        test.restart().await;
+        let captured = paid(&begun, PaymentState::Captured);
+        let sold = booked(test.ask(captured).await).unwrap();
+        assert_eq!(sold.state, BookingState::Confirmed);
+        bookings.push(sold);
+    }
+    let last = bookings.last().unwrap();
+    let credit = |booking: &Booking| booking.payment.as_ref().unwrap().credit.minor();
+    assert_eq!(credit(last), 9_000);
+    test.hold(&event, "bob", &["A-1", "A-2", "A-3"])
+        .await
+        .unwrap();
+    test.restart().await;
+    let cancel = Command::Cancel {
+        booking: last.id,
+        by: Authority::Secret,
+        lines: LineChoice::All,
+    };
+    test.ask(cancel).await.unwrap();
+    for booking in &bookings {
+        let found = test.ledger.booking(booking.id).await.unwrap().unwrap();
+        assert_eq!(found.state, BookingState::Cancelled);
+        let payment = found.payment.unwrap();
+        assert_eq!(payment.returned.minor(), 4_500);
+        assert_eq!(payment.left().minor(), 0);
+    }
 }
 
 pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {

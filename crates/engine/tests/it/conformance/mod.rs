@@ -70,6 +70,7 @@ on_every_ledger! {
         a_confirm_sells_every_unit_once
         a_confirm_needs_the_newest_fence_and_time
         lines_are_cancelled_once_and_sold_again
+        differences_are_paid_and_go_back
         an_exchange_is_one_step
         a_sale_without_hold
         money_confirms_a_pinned_hold

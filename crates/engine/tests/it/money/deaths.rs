@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_core::{Amount, Auditor, BookingId, BookingState, LineState, PaymentState};
-use soldonce_engine::{EngineError, ExchangeAsk, NamedUnits};
+use soldonce_engine::{EngineError, ExchangeAsk, GivenAsk, NamedUnits};
 use soldonce_lease::{Clock, SystemClock};
 use tokio::task::JoinSet;
 
@@ -32,14 +32,16 @@ struct Story<'a> {
 
 impl Story<'_> {
     async fn tell(&self) -> Vec<BookingId> {
-        vec![
+        let mut begun = vec![
             self.gives_some_back().await,
             self.pays_late().await,
             self.is_declined_first().await,
             self.gives_up().await,
             self.changes_seats().await,
             self.pays_too_late().await,
-        ]
+        ];
+        begun.extend(self.changes_for_more().await);
+        begun
     }
 
     async fn begins(&self, who: &str, seats: &[&str]) -> Paying {
@@ -131,14 +133,38 @@ impl Story<'_> {
         let call = self.rig.call_named("eve holds another");
         let hold = self.rig.hold_by(&call, "eve", &["B-2"]).await.unwrap();
         let ask = ExchangeAsk {
-            booking,
-            release: seat("B-1"),
+            given: GivenAsk {
+                booking,
+                release: seat("B-1"),
+            },
             hold,
             fence: None,
         };
         let call = self.rig.call_named("eve changes");
         self.rig.engine.exchange(&call, ask).await.unwrap();
         booking
+    }
+
+    /// Pays the difference, and then wants all the money back, which two payments have.
+    async fn changes_for_more(&self) -> [BookingId; 2] {
+        let Paying { booking: first, .. } = self.buys("hal", &["B-4"]).await;
+        let call = self.rig.call_named("hal holds more");
+        let hold = self.rig.hold_by(&call, "hal", &["B-1", "B-5"]).await;
+        let call = self.rig.call_named("hal pays the difference");
+        let given = GivenAsk {
+            booking: first,
+            release: seat("B-4"),
+        };
+        let paying = self.rig.checkout_for(&call, hold.unwrap(), Some(given));
+        let paying = paying.await.unwrap();
+        self.pays(&paying, VISA).await;
+        self.until(paying.booking, |state| state >= PaymentState::Captured)
+            .await;
+        let all = NamedUnits::default();
+        let call = self.rig.call_named("hal cancels");
+        let cancelled = self.rig.engine.cancel(&call, paying.booking, &all);
+        cancelled.await.unwrap();
+        [first, paying.booking]
     }
 
     /// And somebody else has the seat.

@@ -31,6 +31,10 @@ async fn is_seen(bug: Planted) -> bool {
         return true;
     }
     let place = Place::planted(bug);
+    if sees(async move { !walks::moves_up(place).await }).await {
+        return true;
+    }
+    let place = Place::planted(bug);
     sees(async move { !walks::old_notices_change_nothing(place).await }).await
 }
 

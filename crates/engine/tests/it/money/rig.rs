@@ -18,8 +18,8 @@ use soldonce_engine::metrics::Metrics;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets, verify};
 use soldonce_engine::payment::{IntentId, Notice, PaymentProvider};
 use soldonce_engine::{
-    Call, Caller, Engine, EngineError, HoldAsk, Mismatch, NamedUnits, Reply, RequestKey, WishAsk,
-    World, mismatches, run_outbox, run_sweeper,
+    Call, Caller, CheckoutAsk, Engine, EngineError, GivenAsk, HoldAsk, Mismatch, NamedUnits, Reply,
+    RequestKey, WishAsk, World, mismatches, run_outbox, run_sweeper,
 };
 use soldonce_lease::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
@@ -235,8 +235,22 @@ impl Rig {
         call: &Call,
         hold: HoldId,
     ) -> Result<Paying, EngineError> {
+        self.checkout_for(call, hold, None).await
+    }
+
+    /// In exchange for lines of another booking.
+    pub(super) async fn checkout_for(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        exchange: Option<GivenAsk<'_>>,
+    ) -> Result<Paying, EngineError> {
+        let ask = CheckoutAsk {
+            exchange,
+            ..CheckoutAsk::default()
+        };
         for _ in 0..20 {
-            match self.engine.checkout(call, hold, None, None).await {
+            match self.engine.checkout(call, hold, ask.clone()).await {
                 Ok(reply) => return Ok(Paying::of(&reply)),
                 Err(EngineError::Provider(error)) if error.may_be_repeated() => {}
                 Err(error) => return Err(error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use soldonce_core::{
     Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection,
 };
-use soldonce_engine::{EngineError, NamedUnits};
+use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
 use soldonce_testkit::stripe::{Delivery, Plan};
 
 use super::rig::{PRICE, Place, Rig, Store};
@@ -39,13 +39,14 @@ async fn checkout_asked_again_is_the_same_payment() {
         let rig = Rig::on(store, |_| {}).await;
         let hold = rig.hold("ann", &["A-1"]).await.unwrap();
         let call = rig.call();
-        let first = rig.engine.checkout(&call, hold, None, None).await.unwrap();
-        let again = rig.engine.checkout(&call, hold, None, None).await.unwrap();
+        let ask = CheckoutAsk::default();
+        let first = rig.engine.checkout(&call, hold, ask.clone()).await.unwrap();
+        let again = rig.engine.checkout(&call, hold, ask.clone()).await.unwrap();
         assert!(again.replayed);
         assert_eq!(again.stored, first.stored);
         assert_eq!(again.intent, first.intent);
         assert_eq!(rig.fake.intents().len(), 1);
-        let other = rig.engine.checkout(&rig.call(), hold, None, None).await;
+        let other = rig.engine.checkout(&rig.call(), hold, ask).await;
         assert!(matches!(
             other,
             Err(EngineError::Rejected(Rejection::PaymentInProgress(_)))
@@ -132,6 +133,55 @@ async fn what_is_cancelled_goes_back_to_the_cent() {
         assert_eq!(rig.kept(), 0, "500 had gone back before");
         let more = rig.engine.refund(&rig.call(), paying.booking, amount).await;
         assert!(more.is_err());
+    }
+}
+
+/// One seat for two: the second is paid, and what goes back comes from both payments. Every ledger
+/// has let go of the first booking by then. Whether what was paid for it goes back only once.
+pub(super) async fn moves_up(place: Arc<Place>) -> bool {
+    let mut rig = Rig::at(place, "hamlet-1", |_| {}).await;
+    rig.run_outbox();
+    let (_, first) = rig.begun("ann", &["A-1"]).await;
+    rig.pay(&first, VISA).await;
+    rig.until_paid_as(first.booking, PaymentState::Captured)
+        .await;
+    let hold = rig.hold("ann", &["B-1", "B-2"]).await.unwrap();
+    let given = GivenAsk {
+        booking: first.booking,
+        release: NamedUnits {
+            seats: vec!["A-1".into()],
+            ..NamedUnits::default()
+        },
+    };
+    let paying = rig.checkout_for(&rig.call(), hold, Some(given)).await;
+    let paying = paying.unwrap();
+    rig.pay(&paying, VISA).await;
+    rig.until_paid_as(paying.booking, PaymentState::Captured)
+        .await;
+    rig.settle().await;
+    let given = rig.booking(first.booking).await;
+    assert_eq!(given.state, BookingState::Cancelled);
+    let sold = rig.booking(paying.booking).await;
+    assert_eq!(sold.state, BookingState::Confirmed);
+    assert_eq!(rig.kept(), 2 * PRICE);
+    rig.hold("bob", &["A-1"]).await.unwrap();
+    let call = rig.call();
+    let price = Amount::from_minor(PRICE);
+    let of_the_seats = rig.engine.refund(&call, first.booking, price).await;
+    let (call, all) = (rig.call(), NamedUnits::default());
+    let cancelled = rig.engine.cancel(&call, paying.booking, &all).await;
+    cancelled.unwrap();
+    for booking in [first.booking, paying.booking] {
+        rig.until_paid_as(booking, PaymentState::Refunded).await;
+    }
+    rig.settle().await;
+    of_the_seats.is_err() && rig.kept() == 0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dearer_exchange_takes_the_difference_and_gives_all_of_it_back() {
+    for store in Store::ALL {
+        assert!(moves_up(Place::new(store).await).await, "{store:?}");
     }
 }
 

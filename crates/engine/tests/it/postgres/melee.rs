@@ -83,6 +83,7 @@ fn command(run: &mut Run, ids: &TestLedger) -> Command {
             on,
             booking: run.booking_id(ids),
             reference,
+            exchange: None,
         },
         18..=20 => Command::Cancel {
             booking: run.booking(),

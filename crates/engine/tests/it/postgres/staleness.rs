@@ -58,6 +58,7 @@ async fn a_payment_is_heard_of_at_once_by_another_server() {
             on: on(&hold),
             booking,
             reference: None,
+            exchange: None,
         };
         let pending = booked(servers.ask(0, checkout).await).unwrap();
         let report = PaymentReport::whole(&pending, euro(), PaymentState::Captured);

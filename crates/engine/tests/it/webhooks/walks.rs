@@ -1,7 +1,8 @@
 //! From a commit to an endpoint, on every ledger.
 
 use soldonce_core::{
-    Amount, Authority, Booking, Command, LineChoice, PaymentReport, PaymentState, Selection, UnitNo,
+    Amount, Authority, Booking, Command, Difference, GivenLines, LineChoice, PaymentReport,
+    PaymentState, Selection, UnitNo,
 };
 use soldonce_engine::webhook::{DeliveryState, Kinds, MessageKind};
 use soldonce_testkit::webhooks::{Answer, is_by_one_of};
@@ -68,6 +69,7 @@ async fn each_change_is_told_once_and_in_its_sequence() {
             on: on(&hold),
             booking: rig.test.booking_id(),
             reference: None,
+            exchange: None,
         };
         let booking = booked(rig.test.ask(checkout).await).unwrap();
         for state in [PaymentState::Authorised, PaymentState::Captured] {
@@ -115,9 +117,12 @@ async fn an_exchange_and_late_money_are_told() {
         let booking = rig.test.confirm(&hold).await.unwrap();
         let new = rig.test.hold(&event, "ann", &["B-1"]).await.unwrap();
         let exchange = Command::Exchange {
-            booking: booking.id,
-            give: vec![UnitNo(0)],
+            given: GivenLines {
+                booking: booking.id,
+                units: vec![UnitNo(0)],
+            },
             on: on(&new),
+            difference: Difference::Unpaid,
         };
         rig.test.ask(exchange).await.unwrap();
         let late = rig.test.hold(&event, "bob", &["A-2"]).await.unwrap();
@@ -125,6 +130,7 @@ async fn an_exchange_and_late_money_are_told() {
             on: on(&late),
             booking: rig.test.booking_id(),
             reference: None,
+            exchange: None,
         };
         let expired = booked(rig.test.ask(checkout).await).unwrap();
         rig.test.advance_ms(600_000);

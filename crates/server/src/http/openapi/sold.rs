@@ -117,12 +117,38 @@ pub(super) struct Payment {
     captured: Option<i64>,
     #[schema(nullable = false)]
     refunded: Option<i64>,
+    /// What of it is the credit of bookings that its lines were given back for.
+    #[schema(nullable = false)]
+    carried: Option<i64>,
     provider: Option<String>,
     /// The provider's name for it.
     intent: Option<String>,
     /// For the buyer's browser, in the answer to checkout alone.
     #[schema(nullable = false)]
     client_secret: Option<String>,
+}
+
+/// What was given back for a booking, or is to be when it is paid.
+#[derive(ToSchema)]
+pub(super) struct ExchangedFor {
+    /// Whose lines.
+    booking: String,
+    release: Vec<ReleasedLine>,
+    /// What its own payment is about, in minor units.
+    difference: i64,
+    /// What of the other booking's money is its, and goes back with its own.
+    credit: i64,
+}
+
+/// A line that was given back.
+#[derive(ToSchema)]
+pub(super) struct ReleasedLine {
+    #[schema(nullable = false)]
+    seat: Option<String>,
+    #[schema(nullable = false)]
+    area: Option<String>,
+    #[schema(nullable = false)]
+    place: Option<String>,
 }
 
 /// A sale.
@@ -140,6 +166,9 @@ pub(super) struct Booking {
     total: i64,
     currency: String,
     reference: Option<String>,
+    /// Where it took the place of lines of another booking and cost more.
+    #[schema(nullable = false)]
+    exchange: Option<ExchangedFor>,
     /// None without a provider.
     payment: Option<Payment>,
     #[schema(format = DateTime)]

@@ -280,11 +280,17 @@ impl Replica {
         for hold in holds {
             self.inventory.forget_hold(hold);
         }
-        for booking in bookings {
-            self.inventory.forget_booking(booking);
-            if self.inventory.booking(booking).is_none() {
-                self.bookings.remove(&booking);
-            }
+        let bookings = bookings.into_iter();
+        let all = bookings.flat_map(|id| self.inventory.exchanges(id).collect::<Vec<_>>());
+        for booking in all.collect::<Vec<_>>() {
+            self.forget_booking(booking);
+        }
+    }
+
+    fn forget_booking(&mut self, id: BookingId) {
+        self.inventory.forget_booking(id);
+        if self.inventory.booking(id).is_none() {
+            self.bookings.remove(&id);
         }
     }
 }

@@ -22,8 +22,14 @@ impl Replica {
     /// Whether everything that is named is in here.
     pub(in super::super) fn knows(&self, named: &Named) -> bool {
         let has_hold = |id: &HoldId| self.inventory.hold(*id).is_some();
-        let has_booking = |id: &BookingId| self.inventory.booking(*id).is_some();
-        named.holds.iter().all(has_hold) && named.bookings.iter().all(has_booking)
+        named.holds.iter().all(has_hold) && self.missing(&named.bookings).is_empty()
+    }
+
+    /// The bookings that are not in here, of these and of those that they were exchanged from.
+    fn missing(&self, bookings: &[BookingId]) -> Vec<BookingId> {
+        let all = bookings.iter().flat_map(|id| self.inventory.exchanges(*id));
+        all.filter(|id| self.inventory.booking(*id).is_none())
+            .collect()
     }
 
     /// Whether these units stand here as they were seen.
@@ -42,18 +48,22 @@ impl Replica {
 
     /// Reads back what commands name and memory has let go of.
     pub(super) async fn page_in(&mut self, lane: &mut Lane, named: &Named) -> Result<(), Failure> {
-        let bookings: Vec<Id> = holds::booking_ids(
-            named
-                .bookings
-                .iter()
-                .copied()
-                .filter(|id| self.inventory.booking(*id).is_none()),
-        );
         let mut wanted: Vec<HoldId> = named.holds.clone();
-        if !bookings.is_empty() {
-            for row in bookings_by_id(lane, &bookings).await? {
+        loop {
+            let missing = self.missing(&named.bookings);
+            let bookings: Vec<Id> = holds::booking_ids(missing);
+            if bookings.is_empty() {
+                break;
+            }
+            let found = bookings_by_id(lane, &bookings).await?;
+            // The others do not exist.
+            let is_end = found.is_empty();
+            for row in found {
                 wanted.extend(row.booking.hold);
                 self.take_booking(row);
+            }
+            if is_end {
+                break;
             }
         }
         wanted.retain(|id| self.inventory.hold(*id).is_none());

@@ -290,20 +290,33 @@ impl Writer {
         {
             self.page_in_hold(id)?;
         }
-        if let Some(id) = named.booking
-            && self.decider.inventory.booking(id).is_none()
-            && let Some(booking) = bookings::find(&self.connection, id)?
-        {
-            self.paged.1.push(id);
-            let hold = booking.hold;
-            self.decider.inventory.restore_booking(booking);
-            if let Some(hold) = hold
-                && self.decider.inventory.hold(hold).is_none()
-            {
-                self.page_in_hold(hold)?;
+        let Some(booking) = named.booking else {
+            return Ok(());
+        };
+        loop {
+            let inventory = &self.decider.inventory;
+            let last = inventory.exchanges(booking).last();
+            match last.filter(|id| inventory.booking(*id).is_none()) {
+                Some(id) if self.page_in_booking(id)? => {}
+                Some(_) | None => return Ok(()),
             }
         }
-        Ok(())
+    }
+
+    /// Whether there is such a booking.
+    fn page_in_booking(&mut self, id: BookingId) -> Result<bool, Fault> {
+        let Some(booking) = bookings::find(&self.connection, id)? else {
+            return Ok(false);
+        };
+        self.paged.1.push(id);
+        let hold = booking.hold;
+        self.decider.inventory.restore_booking(booking);
+        if let Some(hold) = hold
+            && self.decider.inventory.hold(hold).is_none()
+        {
+            self.page_in_hold(hold)?;
+        }
+        Ok(true)
     }
 
     fn page_in_hold(&mut self, id: HoldId) -> Result<(), Fault> {

@@ -1,100 +1,15 @@
 //! A payment: the mirror of what the provider did, never ahead of it (model.md 6).
 
+mod report;
+mod state;
+
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::{Amount, Booking, BookingId, Currency, Effect, Text};
+pub use report::PaymentReport;
+pub use state::PaymentState;
 
-/// Mirror of the provider, never ahead of it (model.md 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PaymentState {
-    /// An intent exists.
-    Created,
-    /// The buyer must do something, such as 3-D Secure.
-    ActionRequired,
-    /// The provider works on it.
-    Processing,
-    /// The money is reserved.
-    Authorised,
-    /// The money is taken.
-    Captured,
-    /// Some of it went back.
-    PartlyRefunded,
-    /// All of it went back.
-    Refunded,
-    /// Nothing was reserved.
-    Failed,
-    /// The reservation was given up.
-    Voided,
-    /// The reservation ran out.
-    Lapsed,
-}
-
-impl PaymentState {
-    /// Every state.
-    pub const ALL: [Self; 10] = [
-        Self::Created,
-        Self::ActionRequired,
-        Self::Processing,
-        Self::Authorised,
-        Self::Captured,
-        Self::PartlyRefunded,
-        Self::Refunded,
-        Self::Failed,
-        Self::Voided,
-        Self::Lapsed,
-    ];
-
-    /// The word of model.md, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::ActionRequired => "action_required",
-            Self::Processing => "processing",
-            Self::Authorised => "authorised",
-            Self::Captured => "captured",
-            Self::PartlyRefunded => "partly_refunded",
-            Self::Refunded => "refunded",
-            Self::Failed => "failed",
-            Self::Voided => "voided",
-            Self::Lapsed => "lapsed",
-        }
-    }
-
-    /// Whether the provider may report `next` after this: the arrows of model.md 6, and longer ways
-    /// along them, since events get lost and reordered. Never back.
-    pub const fn may_become(self, next: Self) -> bool {
-        use PaymentState as P;
-        match self {
-            P::Created | P::ActionRequired | P::Processing => !matches!(next, P::Created),
-            // A declined intent may be paid with another card until it is cancelled.
-            P::Failed => next.has_come() || matches!(next, P::Voided),
-            P::Authorised => matches!(
-                next,
-                P::Captured | P::PartlyRefunded | P::Refunded | P::Voided | P::Lapsed
-            ),
-            P::Captured => matches!(next, P::PartlyRefunded | P::Refunded),
-            P::PartlyRefunded => matches!(next, P::PartlyRefunded | P::Refunded),
-            P::Refunded | P::Voided | P::Lapsed => false,
-        }
-    }
-
-    /// Whether the buyer's money was reserved or taken, whatever became of it later.
-    pub const fn has_come(self) -> bool {
-        matches!(
-            self,
-            Self::Authorised | Self::Captured | Self::PartlyRefunded | Self::Refunded
-        )
-    }
-
-    /// Whether some of the buyer's money is reserved or taken now.
-    pub const fn has_money(self) -> bool {
-        matches!(
-            self,
-            Self::Authorised | Self::Captured | Self::PartlyRefunded
-        )
-    }
-}
+use crate::{Amount, BookingId, Text, UnitNo};
 
 /// What a provider calls a payment, and what the buyer's browser needs to pay it.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,12 +31,22 @@ impl fmt::Debug for Intent {
     }
 }
 
+/// Sold lines of a booking that are given back for other units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenLines {
+    /// Whose lines.
+    pub booking: BookingId,
+    /// Which units, sorted and distinct.
+    pub units: Vec<UnitNo>,
+}
+
 /// The money of a booking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
     /// What the provider said last.
     pub state: PaymentState,
-    /// What the buyer is to pay: the prices of the lines when payment began.
+    /// What the buyer is to pay: the prices of the lines when payment began, less those of the lines
+    /// that are given back for them.
     pub amount: Amount,
     /// What was taken, as the provider says.
     pub captured: Amount,
@@ -133,6 +58,13 @@ pub struct Payment {
     pub returned: Amount,
     /// The payment at the provider, once it is known.
     pub intent: Option<Intent>,
+    /// The lines that this payment pays the difference to: they are given back when it is paid.
+    pub exchange: Option<GivenLines>,
+    /// What those lines had cost, once they are given back. It lies with their booking and may still
+    /// be sent back for this one.
+    pub credit: Amount,
+    /// What of this payment and its credit is the credit of other bookings.
+    pub carried: Amount,
 }
 
 impl Payment {
@@ -146,12 +78,26 @@ impl Payment {
             bounced: Amount::ZERO,
             returned: Amount::ZERO,
             intent: None,
+            exchange: None,
+            credit: Amount::ZERO,
+            carried: Amount::ZERO,
         }
     }
 
-    /// What may still be sent back.
+    /// What may still be sent back for its booking: its own money and its credit, without what is
+    /// another booking's.
     pub fn left(&self) -> Amount {
-        self.amount.checked_sub(self.returned).unwrap_or_default()
+        let all = Amount::sum([self.own_left(), self.credit].into_iter());
+        all.less(self.carried)
+    }
+
+    /// What of its own money, reserved or taken, is not to go back.
+    pub(crate) fn own_left(&self) -> Amount {
+        if self.state.has_money() {
+            self.amount.less(self.returned)
+        } else {
+            Amount::ZERO
+        }
     }
 
     /// What the buyer has back.
@@ -187,65 +133,7 @@ impl Payment {
             refunded: self.refunded.max(report.refunded),
             bounced: self.bounced.max(report.bounced),
             intent: self.intent.clone().or_else(|| report.intent.clone()),
-            ..*self
-        }
-    }
-}
-
-/// How a booking's payment stands, as the provider tells it. Amounts are totals, so that a report may
-/// come twice, late and out of order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PaymentReport {
-    /// Which booking.
-    pub booking: BookingId,
-    /// What the payment is now.
-    pub state: PaymentState,
-    /// What the buyer was asked for.
-    pub amount: Amount,
-    /// In which money.
-    pub currency: Currency,
-    /// What was taken so far.
-    pub captured: Amount,
-    /// What was sent back so far, in every try.
-    pub refunded: Amount,
-    /// What of that came back again.
-    pub bounced: Amount,
-    /// Which payment it is at the provider.
-    pub intent: Option<Intent>,
-    /// The effect that is done with it.
-    pub settles: Option<Effect>,
-}
-
-impl PaymentReport {
-    /// What a provider says that moves whole amounts only: all of `booking`'s money is in `state`, half
-    /// of it went back where some did.
-    pub fn whole(booking: &Booking, currency: Currency, state: PaymentState) -> Self {
-        let amount = booking
-            .payment
-            .as_ref()
-            .map_or_else(|| booking.total(), |payment| payment.amount);
-        let (captured, refunded) = match state {
-            PaymentState::Captured => (amount, Amount::ZERO),
-            PaymentState::PartlyRefunded => (amount, Amount::from_minor(amount.minor() / 2)),
-            PaymentState::Refunded => (amount, amount),
-            PaymentState::Created
-            | PaymentState::ActionRequired
-            | PaymentState::Processing
-            | PaymentState::Authorised
-            | PaymentState::Failed
-            | PaymentState::Voided
-            | PaymentState::Lapsed => (Amount::ZERO, Amount::ZERO),
-        };
-        Self {
-            booking: booking.id,
-            state,
-            amount,
-            currency,
-            captured,
-            refunded,
-            bounced: Amount::ZERO,
-            intent: None,
-            settles: None,
+            ..self.clone()
         }
     }
 }
@@ -253,6 +141,7 @@ impl PaymentReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Currency;
 
     /// What is told of a payment of 900: its state, what was sent back, what came back again.
     fn told(state: PaymentState, refunded: i64, bounced: i64) -> PaymentReport {

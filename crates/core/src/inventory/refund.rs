@@ -1,0 +1,103 @@
+//! Money goes back the way it came: never more than was paid, and each part of it once.
+
+use super::Inventory;
+use super::work::Work;
+use crate::{Amount, Answer, Authority, BookingId, Effect, Invalid, Planted, Rejection};
+
+impl Inventory {
+    /// Money that was paid through the provider goes back through it: never more than is left. After
+    /// an exchange that cost more, some of it lies with the booking whose lines were given back.
+    pub(super) fn refund(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) {
+        let left = self.booking_mut(id).payment.as_ref().map(|of| of.left());
+        let mut next = left.map(|left| (id, amount.min(left)));
+        while let Some((id, amount)) = next {
+            let missing = amount.less(self.refund_own(work, id, amount));
+            next = self.take_credit(work, id, missing);
+        }
+    }
+
+    /// Sends back of a booking's own payment; gives how much.
+    fn refund_own(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) -> Amount {
+        let times = if self.has(Planted::RefundTwice) { 2 } else { 1 };
+        let Some(payment) = &mut self.booking_mut(id).payment else {
+            return Amount::ZERO;
+        };
+        let amount = amount.min(payment.own_left());
+        if amount == Amount::ZERO {
+            return amount;
+        }
+        payment.returned = Amount::sum([payment.returned, amount].into_iter());
+        let total = Amount::from_minor(payment.returned.minor().saturating_mul(times));
+        work.changed_booking(id);
+        work.effects.push(Effect::Refund {
+            booking: id,
+            amount,
+            total,
+        });
+        amount
+    }
+
+    /// What a booking's own payment lacks is taken from the booking whose lines were given back for
+    /// it; gives which one, and how much.
+    fn take_credit(
+        &mut self,
+        work: &mut Work<'_>,
+        id: BookingId,
+        missing: Amount,
+    ) -> Option<(BookingId, Amount)> {
+        let payment = self.booking_mut(id).payment.as_mut()?;
+        let source = payment.exchange.as_ref()?.booking;
+        let taken = missing.min(payment.credit);
+        if taken == Amount::ZERO {
+            return None;
+        }
+        payment.credit = payment.credit.less(taken);
+        work.changed_booking(id);
+        let of_source = self.booking_mut(source).payment.as_mut()?;
+        of_source.carried = of_source.carried.less(taken);
+        work.changed_booking(source);
+        Some((source, taken))
+    }
+
+    /// Some of what went back came back again: what is missing goes once more.
+    pub(super) fn send_again(&mut self, work: &mut Work<'_>, id: BookingId) {
+        let Some(payment) = &self.booking_mut(id).payment else {
+            return;
+        };
+        let total = payment.returned;
+        let amount = total.less(payment.given_back());
+        if amount > Amount::ZERO {
+            work.effects.push(Effect::Refund {
+                booking: id,
+                amount,
+                total,
+            });
+        }
+    }
+
+    /// Staff send back money of a booking that keeps its units.
+    pub(super) fn send_money_back(
+        &mut self,
+        work: &mut Work<'_>,
+        id: BookingId,
+        amount: Amount,
+    ) -> Result<Answer, Rejection> {
+        let booking = self.require_booking(id, Authority::Staff)?;
+        let left = booking
+            .payment
+            .as_ref()
+            .filter(|payment| payment.state.has_come())
+            .map(|payment| payment.left())
+            .ok_or(Rejection::BookingNotConfirmed)?;
+        if left == Amount::ZERO {
+            let text = "nothing is left that could go back".to_owned();
+            return Err(Invalid::new("amount", text).into());
+        }
+        if amount <= Amount::ZERO || amount > left {
+            let text = format!("between 1 and {} can go back", left.minor());
+            return Err(Invalid::new("amount", text).into());
+        }
+        self.refund(work, id, amount);
+        Ok(self.answer_booking(id))
+    }
+}

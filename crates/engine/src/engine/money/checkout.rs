@@ -1,0 +1,100 @@
+//! What buyers and staff ask for about money.
+
+use soldonce_core::{Amount, BookingId, Command, Fence, HoldId, Invalid, Rejection, Text};
+
+use super::StepError;
+use crate::caller::Call;
+use crate::engine::bookings::require_key;
+use crate::engine::{Engine, EngineError, GivenAsk, Reply};
+
+/// A request to begin payment.
+#[derive(Clone, Debug, Default)]
+pub struct CheckoutAsk<'a> {
+    /// The fence of the hold that the caller knows.
+    pub fence: Option<Fence>,
+    /// The caller's own text for the booking.
+    pub reference: Option<Text>,
+    /// Lines that are given back for it.
+    pub exchange: Option<GivenAsk<'a>>,
+}
+
+impl Engine {
+    /// Begins payment: pins the hold, opens a booking, and asks the provider for an intent that the
+    /// buyer pays. Needs an idempotency key. In exchange for lines of another booking only the
+    /// difference is paid: they are given back in the commit that sells the hold.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`; every rejection of model.md 4 for *checkout*; those of
+    /// [`Engine::exchange`], `Invalid` when it costs no more, `PaymentInProgress` while the money of
+    /// the lines is not taken; [`EngineError::Provider`] when the provider did not make the intent yet:
+    /// the hold is pinned all the same, and the same request again goes on.
+    ///
+    /// # Cancel safety
+    /// Dropped, payment may have begun: ask again with the same key.
+    pub async fn checkout(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        ask: CheckoutAsk<'_>,
+    ) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        if self.provider().is_none() {
+            let text = "nobody takes money here: confirm the hold instead".to_owned();
+            return Err(Rejection::from(Invalid::new("checkout", text)).into());
+        }
+        let exchange = match &ask.exchange {
+            Some(given) => Some(self.given_lines(given).await?),
+            None => None,
+        };
+        let command = Command::Checkout {
+            on: self.on_hold(call, hold, ask.fence)?,
+            booking: self.parts.ids.booking(),
+            reference: ask.reference,
+            exchange,
+        };
+        let begun = self.reply(self.submit(call, command).await?)?;
+        let booking = BookingId::from_bytes(begun.stored.subject);
+        let intent = self.authorise(booking).await.map_err(StepError::told)?;
+        Ok(Reply {
+            intent: Some(intent),
+            ..begun
+        })
+    }
+
+    /// Ends a payment that the buyer gave up: the hold is as the event's policy says after a failed
+    /// payment, and the intent is cancelled.
+    ///
+    /// # Errors
+    /// As [`Engine::release`].
+    ///
+    /// # Cancel safety
+    /// Dropped, it may have been given up: repeat.
+    pub async fn abandon(
+        &self,
+        call: &Call,
+        hold: HoldId,
+        fence: Option<Fence>,
+    ) -> Result<Reply, EngineError> {
+        let on = self.on_hold(call, hold, fence)?;
+        self.reply(self.submit(call, Command::Abandon { on }).await?)
+    }
+
+    /// Sends back money of a booking that keeps its units. Needs an idempotency key.
+    ///
+    /// # Errors
+    /// `IdempotencyKeyMissing`, `BookingNotFound`, `BookingNotConfirmed` when there is no money,
+    /// `Invalid` when it is more than is left.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be on its way: ask again with the same key.
+    pub async fn refund(
+        &self,
+        call: &Call,
+        booking: BookingId,
+        amount: Amount,
+    ) -> Result<Reply, EngineError> {
+        require_key(call)?;
+        let command = Command::Refund { booking, amount };
+        self.reply(self.submit(call, command).await?)
+    }
+}
