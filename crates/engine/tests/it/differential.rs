@@ -384,6 +384,7 @@ async fn both_ledgers_give_equal_answers() {
 mod postgres {
     use soldonce_engine::ledger::postgres::Strategy;
     use soldonce_lease::Locks;
+    use soldonce_testkit::postgres::PgBouncer;
 
     use super::{RUNS, Side, TestLedger, run};
 
@@ -408,6 +409,23 @@ mod postgres {
         let server = TestLedger::server();
         for (seed, (first, second)) in (100..).zip(pairs) {
             let one = TestLedger::postgres_by(&server, &first).await;
+            let other = one.second_server_by(&second).await;
+            run(seed, Side(vec![one, other])).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn two_servers_behind_a_pool_give_the_answers_of_one_memory() {
+        let locks = Locks::memory().connect().await.unwrap();
+        let pairs = [
+            (Strategy::Queue, Strategy::Optimistic),
+            (Strategy::Constraint, Strategy::Pessimistic),
+            (Strategy::NoWait, Strategy::Lease(locks)),
+        ];
+        let server = TestLedger::server();
+        let pool = PgBouncer::start(&server, 16).unwrap();
+        for (seed, (first, second)) in (200..).zip(pairs) {
+            let one = TestLedger::postgres_through(&server, &first, Some(&pool)).await;
             let other = one.second_server_by(&second).await;
             run(seed, Side(vec![one, other])).await;
         }

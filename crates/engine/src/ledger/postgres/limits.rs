@@ -11,6 +11,8 @@ pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 /// How often a command is decided anew because others wrote first, before it is refused as
 /// overloaded.
 pub(super) const TRIES_MAX: usize = 20;
+/// How often a command of strategy `nowait` finds a row locked before it waits for it.
+pub(super) const NOWAIT_LOOKS_MAX: usize = 10;
 /// Longest wait for a connection or for one answer, milliseconds.
 pub(super) const ANSWER_MS: u64 = 5_000;
 /// Longest wait for a row that another server has locked, milliseconds. Below [`ANSWER_MS`], so that
@@ -60,5 +62,6 @@ pub(super) const VERIFY_BATCHES: i64 = 1_000;
 pub(super) const VERIFY_ROWS: usize = 10_000;
 
 const _: () = assert!(LOCK_MS < ANSWER_MS);
+const _: () = assert!(NOWAIT_LOOKS_MAX < TRIES_MAX);
 // Whoever waits for such a transaction gets its locks.
 const _: () = assert!(IDLE_MS < LOCK_MS);

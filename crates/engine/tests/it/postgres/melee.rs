@@ -17,13 +17,13 @@ use crate::differential::Run;
 use crate::ledgers::{TestLedger, transaction};
 
 /// Commands of one run.
-const COMMANDS: usize = 1_500;
+pub(super) const COMMANDS: usize = 1_500;
 const CALLERS: usize = 12;
 /// Holds and bookings that are known to be there: everybody acts on the same few.
 const KNOWN_MAX: usize = 6;
 
 /// How often each kind of answer was given.
-type Answers = BTreeMap<&'static str, usize>;
+pub(super) type Answers = BTreeMap<&'static str, usize>;
 
 /// What all callers share.
 struct Melee {
@@ -117,7 +117,7 @@ async fn call(melee: Arc<Melee>) -> Answers {
     answers
 }
 
-async fn melee(servers: &Servers, seed: u64) -> Answers {
+pub(super) async fn melee(servers: &Servers, seed: u64) -> Answers {
     let change = |policy: &mut Policy| {
         policy.units_per_holder_max = 7;
         if seed.is_multiple_of(2) {

@@ -6,6 +6,7 @@ mod faults;
 mod guards;
 mod melee;
 mod plans;
+mod pool;
 mod races;
 mod staleness;
 mod strategies;

@@ -1,6 +1,7 @@
 //! Every strategy at once on one database, each on a server of its own: one winner for every seat,
 //! whatever keeps commands apart, and whatever becomes of the servers that give leases.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_core::{Command, Event, Hold, Rejection};
@@ -9,10 +10,13 @@ use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::{Builder, Doctor, Locks};
 use soldonce_testkit::redis::{Data, Redis};
+use soldonce_testkit::{PATIENCE, until};
+use tokio::task::JoinSet;
+use tokio_postgres::NoTls;
 
 use super::Servers;
 use super::races::{race, units_given_once};
-use crate::ledgers::on;
+use crate::ledgers::{held, on, transaction};
 
 /// Leases in one Redis and in a majority of three.
 pub(super) struct LeaseServers {
@@ -28,11 +32,11 @@ impl LeaseServers {
         }
     }
 
-    async fn lease(&self) -> Strategy {
+    pub(super) async fn lease(&self) -> Strategy {
         Strategy::Lease(connect(Locks::redis(self.one.url())).await)
     }
 
-    async fn redlock(&self) -> Strategy {
+    pub(super) async fn redlock(&self) -> Strategy {
         let nodes = self.nodes.iter().map(|node| RedisConfig::from(node.url()));
         let config = RedlockConfig::new(nodes.collect()).sit_out(Duration::ZERO);
         Strategy::Redlock(connect(Locks::redlock(config)).await)
@@ -67,16 +71,23 @@ impl Servers {
     }
 }
 
-pub(super) async fn all_strategies(leases: &LeaseServers) -> Servers {
-    let mut servers = Servers::start(1).await;
-    for strategy in [
+/// Each strategy once.
+pub(super) async fn every_strategy(leases: &LeaseServers) -> Vec<Strategy> {
+    vec![
+        Strategy::Queue,
         Strategy::Constraint,
         Strategy::Optimistic,
         Strategy::Pessimistic,
         Strategy::NoWait,
         leases.lease().await,
         leases.redlock().await,
-    ] {
+    ]
+}
+
+/// A server for each strategy, `queue` first.
+pub(super) async fn all_strategies(leases: &LeaseServers) -> Servers {
+    let mut servers = Servers::start(0).await;
+    for strategy in every_strategy(leases).await {
         servers.one_more_by(strategy).await;
     }
     servers
@@ -219,6 +230,33 @@ async fn leases_that_are_away_cost_time_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_stays_locked_is_waited_for_in_the_end() {
+    let mut servers = Servers::start(0).await;
+    servers.one_more_by(Strategy::NoWait).await;
+    let event = servers.event(|_| {}).await;
+    let url = servers.database.url();
+    let (slow, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { drop(connection.await) });
+    let lock = "BEGIN; SELECT 1 FROM units FOR UPDATE";
+    slow.batch_execute(lock).await.unwrap();
+    let wish = servers.wish(&event, "ann", &["A-1"]);
+    let ledger = Arc::clone(&servers.ledgers[0]);
+    let mut buyer = JoinSet::new();
+    buyer.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    let one_waits = || {
+        servers
+            .database
+            .query(waiting)
+            .is_ok_and(|count| count == "1")
+    };
+    until("the buyer has looked often enough", PATIENCE, one_waits).unwrap();
+    slow.batch_execute("COMMIT").await.unwrap();
+    buyer.join_next().await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_who_goes_away_leaves_nothing_half_done() {
     let leases = LeaseServers::start();
     let servers = all_strategies(&leases).await;
@@ -226,7 +264,7 @@ async fn a_caller_who_goes_away_leaves_nothing_half_done() {
     for server in 0..servers.ledgers.len() {
         let command = servers.wish(&event, "ann", &["B-1", "B-2"]);
         let ledger = &servers.ledgers[server];
-        let asked = ledger.transact(crate::ledgers::transaction(command, None));
+        let asked = ledger.transact(transaction(command, None));
         // Polled once, so it is on its way.
         let gone = tokio::time::timeout(Duration::ZERO, asked).await;
         drop(gone);

@@ -42,8 +42,9 @@ pub(in super::super) static STRATEGIES: [Strategy; 9] = [
         promise: Promise::SoldOnce,
         mechanism: "The same with NOWAIT: a locked row is an answer, not a wait.",
         why: "A row that is locked means that somebody is deciding about it now. The buyer lets go at \
-              once, looks again, and is refused when the other has written. No transaction waits, \
-              but the asking again is work for the database while the winner is still writing.",
+              once, looks again, and is refused when the other has written. Hardly a transaction \
+              waits (only a buyer who has looked ten times does), but the asking again is work for \
+              the database while the winner is still writing.",
         kind: Kind::NoWait,
     },
     Strategy {

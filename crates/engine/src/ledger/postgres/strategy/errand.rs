@@ -2,7 +2,7 @@
 //! memory anew. What every strategy but `queue` is made of.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use soldonce_core::{Command, Hold, Rejection, UnitNo, Wish};
 
@@ -24,8 +24,8 @@ pub(super) struct Errand<'a> {
     pub(super) desk: &'a Desk,
     pub(super) booth: &'a Booth,
     pub(super) asked: &'a Transaction,
-    /// Whether others wrote first: what is remembered will not do.
-    is_behind: AtomicBool,
+    /// How often others were first: then what is remembered will not do.
+    behind: AtomicUsize,
     /// Units that the last decision touched and the command does not name: those of a hold that is
     /// over, or beside the ones it takes.
     pub(super) more: Mutex<Vec<UnitNo>>,
@@ -74,7 +74,7 @@ impl<'a> Errand<'a> {
             desk,
             booth,
             asked,
-            is_behind: AtomicBool::new(false),
+            behind: AtomicUsize::new(0),
             more: Mutex::default(),
         }
     }
@@ -87,7 +87,9 @@ impl<'a> Errand<'a> {
         for _ in 0..TRIES_MAX {
             match attempt().await {
                 Ok(Step::Done(done)) => return done,
-                Ok(Step::Again) => self.is_behind.store(true, Ordering::Relaxed),
+                Ok(Step::Again) => {
+                    self.behind.fetch_add(1, Ordering::Relaxed);
+                }
                 Err(failure) => {
                     tracing::warn!(%failure, "a command could not be carried out");
                     return Err(failure.rejection());
@@ -95,6 +97,11 @@ impl<'a> Errand<'a> {
             }
         }
         Err(Rejection::Overloaded)
+    }
+
+    /// How often others were first.
+    pub(super) fn times_behind(&self) -> usize {
+        self.behind.load(Ordering::Relaxed)
     }
 
     /// Decides the command on a memory that is good enough. What is no effect is answered from one
@@ -150,7 +157,7 @@ impl<'a> Errand<'a> {
             Reading::Fresh => false,
             Reading::Remembered => true,
             Reading::With(seen) => replica.stands_at(seen)?,
-        } && !self.is_behind.load(Ordering::Relaxed);
+        } && self.times_behind() == 0;
         // The best units can be told only from the whole hall as it is now.
         let is_choice = matches!(
             &self.asked.command,

@@ -41,7 +41,8 @@ pub enum Strategy {
     Optimistic,
     /// `SELECT .. FOR UPDATE` in unit order, waiting for whoever has a row; decide; write.
     Pessimistic,
-    /// As [`Strategy::Pessimistic`], with `NOWAIT`: whoever finds a row locked looks again.
+    /// As [`Strategy::Pessimistic`], with `NOWAIT`: whoever finds a row locked looks again, and
+    /// waits when he has looked often enough.
     NoWait,
     /// A lease over the units in Redis or a Redis Cluster, then a write under its fencing token.
     Lease(Locks),

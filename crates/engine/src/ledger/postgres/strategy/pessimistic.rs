@@ -1,6 +1,7 @@
 //! Strategy `pessimistic`: lock the rows of the units, decide, write, commit. Everybody locks in unit
 //! order, so nobody waits in a circle. With `NOWAIT` a locked row is no wait but an answer: somebody
-//! is deciding about it now, and what he decided is seen when the command looks again.
+//! is deciding about it now, and what he decided is seen when the command looks again. Whoever has
+//! looked often enough waits after all: the other is slow, and a loser is told that he lost.
 
 use soldonce_core::UnitNo;
 
@@ -8,6 +9,7 @@ use super::errand::{Errand, Plan, Reading, Step};
 use crate::ledger::postgres::batch::Seen;
 use crate::ledger::postgres::database::Lane;
 use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::NOWAIT_LOOKS_MAX;
 use crate::ledger::postgres::tables::{int, units};
 use crate::ledger::postgres::write::Guard;
 
@@ -21,6 +23,10 @@ pub(super) enum Patience {
 /// # Errors
 /// [`Failure`], when the database cannot be asked.
 pub(super) async fn attempt(errand: &Errand<'_>, patience: Patience) -> Result<Step, Failure> {
+    let patience = match patience {
+        Patience::NoWait if errand.times_behind() >= NOWAIT_LOOKS_MAX => Patience::Wait,
+        Patience::NoWait | Patience::Wait => patience,
+    };
     let units = errand.units().await;
     let mut lane = errand.desk.database.command_lane().await?;
     if units.is_empty() {
