@@ -80,10 +80,11 @@ impl Desk {
             settle::ask(lane, batch, self.server).await?;
             replica.is_settled();
         }
-        booth.reads_begun.fetch_add(1, Ordering::AcqRel);
+        let read = booth.reads_begun.fetch_add(1, Ordering::AcqRel) + 1;
         let news = replica
             .refresh(lane, &self.charts, self.own(), named)
             .await?;
+        booth.read_last.store(read, Ordering::Release);
         self.time.reached(replica.latest());
         for hold in news.ended {
             self.routes.remove(hold);

@@ -10,7 +10,7 @@ use crate::ledger::postgres::batch::{Batch, Seen};
 use crate::ledger::postgres::booth::Booth;
 use crate::ledger::postgres::database::Lane;
 use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
-use crate::ledger::postgres::desk::{Desk, replay};
+use crate::ledger::postgres::desk::Desk;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::TRIES_MAX;
 use crate::ledger::postgres::replica::{Named, Replica};
@@ -115,8 +115,10 @@ impl<'a> Errand<'a> {
         guard: Guard,
         token: i64,
     ) -> Result<Plan, Failure> {
-        let reads_begun = self.booth.reads_begun.load(Ordering::Acquire);
-        let mut replica = self.booth.replica.lock().await;
+        let (mut replica, since) = self.memory().await;
+        if self.was_silent(&since) {
+            return Err(Failure::Away("it has said nothing for a while".to_owned()));
+        }
         let named = all_named(std::iter::once(self.asked));
         let is_good = self.is_good(&replica, &reading, &named);
         let planned = async {
@@ -125,7 +127,7 @@ impl<'a> Errand<'a> {
             if let Some(store @ Plan::Store(_)) = on_this.transpose()? {
                 return Ok(store);
             }
-            match self.read(&mut replica, &named, reads_begun).await? {
+            match self.read(&mut replica, &named, &since).await? {
                 Some(known) => Ok(Plan::Answer(known)),
                 None => self.decide(&mut replica, guard, token),
             }
@@ -164,31 +166,6 @@ impl<'a> Errand<'a> {
             Command::Hold(new) if matches!(new.wish, Wish::Best { .. })
         );
         Ok(is_enough && !is_choice && !replica.is_cold() && replica.knows(named))
-    }
-
-    /// Reads the memory anew, unless somebody else did so after `reads_begun` was read. Gives what
-    /// was answered to the same request before.
-    async fn read(
-        &self,
-        replica: &mut Replica,
-        named: &Named,
-        reads_begun: u64,
-    ) -> Result<Option<Result<Done, Rejection>>, Failure> {
-        let was_read = self.booth.reads_begun.load(Ordering::Acquire) > reads_begun;
-        let is_enough = was_read && !replica.is_cold() && replica.knows(named);
-        if is_enough && self.asked.key.is_none() {
-            return Ok(None);
-        }
-        let mut lane = self.desk.database.lane().await?;
-        if !is_enough {
-            let refresh = self.desk.refresh(&mut lane, self.booth, replica, named);
-            refresh.await?;
-        }
-        let Some(key) = self.asked.key else {
-            return Ok(None);
-        };
-        let records = self.desk.records(&mut lane, &[key]).await?;
-        Ok(records.first().map(|record| replay(record, key)))
     }
 
     fn decide(&self, replica: &mut Replica, guard: Guard, token: i64) -> Result<Plan, Failure> {
@@ -263,16 +240,17 @@ impl<'a> Errand<'a> {
 
     /// Brings what was stored into memory and tells those who look.
     async fn take_over(&self, decided: Box<Decided>) -> Result<Done, Rejection> {
-        let reads_begun = self.booth.reads_begun.load(Ordering::Acquire);
-        let mut replica = self.booth.replica.lock().await;
+        let (mut replica, since) = self.memory().await;
         let replica = &mut *replica;
-        if self.booth.reads_begun.load(Ordering::Acquire) == reads_begun {
-            let read = async {
+        if self.was_silent(&since) {
+            replica.forget();
+        } else if !self.was_read(&since) {
+            let read = self.listen(Box::pin(async {
                 let mut lane = self.desk.database.lane().await?;
                 let nothing = Named::default();
                 let refresh = self.desk.refresh(&mut lane, self.booth, replica, &nothing);
                 refresh.await
-            };
+            }));
             if let Err(failure) = read.await {
                 tracing::warn!(%failure, "what was stored could not be read back");
                 replica.forget();

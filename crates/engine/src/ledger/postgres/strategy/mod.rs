@@ -2,11 +2,12 @@
 //! time and differ in what keeps two of them apart. Whatever a strategy does or fails to do, the
 //! statement and the database's own keys refuse a second sale.
 //!
-//! Reading order: `queue`; then `errand`, what the others have in common, and each of them.
+//! Reading order: `queue`; then `errand` and `memory`, what the others have in common, and each of them.
 
 mod constraint;
 mod errand;
 mod lease;
+mod memory;
 mod optimistic;
 mod pessimistic;
 mod queue;

@@ -4,17 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use soldonce_core::{Command, Policy, Rejection};
-use soldonce_engine::ledger::Ledger;
+use soldonce_core::{Command, Policy};
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_lease::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
-use tokio::task::JoinSet;
 
 use super::load;
 use super::moves::shown;
-use crate::ledgers::{held, select, transaction};
 use crate::postgres::Servers;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,52 +34,6 @@ async fn a_server_that_stops_in_its_turn_does_not_stop_the_numbers() {
     assert!(took < Duration::from_secs(6), "the other goes on: {took:?}");
     // Nobody else was in the way: the lock was there.
     assert!(took > Duration::from_millis(500), "{took:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_is_answered_while_the_database_is_stopped() {
-    let mut servers = Servers::start(1).await;
-    let event = servers.event(|_| {}).await;
-    let kept = servers.hold(0, &event, "ann", &["B-5"]).await.unwrap();
-    servers.database.pause().unwrap();
-    let begun = SystemClock.boot();
-    let mut buyers = JoinSet::new();
-    for n in 0..1_000 {
-        let wish = servers.want(
-            event.no,
-            &format!("buyer-{n}"),
-            select(&event, &["A-1"], &[]),
-        );
-        let ledger = Arc::clone(&servers.ledgers[0]);
-        buyers.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
-    }
-    let mut refused = 0;
-    while let Some(answer) = buyers.join_next().await {
-        let answer = answer.unwrap();
-        assert!(
-            matches!(answer, Err(Rejection::ReadOnly | Rejection::Overloaded)),
-            "{answer:?}"
-        );
-        refused += 1;
-    }
-    let took = SystemClock.boot().since(begun);
-    assert_eq!(refused, 1_000);
-    assert!(
-        took < Duration::from_secs(25),
-        "the last was told after {took:?}"
-    );
-    servers.database.resume().unwrap();
-    let begun = SystemClock.boot();
-    let limit = begun.plus(Duration::from_secs(15));
-    let mut sold = servers.hold(0, &event, "eve", &["A-2"]).await;
-    while matches!(sold, Err(Rejection::ReadOnly | Rejection::Overloaded)) {
-        assert!(SystemClock.boot() < limit, "it goes on by itself");
-        sold = servers.hold(0, &event, "eve", &["A-2"]).await;
-    }
-    sold.unwrap();
-    let stored = servers.ledgers[0].hold(kept.id).await.unwrap();
-    assert_eq!(stored, Some(kept), "what was acknowledged is there");
-    servers.judge(0, &event.id).await;
 }
 
 /// A policy is changed while every server holds without a pause.

@@ -1,0 +1,108 @@
+//! A database that says nothing any more, its connections open: everybody is answered within a bound,
+//! by every strategy, and the sale goes on as soon as the database does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_core::{Event, Rejection};
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
+use soldonce_lease::{Clock, SystemClock};
+use tokio::task::JoinSet;
+
+use super::SEATS;
+use crate::ledgers::{held, transaction};
+use crate::postgres::Servers;
+use crate::postgres::strategies::LeaseServers;
+
+/// Buyers who come while the database is silent.
+const BUYERS: usize = 1_000;
+/// The last of them is told by then: a turn, an answer, and whether it was stored after all, each of
+/// which has its own bound.
+const TOLD: Duration = Duration::from_secs(25);
+/// Sales go on so soon after the database does.
+const BACK: Duration = Duration::from_secs(15);
+
+fn is_unanswered(answer: &Result<soldonce_core::Hold, Rejection>) -> bool {
+    matches!(answer, Err(Rejection::ReadOnly | Rejection::Overloaded))
+}
+
+/// Nobody gets a seat, and everybody is told so in time.
+async fn everybody_is_told(servers: &Servers, event: &Event) {
+    let begun = SystemClock.boot();
+    let mut buyers = JoinSet::new();
+    for n in 0..BUYERS {
+        // A command that nobody knows about may be stored when the database goes on.
+        let seat = SEATS[n % (SEATS.len() - 2)];
+        let wish = servers.wish(event, &format!("buyer-{n}"), &[seat]);
+        let ledger = Arc::clone(&servers.ledgers[0]);
+        buyers.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
+    }
+    let answers = buyers.join_all().await;
+    let took = SystemClock.boot().since(begun);
+    let other = answers.iter().find(|answer| !is_unanswered(answer));
+    assert_eq!(other, None);
+    assert!(took < TOLD, "the last was told after {took:?}");
+}
+
+async fn nobody_is_left_waiting(strategy: Strategy) {
+    let mut servers = Servers::start(0).await;
+    let options = PostgresOptions {
+        strategy,
+        ..servers.options.clone()
+    };
+    let ledger = servers.one_more(&options).await;
+    servers.ledgers.push(ledger);
+    let event = servers.event(|_| {}).await;
+    let kept = servers.hold(0, &event, "ann", &["B-5"]).await.unwrap();
+    servers.database.pause().unwrap();
+    everybody_is_told(&servers, &event).await;
+    servers.database.resume().unwrap();
+    let limit = SystemClock.boot().plus(BACK);
+    let mut sold = servers.hold(0, &event, "eve", &["B-4"]).await;
+    while is_unanswered(&sold) {
+        assert!(SystemClock.boot() < limit, "it goes on by itself");
+        sold = servers.hold(0, &event, "eve", &["B-4"]).await;
+    }
+    sold.unwrap();
+    let stored = servers.ledgers[0].hold(kept.id).await.unwrap();
+    assert_eq!(stored, Some(kept), "what was acknowledged is there");
+    servers.judge(0, &event.id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queue() {
+    nobody_is_left_waiting(Strategy::Queue).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn constraint() {
+    nobody_is_left_waiting(Strategy::Constraint).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn optimistic() {
+    nobody_is_left_waiting(Strategy::Optimistic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pessimistic() {
+    nobody_is_left_waiting(Strategy::Pessimistic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nowait() {
+    nobody_is_left_waiting(Strategy::NoWait).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lease() {
+    let leases = LeaseServers::start();
+    nobody_is_left_waiting(leases.lease().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redlock() {
+    let leases = LeaseServers::start();
+    nobody_is_left_waiting(leases.redlock().await).await;
+}
