@@ -38,7 +38,7 @@ pub(super) fn look(url: &str) -> anyhow::Result<(Vec<Finding>, Use)> {
 fn unreachable(error: &str) -> Finding {
     let mend = if error.contains("startup parameter") || error.contains("prepared statement") {
         "a pool in transaction mode is between: give servers `--database-statements unprepared`, \
-         and `doctor`, `migrate` and `verify` the direct address"
+         and `doctor` and `migrate` the direct address"
     } else {
         "see that it runs, takes connections from here, and lets this user in"
     };

@@ -40,7 +40,13 @@ pub(crate) struct DatabaseArgs {
     )]
     pub(crate) connections: Option<usize>,
     /// How statements are sent; `unprepared` for a pool in transaction mode [default: prepared]
-    #[arg(long, global = true, env = "SOLDONCE_DATABASE_STATEMENTS", value_enum)]
+    #[arg(
+        id = "database_statements",
+        long = "database-statements",
+        global = true,
+        env = "SOLDONCE_DATABASE_STATEMENTS",
+        value_enum
+    )]
     pub(crate) statements: Option<StatementsWord>,
 }
 

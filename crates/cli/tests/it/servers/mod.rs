@@ -7,6 +7,7 @@
 mod fleet;
 mod kills;
 mod one_sale;
+mod pool;
 mod shield;
 mod storm;
 

@@ -9,6 +9,9 @@ use super::OpenError;
 use crate::ledger::ReadError;
 use crate::ledger::rows::Damaged;
 
+const POOL_MEND: &str = "behind a pool in transaction mode set database_statements to unprepared, \
+                         and give `migrate` and `doctor` the address of the server itself";
+
 /// Why a statement gave no rows.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -63,6 +66,10 @@ impl Failure {
         match error {
             PoolError::Backend(error) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS) => {
                 Self::Full(chain(error))
+            }
+            // What a pool in transaction mode says to the settings of a session.
+            PoolError::Backend(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
+                Self::Away(format!("{}; {POOL_MEND}", chain(error)))
             }
             PoolError::Backend(error) => Self::Away(chain(error)),
             PoolError::Timeout(TimeoutType::Wait) => Self::Full(error.to_string()),

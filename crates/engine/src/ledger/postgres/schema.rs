@@ -9,7 +9,7 @@ use super::database::{Database, Lane};
 use super::failure::Failure;
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
 use super::tables::{Columns, keys};
-use super::{Durability, OpenError, PostgresOptions};
+use super::{Durability, OpenError, PostgresOptions, Statements};
 use crate::ledger::{MasterKey, Migrated};
 
 mod migrations {
@@ -34,8 +34,8 @@ SELECT pg_is_in_recovery(), name, setting FROM pg_settings
 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')";
 
 /// Brings the tables up to date; gives what it did. May run in many processes at once: one of them
-/// takes the steps, the others wait for it. Needs a direct connection, not one through a pool in
-/// transaction mode.
+/// takes the steps, the others wait for it. Needs a direct connection: a pool in transaction mode
+/// refuses it.
 ///
 /// # Errors
 /// [`OpenError`], which says what to do.
@@ -43,7 +43,12 @@ WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')";
 /// # Cancel safety
 /// Each migration is one transaction.
 pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
-    let database = Database::new(options, Arc::new(SystemClock))?.patient(MIGRATE_ANSWER_MS);
+    let options = PostgresOptions {
+        // A pool in transaction mode refuses their settings: in it the lock would stay behind.
+        statements: Statements::Prepared,
+        ..options.clone()
+    };
+    let database = Database::new(&options, Arc::new(SystemClock))?.patient(MIGRATE_ANSWER_MS);
     let mut lane = database.lane().await?;
     // Somebody else's migration may take minutes, and ends; a table that a server at work has locked
     // is not waited for so long, for everybody who comes after waits behind it.

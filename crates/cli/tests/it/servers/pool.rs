@@ -1,0 +1,117 @@
+//! Three processes behind one `PgBouncer` in transaction mode, each by a strategy of its own.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Barrier;
+use std::thread;
+
+use soldonce_testkit::postgres::PgBouncer;
+
+use super::{SEATS, ask, create, database, hold, logs, until};
+use crate::crash::client::Heard;
+use crate::crash::server::{PROGRAM, Server};
+
+const STRATEGIES: [&str; 3] = ["queue", "constraint", "pessimistic"];
+/// Connections of the pool: what the servers use, and a command beside them.
+const CONNECTIONS: u32 = 32;
+/// Buyers of each seat, at each server as many.
+const BUYERS: usize = 12;
+
+/// The program behind the pool, its statements sent whole.
+fn behind(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments);
+    command.args(["--database-url", url, "--database-statements", "unprepared"]);
+    command
+}
+
+fn serve(url: &str, strategy: &str, log: &Path) -> Server {
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--accept-loss"];
+    let mut command = behind(url, &serve);
+    command.args(["--strategy", strategy]);
+    Server::run(command, log).unwrap()
+}
+
+/// What becomes of buyers who want one seat at the same time, over all servers.
+fn race(servers: &[Server], seat: &str) -> Vec<Heard> {
+    let barrier = Barrier::new(BUYERS);
+    thread::scope(|scope| {
+        let buyers: Vec<_> = (0..BUYERS)
+            .map(|n| {
+                let who = format!("{seat}-{n}");
+                let mut client = servers[n % servers.len()].client(&who);
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    ask(&mut client, &hold(&who, seat))
+                })
+            })
+            .collect();
+        let heard = buyers.into_iter().map(|buyer| buyer.join().unwrap());
+        heard.collect()
+    })
+}
+
+#[test]
+fn behind_a_pool_each_seat_is_sold_once() {
+    let (database, logs) = (database(), logs("pool"));
+    let pool = PgBouncer::start(&database, CONNECTIONS).unwrap();
+    let url = pool.url_of("postgres");
+    let servers = STRATEGIES.map(|name| serve(&url, name, &logs.join(name)));
+    create(&mut servers[0].client("maker"));
+    for server in &servers {
+        until(&mut server.client("looker"), SEATS, |_| true);
+    }
+    for seat in ["A-1", "A-2", "A-3"] {
+        let heard = race(&servers, seat);
+        let won = heard.iter().filter(|heard| heard.status == 201).count();
+        assert_eq!(won, 1, "{seat}");
+        for lost in heard.iter().filter(|heard| heard.status != 201) {
+            assert_eq!(lost.code(), "unit_unavailable", "{}", lost.shown());
+        }
+    }
+    for arguments in [
+        &["verify"][..],
+        &["why", "hamlet-1", "A-1"],
+        &["keys", "list"],
+    ] {
+        // Beside servers that may lose commits, which only they accept.
+        let (code, said) = told(behind(&url, arguments));
+        let is_told = code == Some(0) || said.contains("fsync = off");
+        assert!(is_told, "{arguments:?}: {said}");
+    }
+}
+
+/// The exit code of a command, and what it says.
+fn told(mut command: Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn a_pool_that_takes_no_settings_is_named_with_its_mend() {
+    let database = database();
+    let pool = PgBouncer::start(&database, CONNECTIONS).unwrap();
+    let url = pool.url_of("postgres");
+    for arguments in [
+        &["serve", "--accept-loss"][..],
+        &["verify"],
+        &["why", "hamlet-1", "A-1"],
+        &["keys", "list"],
+    ] {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).args(["--database-url", &url]);
+        let (code, said) = told(command);
+        assert_eq!(code, Some(3), "{arguments:?}: {said}");
+        let mend = "set database_statements to unprepared";
+        assert!(said.contains(mend), "{arguments:?}: {said}");
+    }
+    // Its lock would stay in the pool's session, in everybody's way.
+    let (code, said) = told(behind(&url, &["migrate"]));
+    assert_eq!(code, Some(3), "{said}");
+    let mend = "give `migrate` and `doctor` the address of the server itself";
+    assert!(said.contains(mend), "{said}");
+    let kept = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    assert_eq!(database.query(kept).unwrap(), "0");
+}
