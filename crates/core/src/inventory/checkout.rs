@@ -25,12 +25,12 @@ impl Inventory {
         on: OnHold,
         wanted: Wanted,
     ) -> Result<Answer, Rejection> {
+        let difference = wanted.exchange.as_ref();
+        let difference = difference.map(|given| self.pay_difference(work, given, on));
+        let difference = difference.transpose()?;
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_active(work.now, on.fence)?;
-        let payment = match &wanted.exchange {
-            Some(given) => self.pay_difference(work, given, on)?,
-            None => Payment::new(hold.total()),
-        };
+        let payment = difference.unwrap_or_else(|| Payment::new(hold.total()));
         if payment.amount == Amount::ZERO {
             let text = "it costs nothing: confirm it".to_owned();
             return Err(Invalid::new("hold", text).into());

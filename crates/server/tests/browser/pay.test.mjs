@@ -185,6 +185,41 @@ test("one line is cancelled, then the rest, and the money goes back", async (t) 
   assert.equal(await shopper.part("cancel-all").count(), 0);
 });
 
+test("a seat is exchanged for two dearer ones, and both tickets say what was paid", async (t) => {
+  const { event, shopper } = await holding(t, ["D-1"]);
+  const first = await shopper.buy("good");
+  await shopper.part("booking-paid").waitFor();
+  const second = await shopper.page.evaluate(
+    async ([event, booking]) => {
+      const ask = async (/** @type {string} */ path, /** @type {object} */ body) => {
+        const key = crypto.randomUUID();
+        const headers = { "Content-Type": "application/json", "Idempotency-Key": key };
+        const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+        if (!reply.ok) throw new Error(`${path}: ${await reply.text()}`);
+        return reply.json();
+      };
+      const units = [{ seat: "D-2" }, { seat: "D-3" }];
+      const hold = await ask(`/v1/events/${event}/holds`, { units });
+      const exchange = { booking, release: [{ seat: "D-1" }] };
+      const begun = await ask(`/v1/holds/${hold.id}/checkout`, { exchange });
+      const { intent, client_secret } = begun.payment;
+      await ask(`/demo/payments/${intent}`, { client_secret, card: "good" });
+      return begun.id;
+    },
+    [event, first],
+  );
+  await shopper.page.reload();
+  await shopper.page.getByText("Exchanged", { exact: true }).waitFor();
+  assert.equal(await shopper.part("booking-carried").innerText(), "− €45.00");
+  assert.equal(await shopper.part("booking-coming-back").count(), 0);
+  await shopper.page.evaluate((id) => (location.hash = `#/bookings/${id}`), second);
+  await shopper.part("booking-credit").waitFor();
+  await shopper.part("booking-paid").waitFor();
+  assert.equal(await shopper.part("booking-total").innerText(), "€90.00");
+  assert.equal(await shopper.part("booking-credit").innerText(), "€45.00");
+  assert.equal(await shopper.part("booking-paid").innerText(), "€45.00");
+});
+
 test("money that comes too late buys the seats if they are still free", async (t) => {
   const { shopper } = await holding(t, ["A-1"], SHORT);
   await shopper.pay("late");

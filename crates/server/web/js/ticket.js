@@ -23,7 +23,8 @@ export function isOpen(booking) {
 
 /** What was taken for lines that are given up and is not back yet. @param {Booking} booking */
 function comingBack({ lines, payment, state }) {
-  const kept = (payment?.captured ?? 0) - (payment?.refunded ?? 0);
+  // What is carried pays for another booking now.
+  const kept = (payment?.captured ?? 0) - (payment?.refunded ?? 0) - (payment?.carried ?? 0);
   const sold = lines.filter((line) => line.state === "sold");
   const owed = sold.reduce((sum, line) => sum + line.price, 0);
   return state === "pending_payment" ? 0 : Math.max(0, kept - owed);
@@ -51,7 +52,9 @@ export function headline(booking, wasLate) {
     case "partly_cancelled":
       return { title: "Partly cancelled", text: returned(booking) };
     case "cancelled":
-      return { title: "Cancelled", text: returned(booking) };
+      return (payment?.carried ?? 0) > 0
+        ? { title: "Exchanged", text: "What was paid for it counts for what you took instead." }
+        : { title: "Cancelled", text: returned(booking) };
     case "failed":
       return {
         title: "Not paid",
@@ -96,14 +99,17 @@ function returned(booking) {
 
 /** Total, and what was paid and sent back. @param {Booking} booking */
 export function sums(booking) {
-  const { payment, currency, total } = booking;
+  const { payment, exchange, currency, total } = booking;
   /** @type {[string, string, number][]} */
   const rows = [];
   if (payment) {
-    const { captured = 0, refunded = 0, state } = payment;
+    const { captured = 0, refunded = 0, carried = 0, state } = payment;
     const coming = comingBack(booking);
+    const credit = exchange?.credit ?? 0;
+    if (credit > 0) rows.push(["credit", "Paid before, for what you gave back", credit]);
     if (captured > 0) rows.push(["paid", "Paid", captured]);
     else if (state === "authorised") rows.push(["reserved", "Reserved at the bank", payment.amount ?? total]);
+    if (carried > 0) rows.push(["carried", "Counts for what you took instead", -carried]);
     if (coming > 0) rows.push(["coming-back", "On its way back", -coming]);
     if (refunded > 0) rows.push(["sent-back", "Sent back", -refunded]);
   }

@@ -93,6 +93,7 @@
  * @property {number} [amount]
  * @property {number} [captured]
  * @property {number} [refunded]
+ * @property {number} [carried]  What of it is the credit of bookings that lines were given back for.
  * @property {string|null} [provider]
  * @property {string|null} [intent]
  * @property {string} [client_secret]  In the answer to checkout alone.
@@ -109,6 +110,7 @@
  * @property {number} total
  * @property {string} currency
  * @property {string|null} [reference]
+ * @property {{booking: string, difference: number, credit: number}} [exchange]
  * @property {Payment|null} [payment]
  * @property {string} [confirmed_at]
  * @property {string} [created_at]
