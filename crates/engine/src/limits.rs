@@ -104,9 +104,12 @@ pub const WEBHOOK_PAUSES_MS: [u64; 9] = [
     20 * 3_600_000,
     24 * 3_600_000,
 ];
+/// Longest time that an endpoint is left alone because its answer asked for it, milliseconds: an hour.
+pub const WEBHOOK_QUIET_MS_MAX: u64 = 3_600_000;
 /// How long a secret still signs beside the one that took its place, milliseconds: a day.
 pub const WEBHOOK_OLD_SECRET_MS: u64 = 24 * 3_600_000;
-/// How long deliveries that are over stay in the log, milliseconds: a week.
+/// How long deliveries that are over stay in the log, and what waits for a disabled endpoint,
+/// milliseconds: a week.
 pub const WEBHOOK_LOG_MS: u64 = 7 * 24 * 3_600_000;
 /// Deliveries that leave the log in one commit.
 pub const WEBHOOK_FORGET_MAX: usize = 512;

@@ -254,7 +254,7 @@ impl Metrics {
     pub(crate) fn posted(&self, then: Then) {
         let outcome = match then {
             Then::Delivered => "delivered",
-            Then::Again(_) => "failed",
+            Then::Again(_) | Then::Disable => "failed",
             Then::GiveUp => "given_up",
         };
         let label = OutcomeLabel { outcome };

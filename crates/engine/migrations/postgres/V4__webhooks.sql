@@ -6,7 +6,9 @@ CREATE TABLE webhook_endpoints (
     kinds       integer NOT NULL,       -- bit n is set: it wants messages of kind n
     rotation    integer NOT NULL,       -- how often its secret was changed
     rotated_at  bigint,
-    created_at  bigint NOT NULL
+    created_at  bigint NOT NULL,
+    disabled_at bigint,                 -- since when nothing is sent to it; what it would hear waits
+    quiet_until bigint                 -- it asked not to be called before
 );
 
 -- One row for each message and endpoint, written in the commit that the message tells of.

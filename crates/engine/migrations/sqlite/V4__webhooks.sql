@@ -7,6 +7,8 @@ CREATE TABLE webhook_endpoints (
     rotation    INTEGER NOT NULL,       -- how often its secret was changed
     rotated_at  INTEGER,
     created_at  INTEGER NOT NULL,
+    disabled_at INTEGER,                -- since when nothing is sent to it; what it would hear waits
+    quiet_until INTEGER,                -- it asked not to be called before
     checksum    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

@@ -23,6 +23,7 @@ pub trait Webhooks: Send + Sync {
     fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>>;
 
     /// Changes an endpoint; gives it as it is afterwards, or was at last. Nothing if there is none.
+    /// Enabled, all that waits for it is due at once, with all its attempts.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
@@ -33,7 +34,8 @@ pub trait Webhooks: Send + Sync {
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>>;
 
-    /// What is due now, at most `limit` for each endpoint: of each subject the oldest that is open.
+    /// What is due now, at most `limit` for each endpoint that takes something now: of each subject the
+    /// oldest that is open.
     /// Those it gives are left to the caller for `keep`, whoever else asks at other servers.
     ///
     /// # Errors
@@ -44,7 +46,7 @@ pub trait Webhooks: Send + Sync {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>>;
 
-    /// Takes note of attempts, in one commit. One whose delivery was left to another server meanwhile,
+    /// Takes note of attempts, and of what their endpoints asked for, in one commit. One whose delivery was left to another server meanwhile,
     /// or is over, counts for nothing.
     ///
     /// # Errors
@@ -77,8 +79,9 @@ pub trait Webhooks: Send + Sync {
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>>;
 
-    /// Takes deliveries out of the log that are over and tell of something before `before`, and those
-    /// of endpoints that are no more; at most `limit`. Tells how many.
+    /// Takes deliveries out of the log that are over and tell of something before `before`, those that
+    /// wait for a disabled endpoint since then, and those of endpoints that are no more; at most `limit`.
+    /// Tells how many.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.

@@ -2,14 +2,17 @@
 //! convention of Standard Webhooks. A message is written in the commit that it tells of and delivered
 //! at least once, the messages of one booking one after the other.
 //!
-//! Reading order: what a message and an endpoint are (here), which messages a command makes
-//! (`message`), how one is signed (`sign`), where it may go (`address`), one POST (`post`), when it is
-//! tried again (`schedule`). `engine/webhooks/` does it.
+//! Reading order: what a message and a delivery are (here), where they go (`endpoint`), which messages a
+//! command makes (`message`), how one is signed (`sign`), where it may go (`address`), one POST (`post`),
+//! what an answer asks for (`retry_after`), when it is tried again (`schedule`). `engine/webhooks/` does
+//! it.
 
 pub mod address;
+mod endpoint;
 mod message;
 mod planted;
 mod post;
+mod retry_after;
 mod schedule;
 mod sign;
 
@@ -19,6 +22,7 @@ use std::sync::Arc;
 
 use soldonce_core::{Timestamp, decode_128, encode_128};
 
+pub use endpoint::{Endpoint, EndpointChange};
 pub(crate) use message::{Before, Message};
 pub use planted::PlantedWebhook;
 pub use post::{Lookup, LookupFuture, Sender, SystemLookup};
@@ -168,32 +172,6 @@ named_by_128_bits! {
     MessageId, "msg_"
 }
 
-/// Where messages go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// Its name.
-    pub id: EndpointId,
-    /// Its address, as it was given.
-    pub url: Arc<str>,
-    /// What it wants to hear of.
-    pub kinds: Kinds,
-    /// How often its secret was changed.
-    pub rotation: u32,
-    /// When that was last.
-    pub rotated_at: Option<Timestamp>,
-    /// When it was made.
-    pub created_at: Timestamp,
-}
-
-/// What may be done to an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndpointChange {
-    /// Its secret is the next one from now on.
-    Rotate,
-    /// It hears of nothing any more, also not of what waits for it.
-    Delete,
-}
-
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryState {
@@ -266,14 +244,30 @@ pub struct DueDelivery {
 pub struct Attempt {
     /// Of which delivery.
     pub number: i64,
+    /// To which endpoint.
+    pub endpoint: EndpointId,
     /// When it ended.
     pub at: Timestamp,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
     /// Why it failed.
     pub problem: Option<&'static str>,
+    /// The endpoint asked not to be called before.
+    pub quiet_until: Option<Timestamp>,
     /// How it goes on.
     pub then: Then,
+}
+
+impl Attempt {
+    /// When the delivery is tried next.
+    pub(crate) const fn next_at(&self) -> Option<Timestamp> {
+        match self.then {
+            Then::Again(at) => Some(at),
+            // As soon as somebody enables the endpoint.
+            Then::Disable => Some(self.at),
+            Then::Delivered | Then::GiveUp => None,
+        }
+    }
 }
 
 /// How a delivery goes on after an attempt.
@@ -283,6 +277,8 @@ pub enum Then {
     Delivered,
     /// It is tried again, not before this.
     Again(Timestamp),
+    /// The endpoint is gone: it is disabled, and the delivery waits with all others.
+    Disable,
     /// It is not tried any more.
     GiveUp,
 }
@@ -291,15 +287,8 @@ impl Then {
     pub(crate) const fn state(self) -> DeliveryState {
         match self {
             Self::Delivered => DeliveryState::Delivered,
-            Self::Again(_) => DeliveryState::Open,
+            Self::Again(_) | Self::Disable => DeliveryState::Open,
             Self::GiveUp => DeliveryState::GivenUp,
-        }
-    }
-
-    pub(crate) const fn next_at(self) -> Option<Timestamp> {
-        match self {
-            Self::Again(at) => Some(at),
-            Self::Delivered | Self::GiveUp => None,
         }
     }
 }

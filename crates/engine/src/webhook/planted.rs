@@ -8,11 +8,18 @@ pub enum PlantedWebhook {
     SignsBodyAlone,
     /// An attempt that failed is taken for the last one.
     LosesFailures,
+    /// What an endpoint asks for in `Retry-After` is not heard.
+    IgnoresRetryAfter,
     /// What follows does not wait for what went before. In the ledger in memory.
     Unordered,
 }
 
 impl PlantedWebhook {
     /// Every planted bug.
-    pub const ALL: [Self; 3] = [Self::SignsBodyAlone, Self::LosesFailures, Self::Unordered];
+    pub const ALL: [Self; 4] = [
+        Self::SignsBodyAlone,
+        Self::LosesFailures,
+        Self::IgnoresRetryAfter,
+        Self::Unordered,
+    ];
 }

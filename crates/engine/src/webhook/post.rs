@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, Url, redirect};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, Response, Url, redirect};
 use soldonce_core::Timestamp;
 
 use super::address::Destinations;
+use super::retry_after::RetryAfter;
 use super::sign::seconds;
 use super::{MessageId, PlantedWebhook};
 use crate::limits::{WEBHOOK_CALL_MS, WEBHOOK_CONNECT_MS};
@@ -77,26 +79,44 @@ pub(crate) struct Posted {
     pub(crate) status: Option<u16>,
     /// Why it does not count as delivered.
     pub(crate) problem: Option<&'static str>,
+    /// How long whoever answered wants to be left alone.
+    pub(crate) retry_after: Option<RetryAfter>,
 }
+
+/// The status by which an endpoint says that it wants no more of this.
+const GONE: u16 = 410;
+/// Those whose `Retry-After` counts: too much was asked, or nothing can be asked now.
+const BUSY: [u16; 2] = [429, 503];
 
 impl Posted {
     const fn failed(problem: &'static str) -> Self {
         Self {
             status: None,
             problem: Some(problem),
+            retry_after: None,
         }
     }
 
-    fn answered(status: u16) -> Self {
+    fn answered(response: &Response) -> Self {
+        let status = response.status().as_u16();
         let problem = match status {
             200..=299 => None,
             300..=399 => Some("redirected"),
+            GONE => Some("gone"),
             _ => Some("refused"),
         };
+        let asked = response.headers().get(RETRY_AFTER);
+        let asked = asked.filter(|_| BUSY.contains(&status));
+        let asked = asked.and_then(|value| value.to_str().ok());
         Self {
             status: Some(status),
             problem,
+            retry_after: asked.and_then(RetryAfter::parse),
         }
+    }
+
+    pub(crate) fn is_gone(self) -> bool {
+        self.status == Some(GONE)
     }
 }
 
@@ -177,7 +197,7 @@ impl Sender {
             .header("webhook-signature", parcel.signatures)
             .body(parcel.body.to_owned());
         match request.send().await {
-            Ok(response) => Posted::answered(response.status().as_u16()),
+            Ok(response) => Posted::answered(&response),
             Err(error) => Posted::failed(in_a_word(&error)),
         }
     }

@@ -252,6 +252,10 @@ fn webhooks_out(table: &mut Table) {
     table.add(Verb::Delete, one, Admin, webhook_endpoints::delete);
     let rotate = "/v1/webhook-endpoints/{endpoint}/rotate";
     table.add(Verb::Post, rotate, Admin, webhook_endpoints::rotate);
+    let disable = "/v1/webhook-endpoints/{endpoint}/disable";
+    table.add(Verb::Post, disable, Admin, webhook_endpoints::disable);
+    let enable = "/v1/webhook-endpoints/{endpoint}/enable";
+    table.add(Verb::Post, enable, Admin, webhook_endpoints::enable);
     let log = "/v1/webhook-endpoints/{endpoint}/deliveries";
     table.add(Verb::Get, log, Admin, webhook_endpoints::deliveries);
     let resend = "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend";

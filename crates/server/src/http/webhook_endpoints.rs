@@ -58,6 +58,8 @@ struct EndpointRow<'a> {
     types: Vec<&'static str>,
     created_at: Rfc3339,
     rotated_at: Option<Rfc3339>,
+    disabled_at: Option<Rfc3339>,
+    quiet_until: Option<Rfc3339>,
 }
 
 impl<'a> EndpointRow<'a> {
@@ -68,6 +70,8 @@ impl<'a> EndpointRow<'a> {
             types: endpoint.kinds.iter().map(MessageKind::as_str).collect(),
             created_at: Rfc3339(endpoint.created_at),
             rotated_at: endpoint.rotated_at.map(Rfc3339),
+            disabled_at: endpoint.disabled_at.map(Rfc3339),
+            quiet_until: endpoint.quiet_until.map(Rfc3339),
         }
     }
 }
@@ -130,6 +134,12 @@ fn with_secret(asked: &Asked, status: StatusCode, made: &(Endpoint, String)) -> 
     answer::object(&asked.app, status, &answer)
 }
 
+fn one(asked: &Asked, found: Option<Endpoint>) -> Handled {
+    let found = found.ok_or_else(missing)?;
+    let row = EndpointRow::new(&found);
+    Ok(answer::object(&asked.app, StatusCode::OK, &row))
+}
+
 /// `POST /v1/webhook-endpoints`
 pub(super) async fn create(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
@@ -155,9 +165,23 @@ pub(super) async fn delete(asked: Asked) -> Handled {
     asked.query(&[])?;
     let id = endpoint_id(&asked)?;
     let deleted = asked.app.engine.delete_endpoint(id).await?;
-    let deleted = deleted.ok_or_else(missing)?;
-    let row = EndpointRow::new(&deleted);
-    Ok(answer::object(&asked.app, StatusCode::OK, &row))
+    one(&asked, deleted)
+}
+
+/// `POST /v1/webhook-endpoints/{endpoint}/disable`
+pub(super) async fn disable(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let id = endpoint_id(&asked)?;
+    let disabled = asked.app.engine.disable_endpoint(id).await?;
+    one(&asked, disabled)
+}
+
+/// `POST /v1/webhook-endpoints/{endpoint}/enable`
+pub(super) async fn enable(asked: Asked) -> Handled {
+    asked.query(&[])?;
+    let id = endpoint_id(&asked)?;
+    let enabled = asked.app.engine.enable_endpoint(id).await?;
+    one(&asked, enabled)
 }
 
 /// `POST /v1/webhook-endpoints/{endpoint}/rotate`

@@ -131,6 +131,16 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
         [401, 403, 403, 403, 403, 200],
     ),
     (
+        "POST",
+        "/v1/webhook-endpoints/{endpoint}/disable",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
+        "POST",
+        "/v1/webhook-endpoints/{endpoint}/enable",
+        [401, 403, 403, 403, 403, 200],
+    ),
+    (
         "GET",
         "/v1/webhook-endpoints/{endpoint}/deliveries",
         [401, 403, 403, 403, 403, 200],

@@ -96,9 +96,21 @@ async fn endpoints_are_made_listed_rotated_and_deleted() {
         assert_ne!(next, secret);
         assert_ne!(rotated["rotated_at"], Value::Null);
         let path = format!("{ENDPOINTS}/{id}");
+        let disabled = post(&app, &format!("{path}/disable")).await;
+        assert_ne!(disabled["disabled_at"], Value::Null);
+        let row = &read(&app, ENDPOINTS).await["endpoints"][0];
+        assert_eq!(row["disabled_at"], disabled["disabled_at"]);
+        let enabled = post(&app, &format!("{path}/enable")).await;
+        assert_eq!(enabled["disabled_at"], Value::Null);
+        assert_eq!(enabled["quiet_until"], Value::Null);
         for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
             let deleted = app.ask("DELETE".parse().unwrap(), &path);
             assert_eq!(deleted.by(&app.admin).send().await.status, status);
+        }
+        for gone in ["enable", "disable", "rotate"] {
+            let gone = format!("{path}/{gone}");
+            let missing = app.post(&gone).by(&app.admin).json(&json!({})).send();
+            missing.await.refused(404, "not_found");
         }
         for path in [
             format!("{path}/deliveries"),

@@ -1,11 +1,11 @@
 //! What a sender owes an endpoint: signatures that verify, one body for one id, the messages of one
-//! subject in their sequence, each of them at last.
+//! subject in their sequence, each of them at last, and none again before the time that was asked for.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Received, is_by_one_of};
+use super::{Answer, Received, is_by_one_of};
 
 /// What is wrong with what came, in words; nothing when all is right. `told` has the bodies' subjects and
 /// types in the sequence in which the ledger tells them: each must have been taken, in that sequence.
@@ -28,6 +28,7 @@ pub fn violations(
             found.push(format!("{id} came with two bodies"));
         }
     }
+    found.extend(too_early(requests));
     let mut heard: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut known = std::collections::BTreeSet::new();
     for request in requests.iter().filter(|request| request.answer.is_taken()) {
@@ -56,6 +57,23 @@ pub fn violations(
     }
     for (subject, kinds) in heard {
         found.push(format!("{subject}: {kinds:?} was heard and never told"));
+    }
+    found
+}
+
+/// Messages that came again before the seconds were over that the answer asked for, by the sender's clock.
+fn too_early(requests: &[Received]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut allowed: BTreeMap<&str, u64> = BTreeMap::new();
+    for request in requests {
+        let at: u64 = request.timestamp.parse().unwrap_or_default();
+        if allowed.get(&*request.id).is_some_and(|from| at < *from) {
+            found.push(format!("{} came again too early", request.id));
+        }
+        if let Answer::Later(_, seconds) = &request.answer {
+            let seconds: u64 = seconds.parse().unwrap_or_default();
+            allowed.insert(&request.id, at.saturating_add(seconds));
+        }
     }
     found
 }
@@ -137,8 +155,21 @@ mod tests {
         };
         let two_bodies = judged(&[first.clone(), other_body, second.clone()]);
         let foreign = request("msg_3", "sold");
-        let too_many = judged(&[first, second, foreign]);
-        for found in [lost, turned, never_taken, wrong_bytes, two_bodies, too_many] {
+        let too_many = judged(&[first.clone(), second.clone(), foreign]);
+        let later = Received {
+            answer: Answer::Later(503, "1".to_owned()),
+            ..first.clone()
+        };
+        let too_early = judged(&[later, first, second]);
+        for found in [
+            lost,
+            turned,
+            never_taken,
+            wrong_bytes,
+            two_bodies,
+            too_many,
+            too_early,
+        ] {
             assert!(!found.is_empty());
         }
     }

@@ -43,6 +43,8 @@ pub struct Received {
 pub enum Answer {
     /// With this status.
     Status(u16),
+    /// With this status and this `Retry-After`.
+    Later(u16, String),
     /// With 307 to this place.
     Redirect(String),
     /// With 200 and a body without end, until the sender hangs up.
@@ -69,8 +71,8 @@ pub struct Receiver {
 struct State {
     received: Vec<Received>,
     answers: VecDeque<Answer>,
-    /// The next request with each of these texts is refused.
-    refused: Vec<String>,
+    /// The next request with each of these texts is answered so.
+    answers_to: Vec<(String, Answer)>,
     connections: usize,
     is_over: bool,
 }
@@ -108,9 +110,10 @@ impl Receiver {
         locked(&self.state).answers.extend(answers);
     }
 
-    /// The next request whose body has this text is answered with 500, whenever it comes.
-    pub fn refuse_next_with(&self, text: &str) {
-        locked(&self.state).refused.push(text.to_owned());
+    /// The next request whose body has this text is answered so, whenever it comes.
+    pub fn answer_next_with(&self, text: &str, answer: Answer) {
+        let mut state = locked(&self.state);
+        state.answers_to.push((text.to_owned(), answer));
     }
 
     /// What came so far, in its sequence.
@@ -201,12 +204,10 @@ fn take(stream: &TcpStream, state: &Mutex<State>) -> Result<()> {
     let answer = {
         let mut state = locked(state);
         let body = String::from_utf8_lossy(&request.body);
-        let refused = state.refused.iter().position(|text| body.contains(text));
-        let next = match refused {
-            Some(at) => {
-                state.refused.remove(at);
-                Some(Answer::Status(500))
-            }
+        let mut known = state.answers_to.iter();
+        let found = known.position(|(text, _)| body.contains(text));
+        let next = match found {
+            Some(at) => Some(state.answers_to.remove(at).1),
             None => state.answers.pop_front(),
         };
         drop(body);
@@ -222,6 +223,9 @@ fn respond(mut stream: &TcpStream, answer: &Answer) -> Result<()> {
     let head = match answer {
         Answer::HangUp => return Ok(()),
         Answer::Status(status) => format!("{status} -\r\nContent-Length: 0"),
+        Answer::Later(status, when) => {
+            format!("{status} -\r\nRetry-After: {when}\r\nContent-Length: 0")
+        }
         Answer::Redirect(to) => format!("307 -\r\nLocation: {to}\r\nContent-Length: 0"),
         Answer::Endless => "200 -\r\nTransfer-Encoding: chunked".to_owned(),
     };

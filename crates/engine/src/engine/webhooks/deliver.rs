@@ -21,9 +21,6 @@ use crate::webhook::{
     Then, next_attempt, signatures,
 };
 
-/// The status by which an endpoint says that it wants no more of this.
-const GONE: u16 = 410;
-
 /// Delivers messages until `shutdown`; nothing without a sender.
 ///
 /// # Cancel safety
@@ -190,30 +187,51 @@ async fn attempt(
     };
     let posted = sender.post(parcel).await;
     let ended = engine.now();
+    let heard = !sender.has(PlantedWebhook::IgnoresRetryAfter);
+    let asked = posted.retry_after.filter(|_| heard);
+    let quiet_until = asked.map(|asked| asked.until(ended));
     let then = match posted {
         Posted { problem: None, .. } => Then::Delivered,
         Posted { .. } if sender.has(PlantedWebhook::LosesFailures) => Then::Delivered,
-        Posted {
-            status: Some(GONE), ..
-        } => Then::GiveUp,
-        Posted { .. } => next_attempt(delivery.attempts, ended, &*engine.world().entropy),
+        Posted { .. } if posted.is_gone() => Then::Disable,
+        Posted { .. } => {
+            let entropy = &*engine.world().entropy;
+            next_attempt(delivery.attempts, ended, quiet_until, entropy)
+        }
     };
     engine.parts.metrics.posted(then);
-    let (kind, message, to) = (delivery.kind.as_str(), delivery.message, endpoint.id);
     if let Some(problem) = posted.problem {
-        let tries = delivery.attempts.saturating_add(1);
-        let status = posted.status;
-        if then == Then::GiveUp {
-            tracing::error!(%to, %message, kind, tries, ?status, problem, "a webhook is given up");
-        } else {
-            tracing::info!(%to, %message, kind, tries, ?status, problem, "a webhook failed");
-        }
+        report(endpoint, delivery, posted.status, problem, then);
     }
     Attempt {
         number: delivery.number,
+        endpoint: endpoint.id,
         at: ended,
         status: posted.status,
         problem: posted.problem,
+        quiet_until,
         then,
+    }
+}
+
+fn report(
+    endpoint: &Endpoint,
+    delivery: &DueDelivery,
+    status: Option<u16>,
+    problem: &'static str,
+    then: Then,
+) {
+    let (kind, message, to) = (delivery.kind.as_str(), delivery.message, endpoint.id);
+    let tries = delivery.attempts.saturating_add(1);
+    match then {
+        Then::Disable => {
+            tracing::error!(%to, %message, kind, "a webhook endpoint says it is gone: it is disabled");
+        }
+        Then::GiveUp => {
+            tracing::error!(%to, %message, kind, tries, ?status, problem, "a webhook is given up");
+        }
+        Then::Again(_) | Then::Delivered => {
+            tracing::info!(%to, %message, kind, tries, ?status, problem, "a webhook failed");
+        }
     }
 }

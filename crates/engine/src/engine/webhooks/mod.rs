@@ -62,6 +62,8 @@ impl Engine {
             rotation: 0,
             rotated_at: None,
             created_at: self.now(),
+            disabled_at: None,
+            quiet_until: None,
         };
         let webhooks = self.parts.ledger.webhooks();
         webhooks.add_endpoint(endpoint.clone()).await?;
@@ -88,6 +90,37 @@ impl Engine {
             let secret = self.newest_secret(&endpoint);
             (endpoint, secret)
         }))
+    }
+
+    /// Sends nothing more to an endpoint until it is enabled; gives it as it is then. What it would hear
+    /// waits, for a week at most. Nothing if there is no such endpoint.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be disabled: repeat.
+    pub async fn disable_endpoint(
+        &self,
+        endpoint: EndpointId,
+    ) -> Result<Option<Endpoint>, EngineError> {
+        self.change_endpoint(endpoint, EndpointChange::Disable)
+            .await
+    }
+
+    /// Sends to an endpoint again, also one that said it was gone: what waits for it in its sequence,
+    /// each message at once and with all attempts. Gives it as it is then; nothing if there is none.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be enabled: repeat.
+    pub async fn enable_endpoint(
+        &self,
+        endpoint: EndpointId,
+    ) -> Result<Option<Endpoint>, EngineError> {
+        self.change_endpoint(endpoint, EndpointChange::Enable).await
     }
 
     /// Deletes an endpoint with all that waits for it; gives it as it was. Nothing if there is none.

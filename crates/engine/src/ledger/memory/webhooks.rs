@@ -1,6 +1,6 @@
 //! Endpoints and deliveries in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use soldonce_core::{Rejection, Span, Timestamp};
@@ -110,16 +110,56 @@ impl Post {
             row.delivery.status = attempt.status;
             row.delivery.problem = attempt.problem.map(str::to_owned);
             row.delivery.tried_at = Some(attempt.at);
-            row.delivery.next_at = attempt.then.next_at();
+            row.delivery.next_at = attempt.next_at();
+            let told = |known: &&mut Endpoint| known.id == attempt.endpoint;
+            if let Some(known) = self.endpoints.iter_mut().find(told) {
+                *known = known.clone().after(attempt);
+            }
+        }
+    }
+
+    fn change(
+        &mut self,
+        endpoint: EndpointId,
+        change: EndpointChange,
+        at: Timestamp,
+    ) -> Option<Endpoint> {
+        let found = self
+            .endpoints
+            .iter()
+            .position(|known| known.id == endpoint)?;
+        let changed = self.endpoints.remove(found).changed(change, at);
+        match change {
+            EndpointChange::Delete => return Some(changed),
+            EndpointChange::Rotate | EndpointChange::Disable => {}
+            EndpointChange::Enable => self.open_again(endpoint, at),
+        }
+        self.endpoints.insert(found, changed.clone());
+        Some(changed)
+    }
+
+    fn open_again(&mut self, endpoint: EndpointId, at: Timestamp) {
+        let waits = |row: &&mut Row| row.endpoint == endpoint && row.is_open();
+        for row in self.rows.iter_mut().filter(waits) {
+            row.delivery.attempts = 0;
+            row.delivery.next_at = Some(at);
         }
     }
 
     fn forget(&mut self, before: Timestamp, limit: usize) -> usize {
-        let known: BTreeSet<EndpointId> = self.endpoints.iter().map(|known| known.id).collect();
+        let ids = self
+            .endpoints
+            .iter()
+            .map(|known| (known.id, known.disabled_at));
+        let known: BTreeMap<EndpointId, Option<Timestamp>> = ids.collect();
         let mut forgotten = 0;
         self.rows.retain(|row| {
-            let is_old = !row.is_open() && row.delivery.at < before;
-            let goes = forgotten < limit && (is_old || !known.contains(&row.endpoint));
+            let goes = match (known.get(&row.endpoint), row.delivery.next_at) {
+                (None, _) => true,
+                (Some(_), None) => row.delivery.at < before,
+                (Some(disabled_at), Some(next)) => disabled_at.is_some() && next < before,
+            };
+            let goes = goes && forgotten < limit;
             forgotten += usize::from(goes);
             !goes
         });
@@ -143,17 +183,7 @@ impl Webhooks for MemoryLedger {
         change: EndpointChange,
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
-        let endpoints = &mut self.state().post.endpoints;
-        let found = endpoints.iter().position(|known| known.id == endpoint);
-        let changed = found.and_then(|found| match change {
-            EndpointChange::Delete => Some(endpoints.remove(found)),
-            EndpointChange::Rotate => {
-                let known = endpoints.get_mut(found)?;
-                known.rotation += 1;
-                known.rotated_at = Some(at);
-                Some(known.clone())
-            }
-        });
+        let changed = self.state().post.change(endpoint, change, at);
         ready(Ok(changed))
     }
 
@@ -165,7 +195,8 @@ impl Webhooks for MemoryLedger {
         // There is no other server.
         let (now, state) = (crate::ledger::Ledger::now(self), self.state());
         let endpoints = state.post.endpoints.iter();
-        let due = endpoints.flat_map(|endpoint| state.post.due(endpoint.id, now, limit));
+        let takers = endpoints.filter(|endpoint| endpoint.takes_at(now));
+        let due = takers.flat_map(|endpoint| state.post.due(endpoint.id, now, limit));
         ready(Ok(due.collect()))
     }
 

@@ -13,6 +13,7 @@ use crate::ledger::rows::codes::number;
 use crate::ledger::{LedgerFuture, ReadError, Webhooks};
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
+    Then,
 };
 
 impl Webhooks for PostgresLedger {
@@ -114,19 +115,13 @@ async fn change_one(
     let (id, at) = (Id(*endpoint.bytes()), at.ms());
     let values: [Value<'_>; 2] = [(&id, Type::BYTEA), (&at, Type::INT8)];
     let [only_id, _] = &values;
-    let rows = match change {
-        EndpointChange::Rotate => {
-            desk.database
-                .rows(endpoints::ROTATE_ENDPOINT, &values)
-                .await?
-        }
-        EndpointChange::Delete => {
-            let values = std::slice::from_ref(only_id);
-            desk.database
-                .rows(endpoints::DELETE_ENDPOINT, values)
-                .await?
-        }
+    let (sql, values) = match change {
+        EndpointChange::Rotate => (endpoints::ROTATE_ENDPOINT, &values[..]),
+        EndpointChange::Disable => (endpoints::DISABLE_ENDPOINT, &values[..]),
+        EndpointChange::Enable => (endpoints::ENABLE_ENDPOINT, &values[..]),
+        EndpointChange::Delete => (endpoints::DELETE_ENDPOINT, std::slice::from_ref(only_id)),
     };
+    let rows = desk.database.rows(sql, values).await?;
     Ok(rows.first().map(endpoints::read).transpose()?)
 }
 
@@ -152,9 +147,13 @@ async fn note(desk: &Desk, attempts: &[Attempt]) -> Result<(), Failure> {
     let statuses: Vec<Option<i32>> = attempts.iter().map(answered).collect();
     let problems: Vec<Option<&str>> = attempts.iter().map(|attempt| attempt.problem).collect();
     let tried: Vec<i64> = attempts.iter().map(|attempt| attempt.at.ms()).collect();
-    let next = |attempt: &Attempt| attempt.then.next_at().map(Timestamp::ms);
+    let next = |attempt: &Attempt| attempt.next_at().map(Timestamp::ms);
     let nexts: Vec<Option<i64>> = attempts.iter().map(next).collect();
-    let values: [Value<'_>; 7] = [
+    let quiet = |attempt: &Attempt| attempt.quiet_until.map(Timestamp::ms);
+    let quiets: Vec<Option<i64>> = attempts.iter().map(quiet).collect();
+    let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
+    let gone: Vec<bool> = gone.collect();
+    let values: [Value<'_>; 9] = [
         (&desk.server, Type::BYTEA),
         (&numbers, Type::INT8_ARRAY),
         (&states, Type::INT2_ARRAY),
@@ -162,6 +161,8 @@ async fn note(desk: &Desk, attempts: &[Attempt]) -> Result<(), Failure> {
         (&problems, Type::TEXT_ARRAY),
         (&tried, Type::INT8_ARRAY),
         (&nexts, Type::INT8_ARRAY),
+        (&quiets, Type::INT8_ARRAY),
+        (&gone, Type::BOOL_ARRAY),
     ];
     desk.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
     Ok(())

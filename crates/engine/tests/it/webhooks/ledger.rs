@@ -19,6 +19,8 @@ fn endpoint(n: u8) -> Endpoint {
         rotation: 0,
         rotated_at: None,
         created_at: Timestamp::from_ms(7),
+        disabled_at: None,
+        quiet_until: None,
     }
 }
 
@@ -30,9 +32,11 @@ async fn take(test: &TestLedger) -> Vec<DueDelivery> {
 fn tried(number: i64, at: Timestamp, then: Then) -> Attempt {
     Attempt {
         number,
+        endpoint: endpoint(1).id,
         at,
         status: Some(500),
         problem: Some("refused"),
+        quiet_until: None,
         then,
     }
 }

@@ -1,5 +1,6 @@
 //! Webhooks: from the commit to an endpoint that has verified and taken the message.
 
+mod asked;
 mod ledger;
 #[cfg(feature = "planted")]
 mod planted;

@@ -2,11 +2,13 @@
 
 use soldonce_core::{Authority, Command, LineChoice};
 use soldonce_engine::webhook::{DeliveryState, PlantedWebhook};
+use soldonce_testkit::webhooks::Answer;
 
 use super::rig::Rig;
 use crate::ledgers::TestLedger;
 
-/// What the receiver says of a sender with this bug, when the first attempt of the first message fails.
+/// What the receiver says of a sender with this bug, when the first attempt of the first message fails and
+/// the next one is to come later than it would.
 async fn found(bug: Option<PlantedWebhook>) -> Vec<String> {
     let test = TestLedger::memory_as(|ledger| match bug {
         Some(bug) => ledger.with_bug(bug),
@@ -19,7 +21,8 @@ async fn found(bug: Option<PlantedWebhook>) -> Vec<String> {
         rig.engine = super::rig::engine(&rig.test, sender).await;
     }
     let (endpoint, secret) = rig.endpoint().await;
-    rig.receiver.refuse_next_with("booking.confirmed");
+    let later = Answer::Later(503, "60".to_owned());
+    rig.receiver.answer_next_with("booking.confirmed", later);
     let hold = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
     let booking = rig.test.confirm(&hold).await.unwrap();
     let cancel = Command::Cancel {

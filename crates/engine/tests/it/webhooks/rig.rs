@@ -76,6 +76,13 @@ impl Rig {
         self.tasks.shutdown().await;
     }
 
+    /// The same with an engine anew, on a ledger that was opened anew.
+    pub(super) async fn again(self) -> Self {
+        let sender = self.engine.sender().unwrap().clone();
+        let engine = engine(&self.test, sender).await;
+        Self { engine, ..self }
+    }
+
     /// An endpoint at the receiver that hears of everything, and its secret.
     pub(super) async fn endpoint(&self) -> (Endpoint, String) {
         let url = self.receiver.url();

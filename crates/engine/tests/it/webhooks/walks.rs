@@ -219,14 +219,6 @@ async fn what_always_fails_is_given_up_seen_and_sent_again() {
         assert_eq!((opened.state, opened.attempts), (DeliveryState::Open, 0));
         rig.until_over(&endpoint, 1).await;
         rig.assert_heard(&[&secret], &[(booking.id.to_string(), "booking.confirmed")]);
-        // Whoever says that it is gone is not asked again.
-        rig.receiver.answer_next([Answer::Status(410)]);
-        rig.test
-            .ask(cancel(&booking, LineChoice::All))
-            .await
-            .unwrap();
-        let log = rig.until_over(&endpoint, 2).await;
-        assert!(given_up(log[0].state) && log[0].attempts == 1);
     }
 }
 

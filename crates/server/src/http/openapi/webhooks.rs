@@ -54,6 +54,28 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .answers(&[(200, "The endpoint", Json("NewWebhookEndpoint"))]),
     operation(
+        Post,
+        "/v1/webhook-endpoints/{endpoint}/disable",
+        Admin,
+        TAG,
+        (
+            "disable_webhook_endpoint",
+            "Sends nothing more to an endpoint; what it would hear waits, for a week at most",
+        ),
+    )
+    .answers(&[(200, "The endpoint", Json("WebhookEndpoint"))]),
+    operation(
+        Post,
+        "/v1/webhook-endpoints/{endpoint}/enable",
+        Admin,
+        TAG,
+        (
+            "enable_webhook_endpoint",
+            "Sends to an endpoint again, also one that said it was gone: what waits, at once and with all attempts",
+        ),
+    )
+    .answers(&[(200, "The endpoint", Json("WebhookEndpoint"))]),
+    operation(
         Get,
         "/v1/webhook-endpoints/{endpoint}/deliveries",
         Admin,
@@ -92,6 +114,12 @@ pub(super) struct WebhookEndpoint {
     /// When its secret was changed last.
     #[schema(format = DateTime)]
     rotated_at: Option<String>,
+    /// Since when nothing is sent to it, because it answered 410 or staff said so.
+    #[schema(format = DateTime)]
+    disabled_at: Option<String>,
+    /// It asked by `Retry-After` not to be called before.
+    #[schema(format = DateTime)]
+    quiet_until: Option<String>,
     /// Left out inside lists.
     #[schema(format = DateTime, nullable = false)]
     server_time: Option<String>,
@@ -106,6 +134,10 @@ pub(super) struct NewWebhookEndpoint {
     created_at: String,
     #[schema(format = DateTime)]
     rotated_at: Option<String>,
+    #[schema(format = DateTime)]
+    disabled_at: Option<String>,
+    #[schema(format = DateTime)]
+    quiet_until: Option<String>,
     /// `whsec_` and base 64: what messages are signed with, told here and never again.
     secret: String,
     #[schema(format = DateTime)]
@@ -158,8 +190,8 @@ pub(super) struct WebhookDelivery {
     attempts: u32,
     /// Of the last answer.
     status: Option<u16>,
-    /// Why the last attempt failed: `refused`, `redirected`, `no_connection`, `no_answer_in_time`,
-    /// `connection_broke`, `forbidden_address`, `bad_url`.
+    /// Why the last attempt failed: `refused`, `redirected`, `gone`, `no_connection`,
+    /// `no_answer_in_time`, `connection_broke`, `forbidden_address`, `bad_url`.
     problem: Option<String>,
     #[schema(format = DateTime)]
     tried_at: Option<String>,

@@ -22,6 +22,7 @@ WITH first AS MATERIALIZED (
                           AND b.subject = o.subject AND b.state = 0 AND b.n < o.n)
         ORDER BY next_at LIMIT $4
     ) AS d
+    WHERE e.disabled_at IS NULL AND (e.quiet_until IS NULL OR e.quiet_until <= $2)
 ), free AS MATERIALIZED (
     SELECT d.n, d.taken_until FROM deliveries d JOIN first USING (n)
     WHERE d.state = 0 AND d.next_at <= $2 AND (d.taken_by = $1 OR d.taken_until <= $2)
@@ -33,18 +34,35 @@ WITH first AS MATERIALIZED (
 SELECT d.n, d.endpoint, d.message, d.kind, d.attempts, d.body
 FROM deliveries d JOIN free USING (n) ORDER BY n";
 
-/// Only what this server has may it write about. Those behind one that waits are not looked at again
-/// and again; those behind one that is over are due.
+/// Only what this server has may it write about. Endpoints that asked for something are locked first, in
+/// one sequence. Those behind one that waits are not looked at again and again; those behind one that is
+/// over are due.
 pub(in super::super) const NOTE_ATTEMPTS: &str = "-- note_attempts
 WITH told AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::smallint[], $4::integer[], $5::text[], $6::bigint[],
-                         $7::bigint[]) AS t (n, state, status, problem, tried_at, next_at)
+                         $7::bigint[], $8::bigint[], $9::boolean[])
+        AS t (n, state, status, problem, tried_at, next_at, quiet_until, is_gone)
+), asking AS MATERIALIZED (
+    SELECT e.id FROM webhook_endpoints e
+    WHERE e.id IN (SELECT d.endpoint FROM told t JOIN deliveries d USING (n)
+                   WHERE t.is_gone OR t.quiet_until IS NOT NULL)
+    ORDER BY e.id FOR UPDATE
 ), noted AS (
     UPDATE deliveries d
     SET state = t.state, attempts = d.attempts + 1, status = t.status, problem = t.problem,
         tried_at = t.tried_at, next_at = t.next_at, taken_by = NULL, taken_until = 0
-    FROM told t WHERE d.n = t.n AND d.state = 0 AND d.taken_by = $1
-    RETURNING d.n, d.endpoint, d.subject, d.next_at, d.tried_at
+    FROM told t
+    WHERE d.n = t.n AND d.state = 0 AND d.taken_by = $1 AND (SELECT count(*) FROM asking) >= 0
+    RETURNING d.n, d.endpoint, d.subject, d.next_at, d.tried_at, t.quiet_until, t.is_gone
+), heard AS (
+    UPDATE webhook_endpoints e
+    SET quiet_until = greatest(e.quiet_until, o.quiet_until),
+        disabled_at = coalesce(e.disabled_at, o.gone_at)
+    FROM (SELECT endpoint, max(quiet_until) AS quiet_until,
+                 min(tried_at) FILTER (WHERE is_gone) AS gone_at
+          FROM noted GROUP BY endpoint) AS o
+    JOIN asking ON asking.id = o.endpoint
+    WHERE e.id = o.endpoint
 )
 UPDATE deliveries b
 SET next_at = CASE WHEN o.next_at IS NULL AND b.attempts = 0 THEN least(b.next_at, o.tried_at)
@@ -81,6 +99,9 @@ WITH RECURSIVE named (id) AS (
     FROM named WHERE named.id IS NOT NULL
 ), old AS (
     (SELECT n FROM deliveries WHERE state > 0 AND at < $1 LIMIT $2)
+    UNION
+    (SELECT d.n FROM webhook_endpoints e JOIN deliveries d ON d.endpoint = e.id
+     WHERE e.disabled_at IS NOT NULL AND d.state = 0 AND d.next_at < $1 LIMIT $2)
     UNION
     (SELECT d.n FROM named JOIN deliveries d ON d.endpoint = named.id
      WHERE named.id NOT IN (SELECT id FROM webhook_endpoints) LIMIT $2)

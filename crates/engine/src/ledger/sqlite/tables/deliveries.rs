@@ -51,8 +51,16 @@ UPDATE deliveries SET state = 0, attempts = 0, next_at = ?3
 WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = ?1 AND message = ?2)
 RETURNING n, message, kind, at, state, attempts, status, problem, tried_at, next_at";
 
+const OPEN_ALL: &str = "-- open_all
+UPDATE deliveries SET attempts = 0, next_at = ?2 WHERE endpoint = ?1 AND state = 0";
+
 const FORGET_DELIVERIES: &str = "-- forget_deliveries
 DELETE FROM deliveries WHERE n IN (SELECT n FROM deliveries WHERE state > 0 AND at < ?1 LIMIT ?2)";
+
+const FORGET_WAITING: &str = "-- forget_waiting
+DELETE FROM deliveries WHERE n IN (
+    SELECT d.n FROM webhook_endpoints AS e JOIN deliveries AS d ON d.endpoint = e.id
+    WHERE e.disabled_at IS NOT NULL AND d.state = 0 AND d.next_at < ?1 LIMIT ?2)";
 
 // The endpoints of the log are found one after the other by its key, not by a look at each row.
 const FORGET_STRAYS: &str = "-- forget_strays
@@ -81,7 +89,9 @@ pub(super) const STATEMENTS: &[&str] = &[
     GO_ON_BEHIND,
     LOG_OF_ENDPOINT,
     RESEND,
+    OPEN_ALL,
     FORGET_DELIVERIES,
+    FORGET_WAITING,
     FORGET_STRAYS,
     LAST_DELIVERY,
     DELIVERIES,
@@ -150,7 +160,7 @@ pub(crate) fn write(
     Ok(last)
 }
 
-/// What is due now for each of these endpoints.
+/// What is due now for each of these endpoints that takes something.
 pub(crate) fn due(
     connection: &Connection,
     endpoints: &[Endpoint],
@@ -160,7 +170,7 @@ pub(crate) fn due(
     let mut statement = connection.prepare_cached(DUE_DELIVERIES)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut found = Vec::new();
-    for endpoint in endpoints {
+    for endpoint in endpoints.iter().filter(|known| known.takes_at(now)) {
         let mut rows = statement.query(params![endpoint.id.bytes(), now.ms(), limit])?;
         while let Some(row) = rows.next()? {
             found.push(read_due(row)?);
@@ -192,13 +202,17 @@ fn read_due(row: &Row<'_>) -> Result<DueDelivery, Fault> {
     })
 }
 
-/// Takes note of attempts. One whose delivery is over counts for nothing.
-pub(crate) fn note(connection: &Connection, attempts: &[Attempt]) -> Result<(), Fault> {
+/// Takes note of attempts; gives those that count: one whose delivery is over does not.
+pub(crate) fn note<'a>(
+    connection: &Connection,
+    attempts: &'a [Attempt],
+) -> Result<Vec<&'a Attempt>, Fault> {
     let mut note = connection.prepare_cached(NOTE_ATTEMPT)?;
     let mut wait = connection.prepare_cached(WAIT_BEHIND)?;
     let mut go_on = connection.prepare_cached(GO_ON_BEHIND)?;
+    let mut counted = Vec::with_capacity(attempts.len());
     for attempt in attempts {
-        let next_at = attempt.then.next_at().map(Timestamp::ms);
+        let next_at = attempt.next_at().map(Timestamp::ms);
         let noted = note.execute(params![
             attempt.number,
             number(&DeliveryState::ALL, &attempt.then.state()),
@@ -210,12 +224,13 @@ pub(crate) fn note(connection: &Connection, attempts: &[Attempt]) -> Result<(), 
         if noted == 0 {
             continue;
         }
+        counted.push(attempt);
         match next_at {
             Some(next_at) => wait.execute([attempt.number, next_at])?,
             None => go_on.execute([attempt.number, attempt.at.ms()])?,
         };
     }
-    Ok(())
+    Ok(counted)
 }
 
 /// The deliveries of an endpoint below number `before`, newest first.
@@ -262,18 +277,31 @@ pub(crate) fn resend(
     changed.next().transpose()
 }
 
-/// Takes old deliveries out of the log, and those of endpoints that are no more.
+/// Opens all that waits for an endpoint anew.
+pub(crate) fn open_all(
+    connection: &Connection,
+    endpoint: EndpointId,
+    at: Timestamp,
+) -> Result<usize, Fault> {
+    let mut statement = connection.prepare_cached(OPEN_ALL)?;
+    Ok(statement.execute(params![endpoint.bytes(), at.ms()])?)
+}
+
+/// Takes old deliveries out of the log, those that waited too long for a disabled endpoint, and those of
+/// endpoints that are no more.
 pub(crate) fn forget(
     connection: &Connection,
     before: Timestamp,
     limit: usize,
 ) -> Result<usize, Fault> {
     let most = |limit| i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut old = connection.prepare_cached(FORGET_DELIVERIES)?;
-    let forgotten = old.execute([before.ms(), most(limit)])?;
+    let mut forgotten = 0;
+    for sql in [FORGET_DELIVERIES, FORGET_WAITING] {
+        let mut old = connection.prepare_cached(sql)?;
+        forgotten += old.execute([before.ms(), most(limit.saturating_sub(forgotten))])?;
+    }
     let mut strays = connection.prepare_cached(FORGET_STRAYS)?;
-    let rest = limit.saturating_sub(forgotten);
-    Ok(forgotten + strays.execute([most(rest)])?)
+    Ok(forgotten + strays.execute([most(limit.saturating_sub(forgotten))])?)
 }
 
 /// The number of the newest delivery.

@@ -4,30 +4,34 @@ use rusqlite::{Connection, Row, params};
 use soldonce_core::Timestamp;
 
 use super::codes::require_sum;
+use super::deliveries;
 use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row};
-use crate::webhook::{Endpoint, EndpointChange, EndpointId, Kinds};
+use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId, Kinds};
 
 const TABLE: &str = "webhook_endpoints";
 
 const INSERT_ENDPOINT: &str = "-- insert_endpoint
-INSERT INTO webhook_endpoints (id, url, kinds, rotation, rotated_at, created_at, checksum)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+INSERT INTO webhook_endpoints (id, url, kinds, rotation, rotated_at, created_at, disabled_at,
+                               quiet_until, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
-const ROTATE_ENDPOINT: &str = "-- rotate_endpoint
-UPDATE webhook_endpoints SET rotation = ?2, rotated_at = ?3, checksum = ?4 WHERE id = ?1";
+const UPDATE_ENDPOINT: &str = "-- update_endpoint
+UPDATE webhook_endpoints SET rotation = ?2, rotated_at = ?3, disabled_at = ?4, quiet_until = ?5,
+                             checksum = ?6
+WHERE id = ?1";
 
 const DELETE_ENDPOINT: &str = "-- delete_endpoint
 DELETE FROM webhook_endpoints WHERE id = ?1";
 
 const ENDPOINTS: &str = "-- endpoints
-SELECT id, url, kinds, rotation, rotated_at, created_at, checksum FROM webhook_endpoints
-ORDER BY id";
+SELECT id, url, kinds, rotation, rotated_at, created_at, disabled_at, quiet_until, checksum
+FROM webhook_endpoints ORDER BY id";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[INSERT_ENDPOINT, ROTATE_ENDPOINT, DELETE_ENDPOINT, ENDPOINTS];
+    &[INSERT_ENDPOINT, UPDATE_ENDPOINT, DELETE_ENDPOINT, ENDPOINTS];
 
 fn checksum(endpoint: &Endpoint) -> Checksum {
     Checksum::of(TABLE)
@@ -37,6 +41,8 @@ fn checksum(endpoint: &Endpoint) -> Checksum {
         .int(i64::from(endpoint.rotation))
         .opt_int(endpoint.rotated_at.map(Timestamp::ms))
         .int(endpoint.created_at.ms())
+        .opt_int(endpoint.disabled_at.map(Timestamp::ms))
+        .opt_int(endpoint.quiet_until.map(Timestamp::ms))
 }
 
 /// Writes a new endpoint.
@@ -49,6 +55,8 @@ pub(crate) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(),
         endpoint.rotation,
         endpoint.rotated_at.map(Timestamp::ms),
         endpoint.created_at.ms(),
+        endpoint.disabled_at.map(Timestamp::ms),
+        endpoint.quiet_until.map(Timestamp::ms),
         checksum(endpoint).stored(),
     ])?;
     one_row("insert_endpoint", rows)
@@ -63,25 +71,52 @@ pub(crate) fn change(
 ) -> Result<Option<Endpoint>, Fault> {
     let known = all(connection)?.into_iter().find(|known| known.id == id);
     let Some(known) = known else { return Ok(None) };
+    let changed = known.changed(change, at);
     match change {
         EndpointChange::Delete => {
             let mut statement = connection.prepare_cached(DELETE_ENDPOINT)?;
             one_row("delete_endpoint", statement.execute([id.bytes()])?)?;
-            Ok(Some(known))
         }
-        EndpointChange::Rotate => {
-            let next = Endpoint {
-                rotation: known.rotation.saturating_add(1),
-                rotated_at: Some(at),
-                ..known
-            };
-            let sum = checksum(&next).stored();
-            let mut statement = connection.prepare_cached(ROTATE_ENDPOINT)?;
-            let values = params![id.bytes(), next.rotation, at.ms(), sum];
-            one_row("rotate_endpoint", statement.execute(values)?)?;
-            Ok(Some(next))
+        EndpointChange::Rotate | EndpointChange::Disable => update(connection, &changed)?,
+        EndpointChange::Enable => {
+            update(connection, &changed)?;
+            deliveries::open_all(connection, id, at)?;
         }
     }
+    Ok(Some(changed))
+}
+
+/// Writes what endpoints said to attempts; gives all as they are then.
+pub(crate) fn note(
+    connection: &Connection,
+    known: Vec<Endpoint>,
+    attempts: &[&Attempt],
+) -> Result<Vec<Endpoint>, Fault> {
+    let mut noted = Vec::with_capacity(known.len());
+    for endpoint in known {
+        let told = attempts
+            .iter()
+            .filter(|attempt| attempt.endpoint == endpoint.id);
+        let next = told.fold(endpoint.clone(), |next, attempt| next.after(attempt));
+        if next != endpoint {
+            update(connection, &next)?;
+        }
+        noted.push(next);
+    }
+    Ok(noted)
+}
+
+fn update(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(UPDATE_ENDPOINT)?;
+    let rows = statement.execute(params![
+        endpoint.id.bytes(),
+        endpoint.rotation,
+        endpoint.rotated_at.map(Timestamp::ms),
+        endpoint.disabled_at.map(Timestamp::ms),
+        endpoint.quiet_until.map(Timestamp::ms),
+        checksum(endpoint).stored(),
+    ])?;
+    one_row("update_endpoint", rows)
 }
 
 /// Every endpoint, oldest first.
@@ -100,7 +135,9 @@ fn read(row: &Row<'_>) -> Result<Endpoint, Fault> {
         rotation: small(row.get(3)?, TABLE)?,
         rotated_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_ms),
         created_at: Timestamp::from_ms(row.get(5)?),
+        disabled_at: row.get::<_, Option<i64>>(6)?.map(Timestamp::from_ms),
+        quiet_until: row.get::<_, Option<i64>>(7)?.map(Timestamp::from_ms),
     };
-    require_sum(TABLE, checksum(&endpoint), row.get(6)?, || id.to_string())?;
+    require_sum(TABLE, checksum(&endpoint), row.get(8)?, || id.to_string())?;
     Ok(endpoint)
 }

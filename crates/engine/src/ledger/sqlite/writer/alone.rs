@@ -60,8 +60,13 @@ impl Writer {
                 tell(reply, changed);
             }
             Alone::NoteAttempts(attempts, reply) => {
-                let note = |tables: &_| deliveries::note(tables, &attempts);
-                tell(reply, self.own_commit(note)?);
+                let known = self.ends.endpoints.clone();
+                let note = |tables: &_| {
+                    let counted = deliveries::note(tables, &attempts)?;
+                    endpoints::note(tables, known, &counted)
+                };
+                self.ends.endpoints = self.own_commit(note)?;
+                tell(reply, ());
             }
             Alone::Resend(endpoint, message, at, reply) => {
                 let resend = |tables: &_| deliveries::resend(tables, endpoint, message, at);

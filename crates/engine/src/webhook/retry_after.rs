@@ -1,0 +1,107 @@
+//! `Retry-After` of an answer (RFC 9110, 10.2.3): how long an endpoint wants to be left alone.
+
+use jiff::fmt::{rfc2822, strtime};
+use soldonce_core::{Span, Timestamp};
+
+use crate::limits::WEBHOOK_QUIET_MS_MAX;
+
+/// The two forms of an HTTP date that are obsolete and still to be read; the third is that of mail.
+const OBSOLETE: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RetryAfter {
+    /// So long after the answer.
+    Wait(Span),
+    /// Then, on the clock of whoever said it.
+    At(Timestamp),
+}
+
+impl RetryAfter {
+    /// Reads the header's value. What cannot be read asks for nothing.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // More digits than a number has: as long as can be asked for.
+            let seconds: u64 = text.parse().unwrap_or(u64::MAX);
+            return Some(Self::Wait(Span::from_ms(seconds.saturating_mul(1_000))));
+        }
+        date(text).map(|ms| Self::At(Timestamp::from_ms(ms)))
+    }
+
+    /// Until when nothing is sent, of an answer that came at `now`; never longer than a bound, whatever
+    /// was asked for.
+    pub(crate) fn until(self, now: Timestamp) -> Timestamp {
+        let last = now.plus(Span::from_ms(WEBHOOK_QUIET_MS_MAX));
+        let asked = match self {
+            Self::Wait(span) if span.ms() > WEBHOOK_QUIET_MS_MAX => last,
+            Self::Wait(span) => now.plus(span),
+            Self::At(at) => at,
+        };
+        asked.clamp(now, last)
+    }
+}
+
+/// An HTTP date in milliseconds.
+fn date(text: &str) -> Option<i64> {
+    if let Ok(at) = rfc2822::DateTimeParser::new().parse_timestamp(text) {
+        return Some(at.as_millisecond());
+    }
+    let read = |form| strtime::parse(form, text).ok()?.to_datetime().ok();
+    let at = OBSOLETE.into_iter().find_map(read)?;
+    let at = at.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(at.timestamp().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_ms(784_111_770_000);
+
+    fn waits_ms(text: &str) -> Option<i64> {
+        let asked = RetryAfter::parse(text)?;
+        Some(asked.until(NOW).ms() - NOW.ms())
+    }
+
+    #[test]
+    fn seconds_and_every_form_of_a_date_are_read() {
+        assert_eq!(waits_ms("0"), Some(0));
+        assert_eq!(waits_ms(" 120 "), Some(120_000));
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(waits_ms(date), Some(7_000), "{date}");
+        }
+    }
+
+    #[test]
+    fn what_is_over_is_now_and_what_is_too_long_is_cut() {
+        let most = i64::try_from(WEBHOOK_QUIET_MS_MAX).unwrap();
+        assert_eq!(waits_ms("Sat, 05 Nov 1994 08:49:37 GMT"), Some(0));
+        for long in [
+            "3601",
+            "18446744073709551615",
+            "99999999999999999999999",
+            "Thu, 31 Dec 2099 23:59:59 GMT",
+        ] {
+            assert_eq!(waits_ms(long), Some(most), "{long}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_asks_for_nothing() {
+        for odd in [
+            "",
+            "-1",
+            "1.5",
+            "soon",
+            "1994-11-06T08:49:37Z",
+            "Sun, 06 Nov",
+        ] {
+            assert_eq!(RetryAfter::parse(odd), None, "{odd}");
+        }
+    }
+}
