@@ -36,9 +36,9 @@ use crate::ledger::{Done, Ledger, ReadError, Transaction};
 use crate::live::{Live, LiveEvent};
 use crate::metrics::Metrics;
 use crate::payment::{PaymentProvider, ProviderError};
-use crate::reply::{self, StoredReply};
+use crate::reply::{self, ReplyKind, StoredReply};
 use crate::secret::Secrets;
-use crate::webhook::Sender;
+use crate::webhook::{EndpointId, Sender, secret_text};
 
 /// The machine's clock and randomness, or a test's.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ pub enum EngineError {
 pub struct Reply {
     /// The answer.
     pub stored: StoredReply,
-    /// The hold's secret, for answers that carry one.
+    /// The secret of the hold or webhook endpoint, for answers that carry one.
     pub secret: Option<String>,
     /// Whether the same request was answered before.
     pub replayed: bool,
@@ -237,11 +237,18 @@ impl Engine {
     }
 
     fn secret_of(&self, stored: &StoredReply) -> Option<String> {
-        stored.kind.has_secret().then(|| {
-            self.parts
-                .secrets
-                .of_hold(soldonce_core::HoldId::from_bytes(stored.subject))
-        })
+        let secrets = &self.parts.secrets;
+        match stored.kind {
+            ReplyKind::Held | ReplyKind::OwnHold => {
+                Some(secrets.of_hold(soldonce_core::HoldId::from_bytes(stored.subject)))
+            }
+            // The first one, also when it was rotated since: that is what was answered.
+            ReplyKind::Endpoint => {
+                let endpoint = EndpointId::from_bytes(stored.subject);
+                secrets.of_endpoint(endpoint, 0).first().map(secret_text)
+            }
+            ReplyKind::Hold | ReplyKind::Booked | ReplyKind::Booking | ReplyKind::Units => None,
+        }
     }
 
     fn keys_mut(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<KeyHash, ApiKey>> {

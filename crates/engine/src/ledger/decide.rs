@@ -84,15 +84,8 @@ impl Decider {
             key,
             ..
         } = transaction;
-        if let Some(known) = key.and_then(|key| self.records.get(&key.scoped).map(|r| (key, r))) {
-            let (key, record) = known;
-            if record.fingerprint != key.fingerprint {
-                return Decision::Refused(Rejection::IdempotencyKeyReused);
-            }
-            return match &record.reply {
-                Some(reply) => Decision::Replay(reply.clone()),
-                None => Decision::ReplayStored(record.number),
-            };
+        if let Some(known) = key.and_then(|key| self.recall(key)) {
+            return known;
         }
         match self.inventory.apply(now, &origin, command) {
             Err(rejection) => Decision::Refused(rejection),
@@ -106,8 +99,25 @@ impl Decider {
         }
     }
 
+    /// What came of the request with this key, if there was one.
+    pub fn recall(&self, key: RequestKey) -> Option<Decision> {
+        let record = self.records.get(&key.scoped)?;
+        if record.fingerprint != key.fingerprint {
+            return Some(Decision::Refused(Rejection::IdempotencyKeyReused));
+        }
+        Some(match &record.reply {
+            Some(reply) => Decision::Replay(reply.clone()),
+            None => Decision::ReplayStored(record.number),
+        })
+    }
+
     fn remember(&mut self, at: Timestamp, key: RequestKey, applied: &Applied) -> Option<NewRecord> {
         let reply = reply::stored(&self.inventory, applied)?;
+        Some(self.keep_record(at, key, reply))
+    }
+
+    /// Remembers what is answered to a key from now on.
+    pub fn keep_record(&mut self, at: Timestamp, key: RequestKey, reply: StoredReply) -> NewRecord {
         let number = self.next_record;
         self.next_record += 1;
         let (fingerprint, kept) = (key.fingerprint, Some(reply.clone()));
@@ -121,7 +131,7 @@ impl Decider {
                 reply: kept,
             },
         );
-        Some(NewRecord { number, key, reply })
+        NewRecord { number, key, reply }
     }
 
     /// Lets go of the replies of records that are in the store: their keys stay.

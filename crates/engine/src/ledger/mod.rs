@@ -18,7 +18,8 @@ use std::sync::Arc;
 pub use decide::{Decider, Decision, Named, NewRecord, named};
 pub use memory::MemoryLedger;
 pub use migrated::Migrated;
-pub use webhooks::Webhooks;
+pub(crate) use webhooks::require_room;
+pub use webhooks::{Added, NewEndpoint, Webhooks};
 
 use soldonce_core::{
     Answer, Applied, Booking, BookingId, Command, Commit, Effect, EventId, EventNo, History, Hold,

@@ -1,12 +1,55 @@
 //! The part of a ledger that keeps webhook endpoints and what is on its way to them. Messages come into
 //! it with the commits that they tell of; nobody else writes any.
 
-use soldonce_core::{Rejection, Span, Timestamp};
+use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
-use super::{LedgerFuture, ReadError};
+use super::{LedgerFuture, ReadError, RequestKey};
+use crate::limits::WEBHOOK_ENDPOINTS_MAX;
+use crate::reply::{self, StoredReply};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
 };
+
+/// An endpoint that is to be stored.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint {
+    /// As it is from then on.
+    pub endpoint: Endpoint,
+    /// The record that is committed with it, if the caller sent a key.
+    pub key: Option<RequestKey>,
+    /// What is answered, and answered again to the same key.
+    pub reply: StoredReply,
+}
+
+impl NewEndpoint {
+    /// This endpoint, asked for with this key.
+    pub fn new(endpoint: Endpoint, key: Option<RequestKey>) -> Self {
+        let reply = reply::endpoint(&endpoint);
+        Self {
+            endpoint,
+            key,
+            reply,
+        }
+    }
+}
+
+/// What came of a new endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is stored.
+    Stored,
+    /// The same request made one before: its answer again.
+    Replayed(StoredReply),
+}
+
+/// Passes when there is room for one more endpoint beside `known`.
+pub(crate) fn require_room(known: usize) -> Result<(), Rejection> {
+    if known < WEBHOOK_ENDPOINTS_MAX {
+        return Ok(());
+    }
+    let rule = format!("there are {WEBHOOK_ENDPOINTS_MAX} endpoints already: delete one");
+    Err(Invalid::new("url", rule).into())
+}
 
 /// Endpoints and deliveries, as durable as everything in the ledger.
 pub trait Webhooks: Send + Sync {
@@ -16,11 +59,15 @@ pub trait Webhooks: Send + Sync {
     /// [`ReadError`] when the store cannot be read.
     fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>>;
 
-    /// Stores a new endpoint. It hears of every commit after this one.
+    /// Stores a new endpoint, and its idempotency record in the same commit. It hears of every commit
+    /// after this one.
     ///
     /// # Errors
-    /// `ReadOnly` when it cannot be stored.
-    fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>>;
+    /// `Invalid` when there are too many; `IdempotencyKeyReused`; `ReadOnly` when it cannot be stored.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be stored: the same key tells.
+    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>>;
 
     /// Changes an endpoint; gives it as it is afterwards, or was at last. Nothing if there is none.
     /// Enabled, all that waits for it is due at once, with all its attempts.

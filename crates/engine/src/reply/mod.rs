@@ -5,10 +5,13 @@
 use std::sync::Arc;
 
 mod body;
+mod endpoint;
 mod history;
 
 use body::UnitsBody;
 pub use body::{BookingBody, HoldBody, Rfc3339, UnitBody};
+pub use endpoint::EndpointBody;
+pub(crate) use endpoint::endpoint;
 pub use history::TransitionBody;
 use serde::Serialize;
 use soldonce_core::{Answer, Applied, Booking, Event, EventNo, Hold, Inventory, Seq, Timestamp};
@@ -28,23 +31,21 @@ pub enum ReplyKind {
     Booking,
     /// Units after a staff command.
     Units,
+    /// A new webhook endpoint; comes with its secret.
+    Endpoint,
 }
 
 impl ReplyKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Held,
         Self::OwnHold,
         Self::Hold,
         Self::Booked,
         Self::Booking,
         Self::Units,
+        Self::Endpoint,
     ];
-
-    /// Whether the answer carries the hold's secret: those of POST holds alone.
-    pub const fn has_secret(self) -> bool {
-        matches!(self, Self::Held | Self::OwnHold)
-    }
 
     /// Its number in the store: its place in [`ReplyKind::ALL`].
     pub fn number(self) -> i64 {
@@ -66,7 +67,7 @@ impl ReplyKind {
 pub struct StoredReply {
     /// What kind of answer.
     pub kind: ReplyKind,
-    /// The bytes of the id of the hold or booking.
+    /// The bytes of the id of the hold, booking or endpoint.
     pub subject: [u8; 16],
     /// A JSON object without its last brace, so that the rest can be added.
     pub body: Arc<[u8]>,

@@ -134,7 +134,7 @@ pub(super) fn close(app: &App, body: &mut Vec<u8>) {
 /// The status of each kind of answer; a replay has that of the first one.
 fn status_of(kind: ReplyKind) -> StatusCode {
     match kind {
-        ReplyKind::Held | ReplyKind::Booked => StatusCode::CREATED,
+        ReplyKind::Held | ReplyKind::Booked | ReplyKind::Endpoint => StatusCode::CREATED,
         ReplyKind::OwnHold | ReplyKind::Hold | ReplyKind::Booking | ReplyKind::Units => {
             StatusCode::OK
         }

@@ -1,10 +1,9 @@
 //! Webhook endpoints and the log of what was delivered to them. A signing secret is in the answer that
-//! makes it, and nowhere else.
+//! makes it, in the same answer to the same `Idempotency-Key`, and nowhere else.
 
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use soldonce_engine::reply::Rfc3339;
+use soldonce_engine::reply::{EndpointBody, Rfc3339};
 use soldonce_engine::webhook::{Delivery, Endpoint, EndpointId, Kinds, MessageId, MessageKind};
 use utoipa::ToSchema;
 
@@ -45,40 +44,15 @@ impl WebhookEndpointRequest<'_> {
 }
 
 #[derive(Serialize)]
-struct NewEndpoint<'a> {
+struct NewSecret<'a> {
     #[serde(flatten)]
-    row: EndpointRow<'a>,
+    row: EndpointBody<'a>,
     secret: String,
 }
 
 #[derive(Serialize)]
-struct EndpointRow<'a> {
-    id: String,
-    url: &'a str,
-    types: Vec<&'static str>,
-    created_at: Rfc3339,
-    rotated_at: Option<Rfc3339>,
-    disabled_at: Option<Rfc3339>,
-    quiet_until: Option<Rfc3339>,
-}
-
-impl<'a> EndpointRow<'a> {
-    fn new(endpoint: &'a Endpoint) -> Self {
-        Self {
-            id: endpoint.id.to_string(),
-            url: &endpoint.url,
-            types: endpoint.kinds.iter().map(MessageKind::as_str).collect(),
-            created_at: Rfc3339(endpoint.created_at),
-            rotated_at: endpoint.rotated_at.map(Rfc3339),
-            disabled_at: endpoint.disabled_at.map(Rfc3339),
-            quiet_until: endpoint.quiet_until.map(Rfc3339),
-        }
-    }
-}
-
-#[derive(Serialize)]
 struct EndpointList<'a> {
-    endpoints: Vec<EndpointRow<'a>>,
+    endpoints: Vec<EndpointBody<'a>>,
     next: Option<String>,
 }
 
@@ -126,17 +100,9 @@ fn endpoint_id(asked: &Asked) -> Result<EndpointId, Problem> {
     asked.segment(2).parse().map_err(|_| missing())
 }
 
-fn with_secret(asked: &Asked, status: StatusCode, made: &(Endpoint, String)) -> Response {
-    let answer = NewEndpoint {
-        row: EndpointRow::new(&made.0),
-        secret: made.1.clone(),
-    };
-    answer::object(&asked.app, status, &answer)
-}
-
 fn one(asked: &Asked, found: Option<Endpoint>) -> Handled {
     let found = found.ok_or_else(missing)?;
-    let row = EndpointRow::new(&found);
+    let row = EndpointBody::new(&found);
     Ok(answer::object(&asked.app, StatusCode::OK, &row))
 }
 
@@ -145,8 +111,10 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: WebhookEndpointRequest<'_> = json::parse(&body)?;
     let kinds = request.kinds()?;
-    let made = asked.app.engine.add_endpoint(&request.url.0, kinds).await?;
-    Ok(with_secret(&asked, StatusCode::CREATED, &made))
+    let key = asked.keyed_call(&[], &body)?.key;
+    let engine = &asked.app.engine;
+    let made = engine.add_endpoint(&request.url.0, kinds, key).await?;
+    Ok(answer::reply(&asked.app, &made))
 }
 
 /// `GET /v1/webhook-endpoints`
@@ -154,7 +122,7 @@ pub(super) async fn list(asked: Asked) -> Handled {
     asked.query(&[])?;
     let endpoints = asked.app.engine.endpoints().await?;
     let list = EndpointList {
-        endpoints: endpoints.iter().map(EndpointRow::new).collect(),
+        endpoints: endpoints.iter().map(EndpointBody::new).collect(),
         next: None,
     };
     Ok(answer::object(&asked.app, StatusCode::OK, &list))
@@ -189,8 +157,12 @@ pub(super) async fn rotate(asked: Asked) -> Handled {
     asked.query(&[])?;
     let id = endpoint_id(&asked)?;
     let rotated = asked.app.engine.rotate_endpoint(id).await?;
-    let rotated = rotated.ok_or_else(missing)?;
-    Ok(with_secret(&asked, StatusCode::OK, &rotated))
+    let (endpoint, secret) = rotated.ok_or_else(missing)?;
+    let answer = NewSecret {
+        row: EndpointBody::new(&endpoint),
+        secret,
+    };
+    Ok(answer::object(&asked.app, StatusCode::OK, &answer))
 }
 
 /// `GET /v1/webhook-endpoints/{endpoint}/deliveries`

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use soldonce_engine::webhook::Kinds;
+use soldonce_engine::webhook::{EndpointId, Kinds};
 use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 
 use crate::harness::{Answer, Held, Store, TestApp, units};
@@ -205,8 +205,10 @@ impl Stage {
         let (a, b) = (app.shopper().await, app.shopper().await);
         let hold = held_by(&app, &a, "A-1").await;
         let sold = held_by(&app, &a, "A-3").await;
-        let made = app.engine.add_endpoint("https://example.org/", Kinds::ALL);
-        let endpoint = made.await.unwrap().0.id;
+        let made = app
+            .engine
+            .add_endpoint("https://example.org/", Kinds::ALL, None);
+        let endpoint = EndpointId::from_bytes(made.await.unwrap().stored.subject);
         let path = format!("{}/confirm", sold.path());
         let booking = app
             .post(&path)

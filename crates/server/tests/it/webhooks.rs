@@ -124,6 +124,41 @@ async fn endpoints_are_made_listed_rotated_and_deleted() {
 }
 
 #[tokio::test]
+async fn the_same_key_has_the_same_answer_secret_included() {
+    for store in Store::BOTH {
+        let app = shop(store).await;
+        let body = json!({"url": "https://example.org/hooks"});
+        let ask = async |body: &Value| {
+            let ask = app.post(ENDPOINTS).by(&app.admin).key("k").json(body);
+            ask.send().await
+        };
+        let first = ask(&body).await.expect(StatusCode::CREATED);
+        let first = first.json();
+        app.keep_secret(first["secret"].as_str().unwrap());
+        let id = first["id"].as_str().unwrap();
+        // Whatever became of it since: the answer is that of then.
+        let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
+        app.keep_secret(rotated["secret"].as_str().unwrap());
+        let again = ask(&body).await.expect(StatusCode::CREATED);
+        assert_eq!(again.headers["idempotency-replayed"], "true");
+        let mut again = again.json();
+        again["server_time"] = first["server_time"].clone();
+        assert_eq!(again, first);
+        assert_eq!(
+            read(&app, ENDPOINTS).await["endpoints"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1
+        );
+        let other = ask(&json!({"url": "https://example.org/"})).await;
+        other.refused(422, "idempotency_key_reused");
+        let other_caller = app.post(ENDPOINTS).by(&app.sell).key("k").json(&body);
+        other_caller.send().await.refused(403, "forbidden");
+    }
+}
+
+#[tokio::test]
 async fn the_log_is_told_in_pages() {
     let app = shop(Store::BOTH[0]).await;
     let (id, _) = made(&app, &json!({"url": "https://example.org/hooks"})).await;

@@ -4,8 +4,9 @@ mod deliver;
 
 use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
-use super::{Engine, EngineError};
-use crate::limits::{LIST_MAX, WEBHOOK_ENDPOINTS_MAX, WEBHOOK_OLD_SECRET_MS};
+use super::{Engine, EngineError, Reply};
+use crate::ledger::{Added, NewEndpoint, RequestKey};
+use crate::limits::{LIST_MAX, WEBHOOK_OLD_SECRET_MS};
 use crate::webhook::address::Destinations;
 use crate::webhook::{
     Delivery, Endpoint, EndpointChange, EndpointId, Kinds, MessageId, Sender, secret_text,
@@ -34,27 +35,27 @@ impl Engine {
         Ok(self.parts.ledger.webhooks().endpoints().await?)
     }
 
-    /// Makes an endpoint, which hears of every commit from now on; its signing secret is told here, and
-    /// by [`Engine::rotate_endpoint`], and never again.
+    /// Makes an endpoint, which hears of every commit from now on. The reply has its signing secret, which
+    /// is told by [`Engine::rotate_endpoint`], too, and by nothing else. With an idempotency key the same
+    /// request gives the same reply, the first secret included.
     ///
     /// # Errors
-    /// `Invalid` when nothing may be sent to this URL, or there are too many endpoints; `ReadOnly`.
+    /// `Invalid` when nothing may be sent to this URL, or there are too many endpoints;
+    /// `IdempotencyKeyReused`; `ReadOnly`.
     ///
     /// # Cancel safety
-    /// Dropped, an endpoint whose secret nobody knows may exist: list and delete it.
+    /// Dropped, an endpoint whose secret nobody knows may exist: repeat with the same key, or list and
+    /// delete it.
     pub async fn add_endpoint(
         &self,
         url: &str,
         kinds: Kinds,
-    ) -> Result<(Endpoint, String), EngineError> {
+        key: Option<RequestKey>,
+    ) -> Result<Reply, EngineError> {
         let sender = self.sender();
         let destinations = sender.map_or(Destinations::Public, Sender::destinations);
         let allowed = destinations.require(url);
-        allowed.map_err(|problem| invalid("url", problem.to_string()))?;
-        if self.endpoints().await?.len() >= WEBHOOK_ENDPOINTS_MAX {
-            let rule = format!("there are {WEBHOOK_ENDPOINTS_MAX} endpoints already: delete one");
-            return Err(invalid("url", rule).into());
-        }
+        allowed.map_err(|problem| Rejection::from(Invalid::new("url", problem.to_string())))?;
         let endpoint = Endpoint {
             id: EndpointId::from_bytes(self.parts.ids.bits().to_be_bytes()),
             url: url.into(),
@@ -65,10 +66,19 @@ impl Engine {
             disabled_at: None,
             quiet_until: None,
         };
-        let webhooks = self.parts.ledger.webhooks();
-        webhooks.add_endpoint(endpoint.clone()).await?;
-        let secret = self.newest_secret(&endpoint);
-        Ok((endpoint, secret))
+        let new = NewEndpoint::new(endpoint, key);
+        let stored = new.reply.clone();
+        let (stored, replayed) = match self.parts.ledger.webhooks().add_endpoint(new).await? {
+            Added::Stored => (stored, false),
+            Added::Replayed(first) => (first, true),
+        };
+        let secret = self.secret_of(&stored);
+        Ok(Reply {
+            stored,
+            secret,
+            replayed,
+            intent: None,
+        })
     }
 
     /// Gives an endpoint another signing secret. The one before signs beside it for a day; one before
@@ -206,8 +216,4 @@ impl Engine {
         }
         all
     }
-}
-
-fn invalid(field: &'static str, rule: String) -> Rejection {
-    Invalid::new(field, rule).into()
 }

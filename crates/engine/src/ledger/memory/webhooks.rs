@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use soldonce_core::{Rejection, Span, Timestamp};
 
-use super::{MemoryLedger, ready};
-use crate::ledger::{LedgerFuture, ReadError, Webhooks};
+use super::{MemoryLedger, State, ready};
+use crate::ledger::{
+    Added, Decision, LedgerFuture, NewEndpoint, ReadError, Webhooks, require_room,
+};
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, Message,
     MessageId, PlantedWebhook,
@@ -167,14 +169,31 @@ impl Post {
     }
 }
 
+impl State {
+    fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<Added, Rejection> {
+        match new.key.and_then(|key| self.decider.recall(key)) {
+            Some(Decision::Replay(reply)) => return Ok(Added::Replayed(reply)),
+            Some(Decision::Refused(rejection)) => return Err(rejection),
+            // Nothing is ever unloaded here, and a record alone applies nothing.
+            Some(Decision::ReplayStored(_) | Decision::Applied(..)) | None => {}
+        }
+        require_room(self.post.endpoints.len())?;
+        if let Some(key) = new.key {
+            self.decider.keep_record(now, key, new.reply);
+        }
+        self.post.endpoints.push(new.endpoint);
+        Ok(Added::Stored)
+    }
+}
+
 impl Webhooks for MemoryLedger {
     fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>> {
         ready(Ok(self.state().post.endpoints.clone()))
     }
 
-    fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>> {
-        self.state().post.endpoints.push(endpoint);
-        ready(Ok(()))
+    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
+        let now = crate::ledger::Ledger::now(self);
+        ready(self.state().add_endpoint(new, now))
     }
 
     fn change_endpoint(

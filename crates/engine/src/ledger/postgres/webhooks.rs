@@ -10,7 +10,9 @@ use super::desk::Desk;
 use super::failure::Failure;
 use super::tables::{Id, deliveries as rows, endpoints, short};
 use crate::ledger::rows::codes::number;
-use crate::ledger::{LedgerFuture, ReadError, Webhooks};
+use crate::ledger::{
+    Added, LedgerFuture, NewEndpoint, ReadError, RequestKey, Webhooks, require_room,
+};
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
     Then,
@@ -21,10 +23,26 @@ impl Webhooks for PostgresLedger {
         Box::pin(async move { Ok(all(&self.parts.desk).await?) })
     }
 
-    fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>> {
+    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
         Box::pin(async move {
-            let added = add(&self.parts.desk, &endpoint).await;
-            added.map_err(|failure| failure.rejection())
+            let desk = &self.parts.desk;
+            if let Some(known) = known(desk, new.key).await? {
+                return Ok(known);
+            }
+            let count = all(desk)
+                .await
+                .map_err(|failure| failure.rejection())?
+                .len();
+            require_room(count)?;
+            match add(desk, &new).await {
+                Ok(()) => Ok(Added::Stored),
+                // Another server was asked the same meanwhile.
+                Err(failure) if failure.is_key_taken() => {
+                    let known = known(desk, new.key).await?;
+                    known.ok_or_else(|| failure.rejection())
+                }
+                Err(failure) => Err(failure.rejection()),
+            }
         })
     }
 
@@ -93,14 +111,36 @@ async fn all(desk: &Desk) -> Result<Vec<Endpoint>, Failure> {
     Ok(rows.iter().map(endpoints::read).collect::<Result<_, _>>()?)
 }
 
-async fn add(desk: &Desk, endpoint: &Endpoint) -> Result<(), Failure> {
+/// What was answered before to this key.
+async fn known(desk: &Desk, key: Option<RequestKey>) -> Result<Option<Added>, Rejection> {
+    let Some(key) = key else { return Ok(None) };
+    let read = async { desk.records(&mut desk.database.lane().await?, &[key]).await };
+    let records = read.await.map_err(|failure| failure.rejection())?;
+    match records.into_iter().next() {
+        Some(record) if record.fingerprint != key.fingerprint => {
+            Err(Rejection::IdempotencyKeyReused)
+        }
+        Some(record) => Ok(Some(Added::Replayed(record.reply))),
+        None => Ok(None),
+    }
+}
+
+async fn add(desk: &Desk, new: &NewEndpoint) -> Result<(), Failure> {
+    let endpoint = &new.endpoint;
     let (id, url) = (Id(*endpoint.id.bytes()), &*endpoint.url);
     let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
-    let values: [Value<'_>; 4] = [
+    let key = new.key.map(|key| Id(key.scoped.0));
+    let fingerprint = new.key.map(|key| Id(key.fingerprint.0));
+    let (kind, body) = (short(new.reply.kind.number()), &*new.reply.body);
+    let values: [Value<'_>; 8] = [
         (&id, Type::BYTEA),
         (&url, Type::TEXT),
         (&kinds, Type::INT4),
         (&created_at, Type::INT8),
+        (&key, Type::BYTEA),
+        (&fingerprint, Type::BYTEA),
+        (&kind, Type::INT2),
+        (&body, Type::BYTEA),
     ];
     desk.database.rows(endpoints::ADD_ENDPOINT, &values).await?;
     Ok(())

@@ -5,7 +5,7 @@ use soldonce_core::{Rejection, Span, Timestamp};
 use super::SqliteLedger;
 use super::tables::{deliveries, endpoints};
 use super::writer::{Alone, Job};
-use crate::ledger::{Ledger, LedgerFuture, ReadError, Webhooks};
+use crate::ledger::{Added, Ledger, LedgerFuture, NewEndpoint, ReadError, Webhooks};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
 };
@@ -15,8 +15,8 @@ impl Webhooks for SqliteLedger {
         self.readers.read(endpoints::all)
     }
 
-    fn add_endpoint(&self, endpoint: Endpoint) -> LedgerFuture<'_, Result<(), Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::AddEndpoint(endpoint, reply)))
+    fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
+        self.ask(|reply| Job::Alone(Alone::AddEndpoint(Box::new(new), reply)))
     }
 
     fn change_endpoint(

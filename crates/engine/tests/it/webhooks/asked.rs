@@ -40,7 +40,7 @@ async fn an_endpoint_that_is_busy_is_left_alone_as_long_as_it_says() {
         let event = rig.test.event().await;
         let (endpoint, secret) = rig.endpoint().await;
         let other = Receiver::start().unwrap();
-        let beside = rig.engine.add_endpoint(&other.url(), Kinds::ALL).await;
+        let beside = rig.endpoint_at(&other.url(), Kinds::ALL).await;
         let (beside, _) = beside.unwrap();
         rig.receiver.answer_next([later(429, "300")]);
         let first = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();

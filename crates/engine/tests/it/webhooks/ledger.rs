@@ -1,7 +1,10 @@
 //! What every ledger promises of deliveries: kept over restarts and kills, worked on by one server at a
 //! time, forgotten when they are old.
 
-use soldonce_core::{Authority, Booking, Command, Event, LineChoice, Span, Timestamp};
+use soldonce_core::{
+    Authority, Booking, CallerId, Command, Event, LineChoice, Rejection, Span, Timestamp,
+};
+use soldonce_engine::ledger::{Added, NewEndpoint, RequestKey};
 use soldonce_engine::webhook::{
     Attempt, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, Kinds, Then,
 };
@@ -47,6 +50,13 @@ async fn note(test: &TestLedger, number: i64, then: Then) {
     noted.await.unwrap();
 }
 
+/// A request for an endpoint, with this key and body.
+fn keyed(n: u8, key: &str, body: &str) -> NewEndpoint {
+    let caller = CallerId::from_bits(1);
+    let key = RequestKey::new(caller, "POST", key, &[], body.as_bytes());
+    NewEndpoint::new(endpoint(n), Some(key))
+}
+
 async fn sold_and_cancelled(test: &TestLedger, event: &Event, seat: &str) -> Booking {
     let hold = test.hold(event, "ann", &[seat]).await.unwrap();
     let booking = test.confirm(&hold).await.unwrap();
@@ -73,7 +83,9 @@ async fn endpoints_and_deliveries_outlive_restarts_and_kills() {
         let (one, two) = (endpoint(1), endpoint(2));
         for endpoint in [&one, &two] {
             let ledger = webhooks(&test);
-            let added = ledger.webhooks().add_endpoint(endpoint.clone());
+            let added = ledger
+                .webhooks()
+                .add_endpoint(NewEndpoint::new(endpoint.clone(), None));
             added.await.unwrap();
         }
         let at = Timestamp::from_ms(99);
@@ -114,9 +126,62 @@ async fn endpoints_and_deliveries_outlive_restarts_and_kills() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_request_makes_one_endpoint_and_has_one_answer() {
+    for mut test in every_ledger().await {
+        let add = async |test: &TestLedger, new: NewEndpoint| {
+            let ledger = std::sync::Arc::clone(&test.ledger);
+            ledger.webhooks().add_endpoint(new).await
+        };
+        let first = keyed(1, "k", "{}");
+        let replayed = Added::Replayed(first.reply.clone());
+        assert_eq!(add(&test, first).await, Ok(Added::Stored));
+        for round in 0..3 {
+            assert_eq!(
+                add(&test, keyed(2, "k", " {} ")).await,
+                Ok(replayed.clone())
+            );
+            let other = add(&test, keyed(2, "k", "[]")).await;
+            assert_eq!(other, Err(Rejection::IdempotencyKeyReused));
+            match round {
+                0 => test.restart().await,
+                _ => test.crash().await,
+            }
+        }
+        for n in 2..=16 {
+            let added = add(&test, keyed(n, &n.to_string(), "{}")).await;
+            assert_eq!(added, Ok(Added::Stored));
+        }
+        let full = add(&test, keyed(17, "17", "{}")).await;
+        assert!(matches!(full, Err(Rejection::Invalid(_))), "{full:?}");
+        assert_eq!(add(&test, keyed(17, "k", "{}")).await, Ok(replayed));
+        let ledger = std::sync::Arc::clone(&test.ledger);
+        assert_eq!(ledger.webhooks().endpoints().await.unwrap().len(), 16);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_that_are_asked_the_same_at_once_make_one_endpoint() {
+    let test = TestLedger::postgres().await;
+    let other = test.second_server().await;
+    for round in 0..8_u8 {
+        let key = round.to_string();
+        let [first, second] = [1, 2].map(|n| keyed(2 * round + n, &key, "{}"));
+        let first = test.ledger.webhooks().add_endpoint(first);
+        let both = tokio::join!(first, other.ledger.webhooks().add_endpoint(second));
+        let both = [both.0.unwrap(), both.1.unwrap()];
+        let stored = both.iter().filter(|added| **added == Added::Stored);
+        assert_eq!(stored.count(), 1, "{both:?}");
+    }
+    assert_eq!(test.ledger.webhooks().endpoints().await.unwrap().len(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_server_at_a_time_works_on_a_delivery() {
     let test = TestLedger::postgres().await;
-    let added = test.ledger.webhooks().add_endpoint(endpoint(1));
+    let added = test
+        .ledger
+        .webhooks()
+        .add_endpoint(NewEndpoint::new(endpoint(1), None));
     added.await.unwrap();
     let other = test.second_server().await;
     sell(&test, &*test.event().await, &["A-1", "A-2"]).await;
@@ -161,7 +226,8 @@ async fn the_log_is_read_in_pages_and_forgets() {
         let ledger = std::sync::Arc::clone(&test.ledger);
         let webhooks = ledger.webhooks();
         for n in [1, 2] {
-            webhooks.add_endpoint(endpoint(n)).await.unwrap();
+            let new = NewEndpoint::new(endpoint(n), None);
+            webhooks.add_endpoint(new).await.unwrap();
         }
         sell(&test, &*test.event().await, &["A-1", "A-2", "A-3"]).await;
         let page = |before, limit| webhooks.deliveries(endpoint(1).id, before, limit);

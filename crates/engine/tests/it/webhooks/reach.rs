@@ -47,7 +47,7 @@ async fn problem_at(url: &str, by: Destinations, lookup: impl Lookup) -> (Option
     let event = test.event().await;
     let mut rig = Rig::looking_up(test, Destinations::Any, lookup).await;
     let here = rig.receiver.url();
-    let (endpoint, _) = rig.engine.add_endpoint(&here, Kinds::ALL).await.unwrap();
+    let (endpoint, _) = rig.endpoint_at(&here, Kinds::ALL).await.unwrap();
     let moved = url.replace("PORT", &port_of(&rig.receiver).to_string());
     let ledger = Arc::clone(&rig.test.ledger);
     let webhooks = ledger.webhooks();
@@ -59,7 +59,8 @@ async fn problem_at(url: &str, by: Destinations, lookup: impl Lookup) -> (Option
     let delete = soldonce_engine::webhook::EndpointChange::Delete;
     let gone = webhooks.change_endpoint(endpoint.id, delete, endpoint.created_at);
     gone.await.unwrap();
-    webhooks.add_endpoint(rest.clone()).await.unwrap();
+    let new = soldonce_engine::ledger::NewEndpoint::new(rest.clone(), None);
+    webhooks.add_endpoint(new).await.unwrap();
     rig.sold(&event, "ann", "A-1").await;
     if by == Destinations::Public {
         let strict = Sender::new(by, Arc::new(SystemLookup)).unwrap();
@@ -120,7 +121,7 @@ async fn a_name_that_turns_is_caught_at_its_next_connection() {
     let asked = Arc::clone(&turning.asked);
     let mut rig = Rig::looking_up(test, Destinations::Any, turning).await;
     let url = format!("http://good.example:{}/", port_of(&rig.receiver));
-    let (endpoint, _) = rig.engine.add_endpoint(&url, Kinds::ALL).await.unwrap();
+    let (endpoint, _) = rig.endpoint_at(&url, Kinds::ALL).await.unwrap();
     rig.run();
     rig.sold(&event, "ann", "A-1").await;
     rig.until_over(&endpoint, 1).await;
@@ -166,7 +167,7 @@ async fn an_answer_without_end_costs_nothing_and_a_closed_port_is_no_answer() {
     rig.receiver.answer_next([Answer::Endless]);
     let (endpoint, _) = rig.endpoint().await;
     let closed = Receiver::start().unwrap().url();
-    let (nobody, _) = rig.engine.add_endpoint(&closed, Kinds::ALL).await.unwrap();
+    let (nobody, _) = rig.endpoint_at(&closed, Kinds::ALL).await.unwrap();
     rig.run();
     rig.sold(&event, "ann", "A-1").await;
     let log = rig.until_over(&endpoint, 1).await;
@@ -188,13 +189,13 @@ async fn an_endpoint_that_could_not_be_reached_is_not_taken() {
         "https://3232235777/",
         "no URL",
     ] {
-        let refused = rig.engine.add_endpoint(url, Kinds::ALL).await;
+        let refused = rig.endpoint_at(url, Kinds::ALL).await;
         assert!(matches!(refused, Err(EngineError::Rejected(_))), "{url}");
     }
     for _ in 0..16 {
         let url = "https://example.org/hooks";
-        rig.engine.add_endpoint(url, Kinds::ALL).await.unwrap();
+        rig.endpoint_at(url, Kinds::ALL).await.unwrap();
     }
-    let refused = rig.engine.add_endpoint("https://example.org/", Kinds::ALL);
+    let refused = rig.endpoint_at("https://example.org/", Kinds::ALL);
     assert!(refused.await.is_err(), "sixteen are enough");
 }

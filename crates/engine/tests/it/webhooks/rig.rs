@@ -8,9 +8,9 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::webhook::address::Destinations;
 use soldonce_engine::webhook::{
-    Delivery, DeliveryState, Endpoint, Kinds, Lookup, Sender, SystemLookup,
+    Delivery, DeliveryState, Endpoint, EndpointId, Kinds, Lookup, Sender, SystemLookup,
 };
-use soldonce_engine::{Engine, World, run_webhooks};
+use soldonce_engine::{Engine, EngineError, World, run_webhooks};
 use soldonce_lease::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::webhooks::{Receiver, violations};
@@ -86,7 +86,20 @@ impl Rig {
     /// An endpoint at the receiver that hears of everything, and its secret.
     pub(super) async fn endpoint(&self) -> (Endpoint, String) {
         let url = self.receiver.url();
-        self.engine.add_endpoint(&url, Kinds::ALL).await.unwrap()
+        self.endpoint_at(&url, Kinds::ALL).await.unwrap()
+    }
+
+    /// An endpoint anywhere.
+    pub(super) async fn endpoint_at(
+        &self,
+        url: &str,
+        kinds: Kinds,
+    ) -> Result<(Endpoint, String), EngineError> {
+        let made = self.engine.add_endpoint(url, kinds, None).await?;
+        let id = EndpointId::from_bytes(made.stored.subject);
+        let all = self.engine.endpoints().await?;
+        let endpoint = all.into_iter().find(|known| known.id == id).unwrap();
+        Ok((endpoint, made.secret.unwrap()))
     }
 
     /// Sells a seat to `who`.

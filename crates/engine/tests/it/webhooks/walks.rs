@@ -254,7 +254,7 @@ async fn an_endpoint_hears_what_it_asked_for_and_nothing_after_its_end() {
         let event = rig.test.event().await;
         let kinds = Kinds::of(&[MessageKind::BookingCancelled]);
         let url = rig.receiver.url();
-        let (picky, secret) = rig.engine.add_endpoint(&url, kinds).await.unwrap();
+        let (picky, secret) = rig.endpoint_at(&url, kinds).await.unwrap();
         let (deleted, _) = rig.endpoint().await;
         let hold = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
         let booking = rig.test.confirm(&hold).await.unwrap();

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::super::route::Admission::Admin;
 use super::super::route::Verb::{Delete, Get, Post};
 use super::operations::Content::Json;
-use super::operations::{Operation, operation};
+use super::operations::{Keyed, Operation, operation};
 
 const TAG: &str = "webhooks";
 
@@ -18,9 +18,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         TAG,
         (
             "create_webhook_endpoint",
-            "Makes an endpoint, which hears of every commit from now on; its secret is told here and never again",
+            "Makes an endpoint, which hears of every commit from now on; its secret is told here, again to the same key, and never else",
         ),
     )
+    .keyed(Keyed::Optional)
     .takes("WebhookEndpointRequest")
     .answers(&[(201, "The endpoint", Json("NewWebhookEndpoint"))]),
     operation(
@@ -138,7 +139,7 @@ pub(super) struct NewWebhookEndpoint {
     disabled_at: Option<String>,
     #[schema(format = DateTime)]
     quiet_until: Option<String>,
-    /// `whsec_` and base 64: what messages are signed with, told here and never again.
+    /// `whsec_` and base 64: what messages are signed with, told to whoever made or rotated it.
     secret: String,
     #[schema(format = DateTime)]
     server_time: String,

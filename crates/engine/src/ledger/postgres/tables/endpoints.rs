@@ -20,7 +20,12 @@ pub(in super::super) const ENDPOINTS: &str = concat!(
     " FROM webhook_endpoints ORDER BY id"
 );
 
+/// With the record of its key, if it has one.
 pub(in super::super) const ADD_ENDPOINT: &str = "-- add_endpoint
+WITH recorded AS (
+    INSERT INTO idempotency (key, fingerprint, at, kind, subject, body)
+    SELECT $5, $6, $4, $7, $1, $8 WHERE $5::bytea IS NOT NULL
+)
 INSERT INTO webhook_endpoints (id, url, kinds, rotation, created_at) VALUES ($1, $2, $3, 0, $4)";
 
 pub(in super::super) const ROTATE_ENDPOINT: &str = concat!(

@@ -2,12 +2,13 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use soldonce_core::Timestamp;
+use soldonce_core::{Rejection, Timestamp};
 
 use super::{Reply, Writer};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::sqlite::fault::Fault;
-use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, keys};
+use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, idempotency, keys};
+use crate::ledger::{Added, Decision, NewEndpoint, NewRecord, require_room};
 use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
 
 /// Such a job.
@@ -16,7 +17,7 @@ pub(crate) enum Alone {
     RevokeKey(KeyId, Timestamp, Reply<bool>),
     /// The next epoch of a lease namespace above this one; none when all are used.
     NextEpoch(String, u32, Reply<Option<u32>>),
-    AddEndpoint(Endpoint, Reply<()>),
+    AddEndpoint(Box<NewEndpoint>, Reply<Added>),
     ChangeEndpoint(
         EndpointId,
         EndpointChange,
@@ -45,10 +46,9 @@ impl Writer {
                 let next = |tables: &_| epochs::next(tables, &namespace, above);
                 tell(reply, self.own_commit(next)?);
             }
-            Alone::AddEndpoint(endpoint, reply) => {
-                self.own_commit(|tables| endpoints::insert(tables, &endpoint))?;
-                self.ends.endpoints.push(endpoint);
-                tell(reply, ());
+            Alone::AddEndpoint(new, reply) => {
+                let added = self.add_endpoint(*new)?;
+                answer(reply, added);
             }
             Alone::ChangeEndpoint(id, change, at, reply) => {
                 let change = |tables: &_| {
@@ -80,6 +80,38 @@ impl Writer {
         Ok(())
     }
 
+    /// Answered before: the answer again. Else stored, with the record of its key.
+    fn add_endpoint(&mut self, new: NewEndpoint) -> Result<Result<Added, Rejection>, Fault> {
+        match new.key.and_then(|key| self.decider.recall(key)) {
+            Some(Decision::Refused(rejection)) => return Ok(Err(rejection)),
+            Some(Decision::Replay(reply)) => return Ok(Ok(Added::Replayed(reply))),
+            Some(Decision::ReplayStored(number)) => {
+                let reply = idempotency::reply(&self.connection, number)?;
+                return Ok(Ok(Added::Replayed(reply)));
+            }
+            // A record alone applies nothing.
+            Some(Decision::Applied(..)) | None => {}
+        }
+        if let Err(full) = require_room(self.ends.endpoints.len()) {
+            return Ok(Err(full));
+        }
+        let now = self.read_clock();
+        let NewEndpoint {
+            endpoint,
+            key,
+            reply,
+        } = new;
+        let record = key.map(|key| self.decider.keep_record(now, key, reply));
+        let records: Vec<NewRecord> = record.into_iter().collect();
+        self.own_commit(|tables| {
+            endpoints::insert(tables, &endpoint)?;
+            idempotency::write(tables, &records, now)
+        })?;
+        self.decider.unload_replies(&records);
+        self.ends.endpoints.push(endpoint);
+        Ok(Ok(Added::Stored))
+    }
+
     fn own_commit<T>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
@@ -99,7 +131,11 @@ impl Writer {
 }
 
 fn tell<T>(reply: Reply<T>, value: T) {
-    if reply.send(Ok(value)).is_err() {
+    answer(reply, Ok(value));
+}
+
+fn answer<T>(reply: Reply<T>, value: Result<T, Rejection>) {
+    if reply.send(value).is_err() {
         tracing::trace!("nobody waits for the answer");
     }
 }
