@@ -12,3 +12,5 @@ mod money;
 mod operate;
 mod race;
 mod servers;
+mod store;
+mod webhooks;

@@ -5,7 +5,7 @@
     reason = "an answer without the member fails the test"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,6 +19,7 @@ use soldonce_testkit::{PATIENCE, until};
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
+use crate::store::{Store, folder};
 
 const PRICE: i64 = 4_500;
 const BUYERS: usize = 4;
@@ -29,21 +30,6 @@ const REST: Duration = Duration::from_mins(1);
 /// Steps of buyers between two kills.
 const STEPS: usize = 20;
 
-/// Where the ledger of a test is.
-enum Store {
-    Folder(PathBuf),
-    Database(Postgres),
-}
-
-impl Store {
-    fn arguments(&self) -> Vec<String> {
-        match self {
-            Self::Folder(path) => vec!["--data".to_owned(), path.display().to_string()],
-            Self::Database(database) => vec!["--database-url".to_owned(), database.url()],
-        }
-    }
-}
-
 /// A shop that takes money with Stripe's double.
 struct Shop {
     fake: FakeStripe,
@@ -53,7 +39,7 @@ struct Shop {
 
 impl Shop {
     fn on_folder(name: &str) -> Self {
-        let folder = folder(name);
+        let folder = folder(&format!("money-{name}"));
         Self {
             fake: FakeStripe::start().unwrap(),
             store: Store::Folder(folder.join("data")),
@@ -66,7 +52,7 @@ impl Shop {
         let shop = Self {
             fake: FakeStripe::start().unwrap(),
             store: Store::Database(database),
-            folder: folder(name),
+            folder: folder(&format!("money-{name}")),
         };
         let (code, said) = shop.run(&["migrate"]);
         assert_eq!(code, Some(0), "{said}");
@@ -78,15 +64,11 @@ impl Shop {
         let mut command = Command::new(PROGRAM);
         command
             .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(self.store.arguments())
+            .args(self.store.served())
             .args(["--stripe-key", self.fake.secret_key()])
             .args(["--stripe-webhook-secret", self.fake.webhook_secret()])
             .args(["--stripe-webhook-secret", self.fake.second_webhook_secret()])
             .args(["--stripe-url", &self.fake.url()]);
-        if matches!(self.store, Store::Database(_)) {
-            // The database of a test never waits for its disk.
-            command.arg("--accept-loss");
-        }
         Server::run(command, &self.folder.join("server")).unwrap()
     }
 
@@ -115,13 +97,6 @@ impl Shop {
     fn kept(&self) -> i64 {
         self.fake.money().values().map(MoneyLine::kept).sum()
     }
-}
-
-fn folder(name: &str) -> PathBuf {
-    let own = format!("money-{name}-{}", std::process::id());
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 fn create(client: &mut Client) {

@@ -4,7 +4,7 @@
 //!
 //! Reading order: what a message and a delivery are (here), where they go (`endpoint`), which messages a
 //! command makes (`message`), how one is signed (`sign`), where it may go (`address`), one POST (`post`),
-//! what an answer asks for (`retry_after`), when it is tried again (`schedule`). `engine/webhooks/` does
+//! why it failed (`problem`), what an answer asks for (`retry_after`), when it is tried again (`schedule`). `engine/webhooks/` does
 //! it.
 
 pub mod address;
@@ -12,6 +12,7 @@ mod endpoint;
 mod message;
 mod planted;
 mod post;
+mod problem;
 mod retry_after;
 mod schedule;
 mod sign;

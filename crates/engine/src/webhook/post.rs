@@ -1,7 +1,6 @@
 //! One POST: to an address that is looked up and judged for this connection, with a limit on time,
 //! following nobody elsewhere. Of the answer nothing is read but its head.
 
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -15,6 +14,7 @@ use reqwest::{Client, Response, Url, redirect};
 use soldonce_core::Timestamp;
 
 use super::address::Destinations;
+use super::problem::{Forbidden, in_a_word};
 use super::retry_after::RetryAfter;
 use super::sign::seconds;
 use super::{MessageId, PlantedWebhook};
@@ -202,34 +202,6 @@ impl Sender {
         }
     }
 }
-
-fn in_a_word(error: &reqwest::Error) -> &'static str {
-    if is_forbidden(error) {
-        "forbidden_address"
-    } else if error.is_timeout() {
-        "no_answer_in_time"
-    } else if error.is_connect() {
-        "no_connection"
-    } else {
-        "connection_broke"
-    }
-}
-
-fn is_forbidden(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if error.is::<Forbidden>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-/// A name leads to an address that may not be connected to.
-#[derive(Debug, thiserror::Error)]
-#[error("the name leads to {0}, which may not be connected to")]
-struct Forbidden(SocketAddr);
 
 /// Stands between a name and the connection: the addresses that it passes are those that are connected
 /// to, and nothing looks the name up again.

@@ -3,6 +3,7 @@
 
 mod account;
 mod folder;
+mod intake;
 mod port;
 mod process;
 mod site;
@@ -10,6 +11,7 @@ mod wait;
 
 pub(crate) use account::Account;
 pub(crate) use folder::Folder;
+pub(crate) use intake::{Intake, Request};
 pub(crate) use port::Port;
 pub(crate) use process::Process;
 pub(crate) use site::{Site, close_bridge_port, make_bridge, open_bridge_port};

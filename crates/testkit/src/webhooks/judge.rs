@@ -88,24 +88,11 @@ fn subject_and_type(body: &[u8]) -> Option<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::signature::base64;
     use super::super::{Answer, sign};
     use super::*;
 
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-
-    fn base64(bytes: &[u8]) -> String {
-        const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let bits = |at: usize| {
-            bytes
-                .get(at / 8)
-                .is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1)
-        };
-        let digit =
-            |at: usize| (0..6).fold(0, |six, bit| six * 2 + usize::from(bits(at * 6 + bit)));
-        let digits = (0..(bytes.len() * 8).div_ceil(6)).map(|at| char::from(DIGITS[digit(at)]));
-        let text: String = digits.collect();
-        format!("{text}{}", "=".repeat((4 - text.len() % 4) % 4))
-    }
 
     fn request(id: &str, kind: &str) -> Received {
         let body = format!(r#"{{"type":"{kind}","timestamp":"t","data":{{"id":"bkg_1"}}}}"#);

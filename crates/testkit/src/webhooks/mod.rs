@@ -2,22 +2,23 @@
 //! nothing, hangs up after it has taken. It knows the convention of Standard Webhooks by code of its own,
 //! and what a sender owes it ([`violations`]).
 
+mod authority;
 mod judge;
 mod signature;
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use rustls::ServerConfig;
 
+use crate::server::{Intake, Request};
+
+pub use authority::{Authority, Certificate, Validity};
 pub use judge::violations;
 pub use signature::{is_by_one_of, sign};
-
-/// Longest body that is taken, bytes.
-const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// A request as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +63,9 @@ impl Answer {
 /// An endpoint on a private port. Ends when it is dropped.
 #[derive(Debug)]
 pub struct Receiver {
-    address: SocketAddr,
+    intake: Intake,
+    is_encrypted: bool,
     state: Arc<Mutex<State>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -73,8 +74,6 @@ struct State {
     answers: VecDeque<Answer>,
     /// The next request with each of these texts is answered so.
     answers_to: Vec<(String, Answer)>,
-    connections: usize,
-    is_over: bool,
 }
 
 impl Receiver {
@@ -83,26 +82,41 @@ impl Receiver {
     /// # Errors
     /// If no port can be had.
     pub fn start() -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
+        Self::with(None)
+    }
+
+    /// An endpoint that takes everything by https, and shows this certificate.
+    ///
+    /// # Errors
+    /// If no port can be had, or TLS does not take the certificate.
+    pub fn start_encrypted(certificate: &Certificate) -> Result<Self> {
+        Self::with(Some(certificate.server()?))
+    }
+
+    fn with(tls: Option<Arc<ServerConfig>>) -> Result<Self> {
         let state = Arc::<Mutex<State>>::default();
-        let own = Arc::clone(&state);
-        let thread = std::thread::spawn(move || accept(&listener, &own));
+        let (own, is_encrypted) = (Arc::clone(&state), tls.is_some());
+        let answer = move |request: Request, to: &mut dyn Write| take(request, &own, to);
         Ok(Self {
-            address,
+            intake: Intake::start(tls, Box::new(answer))?,
+            is_encrypted,
             state,
-            thread: Some(thread),
         })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.intake.address()
     }
 
-    /// Where messages are to be sent.
+    /// Where messages are to be sent. An encrypted one is called by name, as certificates are.
     pub fn url(&self) -> String {
-        format!("http://{}/hooks", self.address)
+        let address = self.address();
+        if self.is_encrypted {
+            format!("https://localhost:{}/hooks", address.port())
+        } else {
+            format!("http://{address}/hooks")
+        }
     }
 
     /// The requests after those that have an answer are answered so, one each; without this, 200.
@@ -130,18 +144,7 @@ impl Receiver {
 
     /// How often somebody connected, whatever came of it.
     pub fn connections(&self) -> usize {
-        locked(&self.state).connections
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        locked(&self.state).is_over = true;
-        // Wakes the thread that accepts, which then sees that it is over.
-        TcpStream::connect(self.address).ok();
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
-        }
+        self.intake.connections()
     }
 }
 
@@ -149,77 +152,31 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn accept(listener: &TcpListener, state: &Mutex<State>) {
-    for stream in listener.incoming() {
-        {
-            let mut state = locked(state);
-            if state.is_over {
-                break;
-            }
-            state.connections += 1;
-        }
-        if let Ok(stream) = stream {
-            // A sender that goes away is none of our failures.
-            take(&stream, state).ok();
-        }
-    }
+fn take(request: Request, state: &Mutex<State>, to: &mut dyn Write) -> Result<()> {
+    let body = String::from_utf8_lossy(&request.body);
+    let mut state = locked(state);
+    let mut known = state.answers_to.iter();
+    let found = known.position(|(text, _)| body.contains(text));
+    let next = match found {
+        Some(at) => Some(state.answers_to.remove(at).1),
+        None => state.answers.pop_front(),
+    };
+    drop(body);
+    let answer = next.unwrap_or(Answer::Status(200));
+    state.received.push(Received {
+        id: request.header("webhook-id"),
+        timestamp: request.header("webhook-timestamp"),
+        signature: request.header("webhook-signature"),
+        content_type: request.header("content-type"),
+        path: request.path,
+        body: request.body,
+        answer: answer.clone(),
+    });
+    drop(state);
+    respond(to, &answer)
 }
 
-fn take(stream: &TcpStream, state: &Mutex<State>) -> Result<()> {
-    stream.set_read_timeout(Some(crate::PATIENCE))?;
-    let mut reader = BufReader::new(stream);
-    let mut first = String::new();
-    reader.read_line(&mut first)?;
-    let mut request = Received {
-        path: first.split(' ').nth(1).unwrap_or_default().to_owned(),
-        id: String::new(),
-        timestamp: String::new(),
-        signature: String::new(),
-        content_type: String::new(),
-        body: Vec::new(),
-        answer: Answer::Status(200),
-    };
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let line = line.trim_end();
-        if line.is_empty() {
-            break;
-        }
-        let (name, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.parse().context("an odd length")?,
-            "content-type" => value.clone_into(&mut request.content_type),
-            "webhook-id" => value.clone_into(&mut request.id),
-            "webhook-timestamp" => value.clone_into(&mut request.timestamp),
-            "webhook-signature" => value.clone_into(&mut request.signature),
-            _ => {}
-        }
-    }
-    anyhow::ensure!(length <= BODY_BYTES_MAX, "a message of {length} bytes");
-    request.body = vec![0; length];
-    reader.read_exact(&mut request.body)?;
-    let answer = {
-        let mut state = locked(state);
-        let body = String::from_utf8_lossy(&request.body);
-        let mut known = state.answers_to.iter();
-        let found = known.position(|(text, _)| body.contains(text));
-        let next = match found {
-            Some(at) => Some(state.answers_to.remove(at).1),
-            None => state.answers.pop_front(),
-        };
-        drop(body);
-        request.answer = next.unwrap_or(Answer::Status(200));
-        let answer = request.answer.clone();
-        state.received.push(request);
-        answer
-    };
-    respond(stream, &answer)
-}
-
-fn respond(mut stream: &TcpStream, answer: &Answer) -> Result<()> {
+fn respond(to: &mut dyn Write, answer: &Answer) -> Result<()> {
     let head = match answer {
         Answer::HangUp => return Ok(()),
         Answer::Status(status) => format!("{status} -\r\nContent-Length: 0"),
@@ -230,11 +187,11 @@ fn respond(mut stream: &TcpStream, answer: &Answer) -> Result<()> {
         Answer::Endless => "200 -\r\nTransfer-Encoding: chunked".to_owned(),
     };
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes())?;
+    to.write_all(head.as_bytes())?;
     if *answer != Answer::Endless {
         return Ok(());
     }
     loop {
-        stream.write_all(b"1\r\na\r\n")?;
+        to.write_all(b"1\r\na\r\n")?;
     }
 }

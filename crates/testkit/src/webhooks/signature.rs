@@ -31,6 +31,23 @@ pub fn is_by_one_of(secrets: &[&str], request: &Received) -> bool {
     expected.any(|one| offered.contains(&one))
 }
 
+/// Bytes in base 64 with padding.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bit = |at: usize| {
+        let byte = bytes.get(at / 8).copied().unwrap_or_default();
+        usize::from(byte >> (7 - at % 8) & 1)
+    };
+    let six = |at: usize| (6 * at..6 * at + 6).fold(0, |six, at| six * 2 + bit(at));
+    let digits = (0..(bytes.len() * 8).div_ceil(6)).map(six);
+    let digits = digits.filter_map(|six| DIGITS.get(six).copied().map(char::from));
+    let mut text: String = digits.collect();
+    while !text.len().is_multiple_of(4) {
+        text.push('=');
+    }
+    text
+}
+
 /// Base 64 with padding; nothing when it is none.
 fn unbase64(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {

@@ -192,7 +192,8 @@ pub(super) struct WebhookDelivery {
     /// Of the last answer.
     status: Option<u16>,
     /// Why the last attempt failed: `refused`, `redirected`, `gone`, `no_connection`,
-    /// `no_answer_in_time`, `connection_broke`, `forbidden_address`, `bad_url`.
+    /// `no_answer_in_time`, `connection_broke`, `certificate_expired`, `certificate_of_another_name`,
+    /// `certificate_not_trusted`, `tls_failed`, `forbidden_address`, `bad_url`.
     problem: Option<String>,
     #[schema(format = DateTime)]
     tried_at: Option<String>,

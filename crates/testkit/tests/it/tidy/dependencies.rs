@@ -40,7 +40,7 @@ const TABLE: [(&str, &str); 6] = [
     (
         "soldonce-testkit",
         "soldonce-core soldonce-lease soldonce-engine \
-         anyhow axum hmac http-body-util hyper hyper-util rustix sha2 toml",
+         anyhow axum hmac http-body-util hyper hyper-util rustix rustls sha2 toml",
     ),
 ];
 
