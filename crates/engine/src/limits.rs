@@ -91,7 +91,7 @@ pub const WEBHOOK_CONNECT_MS: u64 = 5_000;
 /// Longest attempt in all, milliseconds.
 pub const WEBHOOK_CALL_MS: u64 = 15_000;
 /// How long a delivery is left to the server that works on it, milliseconds: longer than any attempt.
-pub const WEBHOOK_KEEP_MS: u64 = 60_000;
+pub const WEBHOOK_KEEP_MS: u64 = 35_000;
 /// Pauses before a delivery is tried again, milliseconds; after the last one it is given up.
 pub const WEBHOOK_PAUSES_MS: [u64; 9] = [
     5_000,

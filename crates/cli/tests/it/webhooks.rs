@@ -1,4 +1,5 @@
-//! Webhooks with real processes: `serve` talks TLS to whoever has a certificate that counts.
+//! Webhooks with real processes: `serve` talks TLS to whoever has a certificate that counts, and is killed
+//! while it delivers.
 #![expect(
     clippy::indexing_slicing,
     reason = "an answer without the member fails the test"
@@ -6,8 +7,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::webhooks::{Authority, Certificate, Receiver, Validity, violations};
 use soldonce_testkit::{PATIENCE, until};
 
@@ -16,6 +20,12 @@ use crate::crash::server::{PROGRAM, Server};
 use crate::store::{Store, folder};
 
 const ENDPOINTS: &str = "/v1/webhook-endpoints";
+const BOOKINGS: usize = 40;
+const KILLS: usize = 4;
+/// Messages that arrive between two kills.
+const STEPS: usize = 8;
+/// Within it everything is delivered, whoever was killed: what the dead had taken falls to another one.
+const REST: Duration = Duration::from_mins(1);
 
 fn serve(store: &Store, folder: &Path, roots: Option<PathBuf>) -> Server {
     let mut command = Command::new(PROGRAM);
@@ -69,6 +79,11 @@ fn sell(client: &mut Client, n: usize) -> Option<String> {
     let path = format!("/v1/holds/{}/confirm", held["id"].as_str()?);
     let booking = post(client, &path, &format!("confirm-{n}"), json!({}))?;
     Some(booking["id"].as_str()?.to_owned())
+}
+
+fn cancel(client: &mut Client, booking: &str) -> Option<Value> {
+    let path = format!("/v1/bookings/{booking}/cancel");
+    post(client, &path, booking, json!({}))
 }
 
 #[test]
@@ -125,4 +140,73 @@ fn messages_go_by_https_to_whoever_has_a_certificate_that_counts() {
     }
     drop(server);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Sells and cancels what is left until the server is gone or nothing is left.
+fn sell_and_cancel(mut client: Client, told: &mut Vec<String>) {
+    while told.len() < BOOKINGS {
+        let Some(booking) = sell(&mut client, told.len()) else {
+            return;
+        };
+        if cancel(&mut client, &booking).is_none() {
+            return;
+        }
+        told.push(booking);
+    }
+}
+
+/// Sells, delivers and is killed again and again; all of it must have arrived then.
+fn deliver_and_kill(store: &Store, folder: &Path) {
+    let receiver = Receiver::start().unwrap();
+    let (mut told, mut endpoint, mut secret) = (Vec::new(), String::new(), String::new());
+    for round in 0..=KILLS {
+        let server = serve(store, folder, None);
+        if round == 0 {
+            let mut client = server.client("organiser");
+            create(&mut client);
+            (endpoint, secret) = listen(&mut client, &receiver);
+        }
+        let goal = receiver.received().len() + STEPS;
+        thread::scope(|scope| {
+            let client = server.client("seller");
+            scope.spawn(|| sell_and_cancel(client, &mut told));
+            if round < KILLS {
+                let enough = || receiver.received().len() >= goal;
+                until("messages arrive", REST, enough).unwrap();
+                server.signal_kill();
+            }
+        });
+        if round == KILLS {
+            let mut client = server.client("organiser");
+            let mut all_arrived = || {
+                let log = log(&mut client, &endpoint);
+                log.len() == 2 * BOOKINGS && log.iter().all(|row| row["state"] == "delivered")
+            };
+            until("all is delivered", REST, &mut all_arrived).unwrap();
+        }
+    }
+    let both = |booking: String| {
+        let of = |kind: &str| (booking.clone(), kind.to_owned());
+        [of("booking.confirmed"), of("booking.cancelled")]
+    };
+    let told: Vec<(String, String)> = told.into_iter().flat_map(both).collect();
+    assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_server_killed_while_it_delivers_loses_no_message_and_turns_none_round() {
+    let folder = folder("webhooks-kills");
+    deliver_and_kill(&Store::Folder(folder.join("data")), &folder);
+}
+
+#[test]
+fn nor_does_it_on_a_database() {
+    let store = Store::Database(Postgres::start().unwrap());
+    let migrated = Command::new(PROGRAM)
+        .arg("migrate")
+        .args(store.arguments())
+        .output();
+    assert!(migrated.unwrap().status.success());
+    deliver_and_kill(&store, &folder("webhooks-kills-database"));
 }
