@@ -311,7 +311,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "bookings",
         (
             "exchange_units",
-            "Swaps lines of a booking for the units of a hold",
+            "Swaps lines of a booking for the units of a hold that cost no more; what costs more is a \
+             checkout with `exchange`",
         ),
     )
     .takes("ExchangeRequest")
