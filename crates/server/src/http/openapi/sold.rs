@@ -133,22 +133,11 @@ pub(super) struct Payment {
 pub(super) struct ExchangedFor {
     /// Whose lines.
     booking: String,
-    release: Vec<ReleasedLine>,
+    release: Vec<Unit>,
     /// What its own payment is about, in minor units.
     difference: i64,
     /// What of the other booking's money is its, and goes back with its own.
     credit: i64,
-}
-
-/// A line that was given back.
-#[derive(ToSchema)]
-pub(super) struct ReleasedLine {
-    #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    #[schema(nullable = false)]
-    place: Option<String>,
 }
 
 /// A sale.
