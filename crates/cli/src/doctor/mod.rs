@@ -1,10 +1,12 @@
-//! `soldonce doctor`: looks at the machine, the data folder, the ledger's database and the lease backend, and says what
-//! would hurt. Changes nothing but a small file that it writes, syncs and removes to time the disk.
+//! `soldonce doctor`: looks at the machine, the data folder, the ledger's database, the lease backend and
+//! the shield, and says what would hurt. Changes nothing but a small file that it writes, syncs and removes
+//! to time the disk.
 
 mod database;
 mod disk;
 mod leases;
 mod machine;
+mod shield;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -39,6 +41,14 @@ pub(crate) struct DoctorArgs {
     json: bool,
     #[command(flatten)]
     backend: BackendArgs,
+    /// The Redis of the shield, where servers have one for it alone
+    #[arg(
+        long,
+        env = "SOLDONCE_SHIELD_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    shield_url: Option<String>,
 }
 
 /// How bad a finding is.
@@ -110,6 +120,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
             used = used_for;
         }
         findings.extend(leases::look(&args.backend, used));
+    }
+    if let Some(url) = &args.shield_url {
+        findings.push(shield::look(url)?);
     }
     let worst = findings
         .iter()

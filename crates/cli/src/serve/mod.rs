@@ -20,6 +20,7 @@ pub(crate) use logging::start_logging;
 pub(crate) use payments::{PaymentArgs, stripe};
 pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
 use shield::ShieldArgs;
+pub(crate) use shield::redis_shield;
 pub(crate) use start::{start, until_stopped};
 
 use self::strategy::StrategyArgs;

@@ -85,6 +85,15 @@ impl OptionalRedis {
         self.scripts.tag(subject)
     }
 
+    /// Connects, and sees that it answers, in a time that is enough for both.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) async fn reach(&self) -> Result<(), BackendError> {
+        let within = Duration::from_millis(REDIS_CONNECT_MS);
+        self.scripts.ping(within).await
+    }
+
     /// Runs a script and reads its answer.
     ///
     /// # Errors

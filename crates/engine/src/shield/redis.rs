@@ -78,6 +78,17 @@ impl RedisShield {
         Self(self.0.wait(wait))
     }
 
+    /// Connects, and sees that it answers: for people who look at it. A server does so by itself.
+    ///
+    /// # Errors
+    /// Why it does not.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing of it stays.
+    pub async fn reach(&self) -> Result<(), BackendError> {
+        self.0.reach().await
+    }
+
     /// The key of a zone, and its place in a cluster.
     fn key(&self, zone: Zone) -> (KeyTag, [String; 1]) {
         let Zone { ledger, event, no } = zone;

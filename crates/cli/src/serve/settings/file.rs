@@ -35,6 +35,7 @@ pub(super) struct SettingsFile {
     pub(super) trusted_proxies: Option<Vec<String>>,
     pub(super) redis_url: Option<String>,
     pub(super) shield: Option<ShieldWord>,
+    pub(super) shield_url: Option<String>,
     pub(super) stripe_key: Option<String>,
     pub(super) stripe_webhook_secret: Option<Vec<String>>,
     pub(super) stripe_account: Option<String>,

@@ -17,7 +17,7 @@ pub(crate) use source::Sourced;
 use super::ServeArgs;
 use super::ledger::{DatabaseArgs, LedgerPlace};
 use super::payments::{PaymentArgs, PaymentPlace};
-use super::shield::{Shared, ShieldPlace};
+use super::shield::{Shared, ShieldPlace, ShieldRedis};
 use super::strategy::{StrategyPlace, StrategyWord};
 use super::webhooks::WebhookWord;
 use file::SettingsFile;
@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) ledger: LedgerPlace,
     pub(crate) strategy: Sourced<StrategyPlace>,
     pub(crate) shield: Sourced<ShieldPlace>,
+    /// Whether it has a Redis of its own.
+    shield_url: Sourced<bool>,
     pub(crate) payments: Sourced<PaymentPlace>,
     pub(crate) webhooks: Sourced<WebhookWord>,
     pub(crate) admin_key: Sourced<Option<AdminKey>>,
@@ -125,6 +127,11 @@ impl Settings {
             ledger,
             strategy,
             shield,
+            shield_url: Sourced::first(
+                args.shield.shield_url.is_some().then_some(true),
+                file.shield_url.is_some().then_some(true),
+                false,
+            ),
             payments,
             webhooks: Sourced::first(
                 args.webhook_destinations,
@@ -171,6 +178,11 @@ impl Settings {
         } else {
             "none"
         };
+        let shield_url = if self.shield_url.value {
+            "(hidden)"
+        } else {
+            "that of redis_url"
+        };
         [
             line("listen", &self.listen.value, self.listen.source),
             line("admin_listen", admin, self.admin_listen.source),
@@ -182,6 +194,7 @@ impl Settings {
                 self.strategy.source,
             ),
             line("shield", word(&self.shield.value.word), self.shield.source),
+            line("shield_url", shield_url, self.shield_url.source),
             line("payments", self.payments.value.word(), self.payments.source),
             line(
                 "webhook_destinations",
@@ -246,6 +259,8 @@ fn shield(
         None => Shared::No,
     };
     let name = Sourced::first(args.shield.shield.map(Some), file.shield.map(Some), None);
+    let own = args.shield.shield_url.as_ref().or(file.shield_url.as_ref());
+    let redis = ShieldRedis::first(own.map(String::as_str), redis);
     name.try_map(|word| ShieldPlace::new(word, shared, redis))
 }
 

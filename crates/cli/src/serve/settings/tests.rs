@@ -97,3 +97,27 @@ fn a_shield_between_servers_is_there_when_it_can_be() {
     assert!(shown.describe().contains("redis  (default)"));
     assert!(!format!("{shown:?}").contains("hidden"));
 }
+
+#[test]
+fn a_shield_may_have_a_redis_of_its_own() {
+    let gathered = |database: bool, shield: Option<ShieldWord>| {
+        let mut args = ServeArgs::default();
+        args.database.url = database.then(|| "postgres://db/x".to_owned());
+        args.shield.shield = shield;
+        args.shield.shield_url = Some("redis://:hidden@h".to_owned());
+        Settings::gather(&args)
+    };
+    let settings = gathered(true, None).unwrap();
+    assert_eq!(settings.shield.value.word, ShieldWord::Redis);
+    let shown = settings.describe();
+    assert!(shown.contains("(hidden)  (flag or environment)"), "{shown}");
+    assert!(!format!("{settings:?}{shown}").contains(":hidden@"));
+    let error = |database, shield| format!("{:#}", gathered(database, shield).unwrap_err());
+    assert!(error(false, None).contains("--database-url"));
+    assert!(error(true, Some(ShieldWord::Local)).contains("shield_url"));
+    let mut wrong = by("queue");
+    wrong.database.url = Some("postgres://db/x".to_owned());
+    wrong.shield.shield_url = Some("http://:hidden@h".to_owned());
+    let text = format!("{:#}", Settings::gather(&wrong).unwrap_err());
+    assert!(text.contains("shield_url: write redis://"), "{text}");
+}

@@ -12,7 +12,7 @@ use super::{SEATS, ask, create, database, hold, logs, until};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
 
-fn serve(database: &Postgres, redis: &Redis, log: &Path) -> Server {
+fn serve(database: &Postgres, redis: &Redis, extra: &[&str], log: &Path) -> Server {
     let mut command = Command::new(PROGRAM);
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
@@ -21,7 +21,8 @@ fn serve(database: &Postgres, redis: &Redis, log: &Path) -> Server {
             &database.url(),
             "--redis-url",
             &redis.url(),
-        ]);
+        ])
+        .args(extra);
     Server::run(command, log).unwrap()
 }
 
@@ -68,7 +69,7 @@ fn take_turns(client: &mut Client, who: &str) -> u16 {
 fn two_servers_share_a_shield_and_sell_without_it() {
     let (database, logs) = (database(), logs("shield"));
     let mut redis = Redis::start().unwrap();
-    let servers = ["one", "two"].map(|name| serve(&database, &redis, &logs.join(name)));
+    let servers = ["one", "two"].map(|name| serve(&database, &redis, &[], &logs.join(name)));
     let mut clients = [servers[0].client("one"), servers[1].client("two")];
     create(&mut clients[0]);
     until(&mut clients[1], SEATS, |_| true);
@@ -81,4 +82,35 @@ fn two_servers_share_a_shield_and_sell_without_it() {
     }
     redis.restart(Data::Lost).unwrap();
     until_one_is_turned_away(&mut clients);
+}
+
+/// What the doctor says of the shield at this address.
+fn doctor(url: &str) -> String {
+    let output = Command::new(PROGRAM)
+        .args(["doctor", "--shield-url", url])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let of_shield = said.lines().find(|line| line.contains("shield: "));
+    of_shield.unwrap_or(&said).to_owned()
+}
+
+#[test]
+fn a_shield_on_a_redis_of_its_own_outlives_the_other() {
+    let (database, logs) = (database(), logs("shield-apart"));
+    let (mut common, mut own) = (Redis::start().unwrap(), Redis::start().unwrap());
+    let url = own.url();
+    let extra = ["--shield-url", &url];
+    let servers = ["one", "two"].map(|name| serve(&database, &common, &extra, &logs.join(name)));
+    let mut clients = [servers[0].client("one"), servers[1].client("two")];
+    create(&mut clients[0]);
+    until(&mut clients[1], SEATS, |_| true);
+    common.kill().unwrap();
+    until_one_is_turned_away(&mut clients);
+    let well = doctor(&url);
+    assert!(well.starts_with("ok      shield: answers in"), "{well}");
+    own.kill().unwrap();
+    let gone = doctor(&url);
+    assert!(gone.starts_with("WRONG   shield: "), "{gone}");
+    assert_eq!(ask(&mut clients[0], &hold("cid", "A-1")).status, 201);
 }
