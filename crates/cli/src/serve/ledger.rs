@@ -15,7 +15,7 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
-use soldonce_lease::{SystemClock, SystemEntropy};
+use soldonce_lease::{Locks, SystemClock, SystemEntropy};
 
 /// The database of a ledger that many servers share.
 #[derive(Clone, Debug, Default, Args)]
@@ -170,6 +170,14 @@ impl LedgerPlace {
         }
     }
 
+    /// Where the leases of its strategy come from, if it takes any.
+    fn locks(&self) -> Option<&Locks> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Database(options) => options.strategy.locks(),
+        }
+    }
+
     /// Opens the ledger and the engine on it.
     ///
     /// # Errors
@@ -190,7 +198,10 @@ impl LedgerPlace {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         };
-        let metrics = Arc::new(Metrics::default());
+        let metrics = Arc::new(match self.locks() {
+            Some(locks) => Metrics::default().with_leases(locks.clone()),
+            None => Metrics::default(),
+        });
         let live = Live::new(Arc::clone(&metrics));
         let live = Arc::new(match shield {
             Some(shield) => live.behind(shield),

@@ -277,6 +277,10 @@ pub trait Observer: Send + Sync + 'static {
     /// A batch of commands took so long to become durable.
     fn batch(&self, commands: usize, commit: std::time::Duration);
 
+    /// A strategy's wish for a lease ended so after so long: `acquired`, `refused`, `timed_out` or
+    /// `away`.
+    fn leased(&self, _outcome: &'static str, _took: std::time::Duration) {}
+
     /// The ledger failed to store and takes no more commands.
     fn failed(&self, why: &str);
 }

@@ -261,6 +261,10 @@ impl Observer for Live {
         self.metrics.batch(commands, commit);
     }
 
+    fn leased(&self, outcome: &'static str, took: Duration) {
+        self.metrics.leased(outcome, took);
+    }
+
     fn failed(&self, why: &str) {
         self.metrics.ledger_failed();
         tracing::error!(

@@ -6,6 +6,7 @@
 
 mod fleet;
 mod kills;
+mod leases;
 mod one_sale;
 mod pool;
 mod shield;

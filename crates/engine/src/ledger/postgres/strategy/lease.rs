@@ -55,7 +55,10 @@ impl Leases {
         if is_away || !(1..=LEASE_NAMES_MAX).contains(&units.len()) {
             return Leased::Without;
         }
-        match self.request(errand, units).try_acquire().await {
+        let begun = self.clock.boot();
+        let asked = self.request(errand, units).try_acquire().await;
+        self.count(errand, &asked, begun);
+        match asked {
             Ok(lease) => Leased::Mine(lease),
             Err(AcquireError::Refused(_)) => Leased::Taken(self.request(errand, units)),
             Err(error) => self.without(&error),
@@ -63,11 +66,25 @@ impl Leases {
     }
 
     /// Waits for the others.
-    async fn wait(&self, request: Request) -> Leased {
-        match request.acquire(Wait::UpTo(LEASE_WAIT)).await {
+    async fn wait(&self, errand: &Errand<'_>, request: Request) -> Leased {
+        let begun = self.clock.boot();
+        let asked = request.acquire(Wait::UpTo(LEASE_WAIT)).await;
+        self.count(errand, &asked, begun);
+        match asked {
             Ok(lease) => Leased::Mine(lease),
             Err(error) => self.without(&error),
         }
+    }
+
+    fn count(&self, errand: &Errand<'_>, asked: &Result<Lease, AcquireError>, begun: BootTime) {
+        let outcome = match asked {
+            Ok(_) => "acquired",
+            Err(AcquireError::Refused(_)) => "refused",
+            Err(AcquireError::TimedOut { .. } | AcquireError::QueueFull) => "timed_out",
+            Err(_) => "away",
+        };
+        let took = self.clock.boot().since(begun);
+        errand.desk.observer.leased(outcome, took);
     }
 
     /// Goes on without one, and for a while asks for none: the ledger needs no lease to be right.
@@ -105,7 +122,7 @@ pub(super) async fn attempt(errand: &Errand<'_>, leases: &Leases) -> Result<Step
         if let done @ Step::Done(_) = errand.look().await? {
             return Ok(done);
         }
-        got = leases.wait(request).await;
+        got = leases.wait(errand, request).await;
     }
     let Leased::Mine(lease) = got else {
         return write(errand, &[], 0).await;

@@ -65,6 +65,18 @@ impl Strategy {
         }
     }
 
+    /// Where its leases come from, if it takes any.
+    pub fn locks(&self) -> Option<&Locks> {
+        match self {
+            Self::Lease(locks) | Self::Redlock(locks) => Some(locks),
+            Self::Queue
+            | Self::Constraint
+            | Self::Optimistic
+            | Self::Pessimistic
+            | Self::NoWait => None,
+        }
+    }
+
     /// The statements by which a hold reaches the database, in the sequence in which they are sent, for
     /// people who read along. What it reads of other servers' writes is left out.
     pub fn statements(&self) -> &'static [&'static str] {

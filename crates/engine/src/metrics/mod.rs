@@ -1,5 +1,7 @@
 //! What is counted and timed inside the engine (api.md 5). Never labelled by seat, hold or holder.
 
+mod leases;
+
 use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
@@ -9,7 +11,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use soldonce_core::{Answer, Applied, Rejection};
+use soldonce_lease::Locks;
 
+use self::leases::LeaseMetrics;
 use crate::webhook::Then;
 
 /// How a command ended, for a label.
@@ -107,6 +111,8 @@ pub struct Metrics {
     pub ledger_writable: Gauge,
     batch_size: Histogram,
     commit_seconds: Histogram,
+    /// Where the strategy takes leases.
+    leases: Option<LeaseMetrics>,
 }
 
 fn seconds() -> Histogram {
@@ -139,11 +145,21 @@ impl Default for Metrics {
             ledger_writable,
             batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
             commit_seconds: seconds(),
+            leases: None,
         }
     }
 }
 
 impl Metrics {
+    /// The same, with those of the leases that the strategy takes from here.
+    #[must_use]
+    pub fn with_leases(self, locks: Locks) -> Self {
+        Self {
+            leases: Some(LeaseMetrics::new(locks)),
+            ..self
+        }
+    }
+
     fn register_money(&self, r: &mut Registry) {
         r.register("confirms", "Confirms", self.confirms.clone());
         r.register(
@@ -180,6 +196,13 @@ impl Metrics {
 
     /// Makes the metrics part of a registry, under `soldonce_`.
     pub fn register(&self, registry: &mut Registry) {
+        if let Some(leases) = &self.leases {
+            leases.register(registry);
+        }
+        self.register_own(registry);
+    }
+
+    fn register_own(&self, registry: &mut Registry) {
         let r = registry.sub_registry_with_prefix("soldonce");
         r.register("hold_requests", "Hold requests", self.hold_requests.clone());
         r.register(
@@ -282,6 +305,13 @@ impl Metrics {
         #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
         self.batch_size.observe(commands as f64);
         self.commit_seconds.observe(commit.as_secs_f64());
+    }
+
+    /// Counts a wish for a lease.
+    pub(crate) fn leased(&self, outcome: &'static str, took: Duration) {
+        if let Some(leases) = &self.leases {
+            leases.leased(outcome, took);
+        }
     }
 
     pub(crate) fn ledger_failed(&self) {
