@@ -60,10 +60,11 @@ pub trait Webhooks: Send + Sync {
     fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>>;
 
     /// Stores a new endpoint, and its idempotency record in the same commit. It hears of every commit
-    /// after this one.
+    /// after this one, whichever server makes it.
     ///
     /// # Errors
-    /// `Invalid` when there are too many; `IdempotencyKeyReused`; `ReadOnly` when it cannot be stored.
+    /// `Invalid` when there are too many; `IdempotencyKeyReused`; `Overloaded` when commands take so long
+    /// that it cannot be put between them; `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
     /// Dropped, it may be stored: the same key tells.

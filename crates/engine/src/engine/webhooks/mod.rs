@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Invalid` when nothing may be sent to this URL, or there are too many endpoints;
-    /// `IdempotencyKeyReused`; `ReadOnly`.
+    /// `IdempotencyKeyReused`; `Overloaded` when it must be tried again; `ReadOnly`.
     ///
     /// # Cancel safety
     /// Dropped, an endpoint whose secret nobody knows may exist: repeat with the same key, or list and

@@ -18,6 +18,9 @@ pub(super) const ANSWER_MS: u64 = 5_000;
 /// Longest wait for a row that another server has locked, milliseconds. Below [`ANSWER_MS`], so that
 /// the database gives up first and says so.
 pub(super) const LOCK_MS: u64 = 3_000;
+/// Longest wait of a new webhook endpoint for the commands under way, milliseconds: others wait behind
+/// it.
+pub(super) const ENDPOINT_LOCK_MS: u64 = 250;
 /// How long a transaction with locks lives while its server says nothing, milliseconds.
 pub(super) const IDLE_MS: u64 = 2_000;
 /// How far a server's idea of the database's clock may be off at a commit, milliseconds (T1).
@@ -62,6 +65,7 @@ pub(super) const VERIFY_BATCHES: i64 = 1_000;
 pub(super) const VERIFY_ROWS: usize = 10_000;
 
 const _: () = assert!(LOCK_MS < ANSWER_MS);
+const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(NOWAIT_LOOKS_MAX < TRIES_MAX);
 // Whoever waits for such a transaction gets its locks.
 const _: () = assert!(IDLE_MS < LOCK_MS);

@@ -5,9 +5,10 @@ use soldonce_core::{Rejection, Span, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::PostgresLedger;
-use super::database::Value;
+use super::database::{Lane, Value};
 use super::desk::Desk;
 use super::failure::Failure;
+use super::limits::ENDPOINT_LOCK_MS;
 use super::tables::{Id, deliveries as rows, endpoints, short};
 use crate::ledger::rows::codes::number;
 use crate::ledger::{
@@ -142,7 +143,23 @@ async fn add(desk: &Desk, new: &NewEndpoint) -> Result<(), Failure> {
         (&kind, Type::INT2),
         (&body, Type::BYTEA),
     ];
-    desk.database.rows(endpoints::ADD_ENDPOINT, &values).await?;
+    let mut lane = desk.database.lane().await?;
+    lane.begin_write().await?;
+    match insert(&mut lane, &values).await {
+        Ok(()) => lane.commit().await,
+        Err(failure @ Failure::Unknown(_)) => Err(failure),
+        Err(failure) => {
+            lane.roll_back().await;
+            Err(failure)
+        }
+    }
+}
+
+async fn insert(lane: &mut Lane, values: &[Value<'_>]) -> Result<(), Failure> {
+    let wait = format!("SET LOCAL lock_timeout = {ENDPOINT_LOCK_MS}");
+    lane.run(&wait).await?;
+    lane.rows(endpoints::ALONE, &[]).await?;
+    lane.rows(endpoints::ADD_ENDPOINT, values).await?;
     Ok(())
 }
 

@@ -20,6 +20,11 @@ pub(in super::super) const ENDPOINTS: &str = concat!(
     " FROM webhook_endpoints ORDER BY id"
 );
 
+/// Nobody stores a command meanwhile: each has looked for endpoints before, and is stored by now, or
+/// looks after this.
+pub(in super::super) const ALONE: &str = "-- alone
+LOCK TABLE webhook_endpoints IN ACCESS EXCLUSIVE MODE";
+
 /// With the record of its key, if it has one.
 pub(in super::super) const ADD_ENDPOINT: &str = "-- add_endpoint
 WITH recorded AS (
