@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{
-    Booking, BookingState, Cause, Event, EventNo, Fence, HeldUnit, Hold, HoldTerms, LineState,
-    Unit, UnitNo, UnitState,
+    Amount, Booking, BookingId, BookingState, Cause, Event, EventNo, Fence, HeldUnit, Hold,
+    HoldTerms, LineState, Unit, UnitNo, UnitState,
 };
 
 use super::VerifyReport;
@@ -21,6 +21,7 @@ pub(crate) struct Books<'a> {
     stated: BTreeMap<EventNo, Vec<Stated>>,
     live: Vec<Hold>,
     rows: BTreeMap<Place, Row>,
+    shared: BTreeMap<BookingId, Shared>,
 }
 
 /// What the row of a hold says, without its units.
@@ -36,6 +37,14 @@ struct Row {
     is_owned: bool,
 }
 
+/// What of a booking's money is others', as it says and as they say.
+#[derive(Default, PartialEq, Eq)]
+struct Shared {
+    event: Option<EventNo>,
+    carried: Amount,
+    credits: Amount,
+}
+
 impl<'a> Books<'a> {
     pub(crate) fn new(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let events = events.into_iter().map(|event| (event.no, event));
@@ -44,6 +53,7 @@ impl<'a> Books<'a> {
             stated: BTreeMap::new(),
             live: Vec::new(),
             rows: BTreeMap::new(),
+            shared: BTreeMap::new(),
         }
     }
 
@@ -149,6 +159,7 @@ impl<'a> Books<'a> {
     /// A booking has exactly the units of its sold lines.
     pub(crate) fn check_booking(&mut self, booking: &Booking, report: &mut VerifyReport) {
         report.bookings += 1;
+        self.add_shares(booking);
         let Some(event) = self.event(booking.event) else {
             return;
         };
@@ -169,6 +180,36 @@ impl<'a> Books<'a> {
             if unit.state != UnitState::Sold(booking.id) || unit.version != line.version {
                 let detail = format!("{} has it as sold, but the unit is {unit:?}", booking.id);
                 find(report, event, line.unit, "I1 booking and unit", &detail);
+            }
+        }
+    }
+
+    fn add_shares(&mut self, booking: &Booking) {
+        let Some(payment) = &booking.payment else {
+            return;
+        };
+        if payment.carried > Amount::ZERO {
+            let shared = self.shared.entry(booking.id).or_default();
+            shared.carried = payment.carried;
+            shared.event = Some(booking.event);
+        }
+        if let Some(given) = payment.exchange.as_ref()
+            && payment.credit > Amount::ZERO
+        {
+            let shared = self.shared.entry(given.booking).or_default();
+            shared.credits = Amount::sum([shared.credits, payment.credit].into_iter());
+            shared.event = Some(booking.event);
+        }
+    }
+
+    /// What bookings have of another one's money is what it says that they have.
+    pub(crate) fn check_shares(&mut self, report: &mut VerifyReport) {
+        for (id, shared) in std::mem::take(&mut self.shared) {
+            if shared.carried != shared.credits {
+                let (carried, credits) = (shared.carried.minor(), shared.credits.minor());
+                let detail = format!("{id} carries {carried} for others, who count on {credits}");
+                let event = shared.event.and_then(|event| self.event(event));
+                report.find(event, "I17 exchanged money", detail);
             }
         }
     }

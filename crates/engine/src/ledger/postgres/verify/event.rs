@@ -75,6 +75,7 @@ pub(super) async fn check(
     if let Err(failure) = checked {
         return damaged(event, report, failure);
     }
+    books.check_shares(report);
     books.check_ownerless(report);
     Ok(())
 }

@@ -97,6 +97,7 @@ fn check_events(
         Ok(booking) => books.check_booking(&booking, report),
         Err(fault) => report.damaged(None, &fault),
     })?;
+    books.check_shares(report);
     books.check_ownerless(report);
     Ok(())
 }
