@@ -20,7 +20,7 @@ use crate::block_on;
 use crate::exit::Exit;
 use crate::lease::span;
 use crate::output::{print, print_json};
-use crate::serve::{DatabaseArgs, LedgerPlace, stripe};
+use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, stripe};
 
 /// Arguments of `soldonce reconcile`.
 #[derive(Debug, Args)]
@@ -106,7 +106,11 @@ pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
 const SETTLED: &str = "settled";
 
 async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
-    let provider = stripe(&args.stripe_key, args.stripe_url.as_ref())?;
+    let provider = stripe(
+        &args.stripe_key,
+        args.stripe_url.as_ref(),
+        CaptureWord::default(),
+    )?;
     let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;
     let older = Span::from_ms(older);
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;

@@ -99,6 +99,7 @@ fn paid_through(stripe: &FakeStripe) -> PaymentArgs {
         stripe_key: Some(stripe.secret_key().to_owned()),
         stripe_webhook_secrets: vec![stripe.webhook_secret().to_owned()],
         stripe_account: None,
+        stripe_capture: None,
         stripe_url: Some(stripe.url()),
     }
 }

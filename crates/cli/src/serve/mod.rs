@@ -17,7 +17,7 @@ use clap::Args;
 
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
-pub(crate) use payments::{PaymentArgs, stripe};
+pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
 pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
 use soldonce_engine::Engine;
 use soldonce_engine::payment::AccountId;
-use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
+use soldonce_engine::payment::stripe::{
+    Capture, Stripe, StripeKey, StripeSettings, WebhookSecrets,
+};
 use soldonce_lease::SystemClock;
 use soldonce_server::StripeNotices;
 
@@ -34,20 +37,47 @@ pub(crate) struct PaymentArgs {
     /// The connected account whose payments are meant, if it is not the key's own
     #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
     pub(crate) stripe_account: Option<String>,
+    /// When money is taken: `manual` when the seats are sold, or `automatic` when the buyer pays, for
+    /// methods that cannot reserve; who loses his seats then gets it back [default: manual]
+    #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN")]
+    pub(crate) stripe_capture: Option<CaptureWord>,
     /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
     #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
     pub(crate) stripe_url: Option<String>,
+}
+
+/// When money is taken, as settings say it.
+#[derive(Clone, Copy, Debug, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CaptureWord {
+    #[default]
+    Manual,
+    Automatic,
+}
+
+impl From<CaptureWord> for Capture {
+    fn from(word: CaptureWord) -> Self {
+        match word {
+            CaptureWord::Manual => Self::Manual,
+            CaptureWord::Automatic => Self::Automatic,
+        }
+    }
 }
 
 /// Stripe by its key, at another place than its own if that is given.
 ///
 /// # Errors
 /// When the key is none, or the place is not to be reached safely.
-pub(crate) fn stripe(key: &str, url: Option<&String>) -> anyhow::Result<Stripe> {
+pub(crate) fn stripe(
+    key: &str,
+    url: Option<&String>,
+    capture: CaptureWord,
+) -> anyhow::Result<Stripe> {
     let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
     if let Some(url) = url {
         settings.base_url.clone_from(url);
     }
+    settings.capture = capture.into();
     Stripe::new(settings, Arc::new(SystemClock)).context("stripe_key")
 }
 
@@ -66,6 +96,7 @@ impl PaymentPlace {
         let Some(key) = &given.stripe_key else {
             let is_alone = given.stripe_webhook_secrets.is_empty()
                 && given.stripe_account.is_none()
+                && given.stripe_capture.is_none()
                 && given.stripe_url.is_none();
             anyhow::ensure!(
                 is_alone,
@@ -73,7 +104,11 @@ impl PaymentPlace {
             );
             return Ok(Self { stripe: None });
         };
-        let stripe = stripe(key, given.stripe_url.as_ref())?;
+        let stripe = stripe(
+            key,
+            given.stripe_url.as_ref(),
+            given.stripe_capture.unwrap_or_default(),
+        )?;
         let secrets = match given.stripe_webhook_secrets.as_slice() {
             [current] => WebhookSecrets::new(current, None),
             [current, previous] => WebhookSecrets::new(current, Some(previous)),

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{AdminKey, LogFormat, Shoppers};
 use crate::serve::ledger::StatementsWord;
+use crate::serve::payments::CaptureWord;
 use crate::serve::shield::ShieldWord;
 use crate::serve::strategy::StrategyWord;
 use crate::serve::webhooks::WebhookWord;
@@ -39,6 +40,7 @@ pub(super) struct SettingsFile {
     pub(super) stripe_key: Option<String>,
     pub(super) stripe_webhook_secret: Option<Vec<String>>,
     pub(super) stripe_account: Option<String>,
+    pub(super) stripe_capture: Option<CaptureWord>,
     pub(super) stripe_url: Option<String>,
     pub(super) webhook_destinations: Option<WebhookWord>,
 }

@@ -243,6 +243,7 @@ fn payments(given: &PaymentArgs, file: &mut SettingsFile) -> anyhow::Result<Sour
             .or(file.stripe_webhook_secret.take())
             .unwrap_or_default(),
         stripe_account: given.stripe_account.clone().or(file.stripe_account.take()),
+        stripe_capture: given.stripe_capture.or(file.stripe_capture.take()),
         stripe_url: given.stripe_url.clone().or(file.stripe_url.take()),
     };
     Sourced::first(by_flag, by_file, ()).try_map(|()| PaymentPlace::new(&all))

@@ -1,5 +1,6 @@
 //! Stripe: six calls by hand and its notices. Money is reserved when the buyer pays and taken by
-//! `capture`, so that a lost race is a cancel and not a refund.
+//! `capture`, so that a lost race is a cancel and not a refund; where [`Capture`] says so it is taken at
+//! once, and a lost race is a refund.
 //!
 //! Stripe remembers the first answer to a key for a day, also a 500. Such an answer tells nothing and
 //! will not change, so what can be done twice without harm is then done with another key made from the
@@ -32,7 +33,7 @@ use refusal::Missed;
 use shape::{RefundsShape, Seen, Status};
 use wire::{Ask, Wire};
 
-pub use settings::{StripeKey, StripeSettings, StripeSetupError};
+pub use settings::{Capture, StripeKey, StripeSettings, StripeSetupError};
 pub use webhook::{WebhookError, WebhookSecrets, verify};
 
 /// The version of Stripe's API whose words are understood here; sent with each call.
@@ -48,6 +49,7 @@ pub const REFUND_FAILED: &str = "refund_failed";
 #[derive(Debug)]
 pub struct Stripe {
     wire: Wire,
+    capture: Capture,
 }
 
 /// What is asked of an intent that leads to one state, however often it is asked.
@@ -91,15 +93,16 @@ impl Stripe {
     /// [`StripeSetupError`] when it is to be reached without encryption beyond this machine, or TLS
     /// cannot be set up.
     pub fn new(settings: StripeSettings, clock: Arc<dyn Clock>) -> Result<Self, StripeSetupError> {
+        let capture = settings.capture;
         let wire = Wire::new(settings, clock)?;
-        Ok(Self { wire })
+        Ok(Self { wire, capture })
     }
 
     async fn create_intent(&self, ask: CreateIntent) -> Result<Intent, ProviderError> {
         let fields = [
             ("amount", ask.amount.minor().to_string()),
             ("currency", ask.currency.as_str().to_ascii_lowercase()),
-            ("capture_method", "manual".to_owned()),
+            ("capture_method", self.capture.as_str().to_owned()),
             ("automatic_payment_methods[enabled]", "true".to_owned()),
             ("metadata[booking]", ask.booking.to_string()),
         ];

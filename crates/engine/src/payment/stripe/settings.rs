@@ -36,6 +36,27 @@ impl fmt::Debug for StripeKey {
     }
 }
 
+/// When the money is taken that a buyer pays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Capture {
+    /// When his seats are sold: until then it is only reserved, so who loses them is not charged.
+    /// Stripe then offers the methods that can reserve.
+    #[default]
+    Manual,
+    /// At once, by Stripe, so that every method may pay. Who loses his seats gets it back.
+    Automatic,
+}
+
+impl Capture {
+    /// Stripe's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Automatic => "automatic",
+        }
+    }
+}
+
 /// How Stripe is reached.
 #[derive(Clone, Debug)]
 pub struct StripeSettings {
@@ -43,6 +64,8 @@ pub struct StripeSettings {
     pub key: StripeKey,
     /// Where the API is, without a path: another place only for tests and the demo.
     pub base_url: String,
+    /// When money is taken.
+    pub capture: Capture,
     /// Longest wait for one answer.
     pub call_timeout: Span,
     /// Wait before a call whose outcome is not known is made again; each further one is twice as
@@ -56,6 +79,7 @@ impl StripeSettings {
         Self {
             key,
             base_url: "https://api.stripe.com".to_owned(),
+            capture: Capture::Manual,
             call_timeout: Span::from_ms(STRIPE_CALL_MS),
             retry_wait: Span::from_ms(STRIPE_RETRY_MS),
         }

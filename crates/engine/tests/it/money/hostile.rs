@@ -89,6 +89,14 @@ async fn whatever_goes_wrong_the_money_is_right_in_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_goes_wrong_with_money_that_is_taken_at_once_it_is_right() {
+    let place = Place::paid_at_once(Store::Memory).await;
+    for seed in 250..290 {
+        run(&place, seed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_goes_wrong_the_money_is_right_on_sqlite() {
     run_all(Store::Sqlite, 120..220).await;
 }

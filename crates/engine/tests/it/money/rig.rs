@@ -15,7 +15,9 @@ use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, MemoryLedger};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
-use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets, verify};
+use soldonce_engine::payment::stripe::{
+    Capture, Stripe, StripeKey, StripeSettings, WebhookSecrets, verify,
+};
 use soldonce_engine::payment::{IntentId, Notice, PaymentProvider};
 use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, GivenAsk, HoldAsk, Mismatch, NamedUnits, Reply,
@@ -54,6 +56,7 @@ pub(super) struct Place {
     servers: AtomicU64,
     /// How long money may take to come to rest.
     patience: Duration,
+    capture: Capture,
     _disk: (Option<TempFolder>, Option<Postgres>),
 }
 
@@ -90,8 +93,17 @@ impl Place {
             metrics,
             servers: AtomicU64::new(1),
             patience: 2 * PATIENCE,
+            capture: Capture::Manual,
             _disk: disk,
         })
+    }
+
+    /// Where Stripe takes what a buyer pays at once.
+    pub(super) async fn paid_at_once(store: Store) -> Arc<Self> {
+        let mut place = Self::new(store).await;
+        let alone = Arc::get_mut(&mut place).unwrap();
+        alone.capture = Capture::Automatic;
+        place
     }
 
     /// In memory, with a bug that was planted in the rules.
@@ -107,6 +119,7 @@ impl Place {
             metrics,
             servers: AtomicU64::new(1),
             patience: Duration::from_secs(2),
+            capture: Capture::Manual,
             _disk: (None, None),
         })
     }
@@ -116,7 +129,7 @@ impl Place {
         let seed = self.servers.fetch_add(1, Ordering::Relaxed);
         let ledger = MortalLedger::new(Arc::clone(&self.ledger), Arc::clone(heart));
         let cashier = MortalProvider {
-            inner: adapter(fake),
+            inner: adapter(fake, self.capture),
             ledger: Arc::clone(&self.ledger),
             heart: Arc::clone(heart),
         };
@@ -423,7 +436,7 @@ impl Paying {
 
 /// What the provider says of an intent, as often asked as it takes.
 async fn ask(fake: &FakeStripe, intent: &IntentId) -> PaymentState {
-    let adapter = adapter(fake);
+    let adapter = adapter(fake, Capture::Manual);
     for _ in 0..100 {
         if let Ok(intent) = adapter.retrieve(intent).await {
             return intent.state;
@@ -432,9 +445,10 @@ async fn ask(fake: &FakeStripe, intent: &IntentId) -> PaymentState {
     panic!("the provider never answers");
 }
 
-fn adapter(fake: &FakeStripe) -> Stripe {
+fn adapter(fake: &FakeStripe, capture: Capture) -> Stripe {
     let settings = StripeSettings {
         base_url: fake.url(),
+        capture,
         retry_wait: Span::from_ms(1),
         ..StripeSettings::new(StripeKey::parse(fake.secret_key()).unwrap())
     };

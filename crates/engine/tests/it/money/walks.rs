@@ -185,6 +185,45 @@ async fn a_dearer_exchange_takes_the_difference_and_gives_all_of_it_back() {
     }
 }
 
+/// Some methods cannot reserve: the money is taken when the buyer pays. Whoever has his seats keeps
+/// them, and whoever lost them has it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_that_is_taken_at_once_buys_the_seats_or_goes_back() {
+    for store in Store::ALL {
+        let place = Place::paid_at_once(store).await;
+        let mut rig = Rig::at(Arc::clone(&place), "hamlet-1", |_| {}).await;
+        rig.run_outbox();
+        let (_, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.pay(&paying, VISA).await;
+        assert_eq!(rig.kept(), PRICE, "before it is sold");
+        rig.settle().await;
+        let sold = rig.booking(paying.booking).await;
+        assert_eq!(sold.state, BookingState::Confirmed);
+        assert_eq!(sold.payment.unwrap().state, PaymentState::Captured);
+
+        let (hold, declined) = rig.begun("bob", &["A-2"]).await;
+        rig.pay(&declined, DECLINED).await;
+        rig.take_notices().await;
+        let kept = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+        assert_eq!(kept.state, HoldState::Active);
+        let again = rig.checkout(hold).await.unwrap();
+        rig.pay(&again, VISA).await;
+        rig.settle().await;
+        assert_eq!(rig.kept(), 2 * PRICE);
+        let cases = [
+            (LatePayment::IfStillFree, Seat::Free, 1),
+            (LatePayment::IfStillFree, Seat::Taken, 0),
+            (LatePayment::Refund, Seat::Free, 0),
+            (LatePayment::Refuse, Seat::Free, 0),
+        ];
+        for (n, (policy, seat, sold)) in (2..).zip(cases) {
+            let event = format!("hamlet-{n}");
+            let (_, kept, reserved) = late_for(Arc::clone(&place), &event, policy, seat).await;
+            assert_eq!((kept, reserved), (sold * PRICE, 0), "{store:?} {policy:?}");
+        }
+    }
+}
+
 /// The buyer's bank may refuse a refund days after it was made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refund_that_comes_back_is_made_again() {
@@ -229,7 +268,16 @@ enum Seat {
 
 /// The hold was released while the buyer stood at the bank; then he pays.
 async fn late(place: Arc<Place>, policy: LatePayment, seat: Seat) -> (BookingState, i64, i64) {
-    let mut rig = Rig::at(place, "hamlet-1", |of| of.late_payment = policy).await;
+    late_for(place, "hamlet-1", policy, seat).await
+}
+
+async fn late_for(
+    place: Arc<Place>,
+    event: &str,
+    policy: LatePayment,
+    seat: Seat,
+) -> (BookingState, i64, i64) {
+    let mut rig = Rig::at(place, event, |of| of.late_payment = policy).await;
     let (hold, paying) = rig.begun("ann", &["A-1"]).await;
     rig.engine.release(&rig.call(), hold, None).await.unwrap();
     if seat == Seat::Taken {
