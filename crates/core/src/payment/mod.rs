@@ -91,6 +91,13 @@ impl Payment {
         all.less(self.carried)
     }
 
+    /// What is paid for its booking and was not sent back: its own money that was taken, and its
+    /// credit, without what is another booking's.
+    pub fn paid(&self) -> Amount {
+        let taken = self.captured.less(self.given_back());
+        Amount::sum([taken, self.credit].into_iter()).less(self.carried)
+    }
+
     /// What of its own money, reserved or taken, is not to go back.
     pub(crate) fn own_left(&self) -> Amount {
         if self.state.has_money() {

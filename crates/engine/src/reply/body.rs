@@ -226,6 +226,7 @@ struct PaymentBody<'a> {
     amount: i64,
     captured: i64,
     refunded: i64,
+    paid: i64,
     /// What of it is the credit of bookings that its lines were given back for.
     #[serde(skip_serializing_if = "Option::is_none")]
     carried: Option<i64>,
@@ -241,6 +242,7 @@ impl<'a> PaymentBody<'a> {
             amount: payment.amount.minor(),
             captured: payment.captured.minor(),
             refunded: payment.given_back().minor(),
+            paid: payment.paid().minor(),
             carried: Some(payment.carried.minor()).filter(|carried| *carried > 0),
             provider: intent.map(|intent| intent.provider.as_str()),
             intent: intent.map(|intent| intent.id.as_str()),

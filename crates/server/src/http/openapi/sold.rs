@@ -117,6 +117,10 @@ pub(super) struct Payment {
     captured: Option<i64>,
     #[schema(nullable = false)]
     refunded: Option<i64>,
+    /// What is paid for the booking and was not sent back; after an exchange also of money that
+    /// another booking has taken.
+    #[schema(nullable = false)]
+    paid: Option<i64>,
     /// What of it is the credit of bookings that its lines were given back for.
     #[schema(nullable = false)]
     carried: Option<i64>,
