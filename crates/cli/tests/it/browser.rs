@@ -70,5 +70,5 @@ macro_rules! files {
 }
 
 files!(
-    bighall, choosing, connection, crowd, hold, keyboard, looks, pay, race
+    bighall, choosing, connection, crowd, hold, keyboard, looks, pay, race, report
 );
