@@ -48,13 +48,15 @@ impl Inventory {
         let booking = self.require_booking(given.booking, on.by)?;
         let hold = self.require_hold(on.hold, on.by)?;
         require_same_owner(booking, hold, on.by)?;
-        require_sold(booking)?;
-        hold.require_active(work.now, on.fence)?;
-        self.require_before_deadline(work, booking, on.by)?;
+        // Before anything that looks at the booking's event: a ledger may keep each in a memory of
+        // its own, and then only the hold's is here.
         if hold.event != booking.event {
             let text = "the hold is of another event than the booking".to_owned();
             return Err(Invalid::new("hold", text).into());
         }
+        require_sold(booking)?;
+        hold.require_active(work.now, on.fence)?;
+        self.require_before_deadline(work, booking, on.by)?;
         let chart = &self.book(booking.event)?.event.chart;
         let units = chosen_lines(chart, booking, &given.units, [])?;
         Ok(Deal {

@@ -468,7 +468,15 @@ impl TestLedger {
 
     /// An event on a chart of this JSON, with the default policy changed by `change`.
     pub(crate) async fn event_on(&self, json: &str, change: impl Fn(&mut Policy)) -> Arc<Event> {
-        let new = new_event("hamlet-1", json, change);
+        self.create(new_event("hamlet-1", json, change), json).await
+    }
+
+    /// The same hall on another day.
+    pub(crate) async fn other_event(&self) -> Arc<Event> {
+        self.create(new_event("hamlet-2", HALL, |_| {}), HALL).await
+    }
+
+    async fn create(&self, new: NewEvent, json: &str) -> Arc<Event> {
         let asked = transaction(Command::CreateEvent(Box::new(new)), None);
         let asked = Transaction {
             chart: Some(json.as_bytes().into()),

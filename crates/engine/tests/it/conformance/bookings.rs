@@ -202,6 +202,37 @@ pub(super) async fn differences_are_paid_and_go_back(mut test: TestLedger) {
     }
 }
 
+/// Each event may have a memory of its own: the booking is not in that of the hold.
+pub(super) async fn nothing_is_exchanged_for_another_event(test: TestLedger) {
+    let (event, other) = (test.event().await, test.other_event().await);
+    for (of_booking, of_hold) in [(&event, &other), (&other, &event)] {
+        let hold = test.hold(of_booking, "ann", &["A-1"]).await.unwrap();
+        let booking = test.confirm(&hold).await.unwrap();
+        let dearer = test.hold(of_hold, "ann", &["A-2", "A-3"]).await.unwrap();
+        let given = GivenLines {
+            booking: booking.id,
+            units: vec![UnitNo(0)],
+        };
+        let at_once = Command::Exchange {
+            given: given.clone(),
+            on: on(&dearer),
+            difference: Difference::Vouched,
+        };
+        let paid = Command::Checkout {
+            on: on(&dearer),
+            booking: test.booking_id(),
+            reference: None,
+            exchange: Some(given),
+        };
+        for command in [at_once, paid] {
+            let refusal = test.ask(command).await.unwrap_err();
+            assert_eq!(refusal.code(), "invalid_request", "{refusal:?}");
+        }
+        let stored = test.ledger.booking(booking.id).await.unwrap();
+        assert_eq!(stored, Some(booking));
+    }
+}
+
 pub(super) async fn money_confirms_a_pinned_hold(mut test: TestLedger) {
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();

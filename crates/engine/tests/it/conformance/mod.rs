@@ -72,6 +72,7 @@ on_every_ledger! {
         lines_are_cancelled_once_and_sold_again
         differences_are_paid_and_go_back
         an_exchange_is_one_step
+        nothing_is_exchanged_for_another_event
         a_sale_without_hold
         money_confirms_a_pinned_hold
         late_money_gets_free_units_or_goes_back
