@@ -12,6 +12,7 @@ mod world;
 
 mod adjacency;
 mod auditor;
+mod cash;
 mod charts;
 mod exhaustive;
 mod guards;
