@@ -56,6 +56,8 @@ pub(super) struct Hold {
     created_at: String,
     #[schema(format = DateTime)]
     expires_at: String,
+    /// No extension goes beyond it. While a payment is under way `expires_at` may, by the event's
+    /// `payment_window_ms`.
     #[schema(format = DateTime)]
     max_expires_at: String,
     booking: Option<String>,
