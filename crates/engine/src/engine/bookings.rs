@@ -1,8 +1,8 @@
 //! Bookings: confirm, cancel, box-office sale, and reading them.
 
 use soldonce_core::{
-    Authority, Booking, BookingId, Command, Difference, EventId, Fence, GivenLines, HoldId, Holder,
-    HolderName, Invalid, LineChoice, Rejection, Text,
+    Authority, Booking, BookingId, Chart, Command, Difference, EventId, Fence, GivenLines, HoldId,
+    Holder, HolderName, Invalid, LineChoice, OnHold, Rejection, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
@@ -169,31 +169,48 @@ impl Engine {
     /// Dropped, they may be swapped: ask again with the same key.
     pub async fn exchange(&self, call: &Call, ask: ExchangeAsk<'_>) -> Result<Reply, EngineError> {
         require_key(call)?;
-        let given = self.given_lines(&ask.given).await?;
+        let on = self.on_hold(call, ask.hold, ask.fence)?;
+        let given = self.given_lines(on, &ask.given).await?;
         let difference = match self.provider() {
             Some(_) => Difference::Unpaid,
             None => Difference::Vouched,
         };
         let command = Command::Exchange {
             given,
-            on: self.on_hold(call, ask.hold, ask.fence)?,
+            on,
             difference,
         };
         self.reply(self.submit(call, command).await?)
     }
 
     /// Lines by their units. Whether the caller may give them is for the rules to say.
-    pub(super) async fn given_lines(&self, ask: &GivenAsk<'_>) -> Result<GivenLines, EngineError> {
+    pub(super) async fn given_lines(
+        &self,
+        on: OnHold,
+        ask: &GivenAsk<'_>,
+    ) -> Result<GivenLines, EngineError> {
         let found = self.parts.ledger.booking(ask.booking).await?;
         let found = found.ok_or(Rejection::BookingNotFound)?;
-        let event = self.event_of(found.event)?;
-        let (units, places) = ask.release.owned(&event.chart)?;
-        if places.count() > 0 {
-            let text = "name each place by its id, such as `floor.17`".to_owned();
-            return Err(Rejection::from(Invalid::new("release", text)).into());
+        match lines_of(ask, &self.event_of(found.event)?.chart) {
+            Ok(given) => Ok(given),
+            // Nobody else hears more than that there is none.
+            Err(_) if !self.is_of_owner(on, &found).await? => {
+                Err(Rejection::BookingNotFound.into())
+            }
+            Err(rejection) => Err(rejection.into()),
         }
-        let booking = ask.booking;
-        Ok(GivenLines { booking, units })
+    }
+
+    /// Whether who acts on a hold may know of this booking.
+    async fn is_of_owner(&self, on: OnHold, booking: &Booking) -> Result<bool, EngineError> {
+        Ok(match on.by {
+            Authority::Staff => true,
+            Authority::Caller(caller) => caller == booking.holder.caller,
+            Authority::Secret => {
+                let hold = self.parts.ledger.hold(on.hold).await?;
+                hold.is_some_and(|hold| hold.holder == booking.holder)
+            }
+        })
     }
 
     /// A booking as it is stored.
@@ -245,6 +262,16 @@ impl Engine {
             Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok((booking, by)),
         }
     }
+}
+
+fn lines_of(ask: &GivenAsk<'_>, chart: &Chart) -> Result<GivenLines, Rejection> {
+    let (units, places) = ask.release.owned(chart)?;
+    if places.count() > 0 {
+        let text = "name each place by its id, such as `floor.17`".to_owned();
+        return Err(Invalid::new("release", text).into());
+    }
+    let booking = ask.booking;
+    Ok(GivenLines { booking, units })
 }
 
 pub(super) fn require_key(call: &Call) -> Result<(), Rejection> {

@@ -414,6 +414,36 @@ async fn a_foreign_thing_answers_like_a_missing_one() {
     }
 }
 
+/// Not even by what is wrong with the lines that are named.
+#[tokio::test]
+async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
+    let app = TestApp::open_on(Store::Sqlite).await.with_hall(1).await;
+    let (a, b) = (app.shopper().await, app.shopper().await);
+    let sold = held_by(&app, &a, "A-1").await;
+    let confirm = format!("{}/confirm", sold.path());
+    let booked = app.post(&confirm).by(&a).key("k").send().await;
+    let booked = booked.expect(StatusCode::CREATED).json();
+    let own = held_by(&app, &b, "A-2").await;
+    let never = json!(format!("bkg_{}", "0".repeat(26)));
+    let mut told = BTreeSet::new();
+    for booking in [&booked["id"], &never] {
+        for release in [json!({"seat": "A-1"}), json!({"seat": "Z-99"})] {
+            let body = json!({"booking": booking, "release": [release], "hold": own.id});
+            for secret in [None, Some(own.secret.as_str())] {
+                let ask = app.post("/v1/exchanges").by(&b).key("x").json(&body);
+                let ask = match secret {
+                    Some(secret) => ask.secret(secret),
+                    None => ask,
+                };
+                let answer = ask.send().await;
+                told.insert(answer.text());
+                answer.refused(404, "booking_not_found");
+            }
+        }
+    }
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
 #[tokio::test]
 async fn whoever_has_the_secret_may_act_and_a_wrong_one_opens_nothing() {
     for store in Store::BOTH {

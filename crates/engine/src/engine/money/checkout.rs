@@ -42,12 +42,13 @@ impl Engine {
             let text = "nobody takes money here: confirm the hold instead".to_owned();
             return Err(Rejection::from(Invalid::new("checkout", text)).into());
         }
+        let on = self.on_hold(call, hold, ask.fence)?;
         let exchange = match &ask.exchange {
-            Some(given) => Some(self.given_lines(given).await?),
+            Some(given) => Some(self.given_lines(on, given).await?),
             None => None,
         };
         let command = Command::Checkout {
-            on: self.on_hold(call, hold, ask.fence)?,
+            on,
             booking: self.parts.ids.booking(),
             reference: ask.reference,
             exchange,
