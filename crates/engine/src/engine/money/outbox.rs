@@ -207,7 +207,7 @@ impl Engine {
     ) -> Result<Intent, StepError> {
         let known = self.cashier()?.retrieve(intent).await?;
         let missing = total.checked_sub(known.refunded).unwrap_or_default();
-        if missing <= Amount::ZERO {
+        if missing <= Amount::ZERO || was_never_taken(&known) {
             return Ok(known);
         }
         // A refund that failed for good, then or later, needs another key, one of unknown outcome
@@ -257,8 +257,15 @@ fn is_done(effect: Effect, intent: &Intent) -> bool {
         Effect::Void(_) | Effect::CancelIntent(_) => {
             !intent.may_be_paid && intent.state != PaymentState::Authorised
         }
-        Effect::Refund { total, .. } => intent.refunded >= total,
+        Effect::Refund { total, .. } => intent.refunded >= total || was_never_taken(intent),
     }
+}
+
+/// Whether the money was given up, or its reservation ran out, before any of it was taken: then
+/// nothing can go back.
+fn was_never_taken(intent: &Intent) -> bool {
+    intent.captured == Amount::ZERO
+        && matches!(intent.state, PaymentState::Voided | PaymentState::Lapsed)
 }
 
 fn pause(failed: u32) -> Duration {

@@ -136,6 +136,30 @@ async fn what_is_cancelled_goes_back_to_the_cent() {
     }
 }
 
+/// Cancelled while the money was only reserved, and the reservation ran out before it was taken:
+/// nothing was taken, so nothing is to go back, and nobody waits for it for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_never_taken_needs_no_refund() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        let (_, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.pay(&paying, VISA).await;
+        rig.take_notices().await;
+        let all = NamedUnits::default();
+        rig.engine
+            .cancel(&rig.call(), paying.booking, &all)
+            .await
+            .unwrap();
+        rig.fake.lapse(&paying.intent).await;
+        rig.run_outbox();
+        rig.settle().await;
+        assert_eq!((rig.kept(), rig.reserved()), (0, 0));
+        let state = rig.payment_state(paying.booking).await;
+        let is_over = matches!(state, PaymentState::Lapsed | PaymentState::Voided);
+        assert!(is_over, "{store:?}: {state:?}");
+    }
+}
+
 /// One seat for two: the second is paid, and what goes back comes from both payments. Every ledger
 /// has let go of the first booking by then. Whether what was paid for it goes back only once.
 pub(super) async fn moves_up(place: Arc<Place>) -> bool {
