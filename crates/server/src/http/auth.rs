@@ -14,6 +14,10 @@ use super::route::{Admission, Route, Verb};
 /// The cookie that carries a shopper's session.
 pub(super) const SESSION_COOKIE: &str = "soldonce_session";
 
+/// What a shopper hears where there are none.
+const CLOSED: &str = "shoppers are not let in here: the server lets them in with `--shoppers open`, and \
+                      takes API keys meanwhile";
+
 /// Whence a token came. A browser sends cookies by itself, also when another page asked it to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carrier {
@@ -39,6 +43,9 @@ impl App {
         };
         match (may_pass, &caller) {
             (true, _) => Ok(caller),
+            (false, None) if route.admission == Admission::NewShopper => {
+                Err(Problem::detailed(&kinds::UNAUTHENTICATED, CLOSED))
+            }
             (false, None) => Err(Problem::new(&kinds::UNAUTHENTICATED)),
             (false, Some(_)) => Err(forbidden(route.admission)),
         }

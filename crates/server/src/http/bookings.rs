@@ -113,11 +113,14 @@ pub(super) async fn cancel(mut asked: Asked) -> Handled {
 
 /// A refusal with its units named by the booking's event.
 async fn refused(engine: &Engine, booking: BookingId, error: EngineError) -> Problem {
-    let names_units = matches!(error, EngineError::Rejected(Rejection::AlreadyCancelled(_)));
+    let names_units = matches!(
+        error,
+        EngineError::Rejected(Rejection::AlreadyCancelled(_) | Rejection::UnknownUnit(_))
+    );
     let event = if names_units {
         engine.event_of_booking(booking).await
     } else {
         None
     };
-    Problem::of(&error, event.as_ref().map(|event| &*event.chart))
+    units::refused_owned(&error, event.as_ref().map(|event| &*event.chart), "booking")
 }

@@ -53,6 +53,9 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
         holder: json::holder(request.holder.as_ref())?,
         wish: match (request.units, &request.best) {
             (Some(units), None) => WishAsk::Named(units::wanted("units", units)?),
+            (None, Some(BestRequest { quantity: 0, .. })) => {
+                return Err(Problem::invalid("best.quantity", "ask for at least 1"));
+            }
             (None, Some(best)) => WishAsk::Best {
                 quantity: best.quantity,
                 category: best.category.as_ref().map(|category| &*category.0),
@@ -118,14 +121,18 @@ pub(super) async fn change(mut asked: Asked) -> Handled {
 async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
     let names_units = matches!(
         error,
-        EngineError::Rejected(Rejection::UnitUnavailable(_) | Rejection::AdjacencyRefused(_))
+        EngineError::Rejected(
+            Rejection::UnitUnavailable(_)
+                | Rejection::AdjacencyRefused(_)
+                | Rejection::UnknownUnit(_)
+        )
     );
     let event = if names_units {
         engine.event_of_hold(hold).await
     } else {
         None
     };
-    Problem::of(&error, event.as_ref().map(|event| &*event.chart))
+    units::refused_owned(&error, event.as_ref().map(|event| &*event.chart), "hold")
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -120,6 +120,21 @@ pub(super) fn text(field: &'static str, given: Option<&Str<'_>>) -> Result<Optio
     parsed.map_err(|error| Problem::invalid(field, error))
 }
 
+/// An address of a body, which a page or an app can be sent to.
+pub(super) fn url(field: &'static str, given: Option<&Str<'_>>) -> Result<(), Problem> {
+    let is_one = |text: &Text| {
+        let parsed: Option<axum::http::Uri> = text.as_str().parse().ok();
+        parsed.is_some_and(|url| url.scheme().is_some())
+    };
+    match text(field, given)? {
+        Some(text) if !is_one(&text) => {
+            let rule = "write a whole address, such as `https://shop.example/paid`";
+            Err(Problem::invalid(field, rule))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Staff's reason; without one it is empty.
 pub(super) fn reason(given: Option<&Str<'_>>) -> Result<Text, Problem> {
     let nothing = Str(Cow::Borrowed(""));

@@ -92,7 +92,7 @@ pub(super) async fn list(asked: Asked) -> Handled {
 /// `DELETE /v1/keys/{id}`
 pub(super) async fn revoke(asked: Asked) -> Handled {
     asked.query(&[])?;
-    let missing = || Problem::new(&kinds::NOT_FOUND);
+    let missing = || Problem::detailed(&kinds::NOT_FOUND, "there is no API key of this id");
     let id: KeyId = asked.segment(2).parse().map_err(|_| missing())?;
     let engine = &asked.app.engine;
     engine.revoke_key(id).await?;

@@ -103,9 +103,9 @@ kinds! {
         "There is no booking of this id that this caller may see.",
         "Use the id from the answer that confirmed the hold.";
     UNKNOWN_UNIT "unknown_unit" "unknown-unit" 404
-        "The chart has no such unit",
-        "The chart of the event has no seat or area of the ids in `unknown`.",
-        "Take ids from `GET /v1/events/{event}/chart`.";
+        "There is no such unit",
+        "The chart of the event has no seat or area of the ids in `unknown`; or the hold or the booking that is to give them up does not have them, which `detail` says then.",
+        "Take ids from `GET /v1/events/{event}/chart`, and what is given up from the hold or the booking.";
     METHOD_NOT_ALLOWED "method_not_allowed" "method-not-allowed" 405
         "Not with this method",
         "The path exists, but not for this method.",
@@ -115,7 +115,7 @@ kinds! {
         "The body did not arrive in time. Nothing was done.",
         "Send the request again.";
     UNIT_UNAVAILABLE "unit_unavailable" "unit-unavailable" 409
-        "Somebody else was faster",
+        "Not all of these units can be had",
         "At least one wanted unit is held, sold or not for sale. `conflicts` names every one, why, and when it may be free; nothing was taken.",
         "Take one of `alternatives`, choose again, or try later where `retry_after_ms` is given.";
     HOLD_EXPIRED "hold_expired" "hold-expired" 409

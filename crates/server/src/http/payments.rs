@@ -49,7 +49,7 @@ pub(super) async fn checkout(mut asked: Asked) -> Handled {
     let body = asked.json_or_nothing().await?;
     let request: CheckoutRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
-    json::text("return_url", request.return_url.as_ref())?;
+    json::url("return_url", request.return_url.as_ref())?;
     let exchange = request.exchange;
     let exchange =
         exchange.map(|given| given_lines("exchange.release", &given.booking, given.release));
@@ -98,8 +98,14 @@ pub(super) async fn refund(mut asked: Asked) -> Handled {
     let request: RefundRequest = json::parse(&body)?;
     let amount = Amount::from_minor(request.amount);
     let call = asked.keyed_call(&[&booking.to_string()], &body)?;
-    let reply = asked.app.engine.refund(&call, booking, amount).await?;
-    Ok(answer::reply(&asked.app, &reply))
+    match asked.app.engine.refund(&call, booking, amount).await {
+        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Err(error @ EngineError::Rejected(Rejection::BookingNotConfirmed)) => {
+            let detail = "nothing was paid through a provider, so no money can go back";
+            Err(Problem::from(error).saying(detail))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -151,6 +157,9 @@ fn given_lines<'a>(
     release: Vec<OwnUnitRequest<'a>>,
 ) -> Result<GivenAsk<'a>, Problem> {
     let booking = booking.0.parse();
+    if release.is_empty() {
+        return Err(Problem::invalid(field, "name at least one"));
+    }
     Ok(GivenAsk {
         booking: booking.map_err(|_| Problem::from(Rejection::BookingNotFound))?,
         release: units::owned(field, release)?,
@@ -159,9 +168,10 @@ fn given_lines<'a>(
 
 /// A refusal that may name lines of a booking.
 async fn about_lines(app: &App, booking: BookingId, error: &EngineError) -> Problem {
-    let EngineError::Rejected(Rejection::AlreadyCancelled(_)) = error else {
+    let EngineError::Rejected(Rejection::AlreadyCancelled(_) | Rejection::UnknownUnit(_)) = error
+    else {
         return Problem::of(error, None);
     };
     let event = app.engine.event_of_booking(booking).await;
-    Problem::of(error, event.as_ref().map(|event| &*event.chart))
+    units::refused_owned(error, event.as_ref().map(|event| &*event.chart), "booking")
 }

@@ -1,13 +1,15 @@
 //! What staff does with units: block, unblock, and look at the history of one.
 
 use serde::{Deserialize, Serialize};
+use soldonce_core::{Chart, Conflict, ConflictState, Rejection, Unavailable};
+use soldonce_engine::EngineError;
 use soldonce_engine::reply::TransitionBody;
 use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
-use super::problem::Handled;
+use super::problem::{Handled, Problem};
 use super::units::{self, UnitRequest};
 use axum::http::StatusCode;
 
@@ -50,7 +52,39 @@ async fn set(mut asked: Asked, to: Block) -> Handled {
         Block::On => engine.block(&call, &event, &units, reason).await,
         Block::Off => engine.unblock(&call, &event, &units, reason).await,
     };
-    answer::about(&asked.app, &event, done)
+    match done {
+        Err(EngineError::Rejected(Rejection::UnitUnavailable(refusal))) => {
+            let event = engine.find_event(&event)?;
+            Err(in_the_way(*refusal, to, &event.chart))
+        }
+        done => answer::about(&asked.app, &event, done),
+    }
+}
+
+/// Staff means these units and no others, so none are offered instead.
+fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
+    let refusal = Unavailable {
+        alternatives: Vec::new(),
+        ..refusal
+    };
+    let may_change = refusal.conflicts.iter().any(|conflict| match conflict {
+        Conflict::Seat { state, .. } => *state == ConflictState::Held,
+        Conflict::Area { .. } => false,
+    });
+    let detail = match to {
+        Block::On => {
+            "only what is free can be blocked; `conflicts` names what is not, and nothing was changed"
+        }
+        Block::Off => {
+            "only what is blocked can be unblocked; `conflicts` names what is not, and nothing was \
+             changed"
+        }
+    };
+    let problem = Problem::rejected(&Rejection::UnitUnavailable(Box::new(refusal)), Some(chart));
+    match (to, may_change) {
+        (Block::On, true) => problem.saying(detail),
+        (Block::On, false) | (Block::Off, _) => problem.never_again().saying(detail),
+    }
 }
 
 #[derive(Serialize)]

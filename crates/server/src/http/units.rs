@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use soldonce_engine::NamedUnits;
+use soldonce_core::{Chart, Rejection};
+use soldonce_engine::{EngineError, NamedUnits};
 
 use utoipa::ToSchema;
 
@@ -90,6 +91,25 @@ pub(super) fn owned<'a>(
         }
     }
     Ok(named)
+}
+
+/// A refusal of units that are to be given up, with its units named by `chart`. That the chart knows a
+/// unit and `whose` thing does not have it is said so.
+pub(super) fn refused_owned(error: &EngineError, chart: Option<&Chart>, whose: &str) -> Problem {
+    let problem = Problem::of(error, chart);
+    let (EngineError::Rejected(Rejection::UnknownUnit(names)), Some(chart)) = (error, chart) else {
+        return problem;
+    };
+    let is_known =
+        |name: &String| chart.find_unit(name).is_some() || chart.find_area(name).is_some();
+    if names.iter().all(is_known) {
+        problem.saying(format!(
+            "not in this {whose}, or not as many: {}",
+            names.join(", ")
+        ))
+    } else {
+        problem
+    }
 }
 
 /// Whether a place may be one of the area named beside it.

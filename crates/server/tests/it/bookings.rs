@@ -236,6 +236,46 @@ async fn lines_are_given_back_once() {
 }
 
 #[tokio::test]
+async fn a_seat_of_another_booking_is_not_unknown_to_the_chart() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let body = json!({"holder": "a", "units": units(&["A-1"])});
+    let sale = app.post("/v1/events/hall/sales").by(&app.sell).key("s");
+    let sold = sale.json(&body).send().await.expect(StatusCode::CREATED);
+    let path = format!(
+        "/v1/bookings/{}/cancel",
+        sold.json()["id"].as_str().unwrap()
+    );
+    let cancel = app.post(&path).by(&app.sell).key("c");
+    let refused = cancel.json(&json!({"units": units(&["A-2"])})).send().await;
+    let refused = refused.refused(404, "unknown_unit");
+    let detail = "not in this booking, or not as many: A-2";
+    assert_eq!(refused["detail"], detail);
+}
+
+#[tokio::test]
+async fn what_stands_in_the_way_of_staff_has_no_alternatives() {
+    let app = TestApp::open().await.with_hall(1).await;
+    app.held("a", &["A-1"]).await;
+    let set = async |what: &str, seat: &str| {
+        let path = format!("/v1/events/hall/{what}");
+        let ask = app.post(&path).by(&app.admin);
+        ask.json(&json!({"units": units(&[seat])})).send().await
+    };
+    set("block", "A-2").await.expect(StatusCode::OK);
+    for (what, seat, advice) in [
+        ("block", "A-1", "retry_after"),
+        ("block", "A-2", "do_not_retry"),
+        ("unblock", "A-3", "do_not_retry"),
+    ] {
+        let refused = set(what, seat).await.refused(409, "unit_unavailable");
+        assert_eq!(refused["alternatives"], json!([]), "{what} {seat}");
+        assert_eq!(refused["advice"], advice, "{what} {seat}");
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("can be {what}ed")), "{detail}");
+    }
+}
+
+#[tokio::test]
 async fn staff_blocks_and_unblocks() {
     for store in Store::BOTH {
         let app = TestApp::open_on(store).await.with_hall(1).await;

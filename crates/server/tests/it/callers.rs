@@ -63,6 +63,16 @@ async fn the_cookie_can_be_for_https_alone() {
 }
 
 #[tokio::test]
+async fn a_shopper_who_is_not_let_in_is_told_so() {
+    let settings = ServerSettings::default();
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let refused = app.post("/v1/sessions").send().await;
+    let refused = refused.refused(401, "unauthenticated");
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("--shoppers open"), "{detail}");
+}
+
+#[tokio::test]
 async fn a_key_is_told_once_and_refused_when_revoked() {
     for store in Store::BOTH {
         let app = TestApp::open_on(store).await.with_hall(1).await;
@@ -109,7 +119,8 @@ async fn a_key_is_told_once_and_refused_when_revoked() {
                 .by(&app.admin)
                 .send()
                 .await;
-            answer.refused(404, "not_found");
+            let problem = answer.refused(404, "not_found");
+            assert_eq!(problem["detail"], "there is no API key of this id");
         }
         for wrong in [
             json!({"name": "x", "scopes": []}),

@@ -241,7 +241,10 @@ async fn what_cannot_be_held_is_named() {
             .json(&body)
             .send()
             .await;
-        answer.refused(status, code);
+        let problem = answer.refused(status, code);
+        if body["best"]["quantity"] == 0 {
+            assert_eq!(problem["detail"], "best.quantity: ask for at least 1");
+        }
     }
 }
 
@@ -305,6 +308,13 @@ async fn seats_are_added_and_dropped_in_one_step() {
         let body = json!({"add": [{"seat": "A-4"}, {"seat": "A-5"}], "drop": []});
         let problem = change(body).await.refused(409, "unit_unavailable");
         assert_eq!(problem["conflicts"][0]["seat"], "A-5");
+        let problem = change(json!({"drop": [{"seat": "A-5"}]})).await;
+        let problem = problem.refused(404, "unknown_unit");
+        assert_eq!(problem["detail"], "not in this hold, or not as many: A-5");
+        let problem = change(json!({"drop": [{"seat": "Z-9"}]})).await;
+        let problem = problem.refused(404, "unknown_unit");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.starts_with("The chart of the event"), "{detail}");
         let stale = json!({"add": [{"seat": "A-4"}], "fence": 1});
         let fence = change(stale).await;
         assert_eq!(

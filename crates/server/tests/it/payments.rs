@@ -155,6 +155,34 @@ async fn without_a_provider_there_is_no_checkout_and_no_notice() {
     asked.refused(400, "invalid_request");
     let told = app.post("/v1/webhooks/stripe").send().await;
     told.refused(404, "not_found");
+    let body = json!({"holder": "bob", "units": units(&["A-2"])});
+    let sale = app.post("/v1/events/hall/sales").by(&app.sell).key("s");
+    let sold = sale.json(&body).send().await.expect(StatusCode::CREATED);
+    let id = sold.json()["id"].as_str().unwrap().to_owned();
+    let refund = app.post(&format!("/v1/bookings/{id}/refunds"));
+    let refund = refund.by(&app.admin).key("r").json(&json!({"amount": 1}));
+    let refused = refund.send().await.refused(409, "booking_not_confirmed");
+    let detail = "nothing was paid through a provider, so no money can go back";
+    assert_eq!(refused["detail"], detail);
+}
+
+#[tokio::test]
+async fn what_a_checkout_or_an_exchange_cannot_mean_is_named() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let held = app.held("ann", &["A-1"]).await;
+    let path = format!("{}/checkout", held.path());
+    for address in ["nonsense", "/paid", "javascript:alert(1)", ""] {
+        let ask = app.post(&path).by(&app.sell).key("k");
+        let refused = ask.json(&json!({"return_url": address})).send().await;
+        let refused = refused.refused(400, "invalid_request");
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.starts_with("return_url: "), "{address}: {detail}");
+    }
+    let body = json!({"booking": "bkg_00000000000000000000000000", "release": [], "hold": held.id});
+    let exchange = app.post("/v1/exchanges").by(&app.sell).key("x");
+    let refused = exchange.json(&body).send().await;
+    let refused = refused.refused(400, "invalid_request");
+    assert_eq!(refused["detail"], "release: name at least one");
 }
 
 #[tokio::test]

@@ -167,6 +167,18 @@ impl Problem {
         }
     }
 
+    /// The same in words that fit this request better.
+    pub(super) fn saying(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// The same, and no time will mend it.
+    pub(super) fn never_again(mut self) -> Self {
+        self.advice = Advice::DoNotRetry;
+        self
+    }
+
     /// The same with one more member.
     pub(super) fn with(mut self, name: &str, value: &impl Serialize) -> Self {
         self.extras.extend_from_slice(b",\"");
