@@ -77,6 +77,9 @@ fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
         if name == "naive" {
             let [double_sales, sold_twice, violations] = counts;
             assert!(sold_twice >= double_sales, "{cell}");
+            // The first winner of a round takes his seats from nobody.
+            let [winners, rounds, seats] = ["winners", "rounds", "seats"].map(|of| sum(&cell[of]));
+            assert!(double_sales <= (winners - rounds) * seats, "{cell}");
             assert!(violations >= sold_twice, "{cell}");
         } else {
             assert_eq!(counts, [0, 0, 0], "{name}: {cell}");

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::contender::{Contender, Outcome, Sale};
 use super::ground::Ground;
-use super::judge::{Judged, judge};
+use super::judge::{Judged, Winners, judge};
 use super::plan::{Cell, Hall, Want};
 use super::strategies::Strategy;
 use super::tally::{Figures, Tally};
@@ -105,10 +105,10 @@ impl Track<'_> {
     /// Warms up, races, confirms what was won, and judges all of it, the warm-up too.
     async fn race(self, rounds: u32) -> anyhow::Result<Raced> {
         let sale = self.contender.open_hall(&self.hall).await?;
-        let mut winners = Vec::new();
+        let mut winners = Winners::default();
         // So that connections and statements are ready. In the row behind those that count.
         let warm_up = run_round(&sale, self.cell.warm_up(rounds)).await?;
-        sell(&sale, warm_up, &mut winners, &mut Tally::new()).await;
+        sell(&sale, warm_up, &mut winners.warm_up, &mut Tally::new()).await;
         let (mut tally, mut raced) = (Tally::new(), 0);
         let until = SystemClock
             .boot()
@@ -119,7 +119,7 @@ impl Track<'_> {
                 tally.count(outcome, *took);
             }
             tally.raced(round.took);
-            sell(&sale, round, &mut winners, &mut tally).await;
+            sell(&sale, round, &mut winners.rounds, &mut tally).await;
             raced += 1;
         }
         let history = sale.history().await?;

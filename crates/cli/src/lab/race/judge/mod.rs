@@ -14,8 +14,11 @@ const WORDS_MAX: usize = 5;
 /// What the judges say of one cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Judged {
-    /// Winners beyond the first, by their answers, added up over all seats.
+    /// Winners beyond the first, by their answers, added up over the seats of all rounds.
     pub(super) double_sales: u64,
+    /// The same over the seats of the warm-up, whose winners are in no table. All that follows is of
+    /// rounds and warm-up together.
+    pub(super) warm_up_double_sales: u64,
     /// Units sold again, as the auditor sees it.
     pub(super) sold_twice: u64,
     /// Units that winners were told are theirs.
@@ -28,12 +31,16 @@ pub(super) struct Judged {
     pub(super) first: Vec<String>,
 }
 
+/// Who was told that seats are theirs. The warm-up has seats of its own.
+#[derive(Debug, Default)]
+pub(super) struct Winners {
+    pub(super) warm_up: Vec<Want>,
+    pub(super) rounds: Vec<Want>,
+}
+
 /// Judges a cell by what its winners were told and by its history.
-pub(super) fn judge(winners: &[Want], history: &History) -> Judged {
-    let mut owners: BTreeMap<u32, u64> = BTreeMap::new();
-    for seat in winners.iter().flat_map(|want| &want.seats) {
-        *owners.entry(*seat).or_default() += 1;
-    }
+pub(super) fn judge(winners: &Winners, history: &History) -> Judged {
+    let (rounds, warm_up) = (owners(&winners.rounds), owners(&winners.warm_up));
     let found = Auditor::check(history);
     let sold_twice = found
         .iter()
@@ -45,13 +52,27 @@ pub(super) fn judge(winners: &[Want], history: &History) -> Judged {
     let sold = steps.filter(|step| step.to.kind() == StateKind::Sold);
     let words = found.iter().take(WORDS_MAX).map(ToString::to_string);
     Judged {
-        double_sales: owners.values().map(|owners| owners - 1).sum(),
+        double_sales: beyond_the_first(&rounds),
+        warm_up_double_sales: beyond_the_first(&warm_up),
         sold_twice: count(sold_twice),
-        acknowledged: owners.values().sum(),
+        acknowledged: rounds.values().chain(warm_up.values()).sum(),
         recorded: count(sold),
         violations: u64::try_from(found.len()).unwrap_or(u64::MAX),
         first: words.collect(),
     }
+}
+
+/// How many winners each seat has.
+fn owners(winners: &[Want]) -> BTreeMap<u32, u64> {
+    let mut owners = BTreeMap::new();
+    for seat in winners.iter().flat_map(|want| &want.seats) {
+        *owners.entry(*seat).or_default() += 1;
+    }
+    owners
+}
+
+fn beyond_the_first(owners: &BTreeMap<u32, u64>) -> u64 {
+    owners.values().map(|owners| owners - 1).sum()
 }
 
 fn count<T>(things: impl Iterator<Item = T>) -> u64 {
@@ -83,22 +104,23 @@ pub(super) fn faults(name: &str, promise: Promise, cells: &[(String, Judged)]) -
                 "{acknowledged} units were promised to winners, the database has {recorded}"
             ));
         }
+        let double_sales = judged.double_sales + judged.warm_up_double_sales;
         match promise {
             Promise::SoldOnce => {
                 if judged.acknowledged == 0 {
                     fault("nobody won, so this proves nothing".to_owned());
                 }
-                if judged.double_sales > 0 {
-                    fault(format!("{} units were sold twice", judged.double_sales));
+                if double_sales > 0 {
+                    fault(format!("{double_sales} units were sold twice"));
                 }
                 if judged.violations > 0 {
                     let first = judged.first.join("; ");
                     fault(format!("the auditor found {}: {first}", judged.violations));
                 }
             }
-            Promise::Broken if judged.sold_twice < judged.double_sales => fault(format!(
-                "{} units were sold twice, the auditor saw {}",
-                judged.double_sales, judged.sold_twice
+            Promise::Broken if judged.sold_twice < double_sales => fault(format!(
+                "{double_sales} units were sold twice, the auditor saw {}",
+                judged.sold_twice
             )),
             Promise::Broken => {}
         }

@@ -41,7 +41,11 @@ fn winners(sales: &[(u32, u32)]) -> Vec<Want> {
 }
 
 fn judged(answers: &[(u32, u32)], stored: &[(u32, u32)]) -> Vec<(String, Judged)> {
-    let judged = judge(&winners(answers), &history(stored));
+    let told = Winners {
+        rounds: winners(answers),
+        ..Winners::default()
+    };
+    let judged = judge(&told, &history(stored));
     vec![("1 seat, 5 buyers".to_owned(), judged)]
 }
 
@@ -99,4 +103,23 @@ fn naive_must_sell_twice_and_the_auditor_must_say_so() {
             .any(|fault| fault.contains("the auditor saw 0")),
         "{unseen:?}"
     );
+}
+
+#[test]
+fn a_double_sale_of_the_warm_up_is_in_no_table_and_fails_a_guarded_strategy() {
+    let told = Winners {
+        warm_up: winners(&TWICE),
+        rounds: winners(&[(4, 7)]),
+    };
+    let stored = history(&[TWICE.as_slice(), &[(4, 7)]].concat());
+    let judged = judge(&told, &stored);
+    assert_eq!((judged.double_sales, judged.warm_up_double_sales), (0, 1));
+    assert_eq!((judged.acknowledged, judged.recorded), (4, 4));
+    let cells = [("1 seat, 5 buyers".to_owned(), judged)];
+    let found = faults("queue", Promise::SoldOnce, &cells);
+    assert!(found[0].contains("1 units were sold twice"), "{found:?}");
+    assert!(found[1].contains("I1 sold-twice"), "{found:?}");
+    // Nor is a warm-up what shows that buyers met.
+    let naive = faults("naive", Promise::Broken, &cells);
+    assert!(naive[0].contains("proves nothing"), "{naive:?}");
 }
