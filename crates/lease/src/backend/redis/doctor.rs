@@ -14,6 +14,9 @@ const VERSION_MIN: (u32, u32) = (7, 0);
 /// Wall clocks that differ by more confuse people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
 
+/// What whole milliseconds leave out, of three times together.
+const ROUNDED_MS: i64 = 2;
+
 /// A twentieth of the shortest ttl.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(50);
 
@@ -132,17 +135,25 @@ impl RedisBackend {
     }
 
     async fn clock_offset(&self) -> Finding {
+        let (sent, here_ms) = (self.clock.boot(), self.clock.wall_ms());
         let answer = self.look(&["TIME"]).await;
-        let seconds = answer.and_then(|time| time.lines().next()?.parse::<i64>().ok());
-        let Some(seconds) = seconds else {
+        let round_trip = self.clock.boot().since(sent);
+        let Some(there_ms) = answer.as_deref().and_then(facts::time_ms) else {
             return hidden("clock offset", "TIME is not answered", "allow TIME");
         };
-        let offset = self.clock.wall_ms().abs_diff(seconds.saturating_mul(1_000));
-        let offset = Duration::from_millis(offset);
+        // The server read its clock about halfway.
+        let halfway = i64::try_from((round_trip / 2).as_millis()).unwrap_or(i64::MAX);
+        let offset = here_ms.saturating_add(halfway).abs_diff(there_ms);
         verdict(
-            // TIME is read in whole seconds, which alone is up to one second off.
-            ("clock offset", offset <= OFFSET_MAX * 2, Verdict::Warn),
-            format!("{} ms", offset.as_millis()),
+            (
+                "clock offset",
+                Duration::from_millis(offset) <= OFFSET_MAX,
+                Verdict::Warn,
+            ),
+            format!(
+                "{offset} ms, give or take {} ms",
+                halfway.saturating_add(ROUNDED_MS)
+            ),
             "synchronise both clocks; leases do not depend on it, people who read logs do",
         )
     }

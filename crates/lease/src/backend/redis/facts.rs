@@ -50,6 +50,14 @@ pub(super) fn text(value: Value) -> Option<String> {
     None
 }
 
+/// Milliseconds since 1970-01-01 UTC of an answer to `TIME`: seconds, then their microseconds.
+pub(super) fn time_ms(answer: &str) -> Option<i64> {
+    let mut lines = answer.lines();
+    let seconds: i64 = lines.next()?.parse().ok()?;
+    let micros: i64 = lines.next()?.parse().ok()?;
+    seconds.checked_mul(1_000)?.checked_add(micros / 1_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +69,12 @@ mod tests {
         assert_eq!(facts.field("role"), Some("master"));
         assert_eq!(facts.field("rol"), None);
         assert_eq!(ServerFacts::of("").version(), (0, 0));
+    }
+
+    #[test]
+    fn a_time_is_read_with_its_microseconds() {
+        assert_eq!(time_ms("1770000000\n671999"), Some(1_770_000_000_671));
+        assert_eq!(time_ms("1770000000\n104"), Some(1_770_000_000_000));
+        assert_eq!(time_ms("1770000000"), None);
     }
 }

@@ -1,10 +1,13 @@
 //! The doctor sees what endangers leases, and says what to do.
 
+use std::sync::Arc;
+
 use soldonce_lease::backend::redis::RedisBackend;
 use soldonce_lease::backend::{Backend, Finding, Verdict};
+use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_testkit::redis::{Redis, RedisPair};
 
-use super::site::{Numbers, Site, anchored, settings};
+use super::site::{Numbers, Site, anchored, connect, settings};
 
 fn of<'a>(findings: &'a [Finding], check: &str) -> &'a Finding {
     let found = findings.iter().find(|finding| finding.check == check);
@@ -69,4 +72,46 @@ async fn what_the_server_hides_is_not_verifiable() {
         ("leases survive a restart", Verdict::NotVerifiable),
     ];
     assert_all(&backend.doctor().await, &expected);
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// The machine's clocks, its wall clock an hour ahead.
+struct Ahead;
+
+impl Clock for Ahead {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms() + HOUR_MS
+    }
+
+    fn boot(&self) -> BootTime {
+        SystemClock.boot()
+    }
+
+    fn sleep_until(&self, until: BootTime) -> SleepFuture<'_> {
+        SystemClock.sleep_until(until)
+    }
+}
+
+/// How far the clocks are apart, and how wrong that may be, in milliseconds.
+fn offset_ms(finding: &Finding) -> (i64, i64) {
+    let words: Vec<&str> = finding.found.split(' ').collect();
+    let [offset, "ms,", "give", "or", "take", error, "ms"] = words[..] else {
+        panic!("{finding:?}");
+    };
+    (offset.parse().unwrap(), error.parse().unwrap())
+}
+
+#[tokio::test]
+async fn clocks_that_differ_are_told_and_those_of_one_machine_do_not() {
+    let redis = Redis::start().unwrap();
+    let same = connect(&redis, settings()).await.doctor().await;
+    let (offset, error) = offset_ms(of(&same, "clock offset"));
+    assert!(offset <= error, "{same:#?}");
+    let mut ahead = settings();
+    ahead.clock = Arc::new(Ahead);
+    let findings = connect(&redis, ahead).await.doctor().await;
+    assert_all(&findings, &[("clock offset", Verdict::Warn)]);
+    let (offset, error) = offset_ms(of(&findings, "clock offset"));
+    assert!((offset - HOUR_MS).abs() <= error, "{findings:#?}");
 }
