@@ -123,14 +123,27 @@ impl Ground {
         Ok(u64::try_from(wanted.count())?)
     }
 
-    /// Gives back what sessions won. An event of its own is left as it is: nobody else wants it.
+    /// Gives back what was won: an event of its own is cancelled, which ends its holds; elsewhere each
+    /// session releases its own.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// When the server refuses or does not answer.
     pub(super) async fn give_back(&self) -> anyhow::Result<()> {
-        let Users::Sessions(sessions) = &self.users else {
-            return Ok(());
-        };
+        match &self.users {
+            Users::Holders(_) => self.cancel().await,
+            Users::Sessions(sessions) => self.release(sessions).await,
+        }
+        .context("what was won is not given back")
+    }
+
+    async fn cancel(&self) -> anyhow::Result<()> {
+        let path = format!("/v1/events/{}/cancel", self.event);
+        let body = json!({ "reason": "the storm is over" });
+        let cancelled = self.client.send(Method::POST, &path, Some(&body)).await?;
+        cancelled.into_success().map(|_| ())
+    }
+
+    async fn release(&self, sessions: &[String]) -> anyhow::Result<()> {
         for session in sessions {
             let client = self.client.with_key(session);
             let own = client

@@ -27,10 +27,10 @@ use crate::output::{print, print_json};
   soldonce lab storm --url http://127.0.0.1:8080 --admin-key sk_..
   soldonce lab storm --url http://127.0.0.1:8080 --users 500 --seconds 30 --seats 1 --json
 
-With an admin key the storm makes an event of its own, and each request comes from another holder.
-Without one the server must be open to shoppers, as `soldonce demo` is: each user is one session, wants
-seats of the first event that has enough of them free, and meets the server's rate limits: 429 counts as
-an answer. What was won is given back at the end.
+With an admin key the storm makes an event of its own, which it cancels at the end, and each request
+comes from another holder. Without one the server must be open to shoppers, as `soldonce demo` is: each user is
+one session, wants seats of the first event that has enough of them free, and meets the server's rate
+limits: 429 counts as an answer. What was won is given back at the end.
 
 Exit codes: 0 no more winners than seats, 1 more winners than seats or winners without a hold, 3 the
 server is not there.")]
@@ -61,30 +61,29 @@ pub(crate) struct StormArgs {
 /// Runs the storm and prints its report. Refused if the server gave a seat twice.
 ///
 /// # Errors
-/// When the server cannot be reached, or has no ground for a storm.
+/// When the server cannot be reached, has no ground for a storm, or does not take back what was won.
 pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the storm")?;
-    let report = runtime.block_on(storm(args))?;
+    let (report, given_back) = runtime.block_on(storm(args))?;
     if args.json {
         print_json(&report)?;
     } else {
         print(&report.text())?;
     }
-    Ok(if report.violations.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    if !report.violations.is_empty() {
+        return Ok(Exit::Refused);
+    }
+    given_back.map(|()| Exit::Done)
 }
 
-/// The whole storm.
+/// The whole storm, and whether what was won is given back: the report is told either way.
 ///
 /// # Errors
 /// As [`run`].
-async fn storm(args: &StormArgs) -> anyhow::Result<StormReport> {
+async fn storm(args: &StormArgs) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let client = Client::new(&args.url, args.admin_key.as_deref().unwrap_or_default())?;
     let address = client.address().await?;
     let ground = match &args.admin_key {
@@ -99,6 +98,6 @@ async fn storm(args: &StormArgs) -> anyhow::Result<StormReport> {
     };
     let load = load::run(plan, &makers(address, &ground)).await?;
     let held = ground.held_in_the_end(report::winners(&load)).await?;
-    ground.give_back().await?;
-    Ok(StormReport::new(args, &ground, load, held))
+    let given_back = ground.give_back().await;
+    Ok((StormReport::new(args, &ground, load, held), given_back))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
+use hyper::Method;
 use serde_json::json;
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
@@ -83,7 +84,8 @@ fn args(server: &Server, admin_key: Option<String>) -> StormArgs {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_seat_is_won_once_and_everybody_is_answered() {
     let (server, key) = Server::real().await;
-    let report = storm(&args(&server, Some(key))).await.unwrap();
+    let (report, given_back) = storm(&args(&server, Some(key.clone()))).await.unwrap();
+    given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!((report.winners, report.unaccounted), (3, 0));
     let statuses: Vec<_> = report.load.statuses.keys().copied().collect();
@@ -94,6 +96,14 @@ async fn each_seat_is_won_once_and_everybody_is_answered() {
         text.contains("201 won") && text.contains("winners 3, held 3"),
         "{text}"
     );
+    let admin = Client::new(&server.url, &key).unwrap();
+    let events = admin.send(Method::GET, "/v1/events", None).await.unwrap();
+    let left = &events.into_success().unwrap()["events"];
+    assert_eq!(left.as_array().unwrap().len(), 1);
+    assert_eq!(left[0]["state"], "cancelled");
+    let path = format!("/v1/events/{}/seats", left[0]["id"].as_str().unwrap());
+    let seats = admin.send(Method::GET, &path, None).await.unwrap();
+    assert_eq!(seats.into_success().unwrap()["held"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -106,7 +116,8 @@ async fn without_a_key_sessions_want_seats_meet_the_limits_and_give_back() {
         "{none}"
     );
     let made = Ground::make(ground, &key, 5).await.unwrap();
-    let report = storm(&args(&server, None)).await.unwrap();
+    let (report, given_back) = storm(&args(&server, None)).await.unwrap();
+    given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());
     assert_eq!(report.winners, 3);
     let statuses: Vec<_> = report.load.statuses.keys().copied().collect();
@@ -127,9 +138,11 @@ async fn a_server_that_sells_twice_is_caught() {
         .route("/v1/events/{event}/holds", post(made))
         .route("/v1/events/{event}/seats", get(seats));
     let server = Server::serving(router).await;
-    let report = storm(&args(&server, Some("sk_any".to_owned())))
+    let (report, given_back) = storm(&args(&server, Some("sk_any".to_owned())))
         .await
         .unwrap();
+    let why = format!("{:#}", given_back.unwrap_err());
+    assert!(why.contains("not given back"), "{why}");
     assert!(report.winners > 3);
     assert_eq!(report.violations.len(), 2, "{:?}", report.violations);
     assert!(report.text().contains("VIOLATION"));
