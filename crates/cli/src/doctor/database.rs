@@ -16,22 +16,12 @@ const ROUND_TRIP_MS: u128 = 5;
 /// Commits get their numbers within some tens of milliseconds.
 const WAITING_MS: i64 = 5_000;
 
-/// What a database is used for, as its tables tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// A ledger, and leases perhaps.
-    Ledger,
-    /// No ledger that we know of.
-    Other,
-}
-
-/// What is found, and what the database is used for.
-pub(super) fn look(url: &str) -> anyhow::Result<(Vec<Finding>, Use)> {
+/// What is found. A database that cannot be reached is a finding, too.
+pub(super) fn look(url: &str) -> anyhow::Result<Vec<Finding>> {
     let options = PostgresOptions::new(url);
     Ok(match block_on(examine(&options))? {
-        Ok(found) if found.schema > 0 => (judge(&found), Use::Ledger),
-        Ok(found) => (judge(&found), Use::Other),
-        Err(error) => (vec![unreachable(&error.to_string())], Use::Other),
+        Ok(found) => judge(&found),
+        Err(error) => vec![unreachable(&error.to_string())],
     })
 }
 

@@ -3,16 +3,15 @@
 use soldonce_lease::backend::Verdict;
 use soldonce_lease::{BackendError, Doctor, DoctorReport};
 
-use super::database::Use;
 use super::{Finding, Grade};
 use crate::lease::backend::{self, BackendArgs};
 
-/// Connects and asks. A backend that cannot be reached is a finding too. Beside a ledger nobody needs
-/// the tables of leases who uses none.
-pub(super) fn look(args: &BackendArgs, used: Use) -> Vec<Finding> {
+/// Connects and asks. A backend that cannot be reached is a finding too. Nobody needs the tables of
+/// leases who uses none.
+pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
     match report(args) {
         Ok(report) => report.findings.into_iter().map(finding).collect(),
-        Err(error) if used == Use::Ledger && lacks_tables(&error) => {
+        Err(error) if args.lacks_tables(&error) => {
             let mend = "nothing to do: the first `soldonce lease run` makes them";
             let found = "its tables are not there".to_owned();
             vec![Finding::remark("lease backend", found, mend)]
@@ -28,11 +27,6 @@ pub(super) fn look(args: &BackendArgs, used: Use) -> Vec<Finding> {
             vec![Finding::wrong("lease backend", error.to_string(), mend)]
         }
     }
-}
-
-/// The library has no error of its own for it, for it makes the tables where it may.
-fn lacks_tables(error: &BackendError) -> bool {
-    matches!(error, BackendError::Config(_)) && error.to_string().contains("not installed")
 }
 
 fn report(args: &BackendArgs) -> Result<DoctorReport, BackendError> {

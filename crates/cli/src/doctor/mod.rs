@@ -113,13 +113,10 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
         if let Some(wrong) = args.backend.usage_error() {
             return Ok(wrong);
         }
-        let mut used = database::Use::Other;
         if let Some(url) = args.backend.database_url() {
-            let (found, used_for) = database::look(url)?;
-            findings.extend(found);
-            used = used_for;
+            findings.extend(database::look(url)?);
         }
-        findings.extend(leases::look(&args.backend, used));
+        findings.extend(leases::look(&args.backend));
     }
     if let Some(url) = &args.shield_url {
         findings.push(shield::look(url)?);

@@ -61,6 +61,14 @@ impl BackendArgs {
         !self.redis_url.is_empty() || self.database_url.is_some()
     }
 
+    /// Whether this error of them says that the database has no tables for leases yet: nobody has held
+    /// one there. The library has no error of its own for it, for it makes the tables where it may.
+    pub(crate) fn lacks_tables(&self, error: &BackendError) -> bool {
+        let is_postgres = self.redis_url.is_empty();
+        let is_settings = matches!(error, BackendError::Config(_));
+        is_postgres && is_settings && error.to_string().contains("not installed")
+    }
+
     /// The database, if they name one.
     pub(crate) fn database_url(&self) -> Option<&str> {
         self.database_url.as_deref()

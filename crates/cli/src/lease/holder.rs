@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use soldonce_lease::{Doctor, FencingToken, Locks, Name, OwnerInfo, ReleaseOutcome, Tag};
+use soldonce_lease::{
+    BackendError, Doctor, FencingToken, Locks, Name, OwnerInfo, ReleaseOutcome, Tag,
+};
 
 use super::backend::{self, BackendArgs};
 use crate::exit::Exit;
@@ -96,11 +98,10 @@ pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     if let Some(wrong) = args.backend.usage_error() {
         return Ok(wrong);
     }
-    let locks = connect(&args.backend)?;
-    let info = match &lease.group {
-        Some(group) => locks.group(group.clone()).inspect_blocking(&lease.name),
-        None => locks.inspect_blocking(&lease.name),
-    }?;
+    let info = match connect(&args.backend)? {
+        Some(locks) => lease.inspect(&locks)?,
+        None => None,
+    };
     if args.json {
         print_json(&lease.holding(info.as_ref()))?;
     } else {
@@ -119,14 +120,10 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
     if let Some(wrong) = args.backend.usage_error() {
         return Ok(wrong);
     }
-    let locks = connect(&args.backend)?;
-    let outcome = match &lease.group {
-        Some(group) => {
-            let group = locks.group(group.clone());
-            group.force_release_blocking(&lease.name, *token, &args.why)
-        }
-        None => locks.force_release_blocking(&lease.name, *token, &args.why),
-    }?;
+    let outcome = match connect(&args.backend)? {
+        Some(locks) => lease.force_release(&locks, *token, &args.why)?,
+        None => ReleaseOutcome::AlreadyGone,
+    };
     let shown = lease.shown();
     let (word, by, told) = match outcome {
         ReleaseOutcome::Released => {
@@ -163,13 +160,40 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Connects without a look at the server's settings: that is the doctor's.
-fn connect(args: &BackendArgs) -> anyhow::Result<Locks> {
+/// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has
+/// no tables for leases yet: then nobody holds any.
+fn connect(args: &BackendArgs) -> anyhow::Result<Option<Locks>> {
     let builder = backend::builder(args)?.doctor(Doctor::Off);
-    Ok(builder.connect_blocking()?)
+    match builder.connect_blocking() {
+        Ok(locks) => Ok(Some(locks)),
+        Err(error) if args.lacks_tables(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl LeaseName {
+    fn inspect(&self, locks: &Locks) -> Result<Option<OwnerInfo>, BackendError> {
+        match &self.group {
+            Some(group) => locks.group(group.clone()).inspect_blocking(&self.name),
+            None => locks.inspect_blocking(&self.name),
+        }
+    }
+
+    fn force_release(
+        &self,
+        locks: &Locks,
+        token: FencingToken,
+        why: &str,
+    ) -> Result<ReleaseOutcome, BackendError> {
+        match &self.group {
+            Some(group) => {
+                let group = locks.group(group.clone());
+                group.force_release_blocking(&self.name, token, why)
+            }
+            None => locks.force_release_blocking(&self.name, token, why),
+        }
+    }
+
     fn shown(&self) -> String {
         match &self.group {
             Some(group) => format!("{} of {group}", self.name),

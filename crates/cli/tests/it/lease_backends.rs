@@ -350,7 +350,22 @@ fn the_doctor_tells_a_backend_that_is_not_there_or_not_prepared() {
     let server = Postgres::options().durable().start().unwrap();
     let url = server.url();
     let options = ["--database-url", &url, "--json"];
-    assert_eq!(doctor(&options).status.code(), Some(1), "no tables");
+    let free = soldonce(["lease", "inspect", "nightly", "--database-url", &url]).output();
+    let free = free.unwrap();
+    assert_eq!(free.status.code(), Some(1), "{free:?}");
+    assert_eq!(text(&free.stdout), "nightly: nobody holds it\n");
+    let mut nothing = soldonce(["lease", "break", "nightly", "--token", "1", "--why", "gone"]);
+    let nothing = nothing.args(&options[..2]).output().unwrap();
+    assert_eq!(nothing.status.code(), Some(1), "{nothing:?}");
+    assert!(
+        text(&nothing.stdout).contains("nobody holds it"),
+        "{nothing:?}"
+    );
+    let bare = doctor(&options);
+    assert_eq!(bare.status.code(), Some(0), "{bare:?}");
+    assert_eq!(grade(&json(&bare), "lease backend"), "remark");
+    let mend = "the first `soldonce lease run` makes them";
+    assert!(text(&bare.stdout).contains(mend), "{bare:?}");
     token_of(&options[..2]);
     let prepared = doctor(&options);
     assert_eq!(prepared.status.code(), Some(0), "{prepared:?}");
