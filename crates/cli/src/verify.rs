@@ -45,7 +45,10 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     };
     let report = match LedgerPlace::new(args.data.clone(), &args.database)? {
         LedgerPlace::Folder(options) => {
-            sqlite::verify::verify(&options.folder, &mut show).context("nothing was verified")
+            let verified = sqlite::verify::verify(&options.folder, &mut show);
+            verified
+                .map_err(LedgerPlace::unread)
+                .context("nothing was verified")
         }
         LedgerPlace::Database(options) => {
             block_on(postgres::verify(&options, &mut show))?.context("nothing was verified")

@@ -43,7 +43,9 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;
     let found = match &place {
         LedgerPlace::Folder(options) => {
-            sqlite::verify::unit_history(&options.folder, event, unit, UNIT_HISTORY_MAX)?
+            let asked =
+                sqlite::verify::unit_history(&options.folder, event, unit, UNIT_HISTORY_MAX);
+            asked.map_err(LedgerPlace::unread)?
         }
         LedgerPlace::Database(options) => {
             let asked = postgres::unit_history(options, event, unit, UNIT_HISTORY_MAX);

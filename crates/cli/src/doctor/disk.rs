@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use soldonce_engine::ledger::sqlite::{OpenError, verify};
 use soldonce_lease::{Clock, SystemClock};
 
 use super::Finding;
@@ -30,7 +31,39 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
     let mut findings = vec![permissions(data, &shown)];
     findings.extend(space(data));
     findings.push(sync_time(data));
+    findings.extend(ledger(data));
     findings
+}
+
+/// The file of the ledger, if there is one. The first `soldonce serve` makes it.
+fn ledger(data: &Path) -> Option<Finding> {
+    let what = "ledger";
+    let error = match verify::look(data) {
+        Ok(()) => return Some(Finding::good(what, "can be read".to_owned())),
+        Err(OpenError::Missing { .. }) => return None,
+        Err(error) => error,
+    };
+    let found = error.to_string();
+    Some(match error {
+        OpenError::Schema {
+            found: schema,
+            known,
+        } if schema < known => Finding::remark(
+            what,
+            found,
+            "nothing to do: the next `soldonce serve` does it",
+        ),
+        OpenError::Schema { .. } => Finding::wrong(what, found, "start a newer soldonce"),
+        OpenError::Folder { .. } => Finding::wrong(what, found, "give this user access"),
+        OpenError::Missing { .. }
+        | OpenError::Locked { .. }
+        | OpenError::Behind { .. }
+        | OpenError::Failed(_) => {
+            let mend =
+                "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
+            Finding::wrong(what, found, mend)
+        }
+    })
 }
 
 fn permissions(data: &Path, shown: &str) -> Finding {

@@ -1,6 +1,6 @@
 //! Where the ledger is, and the engine on it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,7 +10,7 @@ use soldonce_engine::ledger::Migrated;
 use soldonce_engine::ledger::postgres::{
     self, Durability, PostgresLedger, PostgresOptions, Statements, Strategy,
 };
-use soldonce_engine::ledger::sqlite::{self, SqliteLedger, SqliteOptions};
+use soldonce_engine::ledger::sqlite::{self, OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::Shield;
@@ -168,6 +168,21 @@ impl LedgerPlace {
             }
             Self::Database(options) => postgres::migrate(options).await.context("database_url"),
         }
+    }
+
+    /// Tells an error of reading a folder; where there is no ledger, the option that names another place.
+    pub(crate) fn unread(error: OpenError) -> anyhow::Error {
+        let OpenError::Missing { folder } = &error else {
+            return error.into();
+        };
+        let demo = Path::new("./soldonce-demo");
+        let is_beside = demo.join("ledger.sqlite").exists() && folder != demo;
+        let hint = if is_beside {
+            "that of `soldonce demo` is here: --data ./soldonce-demo"
+        } else {
+            "name its folder with --data, or its database with --database-url"
+        };
+        anyhow::anyhow!("{error}; {hint}")
     }
 
     /// Where the leases of its strategy come from, if it takes any.

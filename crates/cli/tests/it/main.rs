@@ -5,6 +5,7 @@
 mod bench;
 mod browser;
 mod crash;
+mod folders;
 mod lease_backends;
 mod lease_run;
 mod migrate;

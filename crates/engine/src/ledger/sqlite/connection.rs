@@ -81,7 +81,7 @@ pub(super) fn checkpointer(folder: &Folder) -> Result<Connection, Fault> {
 pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let path = folder.database();
-    if !path.exists() {
+    if !folder.has_database()? {
         return Err(OpenError::Missing {
             folder: folder.path().to_owned(),
         });

@@ -31,6 +31,12 @@ impl Folder {
         self.0.join(DATABASE)
     }
 
+    /// Whether there is a ledger. A folder that may not be looked into is an error, not an empty one.
+    pub(crate) fn has_database(&self) -> Result<bool, OpenError> {
+        let found = self.database().try_exists();
+        found.map_err(|error| self.failed(error))
+    }
+
     fn failed(&self, error: std::io::Error) -> OpenError {
         OpenError::Folder {
             folder: self.0.clone(),

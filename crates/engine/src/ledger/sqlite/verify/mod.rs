@@ -25,6 +25,16 @@ SELECT coalesce(sum(steps), 0) FROM chains";
 const INTEGRITY: &str = "-- integrity
 PRAGMA integrity_check(20)";
 
+/// Looks whether a folder has a ledger that this program can read, on a live folder or a stopped one.
+/// What is in it is not checked.
+///
+/// # Errors
+/// [`OpenError`]: `Missing` when there is none, `Schema` when it is older or newer, `Failed` when the file
+/// is no ledger.
+pub fn look(folder: &Path) -> Result<(), OpenError> {
+    connection::reader(&Folder::new(folder)).map(|_| ())
+}
+
 /// Verifies the ledger of a folder. On a live one it sees a single commit's state, and the server
 /// goes on.
 ///
