@@ -1,5 +1,6 @@
 //! `soldonce chart check`: reads a seat plan and prints what it holds or where it is wrong.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -53,6 +54,9 @@ pub(crate) fn run(args: &ChartArgs) -> anyhow::Result<Exit> {
         Ok(plan) => summary(&plan),
         Err(invalid) => {
             eprintln!("{}: {invalid}", file.display());
+            if format.is_none() && read_pretix_plan(&text).is_ok() {
+                eprintln!("it is a plan as pretix exports it: give --format pretix");
+            }
             return Ok(Exit::Refused);
         }
     };
@@ -65,26 +69,59 @@ pub(crate) fn run(args: &ChartArgs) -> anyhow::Result<Exit> {
 }
 
 fn describe(plan: &ChartSummary) -> String {
+    let name = match plan.name.as_str() {
+        "" => "the chart",
+        name => name,
+    };
     let mut lines = vec![format!(
-        "{}: {} seats in {} rows of {} zones, {} units in all",
-        plan.name, plan.seats, plan.rows, plan.zones, plan.units
+        "{name}: {} in {} of {}, {} in all",
+        counted(plan.seats, "seat"),
+        counted(plan.rows, "row"),
+        counted(plan.zones, "zone"),
+        counted(plan.units, "unit"),
     )];
     lines.extend(plan.categories.iter().map(|category| {
         let (seats, places) = (category.seats, category.places);
         format!(
-            "  category {}: {seats} seats, {places} places",
-            category.category
+            "  category {}: {}, {}",
+            category.category,
+            counted(seats, "seat"),
+            counted(places, "place"),
         )
     }));
     lines.extend(plan.areas.iter().map(|area| {
-        format!(
-            "  area {}: {} places of {}",
-            area.area, area.capacity, area.category
-        )
+        let places = counted(area.capacity, "place");
+        format!("  area {}: {places} of {}", area.area, area.category)
     }));
     if !plan.positions {
         lines.push("  no positions: the map lays the rows out itself".to_owned());
     }
     lines.extend(plan.notes.iter().map(|note| format!("  note: {note}")));
     lines.join("\n") + "\n"
+}
+
+/// `1 zone`, `2 zones`.
+fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {one}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_without_a_name_is_called_the_chart_and_one_zone_is_no_zones() {
+        let grid = br#"{"format":"grid","rows":3,"seats_per_row":6,"category":"Standard"}"#;
+        let said = describe(&summary(&read(grid).unwrap()));
+        let first = said.lines().next().unwrap();
+        assert_eq!(
+            first,
+            "the chart: 18 seats in 3 rows of 1 zone, 18 units in all"
+        );
+        assert!(
+            said.contains("category Standard: 18 seats, 0 places"),
+            "{said}"
+        );
+    }
 }
