@@ -1,5 +1,6 @@
 //! Settings of the server: from flags, environment, file and defaults, each with where it came from.
 
+mod beside;
 mod file;
 mod limits;
 mod source;
@@ -20,6 +21,7 @@ use super::payments::{PaymentArgs, PaymentPlace};
 use super::shield::{Shared, ShieldPlace, ShieldRedis};
 use super::strategy::{StrategyPlace, StrategyWord};
 use super::webhooks::WebhookWord;
+use beside::Beside;
 use file::SettingsFile;
 use source::line;
 
@@ -63,6 +65,7 @@ pub(crate) struct Settings {
     pub(crate) origins: Sourced<Vec<String>>,
     pub(crate) log_format: Sourced<LogFormat>,
     pub(crate) limits: LimitSettings,
+    beside: Beside,
 }
 
 /// An admin key as the operator gave it. Not shown in `Debug`.
@@ -88,6 +91,7 @@ impl Settings {
             Some(path) => file::read(path)?,
             None => SettingsFile::default(),
         };
+        let beside = Beside::gather(args, &file);
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
         let admin_key = args.admin_key.clone().map(AdminKey);
         let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
@@ -143,6 +147,7 @@ impl Settings {
             origins: Sourced::first(origins, file.origins, Vec::new()),
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
             limits,
+            beside,
         };
         settings.check()?;
         Ok(settings)
@@ -188,14 +193,17 @@ impl Settings {
             line("admin_listen", admin, self.admin_listen.source),
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
+            self.beside.describe_database(),
             line(
                 "strategy",
                 word(&self.strategy.value.word),
                 self.strategy.source,
             ),
+            self.beside.describe_strategy(),
             line("shield", word(&self.shield.value.word), self.shield.source),
             line("shield_url", shield_url, self.shield_url.source),
             line("payments", self.payments.value.word(), self.payments.source),
+            self.beside.describe_payments(),
             line(
                 "webhook_destinations",
                 word(&self.webhooks.value),

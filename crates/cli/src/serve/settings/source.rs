@@ -9,6 +9,9 @@ pub(crate) struct Sourced<T> {
     pub(super) source: &'static str,
 }
 
+/// As wide as the longest name, `stripe_webhook_secret`.
+const NAME_COLUMNS: usize = 21;
+
 const FLAG: &str = "flag or environment";
 const FILE: &str = "file";
 const DEFAULT: &str = "default";
@@ -49,5 +52,5 @@ impl<T> Sourced<T> {
 
 /// A line of a report: name, value, source.
 pub(super) fn line(name: &str, value: impl Display, source: &str) -> String {
-    format!("{name:<16} {value}  ({source})\n")
+    format!("{name:<NAME_COLUMNS$} {value}  ({source})\n")
 }

@@ -19,6 +19,35 @@ fn a_flag_wins_over_the_default_and_says_so() {
 }
 
 #[test]
+fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
+    let mut args = by("redlock");
+    args.database.url = Some("postgres://:hush@db/x".to_owned());
+    args.database.connections = Some(12);
+    args.strategy.redlock_urls = ["a", "b", "c"]
+        .map(|h| format!("redis://:hush@{h}"))
+        .to_vec();
+    args.payments.stripe_key = Some("sk_test_hush0123456789".to_owned());
+    args.payments.stripe_webhook_secrets = vec!["whsec_hush0123456789".to_owned()];
+    let text = Settings::gather(&args).unwrap().describe();
+    assert!(!text.contains("hush"), "{text}");
+    for (name, shown) in [
+        ("database_connections", "12  (flag or environment)"),
+        ("database_statements", "prepared  (default)"),
+        ("redlock_urls", "(hidden)  (flag or environment)"),
+        ("stripe_key", "(hidden)  (flag or environment)"),
+        ("stripe_webhook_secret", "(hidden)  (flag or environment)"),
+        ("stripe_account", "that of the key  (default)"),
+        ("stripe_capture", "manual  (default)"),
+        ("stripe_url", "that of Stripe  (default)"),
+        ("webhook_destinations", "public  (default)"),
+    ] {
+        // One column for the names, another for the values.
+        let line = format!("{name:<21} {shown}");
+        assert!(text.lines().any(|one| one == line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn an_unknown_key_in_the_file_is_refused_by_name() {
     let error = toml::from_str::<SettingsFile>("lisen = \"x\"").unwrap_err();
     assert!(error.to_string().contains("lisen"), "{error}");
