@@ -1,6 +1,7 @@
 //! How a command ended, as its exit code (`docs`: 0 done, 1 refused or violated, 2 usage,
-//! 3 unavailable). Usage errors are clap's.
+//! 3 unavailable). Most usage errors are clap's; [`usage`] marks the others.
 
+use std::fmt;
 use std::process::ExitCode;
 
 /// What a subcommand answers.
@@ -28,4 +29,47 @@ impl From<Exit> for ExitCode {
 pub(crate) const USAGE: u8 = 2;
 
 /// The exit code of an error: something needed was not available.
-pub(crate) const UNAVAILABLE: u8 = 3;
+const UNAVAILABLE: u8 = 3;
+
+/// Options, settings or a settings file that cannot be what is meant: asking again changes nothing.
+#[derive(Debug)]
+struct Usage(anyhow::Error);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The same error, ended with the exit code of wrong usage.
+pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
+    Usage(error).into()
+}
+
+/// The exit code of an error.
+pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<Usage>() {
+        USAGE
+    } else {
+        UNAVAILABLE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    #[test]
+    fn wrong_usage_keeps_its_words_and_its_code_in_any_context() {
+        let wrong = usage(anyhow!("no number").context("listen"));
+        let shown = format!("{wrong:#}");
+        assert_eq!((shown.as_str(), code_of(&wrong)), ("listen: no number", 2));
+        let deeper = Err::<(), _>(wrong).context("serve").unwrap_err();
+        assert_eq!(code_of(&deeper), 2);
+        assert_eq!(code_of(&anyhow!("no answer")), 3);
+    }
+}

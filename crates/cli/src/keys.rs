@@ -13,7 +13,7 @@ use soldonce_engine::keys::{ApiKey, Scope};
 use soldonce_engine::reply::Rfc3339;
 
 use crate::client::Client;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::{print, print_json};
 use crate::serve::{DatabaseArgs, LedgerPlace};
 
@@ -90,7 +90,8 @@ pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let answer = match (&args.url, &args.admin_key) {
             (Some(url), Some(key)) => {
-                through_server(&Client::new(url, key)?, &args.command).await?
+                let client = Client::new(url, key).map_err(usage)?;
+                through_server(&client, &args.command).await?
             }
             _ => on_data(args).await?,
         };

@@ -75,7 +75,7 @@ const _: () = assert!(CEILING_SECONDS_MAX * CEILING_SEATS_PER_S <= UNITS_PER_CHA
 const _: () = assert!(ANSWER_HEAD_BYTES_MAX <= ANSWER_BUFFER_BYTES);
 const _: () = assert!(ANSWER_BUFFER_BYTES < ANSWER_BYTES_MAX);
 /// Most bots of a demo.
-pub(crate) const DEMO_BOTS_MAX: usize = 1_000;
+pub(crate) const DEMO_BOTS_MAX: u32 = 1_000;
 /// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.
 pub(crate) const DEMO_BOT_BOOKINGS_MAX: usize = 3;
 /// How often the demo's bank looks whether a silence is over, milliseconds.

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::{Exit, UNAVAILABLE};
+use crate::exit::{Exit, code_of};
 use crate::output::print;
 
 /// Hold scarce things for a moment; sell each of them once.
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("soldonce: {error:#}");
-            ExitCode::from(UNAVAILABLE)
+            ExitCode::from(code_of(&error))
         }
     }
 }

@@ -17,7 +17,7 @@ use soldonce_engine::{Engine, Mismatch, mismatches};
 use soldonce_lease::{Clock, SystemClock};
 
 use crate::block_on;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::lease::span;
 use crate::output::{print, print_json};
 use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, stripe};
@@ -110,7 +110,8 @@ async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
         &args.stripe_key,
         args.stripe_url.as_ref(),
         CaptureWord::default(),
-    )?;
+    )
+    .map_err(usage)?;
     let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;
     let older = Span::from_ms(older);
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;

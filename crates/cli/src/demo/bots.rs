@@ -23,7 +23,7 @@ use crate::limits::DEMO_BOT_BOOKINGS_MAX;
 ///
 /// # Cancel safety
 /// Dropped, its hold ends by its time.
-pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: usize, stop: CancellationToken) {
+pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: u32, stop: CancellationToken) {
     let (session, _) = engine.open_session();
     let caller = Caller::Shopper(session);
     let mut bot = Bot {
@@ -40,7 +40,7 @@ struct Bot {
     engine: Engine,
     bank: Arc<Bank>,
     caller: Caller,
-    number: usize,
+    number: u32,
     bookings: VecDeque<BookingId>,
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use clap::Args;
 use soldonce_testkit::stripe::FakeStripe;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::limits::DEMO_BOTS_MAX;
 use crate::serve::{PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped};
 use bank::Bank;
@@ -54,19 +54,16 @@ pub(crate) struct DemoArgs {
     admin_key: Option<String>,
     /// How many bots buy beside you
     #[arg(long, value_name = "N", default_value_t = 0)]
-    bots: usize,
+    #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(DEMO_BOTS_MAX)))]
+    bots: u32,
 }
 
 /// Runs `soldonce demo`.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
-    anyhow::ensure!(
-        args.bots <= DEMO_BOTS_MAX,
-        "--bots {}: at most {DEMO_BOTS_MAX}",
-        args.bots
-    );
     let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT))?;
     let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
-    let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()))?;
+    let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
+    let settings = settings.map_err(usage)?;
     start_logging(settings.log_format.value)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

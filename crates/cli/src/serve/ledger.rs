@@ -17,6 +17,8 @@ use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
 use soldonce_lease::{Locks, SystemClock, SystemEntropy};
 
+use crate::exit::usage;
+
 /// The database of a ledger that many servers share.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DatabaseArgs {
@@ -120,7 +122,7 @@ impl LedgerPlace {
     /// As [`DatabaseArgs::options`].
     pub(crate) fn new(data: Option<PathBuf>, database: &DatabaseArgs) -> anyhow::Result<Self> {
         let folder = || SqliteOptions::new(data.unwrap_or_else(|| PathBuf::from("./data")));
-        let database = database.options()?;
+        let database = database.options().map_err(usage)?;
         Ok(database.map_or_else(|| Self::Folder(folder()), Self::Database))
     }
 

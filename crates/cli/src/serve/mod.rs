@@ -25,7 +25,7 @@ pub(crate) use start::{start, until_stopped};
 
 use self::strategy::StrategyArgs;
 use self::webhooks::WebhookWord;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::print;
 
 /// Arguments of `soldonce serve`. Each can also stand in the settings file or the environment.
@@ -104,7 +104,7 @@ pub(crate) struct ServeArgs {
 
 /// Runs `soldonce serve`.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
-    let settings = Settings::gather(args)?;
+    let settings = Settings::gather(args).map_err(usage)?;
     if args.print_settings {
         print(&settings.describe())?;
         return Ok(Exit::Done);

@@ -125,7 +125,7 @@ fn halls_are_compared_filled_and_started_again() {
 #[test]
 fn an_unknown_scenario_is_named_with_the_known_ones() {
     let output = bench(&["--scenarios", "ecko"]);
-    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
         error.contains("ecko") && error.contains("known are echo"),

@@ -1,4 +1,5 @@
-//! What operators are told of a data folder that is empty, no folder, or holds no ledger.
+//! What operators are told of settings that are wrong, and of a data folder that is empty, no folder, or
+//! holds no ledger.
 
 use std::path::Path;
 use std::process::Command;
@@ -64,5 +65,35 @@ fn the_doctor_tells_a_file_that_is_no_ledger() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("WRONG   ledger: "), "{said}");
     assert!(said.contains("ledger.sqlite is no ledger"), "{said}");
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn wrong_settings_are_a_usage_error_and_named() {
+    let place = folder("settings");
+    std::fs::write(place.join("bad.toml"), "lisen = \"x\"").unwrap();
+    for (line, named) in [
+        ("serve --listen nonsense", "listen: nonsense"),
+        ("serve --admin-listen :x", "admin_listen: :x"),
+        ("serve --limit-commands 5/x", "limit_commands"),
+        ("serve --trusted-proxies 10.0.0.0/99", "trusted_proxies"),
+        ("serve --config bad.toml", "lisen"),
+        ("serve --strategy lease", "--database-url"),
+        ("serve --stripe-key foo", "stripe_key"),
+        ("serve --database-connections 5", "database_url"),
+        ("verify --database-connections 5", "database_url"),
+        ("demo --bots 100000", "--bots"),
+        ("demo --listen nonsense", "listen: nonsense"),
+        ("lab race --strategies foo", "--strategies foo"),
+        ("lab race --connections 1", "--connections 1"),
+        ("lab bench --runs 0", "--runs 0"),
+        ("lab storm --url foo", "--url foo"),
+        ("keys list --url foo --admin-key k", "--url foo"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (code, said) = run(&place, &words);
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains(named), "{line}: {said}");
+    }
     std::fs::remove_dir_all(&place).unwrap();
 }

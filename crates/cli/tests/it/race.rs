@@ -207,7 +207,7 @@ fn a_guarded_strategy_that_sells_twice_is_refused() {
 #[test]
 fn an_unknown_strategy_is_named_with_the_known_ones() {
     let output = race(&["--strategies", "nave"]);
-    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
         error.contains("--strategies nave: known are all, naive, unsorted"),

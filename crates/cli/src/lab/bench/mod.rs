@@ -24,7 +24,7 @@ mod table;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 pub(in crate::lab) use self::folder::RunFolder;
@@ -39,7 +39,7 @@ use self::report::BenchReport;
 use self::rounds::measure_all;
 use self::scenario::{Scenario, all, ceiling, find, names};
 use super::load::Pace;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
 };
@@ -113,7 +113,8 @@ enum ServerPlace {
 /// Unknown scenarios, bounds, and whatever keeps a server from starting.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if !(1..=BENCH_RUNS_MAX).contains(&args.runs) {
-        bail!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
+        let wrong = anyhow!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
+        return Err(usage(wrong));
     }
     if let Some(core) = args.pin {
         pin_to_core(core)?;
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if args.scenarios == [halls::NAME] {
         return halls::run(args);
     }
-    let scenarios = chosen(&args.scenarios)?;
+    let scenarios = chosen(&args.scenarios).map_err(usage)?;
     let pace = args.rate.map_or(Pace::Closed, Pace::Open);
     let report = measure_all(args, &scenarios, pace)?;
     let open = match pace {

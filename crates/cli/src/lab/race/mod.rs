@@ -21,7 +21,7 @@ mod ceilings;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,7 +31,7 @@ use self::ground::{Ground, Servers};
 use self::plan::Cell;
 use self::report::RaceReport;
 use self::strategies::Strategy;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::limits::{
     CEILING_RUNS_MAX, CEILING_SECONDS_MAX, RACE_BUYERS_MAX, RACE_CONNECTIONS_MAX, RACE_ROUNDS_MAX,
     RACE_SEATS_MAX,
@@ -58,7 +58,7 @@ elsewhere. A cell is a strategy, a number of buyers and a shape; rounds that beg
 the first are left out.
 
 Exit codes: 0 every strategy did as it promises, 1 a guarded one sold a seat twice, or naive never did,
-3 a server is missing.")]
+2 usage, 3 a server is missing.")]
 pub(crate) struct RaceArgs {
     /// Strategies, separated by commas, or all
     #[arg(long, value_delimiter = ',', default_value = "all")]
@@ -114,9 +114,10 @@ pub(crate) struct RaceArgs {
 pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
     if !(2..=RACE_CONNECTIONS_MAX).contains(&args.connections) {
         let asked = args.connections;
-        bail!("--connections {asked}: must be 2 to {RACE_CONNECTIONS_MAX}");
+        let wrong = anyhow!("--connections {asked}: must be 2 to {RACE_CONNECTIONS_MAX}");
+        return Err(usage(wrong));
     }
-    let strategies = match Strategy::chosen(&args.strategies)? {
+    let strategies = match Strategy::chosen(&args.strategies).map_err(usage)? {
         all if args.ceilings => ceilings::measured(&all),
         all => all,
     };

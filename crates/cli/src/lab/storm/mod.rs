@@ -17,7 +17,7 @@ use self::ground::Ground;
 use self::report::StormReport;
 use super::load::{self, LoadPlan, Pace, Until};
 use crate::client::Client;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::limits::{LOAD_CONNECTIONS_MAX, LOAD_SECONDS_MAX, STORM_SEATS_MAX};
 use crate::output::{print, print_json};
 
@@ -84,7 +84,8 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
 /// # Errors
 /// As [`run`].
 async fn storm(args: &StormArgs) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
-    let client = Client::new(&args.url, args.admin_key.as_deref().unwrap_or_default())?;
+    let client = Client::new(&args.url, args.admin_key.as_deref().unwrap_or_default());
+    let client = client.map_err(usage)?;
     let address = client.address().await?;
     let ground = match &args.admin_key {
         Some(key) => Ground::make(client, key, args.seats).await?,

@@ -154,6 +154,10 @@ impl Settings {
     }
 
     fn check(&self) -> anyhow::Result<()> {
+        is_address("listen", &self.listen.value)?;
+        if let Some(address) = &self.admin_listen.value {
+            is_address("admin_listen", address)?;
+        }
         if let Some(AdminKey(key)) = &self.admin_key.value {
             let short = key.len() < ADMIN_KEY_BYTES_MIN;
             anyhow::ensure!(
@@ -225,6 +229,16 @@ impl Settings {
         ]
         .concat()
     }
+}
+
+/// Whether a server could listen there. What the host's name leads to is found out at the start.
+fn is_address(name: &str, text: &str) -> anyhow::Result<()> {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    anyhow::ensure!(
+        port.is_some_and(|(_, port)| port.parse::<u16>().is_ok()),
+        "{name}: {text} is no address; write HOST:PORT, such as 127.0.0.1:8080"
+    );
+    Ok(())
 }
 
 fn strategy(
