@@ -24,6 +24,7 @@ mod redis;
 mod secret;
 pub mod shield;
 mod tls;
+mod trouble;
 pub mod webhook;
 
 pub use caller::{Call, Caller, HoldSecret};

@@ -76,6 +76,27 @@ pub(crate) fn sell_one(client: &mut Client) {
 }
 
 #[test]
+fn a_server_is_ready_while_its_database_takes_commands() {
+    let mut database = migrated();
+    let server = serve(&database, "ready");
+    let mut client = server.client("probe");
+    let mut becomes = |status: u16| {
+        let is_so = || client.ask(&Ask::get("/readyz".to_owned())).unwrap().status == status;
+        until(&format!("/readyz is {status}"), PATIENCE, is_so).unwrap();
+    };
+    becomes(200);
+    database.stop_immediately().unwrap();
+    becomes(503);
+    database.restart().unwrap();
+    becomes(200);
+    // Connections that stay open and answer nothing.
+    database.pause().unwrap();
+    becomes(503);
+    database.resume().unwrap();
+    becomes(200);
+}
+
+#[test]
 fn verify_and_why_read_what_servers_are_at_work_on() {
     let database = migrated();
     let server = serve(&database, "verify");

@@ -159,7 +159,7 @@ impl Engine {
         &self.parts.metrics
     }
 
-    /// Whether commands are taken.
+    /// Whether commands are taken, as far as the ledger knows without asking its store.
     pub fn is_writable(&self) -> bool {
         self.parts.ledger.is_writable()
     }

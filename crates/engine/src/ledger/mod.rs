@@ -215,7 +215,7 @@ pub trait Ledger: Send + Sync + 'static {
         "queue"
     }
 
-    /// Whether commands are taken.
+    /// Whether commands are taken, as far as this server knows without asking.
     fn is_writable(&self) -> bool;
 
     /// Stops taking commands, finishes those that wait, closes the store.

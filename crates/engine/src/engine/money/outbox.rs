@@ -17,6 +17,7 @@ use crate::limits::{
     OUTBOX_KEEP_MS, OUTBOX_PAUSE_MS, OUTBOX_PAUSE_MS_MAX,
 };
 use crate::payment::{Intent, IntentId, ProviderError};
+use crate::trouble::Trouble;
 
 /// How often an effect was tried in vain, and when it is due again.
 #[derive(Clone, Copy)]
@@ -36,6 +37,7 @@ pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
     let mut outbox = Outbox {
         engine,
         tries: BTreeMap::new(),
+        unread: Trouble::default(),
         under_way: BTreeMap::new(),
         calls: JoinSet::new(),
     };
@@ -61,6 +63,8 @@ type Tried = (Effect, Result<(), StepError>);
 struct Outbox {
     engine: Engine,
     tries: BTreeMap<BookingId, Tries>,
+    /// That the ledger does not say what is to be done.
+    unread: Trouble,
     under_way: BTreeMap<BookingId, task::Id>,
     calls: JoinSet<Tried>,
 }
@@ -76,10 +80,15 @@ impl Outbox {
         let open = match ledger.take_effects(keep, limit).await {
             Ok(open) => open,
             Err(error) => {
-                tracing::warn!(%error, "the outbox cannot be read");
+                if self.unread.lasts(self.engine.world().clock.boot()) {
+                    tracing::warn!(%error, "the outbox cannot be read");
+                }
                 return;
             }
         };
+        if self.unread.ends() {
+            tracing::info!("the outbox can be read again");
+        }
         let (pending, stuck) = (open.len(), self.stuck());
         self.engine.note_open(pending, stuck);
         let now = self.engine.now();

@@ -16,6 +16,7 @@ use crate::limits::{
     WEBHOOK_AT_ONCE_MAX, WEBHOOK_EVERY_MS, WEBHOOK_FORGET_EVERY_MS, WEBHOOK_FORGET_MAX,
     WEBHOOK_KEEP_MS, WEBHOOK_LOG_MS,
 };
+use crate::trouble::Trouble;
 use crate::webhook::{
     Attempt, DueDelivery, Endpoint, EndpointId, MessageId, Parcel, PlantedWebhook, Posted, Sender,
     Then, next_attempt, signatures,
@@ -38,6 +39,7 @@ pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
         under_way: BTreeMap::new(),
         ended: Vec::new(),
         known: BTreeSet::new(),
+        trouble: Trouble::default(),
     };
     loop {
         let next = clock.boot().plus(Duration::from_millis(WEBHOOK_EVERY_MS));
@@ -65,6 +67,8 @@ struct Work {
     known: BTreeSet<EndpointId>,
     /// When the log is looked through.
     forget_at: BootTime,
+    /// That the ledger does not answer.
+    trouble: Trouble,
 }
 
 impl Work {
@@ -83,13 +87,20 @@ impl Work {
         while let Some(ended) = self.running.try_join_next_with_id() {
             self.take_in(ended);
         }
+        let now = self.engine.world().clock.boot();
         if let Err(why) = self.note().await {
             // Not delivered again as long as this server remembers.
-            tracing::warn!(why, "attempts of webhooks cannot be noted");
+            if self.trouble.lasts(now) {
+                tracing::warn!(why, "attempts of webhooks cannot be noted");
+            }
             return;
         }
-        if let Err(error) = self.begin().await {
-            tracing::warn!(%error, "webhooks cannot be read");
+        match self.begin().await {
+            Ok(()) if self.trouble.ends() => tracing::info!("webhooks can be read again"),
+            Err(error) if self.trouble.lasts(now) => {
+                tracing::warn!(%error, "webhooks cannot be read");
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 
@@ -228,10 +239,10 @@ fn report(
             tracing::error!(%to, %message, kind, "a webhook endpoint says it is gone: it is disabled");
         }
         Then::GiveUp => {
-            tracing::error!(%to, %message, kind, tries, ?status, problem, "a webhook is given up");
+            tracing::error!(%to, %message, kind, tries, status, problem, "a webhook is given up");
         }
         Then::Again(_) | Then::Delivered => {
-            tracing::info!(%to, %message, kind, tries, ?status, problem, "a webhook failed");
+            tracing::info!(%to, %message, kind, tries, status, problem, "a webhook failed");
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Desk {
     /// Ids of batches: the time, then this server's own count and random bits.
     pub(super) next_batch: AtomicU64,
     pub(super) open: AtomicBool,
+    /// Whether the database took the last push of the clock.
+    pub(super) answers: AtomicBool,
 }
 
 /// What became of a batch.
@@ -54,6 +56,12 @@ pub(super) enum Stored {
 impl Desk {
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
+    }
+
+    /// Whether the database took what this server wrote last. At most one push of the clock old, and
+    /// the time that an answer may take.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answers.load(Ordering::Acquire)
     }
 
     /// A fresh id: rises with time, unique over all servers.

@@ -110,6 +110,11 @@ impl Failure {
             .contains(state)
     }
 
+    /// Whether it was not sent because too much waits.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
     /// Whether a unit that was not compared had moved, and what depends on it told before its own key
     /// could: a hold that is over, a unit that is sold.
     pub(super) fn is_overtaken(&self) -> bool {

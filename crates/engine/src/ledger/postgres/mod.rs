@@ -111,6 +111,7 @@ impl PostgresLedger {
             charts: charts::Charts::default(),
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
+            answers: std::sync::atomic::AtomicBool::new(true),
             recent: recent::Recent::default(),
             routes: route::Routes::default(),
             database,
@@ -260,7 +261,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn is_writable(&self) -> bool {
-        self.parts.desk.is_open()
+        self.parts.desk.is_open() && self.parts.desk.is_answered()
     }
 
     fn close(&self) -> LedgerFuture<'_, ()> {

@@ -2,6 +2,7 @@
 //! old records are forgotten.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::types::Type;
@@ -17,6 +18,7 @@ use super::sequencer::sequence;
 use super::survive::survive;
 use super::tables::{Columns, idempotency};
 use super::{Parts, PostgresLedger};
+use crate::trouble::Trouble;
 
 /// Pushes the clock on and reads it. A row that is locked is being pushed by another server. When the
 /// machine's clock has stepped back, the ledger's is from now on so much ahead of it, and goes on.
@@ -95,13 +97,29 @@ async fn show(parts: Arc<Parts>, shutdown: CancellationToken, mut last: i64) {
 }
 
 async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
+    let mut trouble = Trouble::default();
     while pause(&desk, &shutdown, CLOCK_EVERY_MS).await {
-        let work = async {
-            push_clock(&desk).await?;
-            forget_records(&desk).await
-        };
-        if let Some(Err(failure)) = survive(work).await {
-            tracing::debug!(%failure, "the ledger's clock was not pushed on");
+        match survive(push_clock(&desk)).await {
+            None => {}
+            Some(Ok(())) => {
+                desk.answers.store(true, Ordering::Release);
+                if trouble.ends() {
+                    tracing::info!("the database takes commands again");
+                }
+                if let Some(Err(failure)) = survive(forget_records(&desk)).await {
+                    tracing::debug!(%failure, "old idempotency records were not forgotten");
+                }
+            }
+            // Those who write fill the connections or are in the way: then it does answer.
+            Some(Err(failure)) if failure.is_contention() || failure.is_full() => {
+                tracing::debug!(%failure, "the ledger's clock was not pushed on");
+            }
+            Some(Err(failure)) => {
+                desk.answers.store(false, Ordering::Release);
+                if trouble.lasts(desk.clock.boot()) {
+                    tracing::warn!(%failure, "no commands are taken until the database does");
+                }
+            }
         }
     }
 }

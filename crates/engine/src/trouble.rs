@@ -1,0 +1,48 @@
+//! Trouble that lasts: told when it begins, now and then while it lasts, and when it is over.
+
+use std::time::Duration;
+
+use soldonce_lease::BootTime;
+
+use crate::limits::TROUBLE_EVERY_MS;
+
+/// Something that may go wrong again and again, as its log is to tell it.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    /// When it is told again; nothing while there is none.
+    next: Option<BootTime>,
+}
+
+impl Trouble {
+    /// It begins or goes on; whether to tell it now.
+    pub(crate) fn lasts(&mut self, now: BootTime) -> bool {
+        let is_due = self.next.is_none_or(|next| now >= next);
+        if is_due {
+            self.next = Some(now.plus(Duration::from_millis(TROUBLE_EVERY_MS)));
+        }
+        is_due
+    }
+
+    /// It is over; whether there was any.
+    pub(crate) fn ends(&mut self) -> bool {
+        self.next.take().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_at_its_begin_now_and_then_and_at_its_end() {
+        let at = |ms| BootTime::default().plus(Duration::from_millis(ms));
+        let mut trouble = Trouble::default();
+        assert!(!trouble.ends(), "there was none");
+        let told = (0..=TROUBLE_EVERY_MS).step_by(200);
+        let told: Vec<u64> = told.filter(|ms| trouble.lasts(at(*ms))).collect();
+        assert_eq!(told, [0, TROUBLE_EVERY_MS]);
+        assert!(trouble.ends());
+        assert!(!trouble.ends(), "told once");
+        assert!(trouble.lasts(at(TROUBLE_EVERY_MS)), "another begins");
+    }
+}
