@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use soldonce_engine::shield::{RedisShield, Shield};
+use soldonce_engine::shield::RedisShield;
 use soldonce_lease::{Namespace, SystemClock};
 
 /// Keeps what servers tell each other apart from whatever else is on their Redis.
@@ -43,7 +43,7 @@ pub(crate) enum ShieldWord {
 pub(crate) struct ShieldPlace {
     pub(crate) word: ShieldWord,
     /// The one between servers.
-    pub(crate) between: Option<Arc<dyn Shield>>,
+    pub(crate) between: Option<Arc<RedisShield>>,
 }
 
 impl ShieldPlace {
@@ -107,7 +107,7 @@ pub(crate) enum Shared {
     No,
 }
 
-fn between(shared: Shared, redis: ShieldRedis<'_>) -> anyhow::Result<Arc<dyn Shield>> {
+fn between(shared: Shared, redis: ShieldRedis<'_>) -> anyhow::Result<Arc<RedisShield>> {
     anyhow::ensure!(
         shared == Shared::Yes,
         "shield: redis is for many servers, give --database-url; the embedded ledger has one server, \

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
+use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
 use soldonce_server::{Access, Listeners, PaymentDesk, ServerSettings};
 use tokio::net::TcpListener;
@@ -42,8 +43,8 @@ pub(crate) async fn start(
         None => None,
     };
     let strategy = settings.strategy.value.connect().await?;
-    let shield = settings.shield.value.between.clone();
-    let has_shield = shield.is_some();
+    let redis_shield = settings.shield.value.between.clone();
+    let shield = redis_shield.clone().map(|shield| shield as Arc<dyn Shield>);
     let ledger = settings.ledger.clone().by(strategy);
     let engine = ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.value.pay(engine);
@@ -68,15 +69,26 @@ pub(crate) async fn start(
         public: listener,
         admin: admin_listener,
     };
-    if has_shield {
-        tasks.spawn(run_shield_messages(engine.clone(), shutdown.clone()));
+    if let Some(shield) = redis_shield {
+        let messages = run_shield_messages(engine.clone(), shutdown.clone());
+        let stop = shutdown.clone();
+        tasks.spawn(async move {
+            tokio::join!(messages, Box::pin(stop.run_until_cancelled(shield.greet())));
+        });
     }
     if settings.ledger.is_shared() {
         tasks.spawn(run_key_watch(engine.clone(), shutdown.clone()));
     }
     let (stop, shared) = (shutdown.clone(), engine.clone());
+    let rates = settings.limits.shared();
     tasks.spawn(async move {
-        let drained = soldonce_server::run(listeners, shared, server, stop).await;
+        let greeted = async {
+            if let Some(rates) = rates {
+                Box::pin(stop.run_until_cancelled(rates.greet())).await;
+            }
+        };
+        let until_drained = soldonce_server::run(listeners, shared, server, stop.clone());
+        let (drained, ()) = tokio::join!(until_drained, greeted);
         tracing::info!(
             finished = drained.finished,
             cut = drained.cut,

@@ -12,6 +12,7 @@ mod migrate;
 mod money;
 mod operate;
 mod race;
+mod said;
 mod servers;
 mod store;
 mod webhooks;

@@ -46,6 +46,14 @@ impl RedisRates {
         Self(self.0.wait(wait))
     }
 
+    /// Connects before the first caller comes, and tells the log when nobody answers.
+    ///
+    /// # Cancel safety
+    /// Dropped, the first caller connects.
+    pub async fn greet(&self) {
+        self.0.greet().await;
+    }
+
     async fn take(&self, key: RateKey, quota: Quota) -> Result<Taken, Unshared> {
         let tag = self.0.tag(&key.id.to_be_bytes());
         let keys = [format!("sr:{}:{}:{:032x}", tag.as_str(), key.kind, key.id)];

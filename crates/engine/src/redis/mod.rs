@@ -132,6 +132,15 @@ impl OptionalRedis {
         }
     }
 
+    /// Connects before the first caller comes. One that does not answer is told to the log, and left
+    /// alone for a while.
+    pub(crate) async fn greet(&self) {
+        if let Err(error) = self.reach().await {
+            self.pause.rests(self.clock.boot());
+            tracing::warn!(%error, "{}", self.words.away);
+        }
+    }
+
     /// Connects beside the callers, unless somebody does already.
     fn connect(&self) {
         let mut connecting = self

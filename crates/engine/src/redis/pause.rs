@@ -52,6 +52,13 @@ impl Pause {
         was_away.then_some(Turn::Back)
     }
 
+    /// Nobody asks it for a while.
+    pub(super) fn rests(&self, now: BootTime) {
+        let mut state = self.state();
+        state.failures = REDIS_FAILURES_MAX;
+        state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
+    }
+
     /// It did not.
     pub(super) fn failed(&self, now: BootTime) -> Option<Turn> {
         let mut state = self.state();

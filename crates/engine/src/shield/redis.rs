@@ -89,6 +89,14 @@ impl RedisShield {
         self.0.reach().await
     }
 
+    /// Connects before the first caller comes, and tells the log when nobody answers.
+    ///
+    /// # Cancel safety
+    /// Dropped, the first caller connects.
+    pub async fn greet(&self) {
+        self.0.greet().await;
+    }
+
     /// The key of a zone, and its place in a cluster.
     fn key(&self, zone: Zone) -> (KeyTag, [String; 1]) {
         let Zone { ledger, event, no } = zone;

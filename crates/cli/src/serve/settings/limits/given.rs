@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use soldonce_engine::rate::{Quota, RedisRates, SharedRates};
+use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::{Namespace, SystemClock};
 use soldonce_server::Network;
 use soldonce_server::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
@@ -52,7 +52,7 @@ impl Given {
     }
 
     /// Where servers count together. The address may hold a password, so no error repeats it.
-    pub(super) fn shared(self) -> anyhow::Result<Sourced<Option<Arc<dyn SharedRates>>>> {
+    pub(super) fn shared(self) -> anyhow::Result<Sourced<Option<Arc<RedisRates>>>> {
         let name = self.name;
         self.text.try_map(|url| {
             let Some(url) = url else {
@@ -63,7 +63,7 @@ impl Given {
             let rates = rates.with_context(|| {
                 format!("{name}: write redis://HOST:PORT or redis+cluster://HOST:PORT,HOST:PORT")
             })?;
-            Ok(Some(Arc::new(rates) as Arc<dyn SharedRates>))
+            Ok(Some(Arc::new(rates)))
         })
     }
 }

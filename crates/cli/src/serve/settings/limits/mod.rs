@@ -7,7 +7,7 @@ mod tests;
 use std::sync::Arc;
 
 use clap::Args;
-use soldonce_engine::rate::{Quota, SharedRates};
+use soldonce_engine::rate::{Quota, RedisRates, SharedRates};
 use soldonce_server::limits::{
     RATE_COMMANDS_PER_MINUTE, RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE, STREAMS_MAX,
 };
@@ -65,7 +65,7 @@ pub(crate) struct LimitSettings {
     trusted_proxies: Sourced<Vec<Network>>,
     /// As they were written, for people.
     proxies_text: String,
-    shared: Sourced<Option<Arc<dyn SharedRates>>>,
+    shared: Sourced<Option<Arc<RedisRates>>>,
 }
 
 impl LimitSettings {
@@ -145,8 +145,17 @@ impl LimitSettings {
             reads: self.reads.value,
             keys: self.keys.value,
             trusted_proxies: self.trusted_proxies.value.clone(),
-            shared: self.shared.value.clone(),
+            shared: self
+                .shared
+                .value
+                .clone()
+                .map(|shared| shared as Arc<dyn SharedRates>),
         }
+    }
+
+    /// Where servers count together, if they do.
+    pub(crate) fn shared(&self) -> Option<Arc<RedisRates>> {
+        self.shared.value.clone()
     }
 
     /// As the server takes them.
