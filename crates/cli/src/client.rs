@@ -151,7 +151,7 @@ impl Response {
                 .unwrap_or_default()
         };
         anyhow::bail!(
-            "{}: {} {}",
+            "{}: {}: {}",
             self.status.as_u16(),
             text("title"),
             text("detail")

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
@@ -112,16 +112,31 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
         }
         KeysCommand::List => client.send(Method::GET, "/v1/keys", None).await?,
         KeysCommand::Revoke { id } => {
+            let id = key_id(id)?;
             client
                 .send(Method::DELETE, &format!("/v1/keys/{id}"), None)
                 .await?
         }
     };
+    anyhow::ensure!(
+        response.status != StatusCode::UNAUTHORIZED,
+        "--admin-key: the server does not know this key"
+    );
     response.into_success()
+}
+
+fn key_id(text: &str) -> anyhow::Result<CallerId> {
+    text.parse()
+        .with_context(|| format!("`{text}` is no key's id; `soldonce keys list` has them"))
 }
 
 async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    // Opened, it would be made, and a key of it known to no server.
+    anyhow::ensure!(
+        place.is_made(),
+        "there is no ledger in {place}: name --data, or --url of a running server"
+    );
     let engine = place.open().await?;
     let answer = on_engine(&engine, &args.command).await;
     engine.close().await;
@@ -140,9 +155,7 @@ async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Val
             Ok(json!({ "keys": keys }))
         }
         KeysCommand::Revoke { id } => {
-            let id: CallerId = id
-                .parse()
-                .with_context(|| format!("`{id}` is no key's id"))?;
+            let id = key_id(id)?;
             anyhow::ensure!(
                 engine.revoke_key(id).await?,
                 "no key {id} that could be revoked"

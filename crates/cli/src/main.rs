@@ -10,6 +10,7 @@ mod chart;
 mod client;
 mod demo;
 mod doctor;
+mod env;
 mod exit;
 mod keys;
 mod lab;
@@ -24,7 +25,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::{Exit, code_of};
 use crate::output::print;
@@ -72,7 +73,9 @@ fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
 }
 
 fn main() -> ExitCode {
-    let done: anyhow::Result<Exit> = match Cli::parse().command {
+    let given = env::without_empty(Cli::command()).get_matches();
+    let given = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
+    let done: anyhow::Result<Exit> = match given.command {
         Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Chart(args) => chart::run(&args),

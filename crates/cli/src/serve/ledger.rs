@@ -156,6 +156,14 @@ impl LedgerPlace {
         matches!(self, Self::Database(_))
     }
 
+    /// Whether there is one already. A database is asked when it is opened.
+    pub(crate) fn is_made(&self) -> bool {
+        match self {
+            Self::Folder(options) => options.is_made(),
+            Self::Database(_) => true,
+        }
+    }
+
     /// Brings its schema up to date; gives what that came to.
     ///
     /// # Errors

@@ -37,9 +37,9 @@ pub(crate) async fn start(
     settings: &Settings,
     desk: Option<Arc<dyn PaymentDesk>>,
 ) -> anyhow::Result<Started> {
-    let listener = listen("listen", &settings.listen.value).await?;
+    let listener = listen("--listen", &settings.listen.value).await?;
     let admin_listener = match &settings.admin_listen.value {
-        Some(address) => Some(listen("admin_listen", address).await?),
+        Some(address) => Some(listen("--admin-listen", address).await?),
         None => None,
     };
     let strategy = settings.strategy.value.connect().await?;
@@ -124,10 +124,10 @@ pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> 
     Ok(Exit::Done)
 }
 
-async fn listen(name: &str, address: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("{name}: {address} cannot be listened on; choose another with --{name}")
-    })
+async fn listen(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("{address} cannot be listened on; choose another with {flag}"))
 }
 
 /// Takes the operator's admin key, or makes one if the ledger has none; tells the new one.

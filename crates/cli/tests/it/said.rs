@@ -1,11 +1,91 @@
 //! What the program says to people who ask for what cannot be: by the name of what they gave.
 
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use soldonce_testkit::{PATIENCE, until};
 
-use crate::crash::server::Server;
+use crate::crash::server::{PROGRAM, Server};
 use crate::store::folder;
+
+fn run(arguments: &[&str], at: &Path) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).current_dir(at).output().unwrap()
+}
+
+/// What the program says when it ends with this code.
+fn said(arguments: &[&str], at: &Path, code: i32) -> String {
+    let output = run(arguments, at);
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+#[test]
+fn keys_make_no_ledger() {
+    let at = folder("said-keys");
+    let refused = said(&["keys", "create", "--scope", "sell"], &at, 3);
+    let mend = "there is no ledger in ./data: name --data, or --url of a running server";
+    assert!(refused.contains(mend), "{refused}");
+    assert!(!at.join("data").exists());
+}
+
+#[test]
+fn keys_through_a_server_name_what_is_wrong() {
+    let at = folder("said-server");
+    let server = Server::start(&at.join("data")).unwrap();
+    let url = format!("http://{}", server.address);
+    let through = |key: &str, arguments: &[&str]| {
+        let all = [arguments, &["--url", &url, "--admin-key", key]].concat();
+        said(&all, &at, 3)
+    };
+    let stranger = through("nobodys-admin-key", &["keys", "list"]);
+    assert!(stranger.contains("--admin-key: "), "{stranger}");
+    let admin = crate::crash::server::ADMIN_KEY;
+    let no_id = through(admin, &["keys", "revoke", "cal_nope"]);
+    assert!(no_id.contains("`cal_nope` is no key's id"), "{no_id}");
+    let unknown = "cal_00000000000000000000000000";
+    let unknown = through(admin, &["keys", "revoke", unknown]);
+    assert!(
+        unknown.contains("there is no API key of this id"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn an_address_that_is_taken_names_its_flag() {
+    let at = folder("said-address");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for flag in ["--listen", "--admin-listen"] {
+        // The last of two counts, and the other is free.
+        let both = ["serve", "--listen", "127.0.0.1:0", flag, &taken];
+        let alone = ["serve", flag, &taken];
+        let arguments: &[&str] = if flag == "--listen" { &alone } else { &both };
+        let refused = said(arguments, &at, 3);
+        let mend = format!("choose another with {flag}");
+        assert!(refused.contains(&mend), "{refused}");
+    }
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    let at = folder("said-empty");
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--print-settings"]).current_dir(&at);
+    command
+        .env("SOLDONCE_ADMIN_KEY", "")
+        .env("SOLDONCE_LISTEN", "");
+    let output = command.output().unwrap();
+    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{told}");
+    assert!(
+        told.contains("made at the first start  (default)"),
+        "{told}"
+    );
+    assert!(told.contains("127.0.0.1:8080  (default)"), "{told}");
+}
 
 #[test]
 fn a_redis_that_is_away_is_told_before_anybody_asks() {

@@ -166,6 +166,13 @@ impl Settings {
                  leave it out and one is made for you"
             );
         }
+        for origin in &self.origins.value {
+            anyhow::ensure!(
+                is_origin(origin),
+                "origins: `{origin}` is no origin; write https://HOST or http://HOST:PORT, without a \
+                 path"
+            );
+        }
         Ok(())
     }
 
@@ -239,6 +246,18 @@ fn is_address(name: &str, text: &str) -> anyhow::Result<()> {
         "{name}: {text} is no address; write HOST:PORT, such as 127.0.0.1:8080"
     );
     Ok(())
+}
+
+/// Whether a browser could say that a page is of this origin.
+fn is_origin(text: &str) -> bool {
+    let host = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let is_host = |host: &str| {
+        let stray = |byte: u8| !byte.is_ascii_graphic() || b"/?#@\\".contains(&byte);
+        !host.is_empty() && !host.bytes().any(stray)
+    };
+    host.is_some_and(is_host)
 }
 
 fn strategy(

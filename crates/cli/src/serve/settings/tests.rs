@@ -150,3 +150,26 @@ fn a_shield_may_have_a_redis_of_its_own() {
     let text = format!("{:#}", Settings::gather(&wrong).unwrap_err());
     assert!(text.contains("shield_url: write redis://"), "{text}");
 }
+
+#[test]
+fn an_origin_has_a_scheme_and_no_path() {
+    let gathered = |origin: &str| {
+        Settings::gather(&ServeArgs {
+            origins: vec![origin.to_owned()],
+            ..ServeArgs::default()
+        })
+    };
+    for origin in ["https://shop.example", "http://127.0.0.1:3000"] {
+        assert_eq!(gathered(origin).unwrap().origins.value, [origin]);
+    }
+    for wrong in [
+        "foo",
+        "https://",
+        "shop.example",
+        "https://shop.example/",
+        "ftp://x",
+    ] {
+        let error = format!("{:#}", gathered(wrong).unwrap_err());
+        assert!(error.starts_with(&format!("origins: `{wrong}`")), "{error}");
+    }
+}

@@ -81,6 +81,11 @@ impl SqliteOptions {
         }
     }
 
+    /// Whether a ledger was made there before.
+    pub fn is_made(&self) -> bool {
+        folder::Folder::new(&self.folder).database().exists()
+    }
+
     #[cfg(feature = "planted")]
     fn has(&self, bug: PlantedLedger) -> bool {
         self.planted == Some(bug)
