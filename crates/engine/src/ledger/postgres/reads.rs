@@ -6,11 +6,11 @@ use soldonce_core::{
 };
 use tokio_postgres::types::Type;
 
-use super::database::Value;
+use super::database::{Lane, Value};
 use super::desk::Desk;
 use super::failure::Failure;
 use super::limits::COMMITS_READ_MAX;
-use super::replica::bookings_by_id;
+use super::replica::{SNAPSHOT, bookings_by_id};
 use super::sequencer::sequence;
 use super::tables::{Columns, Id, audit, bookings, holder_key, holds, int, keys, outbox};
 use crate::keys::{ApiKey, KeyId};
@@ -33,8 +33,24 @@ async fn holds_by_id(desk: &Desk, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
 /// A booking by its id.
 pub(super) async fn booking(desk: &Desk, id: BookingId) -> Result<Option<Booking>, Failure> {
     let mut lane = desk.database.lane().await?;
-    let found = bookings_by_id(&mut lane, &[Id(*id.bytes())]).await?;
-    Ok(found.into_iter().next().map(|row| row.booking))
+    let found = whole(&mut lane, &[Id(*id.bytes())]).await?;
+    Ok(found.into_iter().next())
+}
+
+/// Bookings with their lines, by id. Both are read in one state: somebody may commit between two
+/// statements.
+async fn whole(lane: &mut Lane, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
+    lane.begin(SNAPSHOT).await?;
+    match bookings_by_id(lane, ids).await {
+        Ok(found) => {
+            lane.commit().await?;
+            Ok(found.into_iter().map(|row| row.booking).collect())
+        }
+        Err(failure) => {
+            lane.roll_back().await;
+            Err(failure)
+        }
+    }
 }
 
 /// The newest holds of a holder that are not over.
@@ -70,8 +86,9 @@ pub(super) async fn bookings_of(
         .iter()
         .map(|row| Columns::new(row, "bookings").get(0))
         .collect();
-    let found = bookings_by_id(&mut lane, &ids?).await?;
-    Ok(found.into_iter().rev().map(|row| row.booking).collect())
+    let mut found = whole(&mut lane, &ids?).await?;
+    found.reverse();
+    Ok(found)
 }
 
 /// Bookings whose payment is not at its end, or whose money must go back, oldest first.
@@ -88,8 +105,7 @@ pub(super) async fn unsettled(
         .iter()
         .map(|row| Columns::new(row, "bookings").get(0))
         .collect();
-    let found = bookings_by_id(&mut lane, &ids?).await?;
-    Ok(found.into_iter().map(|row| row.booking).collect())
+    whole(&mut lane, &ids?).await
 }
 
 /// The oldest effect of each booking that no other server works on.

@@ -39,7 +39,7 @@ impl Readers {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads once. Sees everything that was answered before the call.
+    /// Reads once. Sees everything that was answered before the call, and one state of it.
     pub(super) fn read<T: Send + 'static>(
         self: &Arc<Self>,
         look: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -59,19 +59,31 @@ impl Readers {
 
     fn look<T>(&self, look: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, ReadError> {
         let kept = self.idle().pop();
-        let connection = match kept {
+        let mut connection = match kept {
             Some(connection) => connection,
             None => {
                 connection::reader(&self.folder).map_err(|error| ReadError(error.to_string()))?
             }
         };
-        let read = look(&connection);
+        let read = in_one_state(&mut connection, look);
         // A connection that met a fault is not used again; a damaged row may be its cache's fault.
         if read.is_ok() && !self.shared.is_closed() {
             self.idle().push(connection);
         }
         Ok(read?)
     }
+}
+
+/// A booking and its lines are read by two statements, between which the writer may commit: all that
+/// one look sees is of one state.
+fn in_one_state<T>(
+    connection: &mut Connection,
+    look: impl FnOnce(&Connection) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let state = connection.transaction()?;
+    let read = look(&state)?;
+    state.finish()?;
+    Ok(read)
 }
 
 /// Counts one read that waits.

@@ -1,9 +1,15 @@
 //! Selling, giving back, swapping, paying.
 
+use std::sync::Arc;
+
 use soldonce_core::{
-    Authority, Booking, BookingState, Command, Difference, Fence, GivenLines, Hold, HoldState,
-    LatePayment, LineChoice, LineState, PaymentReport, PaymentState, Rejection, Selection, UnitNo,
+    Authority, Booking, BookingId, BookingState, Command, Difference, Fence, GivenLines, Hold,
+    HoldState, LatePayment, LineChoice, LineState, PaymentReport, PaymentState, Rejection,
+    Selection, UnitNo,
 };
+
+use soldonce_engine::ledger::Ledger;
+use tokio::task::JoinSet;
 
 use crate::ledgers::{HALL, TestLedger, booked, caller, euro, held, holder, on, on_with, select};
 
@@ -230,6 +236,54 @@ pub(super) async fn nothing_is_exchanged_for_another_event(test: TestLedger) {
         }
         let stored = test.ledger.booking(booking.id).await.unwrap();
         assert_eq!(stored, Some(booking));
+    }
+}
+
+/// A booking is a row and its lines: whoever looks while it is sold and given back sees all of one
+/// state.
+pub(super) async fn a_booking_is_read_whole_while_it_changes(test: TestLedger) {
+    let event = test.event().await;
+    for _ in 0..30 {
+        let seats = ["A-1", "A-2", "A-3", "A-4", "A-5", "B-1"];
+        let hold = test.hold(&event, "ann", &seats).await.unwrap();
+        let begun = booked(test.ask(checkout(&test, &hold)).await).unwrap();
+        let mut watchers = JoinSet::new();
+        for _ in 0..4 {
+            let (ledger, id) = (Arc::clone(&test.ledger), begun.id);
+            watchers.spawn(async move { watched(&*ledger, id).await });
+        }
+        test.ask(paid(&begun, PaymentState::Captured))
+            .await
+            .unwrap();
+        let cancel = Command::Cancel {
+            booking: begun.id,
+            by: Authority::Staff,
+            lines: LineChoice::All,
+        };
+        test.ask(cancel).await.unwrap();
+        watchers.join_all().await;
+    }
+}
+
+/// Looks at a booking until it is cancelled.
+async fn watched(ledger: &dyn Ledger, id: BookingId) {
+    loop {
+        let booking = ledger.booking(id).await.unwrap().unwrap();
+        let line = if booking.state == BookingState::PendingPayment {
+            LineState::Pending
+        } else if booking.state == BookingState::Confirmed {
+            LineState::Sold
+        } else {
+            LineState::Cancelled
+        };
+        assert!(
+            booking.lines.iter().all(|of| of.state == line),
+            "{booking:?}"
+        );
+        if line == LineState::Cancelled {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
 }
 

@@ -71,6 +71,7 @@ on_every_ledger! {
         a_confirm_needs_the_newest_fence_and_time
         lines_are_cancelled_once_and_sold_again
         differences_are_paid_and_go_back
+        a_booking_is_read_whole_while_it_changes
         an_exchange_is_one_step
         nothing_is_exchanged_for_another_event
         a_sale_without_hold
