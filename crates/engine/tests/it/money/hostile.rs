@@ -1,5 +1,8 @@
 //! Many buyers at once with a provider that goes wrong all the time: calls fail before and after
 //! their effect, notices come twice, late, wrong, forged or never.
+//!
+//! `SOLDONCE_HOSTILE_TIMES=20 cargo test -p soldonce-engine --all-features --test it -- money::hostile`
+//! is twenty times as many runs, each with a seed of its own.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -76,10 +79,16 @@ async fn run(place: &Arc<Place>, seed: u64) {
     assert_eq!(rig.reserved(), 0, "{seed}: nothing is left open");
 }
 
+/// Further from each other than the seeds of all tests of this file.
+const NEXT_TIME: u64 = 1_000;
+
 async fn run_all(store: Store, seeds: Range<u64>) {
     let place = Place::new(store).await;
-    for seed in seeds {
-        run(&place, seed).await;
+    let times = std::env::var("SOLDONCE_HOSTILE_TIMES").map_or(1, |times| times.parse().unwrap());
+    for time in 0..times {
+        for seed in seeds.clone() {
+            run(&place, time * NEXT_TIME + seed).await;
+        }
     }
 }
 
