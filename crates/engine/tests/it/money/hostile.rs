@@ -84,7 +84,8 @@ const NEXT_TIME: u64 = 1_000;
 
 async fn run_all(store: Store, seeds: Range<u64>) {
     let place = Place::new(store).await;
-    let times = std::env::var("SOLDONCE_HOSTILE_TIMES").map_or(1, |times| times.parse().unwrap());
+    let times = std::env::var_os("SOLDONCE_HOSTILE_TIMES");
+    let times = times.map_or(1, |times| times.to_str().unwrap().parse().unwrap());
     for time in 0..times {
         for seed in seeds.clone() {
             run(&place, time * NEXT_TIME + seed).await;
