@@ -1,12 +1,9 @@
 //! What a server that takes leases tells of them.
 
-use std::process::Command;
-
 use soldonce_testkit::redis::Redis;
 
-use super::{ask, create, database, hold, logs, serve};
+use super::{ask, create, database, hold, logs, serve, shield};
 use crate::crash::client::{Ask, Client};
-use crate::crash::server::{PROGRAM, Server};
 
 /// The lines of `/metrics` about leases, without the times.
 fn told(client: &mut Client) -> Vec<String> {
@@ -30,17 +27,8 @@ fn wishes(client: &mut Client, outcome: &str) -> String {
 fn leases_of_a_strategy_are_counted() {
     let (database, logs) = (database(), logs("leases"));
     let mut redis = Redis::start().unwrap();
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
-        .args([
-            "--database-url",
-            &database.url(),
-            "--redis-url",
-            &redis.url(),
-        ])
-        .args(["--strategy", "lease", "--shield", "local"]);
-    let server = Server::run(command, &logs.join("lease")).unwrap();
+    let strategy = ["--strategy", "lease", "--shield", "local"];
+    let server = shield::serve(&database, &redis, &strategy, &logs.join("lease"));
     let mut client = server.client("ann");
     create(&mut client);
     assert_eq!(wishes(&mut client, "acquired"), "none");

@@ -12,7 +12,8 @@ use super::{SEATS, ask, create, database, hold, logs, until};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
 
-fn serve(database: &Postgres, redis: &Redis, extra: &[&str], log: &Path) -> Server {
+/// A server on these two.
+pub(super) fn serve(database: &Postgres, redis: &Redis, extra: &[&str], log: &Path) -> Server {
     let mut command = Command::new(PROGRAM);
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])

@@ -3,28 +3,14 @@
 
 use std::sync::Arc;
 
-use soldonce_core::Timestamp;
 use soldonce_engine::ledger::NewEndpoint;
 use soldonce_engine::ledger::postgres::Strategy;
-use soldonce_engine::webhook::{Endpoint, EndpointId, Kinds};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
+use super::ledger::endpoint;
 use crate::ledgers::{TestLedger, booked, transaction};
-
-fn endpoint() -> Endpoint {
-    Endpoint {
-        id: EndpointId::from_bytes([1; 16]),
-        url: "https://example.org/".into(),
-        kinds: Kinds::ALL,
-        rotation: 0,
-        rotated_at: None,
-        created_at: Timestamp::from_ms(7),
-        disabled_at: None,
-        quiet_until: None,
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_looked_before_is_stored_before_or_told() {
@@ -50,7 +36,7 @@ async fn a_command_that_looked_before_is_stored_before_or_told() {
     let add = || {
         ledger
             .webhooks()
-            .add_endpoint(NewEndpoint::new(endpoint(), None))
+            .add_endpoint(NewEndpoint::new(endpoint(1), None))
     };
     let was_told = add().await.is_ok();
     slow.batch_execute("COMMIT").await.unwrap();
@@ -58,6 +44,6 @@ async fn a_command_that_looked_before_is_stored_before_or_told() {
     if !was_told {
         add().await.unwrap();
     }
-    let heard = ledger.webhooks().deliveries(endpoint().id, i64::MAX, 9);
+    let heard = ledger.webhooks().deliveries(endpoint(1).id, i64::MAX, 9);
     assert_eq!(heard.await.unwrap().len(), usize::from(was_told));
 }

@@ -14,7 +14,7 @@ use crate::ledgers::TestLedger;
 
 const KEEP: Span = Span::from_ms(60_000);
 
-fn endpoint(n: u8) -> Endpoint {
+pub(super) fn endpoint(n: u8) -> Endpoint {
     Endpoint {
         id: EndpointId::from_bytes([n; 16]),
         url: format!("https://{n}.example.org/").into(),
