@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use soldonce_testkit::{BROWSER_TESTS, Machine, TOOLS, install_node_packages, provide, workspace};
+use soldonce_testkit::{
+    BROWSER_TESTS, Machine, PEER, TOOLS, install_node_packages, provide, workspace,
+};
 
 fn main() -> Result<()> {
     let machine = Machine::here(report)?;
@@ -12,7 +14,9 @@ fn main() -> Result<()> {
         let path = provide(tool, &machine)?;
         report(&format!("{}: {}", tool.name, path.display()));
         if tool.name == "node" {
-            install_node_packages(&machine, &path, &workspace()?.join(BROWSER_TESTS))?;
+            for folder in [BROWSER_TESTS, PEER] {
+                install_node_packages(&machine, &path, &workspace()?.join(folder))?;
+            }
         }
         export(tool.variable, &path);
     }

@@ -12,7 +12,10 @@ use super::machine::run;
 /// The folder of the browser tests, with their `package.json`, relative to the workspace.
 pub const BROWSER_TESTS: &str = "crates/server/tests/browser";
 
-/// Oldest major version that runs the browser driver.
+/// The folder of the server that the storm is compared with, likewise.
+pub const PEER: &str = "deploy/peer";
+
+/// Oldest major version that runs the browser driver and the peer.
 const MAJOR_MIN: u32 = 20;
 
 /// Whether this Node.js is new enough and has an npm beside it.
