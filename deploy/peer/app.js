@@ -26,7 +26,7 @@ export function makeApp({ flow, pool, settings }) {
 
   app.post("/v1/events/:event/holds", async (request, response) => {
     const { holder, units } = request.body ?? {};
-    const seat = units?.length === 1 && units[0].seat;
+    const seat = units?.length === 1 && units[0]?.seat;
     if (typeof holder !== "string" || typeof seat !== "string") {
       return refuse(response, 400, "a hold is a holder and one seat");
     }

@@ -18,6 +18,10 @@ pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
 /// Most seats that a storm wants.
 pub(crate) const STORM_SEATS_MAX: u32 = 200;
+/// Most runs of a storm at several servers.
+pub(crate) const STORM_RUNS_MAX: i64 = 101;
+/// Longest storm that warms a server up, seconds.
+pub(crate) const STORM_WARMUP_SECONDS_MAX: u64 = 2;
 /// Most buyers of one round of a race: each is a task that waits at a barrier.
 pub(crate) const RACE_BUYERS_MAX: u32 = 2_000;
 /// Most seats that one buyer of a race wants: what a hold may have by default.

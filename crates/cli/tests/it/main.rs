@@ -11,6 +11,7 @@ mod lease_run;
 mod migrate;
 mod money;
 mod operate;
+mod peer;
 mod race;
 mod said;
 mod servers;

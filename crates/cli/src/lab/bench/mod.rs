@@ -18,6 +18,7 @@ mod report;
 mod requests;
 mod rounds;
 mod scenario;
+mod served;
 mod server;
 mod snapshot;
 mod table;
@@ -29,7 +30,10 @@ use clap::{Args, ValueEnum};
 
 pub(in crate::lab) use self::folder::RunFolder;
 pub(crate) use self::goals::{Bound, Verdict};
+pub(in crate::lab) use self::process::Cores;
 pub(crate) use self::process::load_average;
+pub(in crate::lab) use self::report::median;
+pub(in crate::lab) use self::served::{Served, admin_key, product};
 pub(crate) use self::server::BenchServerArgs;
 pub(crate) use self::table::thousandths;
 

@@ -160,6 +160,7 @@ fn summarise(
     let middle = median(each.clone()).unwrap_or_default();
     let typical = runs.iter().find(|run| run.load.rate_per_s == middle);
     let zero = LatencyUs {
+        avg: 0,
         p50: 0,
         p90: 0,
         p99: 0,
@@ -215,7 +216,7 @@ fn per_request(runs: &[Measured], cpu: impl Fn(&Measured) -> Option<Duration>) -
 }
 
 /// The middle one; of an even number the lower of the two. None of none.
-pub(super) fn median(mut values: Vec<u64>) -> Option<u64> {
+pub(in crate::lab) fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len().saturating_sub(1) / 2).copied()
 }

@@ -46,9 +46,10 @@ pub(crate) struct LoadReport {
     pub(crate) took_ms: u64,
 }
 
-/// Quantiles in microseconds.
+/// The average and quantiles, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct LatencyUs {
+    pub(crate) avg: u64,
     pub(crate) p50: u64,
     pub(crate) p90: u64,
     pub(crate) p99: u64,
@@ -60,6 +61,8 @@ pub(crate) struct LatencyUs {
 #[derive(Debug)]
 pub(crate) struct Tally {
     latencies_us: Histogram<u32>,
+    /// Of all latencies.
+    sum_us: u64,
     statuses: BTreeMap<u16, u64>,
     errors: BTreeMap<LoadError, u64>,
     sent: u64,
@@ -73,6 +76,7 @@ impl Tally {
             .expect("the bounds of the histogram are legal constants");
         Self {
             latencies_us,
+            sum_us: 0,
             statuses: BTreeMap::new(),
             errors: BTreeMap::new(),
             sent: 0,
@@ -86,6 +90,7 @@ impl Tally {
     pub(crate) fn count_answer(&mut self, status: u16, latency: Duration) {
         let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         self.latencies_us.saturating_record(micros);
+        self.sum_us = self.sum_us.saturating_add(micros);
         *self.statuses.entry(status).or_default() += 1;
     }
 
@@ -105,6 +110,7 @@ impl Tally {
         self.latencies_us
             .add(&other.latencies_us)
             .expect("all histograms of a load have the same bounds");
+        self.sum_us = self.sum_us.saturating_add(other.sum_us);
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
@@ -117,6 +123,7 @@ impl Tally {
     pub(crate) fn report(self, took: Duration, missed: u64) -> LoadReport {
         let at = |quantile| self.latencies_us.value_at_quantile(quantile);
         let latency_us = LatencyUs {
+            avg: self.sum_us / self.answered().max(1),
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),

@@ -26,6 +26,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
+pub(in crate::lab) use self::report::Machine;
+pub(in crate::lab) use self::table::{millis, number};
+
 use self::ceilings::CeilingsReport;
 use self::ground::{Ground, Servers};
 use self::plan::Cell;
@@ -193,7 +196,9 @@ async fn measure_ceilings(
 }
 
 /// What is done here, unless it is ended by hand: then there is still something to clear up.
-async fn unless_signalled<T>(done: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(in crate::lab) async fn unless_signalled<T>(
+    done: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     tokio::select! {
         done = done => done,
         () = signalled() => bail!("ended by a signal"),
@@ -215,7 +220,7 @@ async fn signalled() {
 }
 
 /// Shown only where somebody looks.
-fn progress_bar(cells: usize) -> anyhow::Result<ProgressBar> {
+pub(in crate::lab) fn progress_bar(cells: usize) -> anyhow::Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }

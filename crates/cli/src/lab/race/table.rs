@@ -124,13 +124,13 @@ pub(super) fn kinds(counts: &BTreeMap<String, u64>) -> String {
 }
 
 /// 1,234 microseconds as `1.2`.
-pub(super) fn millis(micros: u64) -> String {
+pub(in crate::lab) fn millis(micros: u64) -> String {
     let tenths = micros.saturating_add(50) / 100;
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// 1234567 as `1,234,567`.
-pub(super) fn number(value: u64) -> String {
+pub(in crate::lab) fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut parted = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -6,7 +6,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use super::StormArgs;
+use super::Size;
 use super::ground::{Ground, Users};
 use crate::lab::load::LoadReport;
 
@@ -38,14 +38,14 @@ pub(super) fn winners(load: &LoadReport) -> u64 {
 }
 
 impl StormReport {
-    pub(super) fn new(args: &StormArgs, ground: &Ground, load: LoadReport, held: u64) -> Self {
+    pub(super) fn new(size: Size, ground: &Ground, load: LoadReport, held: u64) -> Self {
         let winners = winners(&load);
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
         let mut violations = Vec::new();
-        if winners > u64::from(args.seats) {
-            violations.push(format!("{winners} winners of {} seats", args.seats));
+        if winners > u64::from(size.seats) {
+            violations.push(format!("{winners} winners of {} seats", size.seats));
         }
         // Nobody else is in an event of its own, and its holds outlast the storm.
         if matches!(ground.users, Users::Holders(_)) && held < winners {
@@ -57,9 +57,9 @@ impl StormReport {
             violations.push(format!("{unaccounted} requests are not accounted for"));
         }
         Self {
-            users: args.users,
-            seconds: args.seconds,
-            seats: args.seats,
+            users: size.users,
+            seconds: size.seconds,
+            seats: size.seats,
             event: ground.event.clone(),
             winners,
             held,
@@ -87,7 +87,7 @@ impl StormReport {
         let latency = self.load.latency_us;
         let mut text = format!(
             "{} users, {} s, {} seats of {}\n{table}\nwinners {}, held {}; {} answers/s; latency in \
-             us: p50 {}, p90 {}, p99 {}, p99.9 {}, max {}\n",
+             us: avg {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}\n",
             self.users,
             self.seconds,
             self.seats,
@@ -95,6 +95,7 @@ impl StormReport {
             self.winners,
             self.held,
             self.load.rate_per_s,
+            latency.avg,
             latency.p50,
             latency.p90,
             latency.p99,

@@ -74,9 +74,14 @@ fn args(server: &Server, admin_key: Option<String>) -> StormArgs {
     StormArgs {
         url: server.url.clone(),
         admin_key,
-        users: 20,
-        seconds: 1,
-        seats: 3,
+        size: Size {
+            users: 20,
+            seconds: 1,
+            seats: 3,
+        },
+        peer: None,
+        runs: 1,
+        cluster: false,
         json: false,
     }
 }

@@ -4,17 +4,17 @@ use serde::Serialize;
 
 /// A machine.
 #[derive(Clone, Debug, Serialize)]
-pub(in super::super) struct Machine {
-    pub(in super::super) processor: String,
-    pub(in super::super) cores: usize,
-    pub(in super::super) system: String,
+pub(in crate::lab) struct Machine {
+    pub(in crate::lab) processor: String,
+    pub(in crate::lab) cores: usize,
+    pub(in crate::lab) system: String,
     /// Processes that wanted a core, in the minute before the report.
-    pub(in super::super) load_average: String,
+    pub(in crate::lab) load_average: String,
 }
 
 impl Machine {
     /// This one.
-    pub(in super::super) fn here() -> Self {
+    pub(in crate::lab) fn here() -> Self {
         let processors = read("/proc/cpuinfo");
         let system = read("/etc/os-release");
         let kernel = read("/proc/sys/kernel/osrelease");

@@ -10,7 +10,7 @@ use super::plan::Shape;
 use super::run::{Performance, Raced};
 use super::tally::Figures;
 
-pub(super) use self::machine::Machine;
+pub(in crate::lab) use self::machine::Machine;
 
 /// A finished race.
 #[derive(Serialize)]
