@@ -59,6 +59,22 @@ impl Batch {
             .collect()
     }
 
+    /// The holds that it makes.
+    pub(super) fn new_holds(&self) -> BTreeSet<HoldId> {
+        let made = |applied: &Applied| match &applied.answer {
+            Answer::Held(hold) => Some(hold.id),
+            Answer::EventCreated(_)
+            | Answer::Event(_)
+            | Answer::OwnHold(_)
+            | Answer::Hold(_)
+            | Answer::Booked(_)
+            | Answer::Booking(_)
+            | Answer::Units(..)
+            | Answer::Swept(_) => None,
+        };
+        self.applied.iter().filter_map(made).collect()
+    }
+
     /// Every booking that changed, once.
     pub(super) fn bookings(&self) -> BTreeSet<BookingId> {
         self.applied

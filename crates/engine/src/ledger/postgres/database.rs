@@ -16,7 +16,8 @@ use super::{OpenError, PostgresOptions, Statements};
 /// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
 /// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
 const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-                       -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+                       -c enable_hashjoin=off -c enable_mergejoin=off -c enable_memoize=off \
+                       -c jit=off";
 
 /// Connections that commands which go one at a time leave to everybody else.
 const OTHERS: usize = 2;

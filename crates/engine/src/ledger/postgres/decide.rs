@@ -38,8 +38,10 @@ pub(super) fn decide(
         Err(rejection) => Decision::Quiet(Err(told(rejection, shown))),
         Ok(applied) if applied.has_effect() => {
             let event = replica.inventory.event(replica.no);
-            let reply = reply::render(event.map(|event| &**event), &applied.answer, None);
-            let record = asked.key.zip(reply);
+            let record = asked.key.and_then(|key| {
+                let event = event.map(|event| &**event);
+                Some((key, reply::render(event, &applied.answer, None)?))
+            });
             // Only the database knows whether anybody hears them: other servers may have been told.
             let messages = before.messages(&replica.inventory, &applied, now);
             batch.messages.extend(messages);

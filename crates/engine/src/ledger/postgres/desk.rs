@@ -20,7 +20,7 @@ use super::strategy::Strategy;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Id, bookings};
 use super::time::Time;
-use super::write::{Dispatch, Guard, Outcome, Statement};
+use super::write::{Dispatch, Guard, Outcome, RowTypes, Statement};
 use crate::ledger::{Done, Observer, RequestKey};
 
 /// The parts that all tasks of a ledger share.
@@ -34,6 +34,8 @@ pub(super) struct Desk {
     pub(super) routes: Routes,
     pub(super) recent: Recent,
     pub(super) strategy: Strategy,
+    /// How the database numbers the types of rows.
+    pub(super) row_types: RowTypes,
     /// Names this process in what it writes.
     pub(super) server: Id,
     /// Ids of batches: the time, then this server's own count and random bits.
@@ -150,6 +152,7 @@ impl Desk {
             given: self.time.given(),
             token: 0,
             guard: Guard::Versions,
+            types: self.row_types.clone(),
         }
     }
 

@@ -4,7 +4,7 @@
 //! server reads what others wrote, and decides anew. So the database has the last word.
 //!
 //! Reading order: `replica` (what a server remembers), `decide`, `batch` (what one statement is made
-//! of), `write.sql` (the statement), `desk` (what every strategy is made of), `strategy/` (how commands
+//! of), `write/` (the statement), `desk` (what every strategy is made of), `strategy/` (how commands
 //! come to the statement), `settle` (answers that never came), `time`, `tables/` (the rows). Beside them:
 //! `verify`, which changes nothing.
 
@@ -104,6 +104,7 @@ impl PostgresLedger {
         let database = database::Database::new(options, Arc::clone(&clock))?;
         schema::require(&database, options).await?;
         let masters = schema::masters(&database, entropy).await?;
+        let row_types = write::RowTypes::read(&mut database.lane().await?).await?;
         let desk = Arc::new(Desk {
             time: time::Time::new(Arc::clone(&clock), options.time),
             server: desk::server_id(entropy),
@@ -118,6 +119,7 @@ impl PostgresLedger {
             clock,
             observer,
             strategy: options.strategy.clone(),
+            row_types,
         });
         desk.observer.opened(&soldonce_core::Inventory::new());
         let parts = Parts {

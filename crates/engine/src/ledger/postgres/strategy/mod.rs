@@ -28,7 +28,7 @@ use super::desk::Desk;
 use super::limits::ERRANDS_MAX;
 use super::survive::survive;
 use super::tables::units;
-use super::write::WRITE;
+use super::write::WRITE_HOLDS;
 
 /// How commands reach the database (model.md 7).
 #[derive(Clone, Default)]
@@ -85,9 +85,9 @@ impl Strategy {
             | Self::Constraint
             | Self::Optimistic
             | Self::Lease(_)
-            | Self::Redlock(_) => &[WRITE],
-            Self::Pessimistic => &["BEGIN", units::LOCK, WRITE, "COMMIT"],
-            Self::NoWait => &["BEGIN", units::LOCK_NOWAIT, WRITE, "COMMIT"],
+            | Self::Redlock(_) => &[WRITE_HOLDS],
+            Self::Pessimistic => &["BEGIN", units::LOCK, WRITE_HOLDS, "COMMIT"],
+            Self::NoWait => &["BEGIN", units::LOCK_NOWAIT, WRITE_HOLDS, "COMMIT"],
         }
     }
 }

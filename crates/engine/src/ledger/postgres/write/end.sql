@@ -1,0 +1,22 @@
+), write_records AS (
+    INSERT INTO idempotency (key, fingerprint, at, kind, subject, body)
+    SELECT n.key, n.fingerprint, go.at, n.kind, n.subject, n.body
+    FROM go, unnest($18::idempotency_row[]) AS n
+), write_batch AS (
+    INSERT INTO batches (id, event_no, server, place, at, commands, renews, units, versions, holds,
+                         bookings, holders)
+    SELECT $21, $1, $22, go.place, go.at, $14::integer, $23, $24::integer[], $25::bigint[],
+           $26::bytea[], $27::bytea[], $28::bytea[]
+    FROM go
+)
+SELECT (SELECT at FROM go) AS at,
+       coalesce((SELECT wall FROM read_clock), $6::bigint, greatest(
+           (SELECT clock.at FROM clock),
+           floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+               + (SELECT clock.ahead FROM clock)
+       )) AS wall,
+       CASE WHEN EXISTS (SELECT FROM go) THEN
+           require_rows('units', (SELECT count(*) FROM write_units), cardinality($10::unit_row[]))
+           AND require_rows('holds', (SELECT count(*) FROM add_holds) + (SELECT count(*) FROM write_holds),
+                            cardinality($12::hold_row[]))
+       END

@@ -1,0 +1,265 @@
+//! Many rows as one value: an array of one of the database's row types (migration 5), as PostgreSQL
+//! reads it in binary (`array_recv`, `record_recv`). Unfolding one such array costs the database a
+//! tenth of unfolding a list for each column (docs/decisions/0036).
+
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use tokio_postgres::types::{IsNull, Kind, ToSql, Type, to_sql_checked};
+
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::tables::{Columns, Id};
+use crate::ledger::rows::Damaged;
+
+const TYPES: &str = "-- row_types
+SELECT typname::text, oid, typarray FROM pg_type
+WHERE typname = ANY ($1) AND pg_type_is_visible(oid)";
+
+/// The types of rows that a statement gets many of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowType {
+    SeenUnit,
+    Seen,
+    Unit,
+    Hold,
+    Audit,
+    Holder,
+    Booking,
+    Line,
+    Idempotency,
+    Effect,
+    Message,
+}
+
+impl RowType {
+    const ALL: [Self; 11] = [
+        Self::SeenUnit,
+        Self::Seen,
+        Self::Unit,
+        Self::Hold,
+        Self::Audit,
+        Self::Holder,
+        Self::Booking,
+        Self::Line,
+        Self::Idempotency,
+        Self::Effect,
+        Self::Message,
+    ];
+
+    /// Whether only the part of sales stores them.
+    pub(super) const fn is_of_sales(self) -> bool {
+        match self {
+            Self::Booking | Self::Line | Self::Effect | Self::Message => true,
+            Self::SeenUnit
+            | Self::Seen
+            | Self::Unit
+            | Self::Hold
+            | Self::Audit
+            | Self::Holder
+            | Self::Idempotency => false,
+        }
+    }
+
+    /// Its name in the database.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SeenUnit => "seen_unit",
+            Self::Seen => "seen_row",
+            Self::Unit => "unit_row",
+            Self::Hold => "hold_row",
+            Self::Audit => "audit_row",
+            Self::Holder => "holder_row",
+            Self::Booking => "booking_row",
+            Self::Line => "line_row",
+            Self::Idempotency => "idempotency_row",
+            Self::Effect => "effect_row",
+            Self::Message => "message_row",
+        }
+    }
+}
+
+/// The arrays of all row types, as this database numbers them.
+#[derive(Clone, Debug)]
+pub(in super::super) struct RowTypes(Arc<[Type]>);
+
+impl RowTypes {
+    /// Asks the database for its numbers.
+    ///
+    /// # Errors
+    /// [`Failure`], when it does not answer, or lacks one of them.
+    pub(in super::super) async fn read(lane: &mut Lane) -> Result<Self, Failure> {
+        let names: Vec<&str> = RowType::ALL.iter().map(|kind| kind.name()).collect();
+        let names: [Value<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
+        let rows = lane.rows(TYPES, &names).await?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let columns = Columns::new(row, "pg_type");
+            let name: String = columns.get(0)?;
+            found.push((name, columns.get(1)?, columns.get(2)?));
+        }
+        let types = RowType::ALL.iter().map(|kind| {
+            let known = found.iter().find(|(name, ..)| name == kind.name());
+            let missing = || Damaged::new("pg_type", format!("there is no {}", kind.name()));
+            known
+                .map(|(_, row, array)| array_of(*kind, *row, *array))
+                .ok_or_else(missing)
+        });
+        Ok(Self(types.collect::<Result<_, _>>()?))
+    }
+
+    /// The type of an array of these.
+    pub(super) fn array(&self, of: RowType) -> Type {
+        let at = RowType::ALL.iter().position(|kind| *kind == of);
+        let known = at.and_then(|at| self.0.get(at));
+        known.cloned().unwrap_or(Type::RECORD_ARRAY)
+    }
+}
+
+/// What the driver has to know: the numbers. Columns name their own types as they are written.
+fn array_of(kind: RowType, row: u32, array: u32) -> Type {
+    let schema = String::new();
+    let member = Type::new(
+        kind.name().to_owned(),
+        row,
+        Kind::Composite(Vec::new()),
+        schema.clone(),
+    );
+    let name = format!("_{}", kind.name());
+    Type::new(name, array, Kind::Array(member), schema)
+}
+
+/// Rows of one type, ready to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    count: i32,
+    bytes: BytesMut,
+}
+
+impl Rows {
+    /// The rows that `write` makes of these things, column by column.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub(super) fn of<T>(
+        things: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(T, &mut Row<'_>) -> Result<(), Damaged>,
+    ) -> Result<Self, Damaged> {
+        let mut rows = Self::default();
+        for thing in things {
+            let start = rows.bytes.len();
+            // The length and the number of columns, known at the end.
+            rows.bytes.put_i32(0);
+            rows.bytes.put_i32(0);
+            let mut row = Row {
+                bytes: &mut rows.bytes,
+                columns: 0,
+            };
+            write(thing, &mut row)?;
+            let columns = row.columns;
+            let length = length_since(&rows.bytes, start)?;
+            put_at(&mut rows.bytes, start, length);
+            put_at(&mut rows.bytes, start + size_of::<i32>(), columns);
+            rows.count += 1;
+        }
+        Ok(rows)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// One row, to be filled in the sequence of its type's columns.
+pub(super) struct Row<'a> {
+    bytes: &'a mut BytesMut,
+    columns: i32,
+}
+
+impl Row<'_> {
+    fn column(&mut self, value: &impl ToSql, of: &Type) -> Result<&mut Self, Damaged> {
+        self.bytes.put_u32(of.oid());
+        let start = self.bytes.len();
+        self.bytes.put_i32(0);
+        let illegal = |error| Damaged::new("memory", format!("a value cannot be sent: {error}"));
+        let length = match value.to_sql(of, self.bytes).map_err(illegal)? {
+            IsNull::Yes => -1,
+            IsNull::No => length_since(self.bytes, start)?,
+        };
+        put_at(self.bytes, start, length);
+        self.columns += 1;
+        Ok(self)
+    }
+
+    pub(super) fn short(&mut self, value: impl Into<Option<i16>>) -> Result<&mut Self, Damaged> {
+        self.column(&value.into(), &Type::INT2)
+    }
+
+    pub(super) fn int(&mut self, value: i32) -> Result<&mut Self, Damaged> {
+        self.column(&value, &Type::INT4)
+    }
+
+    pub(super) fn long(&mut self, value: impl Into<Option<i64>>) -> Result<&mut Self, Damaged> {
+        self.column(&value.into(), &Type::INT8)
+    }
+
+    pub(super) fn flag(&mut self, value: impl Into<Option<bool>>) -> Result<&mut Self, Damaged> {
+        self.column(&value.into(), &Type::BOOL)
+    }
+
+    pub(super) fn id(&mut self, value: impl Into<Option<Id>>) -> Result<&mut Self, Damaged> {
+        self.column(&value.into(), &Type::BYTEA)
+    }
+
+    pub(super) fn bytes(&mut self, value: &[u8]) -> Result<&mut Self, Damaged> {
+        self.column(&value, &Type::BYTEA)
+    }
+
+    pub(super) fn text<'t>(
+        &mut self,
+        value: impl Into<Option<&'t str>>,
+    ) -> Result<&mut Self, Damaged> {
+        self.column(&value.into(), &Type::TEXT)
+    }
+}
+
+/// The length of what stands behind the four bytes at `start`.
+fn length_since(bytes: &BytesMut, start: usize) -> Result<i32, Damaged> {
+    let length = bytes.len().saturating_sub(start + size_of::<i32>());
+    i32::try_from(length).map_err(|_| Damaged::new("memory", "a row is too long"))
+}
+
+fn put_at(bytes: &mut BytesMut, at: usize, value: i32) {
+    if let Some(place) = bytes.get_mut(at..at + size_of::<i32>()) {
+        place.copy_from_slice(&value.to_be_bytes());
+    }
+}
+
+impl ToSql for Rows {
+    fn to_sql(
+        &self,
+        of: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        let Kind::Array(member) = of.kind() else {
+            return Err(format!("{of} is no array").into());
+        };
+        // Dimensions; whether a row is null; of what.
+        out.put_i32(i32::from(self.count > 0));
+        out.put_i32(0);
+        out.put_u32(member.oid());
+        if self.count > 0 {
+            out.put_i32(self.count);
+            // Where it begins to count.
+            out.put_i32(1);
+            out.put_slice(&self.bytes);
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(of: &Type) -> bool {
+        matches!(of.kind(), Kind::Array(_))
+    }
+
+    to_sql_checked!();
+}
