@@ -21,8 +21,8 @@ use crate::ledger::rows::{Damaged, stored};
 pub(super) use self::rows::RowTypes;
 use self::rows::{RowType, Rows};
 
-/// Stores a batch of holds, or of what becomes of them without a sale: without the parts of the other,
-/// whose plan takes a fifth of the time to set up.
+/// Stores a batch of holds, or of what becomes of them without a sale: without the part of sales, whose
+/// plan would be set up for nothing.
 pub(super) const WRITE_HOLDS: &str = concat!(
     include_str!("guard.sql"),
     include_str!("holds.sql"),
