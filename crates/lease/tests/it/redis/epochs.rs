@@ -134,6 +134,35 @@ pub(super) async fn a_full_counter_asks_for_the_next_epoch() {
     assert_eq!((next.epoch(), next.counter()), (first.epoch() + 1, 1));
 }
 
+/// The script counts up the lower nine digits alone.
+#[tokio::test]
+pub(super) async fn a_count_goes_on_where_its_lower_digits_run_over() {
+    let site = Site::start().await;
+    let first = token_of(&site.backend, "a").await;
+    let record = site.redis.cli(&["KEYS", "sl:*:f"]).unwrap();
+    // The first number of this epoch whose lower digits are all zero.
+    let even = first.number().next_multiple_of(1_000_000_000);
+    let nearly = format!("{:016}", even - 2);
+    site.redis
+        .cli(&["SETRANGE", &record, "0", &nearly])
+        .unwrap();
+    for number in [even - 1, even, even + 1] {
+        let token = token_of(&site.backend, "a").await;
+        assert_eq!(token.number(), number);
+        assert_eq!(token.epoch(), first.epoch(), "one epoch all along");
+    }
+    // A floor of the same epoch with other upper digits.
+    let lifted = Acquire {
+        floor: FencingToken::from_parts(first.epoch(), 3_000_000_000),
+        ..ask(one("a"))
+    };
+    let token = granted(&site.backend, &lifted).await;
+    assert_eq!(
+        (token.epoch(), token.counter()),
+        (first.epoch(), 3_000_000_001)
+    );
+}
+
 #[tokio::test]
 async fn ten_processes_race_to_install_and_all_are_served() {
     let redis = Redis::start().unwrap();

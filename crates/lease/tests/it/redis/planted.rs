@@ -24,29 +24,29 @@ macro_rules! catches {
 // Who holds: an owner and its token, all names or none.
 catches! {
     a_blind_delete: "release.lua",
-        "elseif sub(held, 1, #proof) ~= proof then" => "elseif false then",
+        "elseif find(held, proof, 1, true) ~= 1 then" => "elseif false then",
         grants::release_frees_only_what_is_the_owners;
     a_blind_delete_in_a_batch: "release.lua",
-        "elseif sub(held, 1, #proof) == proof then" => "elseif true then",
+        "elseif find(held, proof, 1, true) == 1 then" => "elseif true then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_without_the_token: "release.lua",
-        "elseif sub(held, 1, #proof) ~= proof then"
+        "elseif find(held, proof, 1, true) ~= 1 then"
         => "elseif sub(held, 1, 32) ~= sub(proof, 1, 32) then",
         grants::release_frees_only_what_is_the_owners;
     a_release_without_the_token_in_a_batch: "release.lua",
-        "elseif sub(held, 1, #proof) == proof then"
+        "elseif find(held, proof, 1, true) == 1 then"
         => "elseif sub(held, 1, 32) == sub(proof, 1, 32) then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_without_the_owner: "release.lua",
-        "elseif sub(held, 1, #proof) ~= proof then"
+        "elseif find(held, proof, 1, true) ~= 1 then"
         => "elseif sub(held, 33, #proof) ~= sub(proof, 33) then",
         grants::release_frees_only_what_is_the_owners;
     a_release_without_the_owner_in_a_batch: "release.lua",
-        "elseif sub(held, 1, #proof) == proof then"
+        "elseif find(held, proof, 1, true) == 1 then"
         => "elseif sub(held, 33, #proof) == sub(proof, 33) then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_key_released_twice_in_one_batch: "release.lua",
-        "if not held or #held < 84 or ended[KEYS[i]] then"
+        "if not held or #held < 84 or ended[lease] then"
         => "if not held or #held < 84 then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_of_what_is_no_lease: "release.lua",
@@ -102,10 +102,10 @@ catches! {
         "elseif not quiet and call('EXISTS', key) == 1 then" => "elseif false then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_key_of_another_type_that_is_not_noticed: "acquire.lua",
-        "local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known" => "local quiet = true",
+        "local quiet = there == known" => "local quiet = true",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_queue_that_is_not_noticed: "acquire.lua",
-        "local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known" => "local quiet = true",
+        "local quiet = there == known" => "local quiet = true",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
 }
 
@@ -148,11 +148,12 @@ catches! {
 // Tokens: epoch and counter, never one of them alone.
 catches! {
     a_bare_counter: "acquire.lua",
-        "return last % COUNTERS < COUNTERS - 1 and digits(last + 1) or nil"
+        "return last % COUNTERS < COUNTERS - 1 and after(record, last) or nil"
         => "return digits(last % COUNTERS + 1)",
         epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
     an_epoch_of_another_server: "acquire.lua",
-        "if not record or sub(record, 18, 57) ~= replid() then" => "if not record then",
+        "if not record or not replid() or find(record, server, 18, true) ~= 18 then"
+        => "if not record or not replid() then",
         epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
     a_floor_is_passed_over: "acquire.lua",
         "if last < floor then" => "if false then",
@@ -167,11 +168,17 @@ catches! {
         "last = floor" => "",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_counter_that_runs_over: "acquire.lua",
-        "return last % COUNTERS < COUNTERS - 1 and digits(last + 1) or nil"
-        => "return digits(last + 1)",
+        "return last % COUNTERS < COUNTERS - 1 and after(record, last) or nil"
+        => "return after(record, last)",
         epochs::a_full_counter_asks_for_the_next_epoch;
+    a_count_that_loses_its_carry: "acquire.lua",
+        "if low == 0 then" => "if false then",
+        epochs::a_count_goes_on_where_its_lower_digits_run_over;
+    a_floor_with_the_upper_digits_of_the_record: "acquire.lua",
+        "record = digits(floor)" => "",
+        epochs::a_count_goes_on_where_its_lower_digits_run_over;
     one_token_for_a_batch: "acquire.lua",
-        "records[fence] = token .. sub(record, 17)" => "records[fence] = record",
+        "records[fence], minted[fence] = record, record" => "minted[fence] = record",
         batches::tokens_of_one_batch_differ_and_rise;
     a_count_that_is_not_kept: "acquire.lua",
         "call('SET', KEYS[1], token .. sub(stored[1], 17))" => "",
@@ -184,8 +191,8 @@ catches! {
         => "call('SET', KEYS[1], token .. sub(stored[1], 17, 57))",
         asks::an_ask_stands_while_others_are_granted;
     a_batch_that_forgets_the_ask: "acquire.lua",
-        "records[fence] = token .. sub(record, 17)"
-        => "records[fence] = token .. sub(record, 17, 57)",
+        "record = token .. (#record == 57 and bound or sub(record, 17))"
+        => "record = token .. sub(record, 17, 57)",
         asks::an_ask_stands_while_others_are_granted;
     an_ask_for_ever: "acquire.lua",
         "if sub(shown, 1, #server) ~= server then" => "if shown == '' then",

@@ -21,7 +21,8 @@
 --                                    as dead in so many ms, unless it asks before
 -- Everything of an item is read and checked before its first write: a script is not rolled back.
 local COUNTERS, ALIVE_MS, QUEUE_MS, QUEUE_MAX = 4294967296, 3000, 60000, 128
-local call, sub, format, floor_of = redis.call, string.sub, string.format, math.floor
+local call, sub, find, format, floor_of = redis.call, string.sub, string.find, string.format, math.floor
+local KEYS, ARGV = KEYS, ARGV
 local items, leases = tonumber(ARGV[1]), tonumber(ARGV[2])
 local ttl, cap, floor = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -38,30 +39,44 @@ local time = call('TIME')
 local now = time[1] * 1000 + floor_of(time[2] / 1000)
 local born = '|' .. digits(now) .. '|'
 
--- What is stored, read at once. MGET passes over other types, EXISTS does not: while it finds no
--- more than MGET did, there are neither keys of other types nor queues.
-local stored, known = call('MGET', unpack(KEYS, 1, items + leases)), 0
-for i = items + 1, items + leases do
+-- What is stored, read at once; leases only if there is a key of any of the items. MGET passes over
+-- other types, EXISTS does not: while it finds no more than MGET did, there are neither keys of other
+-- types nor queues.
+local there = call('EXISTS', unpack(KEYS, items + 1))
+local upto = there == 0 and items or items + leases
+local stored, known = call('MGET', unpack(KEYS, 1, upto)), 0
+for i = items + 1, upto do
   known = known + (stored[i] and 1 or 0)
 end
-local quiet = call('EXISTS', unpack(KEYS, items + 1)) == known
+local quiet = there == known
 
 -- A fence record counts only while the server is the one that it was bound to: the replication id
 -- changes at every restart and every promotion (lease.md 4.3). So it is read in each call.
-local server
+local server, bound -- its id, and how the records end that count here and have no ask
 local function replid()
   if not server then
     local info = call('INFO', 'replication')
-    local _, at = string.find(info, 'master_replid:', 1, true)
+    local _, at = find(info, 'master_replid:', 1, true)
     server = at and sub(info, at + 1, at + 40)
+    bound = server and '|' .. server
   end
   return server
+end
+
+-- The sixteen digits after those of `text`, which are `last`. To write out a large number is slow, so
+-- only the lower nine are, which `%d` takes on every server.
+local function after(text, last)
+  local low = (last + 1) % 1000000000
+  if low == 0 then
+    return digits(last + 1)
+  end
+  return sub(text, 1, 7) .. format('%09d', low)
 end
 
 -- The token after that of a fence record, and above the floor. Nothing, if another epoch is needed.
 -- A record is `token|rid`, and `|ask` while an epoch is asked for.
 local function token_after(record, floor)
-  if not record or sub(record, 18, 57) ~= replid() then
+  if not record or not replid() or find(record, server, 18, true) ~= 18 then
     return nil
   end
   local last = tonumber(sub(record, 1, 16))
@@ -70,8 +85,9 @@ local function token_after(record, floor)
       return nil
     end
     last = floor
+    record = digits(floor)
   end
-  return last % COUNTERS < COUNTERS - 1 and digits(last + 1) or nil
+  return last % COUNTERS < COUNTERS - 1 and after(record, last) or nil
 end
 
 local function cap_at(cap)
@@ -93,7 +109,7 @@ end
 -- Grants that are not written yet: fence records, and lease keys in order with what to store and for
 -- how long. They are written before anything else is written or looked at, and at the end: the
 -- records first, so that a script that stops repeats no token.
-local minted, keys, values, lives = {}, {}, {}, {}
+local minted, keys, values, lives, count = {}, {}, {}, {}, 0 -- `count` keys
 local function write()
   local written = {}
   for fence, record in pairs(minted) do
@@ -102,10 +118,11 @@ local function write()
   if #keys > 0 then
     call('MSET', unpack(written))
   end
-  for i, key in ipairs(keys) do
+  for i = 1, #keys do
+    local key = keys[i]
     call('SET', key, values[key], 'PX', lives[i] or life)
   end
-  minted, keys, lives = {}, {}, {}
+  minted, keys, lives, count = {}, {}, {}, 0
 end
 
 -- Takes the next token of a fence record, whose text is kept true here.
@@ -114,8 +131,8 @@ local function mint(fence, record, floor)
   record = records[fence] or record
   local token = token_after(record, floor)
   if token then
-    records[fence] = token .. sub(record, 17)
-    minted[fence] = records[fence]
+    record = token .. (#record == 57 and bound or sub(record, 17))
+    records[fence], minted[fence] = record, record
   end
   return token
 end
@@ -219,11 +236,10 @@ local function grant(ask, line)
   local value = ask.owner .. '|' .. token .. '|' .. cap_at(ask.cap) .. born .. ask.meta
   -- A text: a number would be written out anew for each key.
   local life = format('%.0f', ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl)
-  local last = #keys
   for i = ask.first, ask.final do
     local key = KEYS[i]
-    last = last + 1
-    keys[last], lives[last], values[key] = key, life, value
+    count = count + 1
+    keys[count], lives[count], values[key] = key, life, value
   end
   if line and line.mine then
     line.dead[#line.dead + 1] = ask.waiter
@@ -274,7 +290,7 @@ local function serve(ask)
   return grant(ask, waiting)
 end
 
-local answers, arg, key, queue = {}, 6, items + 1, items + leases
+local answers, told, arg, key, queue = {}, 0, 6, items + 1, items + leases
 local function next_item(item)
   local ask = {
     fence = KEYS[item], record = stored[item], owner = ARGV[arg], first = key, final = key,
@@ -301,12 +317,13 @@ for item = 1, items do
     token = mint(KEYS[item], stored[item], floor)
   end
   if token then
-    keys[#keys + 1], values[lease] = lease, owner .. '|' .. token .. common
-    answers[#answers + 1] = token
+    count, told = count + 1, told + 1
+    keys[count], values[lease], answers[told] = lease, owner .. '|' .. token .. common, token
     arg, key, queue = arg + 1, key + 1, queue + 1
   else
     for _, part in ipairs(serve(next_item(item))) do
-      answers[#answers + 1] = part
+      told = told + 1
+      answers[told] = part
     end
   end
 end

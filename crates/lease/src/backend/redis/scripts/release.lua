@@ -10,19 +10,19 @@
 --         before it, if it has several lease keys or a waiter: '+', how many keys, waiter ('': none)
 -- Answers, one after the other, for each lease key:
 --   1 released  |  2 gone  |  3, token taken
-local sub = string.sub
+local sub, find = string.sub, string.find
+local KEYS, ARGV = KEYS, ARGV
 
 -- A key of another type is no lease, and MGET passes over it.
 local leases = tonumber(ARGV[1])
 local found = redis.call('MGET', unpack(KEYS, 1, leases))
-
 
 -- What most calls are: one name.
 if leases == 1 and ARGV[2] ~= '+' then
   local held, proof = found[1], ARGV[2]
   if not held or #held < 84 then
     return {2}
-  elseif sub(held, 1, #proof) ~= proof then
+  elseif find(held, proof, 1, true) ~= 1 then
     return {3, sub(held, 34, 49)}
   end
   redis.call('DEL', KEYS[1])
@@ -31,7 +31,8 @@ if leases == 1 and ARGV[2] ~= '+' then
 end
 
 local answers, freed, ended, left, told = {}, {}, {}, {}, {}
-local key, queue, arg = 1, leases, 2
+-- A number that is kept: the length of a table is looked for anew each time.
+local key, queue, arg, count = 1, leases, 2, 0
 while arg < #ARGV do
   local final, waiter = key, ''
   if ARGV[arg] == '+' then
@@ -39,15 +40,16 @@ while arg < #ARGV do
   end
   local proof, tells = ARGV[arg], false
   for i = key, final do
-    local held = found[i]
-    if not held or #held < 84 or ended[KEYS[i]] then
-      answers[#answers + 1] = 2
-    elseif sub(held, 1, #proof) == proof then
-      answers[#answers + 1] = 1
-      freed[#freed + 1], ended[KEYS[i]], tells = KEYS[i], true, true
+    local held, lease = found[i], KEYS[i]
+    count = count + 1
+    if not held or #held < 84 or ended[lease] then
+      answers[count] = 2
+    elseif find(held, proof, 1, true) == 1 then
+      answers[count] = 1
+      freed[#freed + 1], ended[lease], tells = lease, true, true
     else
-      answers[#answers + 1] = 3
-      answers[#answers + 1] = sub(held, 34, 49)
+      answers[count], answers[count + 1] = 3, sub(held, 34, 49)
+      count = count + 1
     end
   end
   if waiter ~= '' then
@@ -69,7 +71,8 @@ for _, place in ipairs(left) do
     told[#told + 1] = place[3]
   end
 end
-for _, item in ipairs(told) do
+for i = 1, #told do
+  local item = told[i]
   -- A hint. A user without the channel's permission still releases.
   redis.pcall('SPUBLISH', ARGV[item + 1], ARGV[item + 2])
 end
