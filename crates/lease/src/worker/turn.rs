@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracing::Instrument;
 
-use super::acquire::{self, Won};
+use super::acquire::{Attempt, Won};
 use super::inbox::{Ask, Command};
 use super::release::{Job, Next, Why, millis};
 use super::{Acquired, Called, Later, Request, Worker};
@@ -94,20 +94,21 @@ impl Worker {
     }
 
     fn acquire(&mut self, mut ask: Ask) {
-        let ctx = self.ctx.clone();
         ask.command.floor = self.floors.above(&ask.command.names, ask.command.floor);
         let request = Request {
             names: ask.command.names.clone(),
             safety: ask.safety,
             renew: ask.renew,
-            begun: ctx.now(),
+            begun: self.ctx.now(),
         };
-        let span = tracing::debug_span!("lease.acquire", backend = ctx.facts.kind.as_str());
+        let span = tracing::debug_span!("lease.acquire", backend = self.ctx.facts.kind.as_str());
+        // Boxed: the task is moved several times before it begins.
+        let mut attempt = Box::new(Attempt::new(self.ctx.clone(), ask.command, ask.safety));
+        let (wait, mut to) = (ask.wait, ask.to);
         let flow = async move {
-            let mut to = ask.to;
             let result = tokio::select! {
                 biased;
-                result = acquire::acquire(&ctx, ask.command, ask.wait, ask.safety) => Some(result),
+                result = attempt.acquire(wait) => Some(result),
                 () = to.reply.closed() => None,
             };
             Acquired {

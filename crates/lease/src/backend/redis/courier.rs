@@ -6,7 +6,9 @@
 //! from his neighbours.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use redis::Value;
@@ -77,6 +79,20 @@ impl Freight for Release {
 
 type To<F> = oneshot::Sender<Result<<F as Freight>::Reply, BackendError>>;
 
+/// The answer to an item, as a future. Dropped before the item is sent, it is never sent;
+/// afterwards it may have run.
+pub(super) struct Posted<R>(oneshot::Receiver<Result<R, BackendError>>);
+
+impl<R> Future for Posted<R> {
+    type Output = Result<R, BackendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let broken_off = |_| Err(BackendError::Unknown("the call was broken off".to_owned()));
+        let answer = Pin::new(&mut self.0).poll(cx);
+        answer.map(|answer| answer.unwrap_or_else(broken_off))
+    }
+}
+
 pub(super) struct Courier<F: Freight> {
     route: Arc<Route<F>>,
     tasks: Mutex<JoinSet<()>>,
@@ -141,10 +157,9 @@ impl<F: Freight> Courier<F> {
         }
     }
 
-    /// Sends `item` with the next batch, at once if none is under way.
-    ///
-    /// Dropped before that, it is never sent; afterwards it may have run.
-    pub(super) async fn send(&self, item: F) -> Result<F::Reply, BackendError> {
+    /// Sends `item` with the next batch, at once if none is under way. No future, so that nobody
+    /// carries the room for an item that has been handed over.
+    pub(super) fn post(&self, item: F) -> Posted<F::Reply> {
         let (to, answer) = oneshot::channel();
         let place = self.route.place_of(item.names());
         if let Some(trip) = self.route.enqueue(place, (item, to)) {
@@ -153,8 +168,7 @@ impl<F: Freight> Courier<F> {
             while tasks.try_join_next().is_some() {}
             tasks.spawn(trip.run());
         }
-        let broken_off = |_| Err(BackendError::Unknown("the call was broken off".to_owned()));
-        answer.await.unwrap_or_else(broken_off)
+        Posted(answer)
     }
 
     /// Sends `item` in a script of its own.

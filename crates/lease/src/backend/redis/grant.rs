@@ -1,5 +1,7 @@
 //! One acquire: the script, the epochs that it asks for, and the replicas that have its grant.
 
+use std::time::Duration;
+
 use super::RedisBackend;
 use super::call;
 use super::keys::Shard;
@@ -15,15 +17,19 @@ const EPOCH_ROUNDS: usize = 4;
 impl RedisBackend {
     pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
         for _ in 0..EPOCH_ROUNDS {
-            let mut ask = command.clone();
-            ask.floor = ask.floor.max(self.epochs.floor());
+            // What few acquires need is boxed: each carries the room for all that is not.
             let answer = match command.durability {
-                Durability::Primary => self.acquires.send(ask).await,
+                Durability::Primary => self.acquires.post(self.above_floor(command)).await,
                 // `WAIT` looks at the writes of its own connection, so these travel alone.
-                Durability::Replicas { .. } => self.acquires.alone(&ask, Lane::Durable).await,
+                Durability::Replicas { .. } => Box::pin(self.alone(command)).await,
             };
             let installed = match answer {
-                Ok(Answer::Reply(reply)) => return self.replicated(reply, command).await,
+                Ok(Answer::Reply(reply)) => match command.durability {
+                    Durability::Primary => return reply,
+                    Durability::Replicas { n, within } => {
+                        return Box::pin(self.replicated(reply, command, (n, within))).await;
+                    }
+                },
                 Ok(Answer::Epoch { above, ask }) => {
                     let shard = self.keys.shard_of_names(&command.names);
                     Box::pin(self.install(shard, above, &ask)).await
@@ -36,6 +42,18 @@ impl RedisBackend {
         }
         let why = "the fence record changed while each epoch was on its way";
         AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
+    }
+
+    /// The same, above the epochs that this process knows.
+    fn above_floor(&self, command: &Acquire) -> Acquire {
+        let mut ask = command.clone();
+        ask.floor = ask.floor.max(self.epochs.floor());
+        ask
+    }
+
+    async fn alone(&self, command: &Acquire) -> Result<Answer, BackendError> {
+        let ask = self.above_floor(command);
+        self.acquires.alone(&ask, Lane::Durable).await
     }
 
     /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
@@ -68,34 +86,35 @@ impl RedisBackend {
             .tell(|| Notice::of(What::EpochInstalled, kind).because(reason()));
     }
 
-    /// Adds how many replicas have a grant, when that was asked for. Too few never undo it.
-    async fn replicated(&self, reply: AcquireReply, command: &Acquire) -> AcquireReply {
-        match (reply, command.durability) {
-            (
-                AcquireReply::Granted {
-                    token,
-                    granted,
-                    again,
-                    ..
-                },
-                Durability::Replicas { n, within },
-            ) => {
-                let wait = call::wait(n, within);
-                let shard = self.keys.shard_of_names(&command.names);
-                let limit = within.saturating_add(self.call_timeout);
-                let answer = self.link.plain((shard, &wait), Lane::Durable, limit).await;
-                let replicas = answer
-                    .ok()
-                    .and_then(|value| reply::count(&value))
-                    .unwrap_or(0);
-                AcquireReply::Granted {
-                    token,
-                    granted,
-                    again,
-                    replicas: Some(replicas),
-                }
-            }
-            (reply, _) => reply,
+    /// Adds how many replicas have a grant. Too few never undo it.
+    async fn replicated(
+        &self,
+        reply: AcquireReply,
+        command: &Acquire,
+        (n, within): (u32, Duration),
+    ) -> AcquireReply {
+        let AcquireReply::Granted {
+            token,
+            granted,
+            again,
+            ..
+        } = reply
+        else {
+            return reply;
+        };
+        let wait = call::wait(n, within);
+        let shard = self.keys.shard_of_names(&command.names);
+        let limit = within.saturating_add(self.call_timeout);
+        let answer = self.link.plain((shard, &wait), Lane::Durable, limit).await;
+        let replicas = answer
+            .ok()
+            .and_then(|value| reply::count(&value))
+            .unwrap_or(0);
+        AcquireReply::Granted {
+            token,
+            granted,
+            again,
+            replicas: Some(replicas),
         }
     }
 }

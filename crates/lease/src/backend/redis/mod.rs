@@ -176,13 +176,14 @@ impl RedisBackend {
     }
 
     async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
-        let sent = batch
-            .iter()
-            .map(|release| self.releases.send(release.clone()));
-        let answers = join::all(sent).await.into_iter();
-        answers
-            .map(|answer| answer.unwrap_or_else(ReleaseReply::Failed))
-            .collect()
+        let post = |release: &Release| self.releases.post(release.clone());
+        // All are handed over before the first answer is waited for.
+        let posted: Vec<_> = batch.iter().map(post).collect();
+        let mut replies = Vec::with_capacity(posted.len());
+        for answer in posted {
+            replies.push(answer.await.unwrap_or_else(ReleaseReply::Failed));
+        }
+        replies
     }
 }
 

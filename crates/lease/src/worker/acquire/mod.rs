@@ -3,6 +3,7 @@
 
 mod wait;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::ctx::Ctx;
@@ -34,26 +35,10 @@ enum Tried {
     Hopeless(AcquireError),
 }
 
-/// Asks until there is a grant or the wait is over.
-pub(super) async fn acquire(
-    ctx: &Ctx,
-    command: Acquire,
-    wait: Wait,
-    safety: Duration,
-) -> Result<Won, AcquireError> {
-    let mut attempt = Attempt::new(ctx, command, safety);
-    match wait {
-        Wait::No => attempt.once().await,
-        // Boxed: a wait is large, and every acquire would carry the room for it.
-        Wait::UpTo(span) => Box::pin(attempt.wait(Some(attempt.begun.plus(span)))).await,
-        Wait::Forever => Box::pin(attempt.wait(None)).await,
-    }
-}
-
 /// The tries of one acquire. All have the same owner, so that a lost reply is healed by asking
 /// again (B3).
-struct Attempt<'a> {
-    ctx: &'a Ctx,
+pub(super) struct Attempt {
+    ctx: Arc<Ctx>,
     command: Acquire,
     safety: Duration,
     begun: BootTime,
@@ -66,17 +51,27 @@ struct Attempt<'a> {
     queued: bool,
 }
 
-impl<'a> Attempt<'a> {
-    fn new(ctx: &'a Ctx, command: Acquire, safety: Duration) -> Self {
+impl Attempt {
+    pub(super) fn new(ctx: Arc<Ctx>, command: Acquire, safety: Duration) -> Self {
         Self {
+            begun: ctx.now(),
             ctx,
             command,
             safety,
-            begun: ctx.now(),
             attempts: 0,
             failures: 0,
             unanswered: 0,
             queued: false,
+        }
+    }
+
+    /// Asks until there is a grant or the wait is over.
+    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, AcquireError> {
+        match wait {
+            Wait::No => self.once().await,
+            // Boxed: a wait is large, and every acquire would carry the room for it.
+            Wait::UpTo(span) => Box::pin(self.wait(Some(self.begun.plus(span)))).await,
+            Wait::Forever => Box::pin(self.wait(None)).await,
         }
     }
 
@@ -94,7 +89,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn try_once(&mut self) -> Tried {
-        let ctx = self.ctx;
+        let ctx = &*self.ctx;
         let limit = match self.command.durability {
             Durability::Primary => ctx.call_timeout,
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
@@ -145,7 +140,7 @@ impl<'a> Attempt<'a> {
         confirmed: Confirmed,
         replicas: Option<u32>,
     ) -> Tried {
-        let ctx = self.ctx;
+        let ctx = &*self.ctx;
         let deadline = timing::deadline(confirmed.sent, confirmed.granted, self.safety);
         if deadline.since(ctx.now()) < confirmed.asked / 2 {
             self.unanswered = self.unanswered.saturating_add(1);
@@ -222,7 +217,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for Attempt {
     fn drop(&mut self) {
         self.leave();
     }

@@ -1,5 +1,6 @@
 //! Waiting for names that others hold: the local line, the subscription, and the poll. `lease.md` 7.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::Instrument;
@@ -10,10 +11,10 @@ use crate::worker::ctx::Ctx;
 use crate::worker::gate::Place;
 use crate::{AcquireError, BootTime, Refusal, timing};
 
-impl Attempt<'_> {
+impl Attempt {
     /// Tries until `end`. Who finds others of this process waiting stands in line first.
     pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, AcquireError> {
-        let ctx = self.ctx;
+        let ctx = Arc::clone(&self.ctx);
         let names = self.command.names.clone();
         let mut last = AcquireError::Refused(Refusal::default());
         // A place in the backend's queue is for the head of this process's line, and for nobody else.
@@ -34,7 +35,7 @@ impl Attempt<'_> {
         let turn = tokio::select! {
             biased;
             turn = place.turn() => turn,
-            () = sleep_until(ctx, end) => return Err(self.give_up(last)),
+            () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
         };
         let span = tracing::debug_span!("lease.wait");
         let outcome = self.wait_at_the_head(&place, end).instrument(span).await;
@@ -50,7 +51,7 @@ impl Attempt<'_> {
         place: &Place<'_>,
         end: Option<BootTime>,
     ) -> Result<Won, AcquireError> {
-        let ctx = self.ctx;
+        let ctx = Arc::clone(&self.ctx);
         let heard = place.heard();
         if heard.is_none() && self.attempts == 0 {
             // Alone in line, so perhaps nobody holds it.
@@ -78,7 +79,7 @@ impl Attempt<'_> {
         wake: &mut WakeStream,
         end: Option<BootTime>,
     ) -> Result<Won, AcquireError> {
-        let ctx = self.ctx;
+        let ctx = Arc::clone(&self.ctx);
         loop {
             // A release that was told by now is seen by the try that follows.
             wake.forget();
@@ -118,7 +119,7 @@ impl Attempt<'_> {
     /// How long to sleep after a refusal if nobody wakes us.
     fn pause(&self, refusal: &Refusal) -> Duration {
         const SPREAD: Duration = Duration::from_millis(20);
-        let ctx = self.ctx;
+        let ctx = &*self.ctx;
         let poll = timing::around(ctx.facts.poll, 20, ctx.draw());
         let free = match refusal.conflicts.iter().map(|held| held.remaining).max() {
             Some(longest) => longest,
