@@ -24,7 +24,7 @@ use crate::BackendError;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
 
 /// Most items of one script. It bounds the time in which the server serves nobody else.
-const ITEMS_MAX: usize = 16;
+const ITEMS_MAX: usize = 32;
 
 /// Lease keys after which no further item joins a script.
 const KEYS_MAX: usize = 64;
