@@ -8,6 +8,7 @@ use soldonce_testkit::postgres::PgBouncer;
 
 use super::{on_postgres_by, through};
 use crate::ledgers::TestLedger;
+use crate::postgres::LeaseServers;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn constraint() {
@@ -35,19 +36,57 @@ async fn lease() {
     on_postgres_by(Strategy::Lease(locks)).await;
 }
 
-/// Statements are sent whole, and nothing is left to a session, which others have a moment later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queue_through_a_pool_in_transaction_mode() {
-    let server = TestLedger::server();
-    let pool = PgBouncer::start(&server, 8).unwrap();
-    through(&server, Strategy::Queue, Some(&pool)).await;
+async fn redlock() {
+    let servers = LeaseServers::start();
+    on_postgres_by(servers.redlock().await).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pessimistic_through_a_pool_in_transaction_mode() {
-    let server = TestLedger::server();
-    let pool = PgBouncer::start(&server, 8).unwrap();
-    through(&server, Strategy::Pessimistic, Some(&pool)).await;
+/// Statements are sent whole, and nothing is left to a session, which others have a moment later.
+mod through_a_pool_in_transaction_mode {
+    use super::*;
+
+    async fn by(strategy: Strategy) {
+        let server = TestLedger::server();
+        let pool = PgBouncer::start(&server, 8).unwrap();
+        through(&server, strategy, Some(&pool)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn queue() {
+        by(Strategy::Queue).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn constraint() {
+        by(Strategy::Constraint).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn optimistic() {
+        by(Strategy::Optimistic).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn pessimistic() {
+        by(Strategy::Pessimistic).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn nowait() {
+        by(Strategy::NoWait).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn lease() {
+        by(Strategy::Lease(Locks::memory().connect().await.unwrap())).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redlock() {
+        let servers = LeaseServers::start();
+        by(servers.redlock().await).await;
+    }
 }
 
 /// Two steps of a unit in one command, the first of which another server has taken: its last version

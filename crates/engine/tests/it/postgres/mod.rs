@@ -25,6 +25,7 @@ use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
 use soldonce_lease::{SeededEntropy, SystemClock};
 use soldonce_testkit::postgres::Postgres;
 
+pub(crate) use self::strategies::LeaseServers;
 use crate::ledgers::{HALL, Recorder, held, holder, new_event, select, transaction};
 
 /// One database and some servers on it.

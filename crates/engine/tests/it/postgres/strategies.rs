@@ -19,24 +19,24 @@ use super::races::{race, units_given_once};
 use crate::ledgers::{held, on, transaction};
 
 /// Leases in one Redis and in a majority of three.
-pub(super) struct LeaseServers {
+pub(crate) struct LeaseServers {
     one: Redis,
     nodes: Vec<Redis>,
 }
 
 impl LeaseServers {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             one: Redis::start().unwrap(),
             nodes: Redis::independent(3).unwrap(),
         }
     }
 
-    pub(super) async fn lease(&self) -> Strategy {
+    pub(crate) async fn lease(&self) -> Strategy {
         Strategy::Lease(connect(Locks::redis(self.one.url())).await)
     }
 
-    pub(super) async fn redlock(&self) -> Strategy {
+    pub(crate) async fn redlock(&self) -> Strategy {
         let nodes = self.nodes.iter().map(|node| RedisConfig::from(node.url()));
         let config = RedlockConfig::new(nodes.collect()).sit_out(Duration::ZERO);
         Strategy::Redlock(connect(Locks::redlock(config)).await)
