@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use soldonce_core::{
-    Adjacency, Answer, Applied, Booking, BookingId, Cause, HoldId, Holder, Timestamp, Transition,
-    UnitNo, UnitState,
+    Adjacency, Answer, Applied, Booking, BookingId, Cause, Commit, HoldId, Holder, Timestamp,
+    Transition, UnitNo, UnitState,
 };
 
 use super::replica::Replica;
 use super::tables::{Id, holder_key};
-use crate::ledger::{RequestKey, rows};
+use crate::ledger::RequestKey;
 use crate::reply::StoredReply;
 use crate::webhook::Message;
 
@@ -49,6 +49,12 @@ impl Batch {
     pub(super) fn steps(&self) -> impl Iterator<Item = &Transition> {
         let commits = self.applied.iter().flat_map(|applied| &applied.commits);
         commits.flat_map(|commit| &commit.transitions)
+    }
+
+    /// Takes the commits out, for whoever shows them.
+    pub(super) fn take_commits(&mut self) -> impl Iterator<Item = Commit> {
+        let applied = self.applied.iter_mut();
+        applied.flat_map(|applied| std::mem::take(&mut applied.commits))
     }
 
     /// Every hold that changed, once.
@@ -107,14 +113,12 @@ impl Batch {
     }
 
     /// The units that change.
-    pub(super) fn changed_units(&self) -> Result<BTreeSet<i32>, rows::Damaged> {
-        self.steps()
-            .map(|step| super::tables::int(step.unit.0))
-            .collect()
+    pub(super) fn changed_units(&self) -> BTreeSet<UnitNo> {
+        self.steps().map(|step| step.unit).collect()
     }
 
-    /// The units that the decisions rest on, in unit order, as they were before the batch.
-    pub(super) fn seen_units(&self, replica: &Replica) -> Result<Vec<Seen>, rows::Damaged> {
+    /// The units that the decisions rest on, in unit order, with their versions before the batch.
+    pub(super) fn seen_units(&self, replica: &Replica) -> BTreeMap<UnitNo, u64> {
         let mut seen: BTreeMap<UnitNo, u64> = BTreeMap::new();
         for step in self.steps() {
             let before = step.version.0.saturating_sub(1);
@@ -126,13 +130,7 @@ impl Batch {
             let version = seating.map_or(0, |seating| seating.unit(unit).version.0);
             seen.entry(unit).or_insert(version);
         }
-        let one = |(unit, version): (UnitNo, u64)| {
-            Ok(Seen {
-                unit: super::tables::int(unit.0)?,
-                version: rows::stored(version)?,
-            })
-        };
-        seen.into_iter().map(one).collect()
+        seen
     }
 
     /// Seats that an adjacency rule looked at: two beside each one that was taken.
@@ -158,15 +156,15 @@ impl Batch {
         beside
     }
 
-    /// The holders whose budgets the decisions rest on or move.
+    /// The holders whose budgets the decisions rest on or move, by key.
     pub(super) fn accounts(&self, replica: &Replica) -> Vec<Account> {
-        let mut holders: BTreeSet<&Holder> = BTreeSet::new();
+        let mut holders: Vec<&Holder> = Vec::new();
         for done in &self.applied {
             match &done.answer {
-                Answer::Held(hold) => holders.extend([&hold.holder]),
+                Answer::Held(hold) => holders.push(&hold.holder),
                 // A change that takes units needs room for them; one that drops some does not
                 // matter.
-                Answer::Hold(hold) if takes_units(done) => holders.extend([&hold.holder]),
+                Answer::Hold(hold) if takes_units(done) => holders.push(&hold.holder),
                 Answer::EventCreated(_)
                 | Answer::Event(_)
                 | Answer::OwnHold(_)
@@ -183,15 +181,19 @@ impl Batch {
             .filter_map(|id| replica.inventory.booking(*id));
         let bookings: Vec<&Booking> = bookings.collect();
         holders.extend(bookings.iter().map(|booking| &booking.holder));
-        let account = |holder: &Holder| Account {
-            key: holder_key(holder),
+        let keyed = holders
+            .into_iter()
+            .map(|holder| (holder_key(holder), holder));
+        let mut keyed: Vec<(Id, &Holder)> = keyed.collect();
+        keyed.sort_unstable_by_key(|(key, _)| *key);
+        keyed.dedup_by_key(|(key, _)| *key);
+        let account = |(key, holder): (Id, &Holder)| Account {
+            key,
             holder: holder.clone(),
             bought: replica.inventory.bought(replica.no, holder),
             version: replica.holders.get(holder).copied().unwrap_or(0),
         };
-        let mut accounts: Vec<Account> = holders.into_iter().map(account).collect();
-        accounts.sort_unstable_by_key(|account| account.key);
-        accounts
+        keyed.into_iter().map(account).collect()
     }
 }
 

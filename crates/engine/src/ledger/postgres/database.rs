@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+};
 use soldonce_lease::Clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::{ToSql, Type};
@@ -16,8 +18,8 @@ use super::{OpenError, PostgresOptions, Statements};
 /// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
 /// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
 const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-                       -c enable_hashjoin=off -c enable_mergejoin=off -c enable_memoize=off \
-                       -c jit=off";
+                       -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
+                       -c enable_memoize=off -c jit=off";
 
 /// Connections that commands which go one at a time leave to everybody else.
 const OTHERS: usize = 2;
@@ -67,6 +69,8 @@ impl Database {
         let limit = Some(Duration::from_millis(ANSWER_MS));
         let pool = Pool::builder(manager)
             .max_size(options.connections)
+            // The one used last: its process has plans and rows at hand.
+            .queue_mode(QueueMode::Lifo)
             .wait_timeout(limit)
             .create_timeout(limit)
             .runtime(Runtime::Tokio1)

@@ -7,7 +7,7 @@ use soldonce_core::{Answer, BookingId, EventNo, HoldId, Rejection, Timestamp, Un
 use soldonce_lease::{Clock, Entropy};
 use tokio_postgres::types::Type;
 
-use super::batch::Batch;
+use super::batch::{Account, Batch};
 use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
 use super::database::{Database, Lane};
@@ -142,10 +142,16 @@ impl Desk {
         Ok(records.collect::<Result<_, _>>()?)
     }
 
-    /// A batch with a fresh name.
-    pub(super) fn dispatch<'a>(&self, batch: &'a Batch, now: Timestamp) -> Dispatch<'a> {
+    /// A batch that was decided on `replica`, with a fresh name.
+    pub(super) fn dispatch<'a>(
+        &self,
+        replica: &Replica,
+        batch: &'a Batch,
+        now: Timestamp,
+    ) -> Dispatch<'a> {
         Dispatch {
             batch,
+            accounts: batch.accounts(replica),
             id: self.batch_id(),
             server: self.server,
             now,
@@ -162,10 +168,10 @@ impl Desk {
         &self,
         lane: &mut Lane,
         replica: &mut Replica,
-        batch: &Batch,
+        batch: &mut Batch,
         now: Timestamp,
     ) -> Stored {
-        let dispatch = self.dispatch(batch, now);
+        let dispatch = self.dispatch(replica, batch, now);
         let begun = self.clock.boot();
         let outcome = match Statement::new(replica, &dispatch) {
             Ok(statement) => statement.send(lane, |wall| self.time.learn(wall)).await,
@@ -178,13 +184,14 @@ impl Desk {
         match outcome {
             Ok(Outcome::Stored(written)) => {
                 self.time.reached(written.at);
-                self.recent.add(dispatch.id, written.at, &batch.applied);
-                take_over(replica, batch);
+                let Dispatch { id, accounts, .. } = dispatch;
+                take_over(replica, batch, accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer.stored(&replica.inventory, &batch.applied);
                 self.note_holds(replica, batch);
                 replica.let_go(batch.holds(), batch.bookings());
+                self.recent.add(id, written.at, batch.take_commits());
                 Stored::Yes
             }
             Ok(Outcome::Stale) => {
@@ -255,8 +262,7 @@ impl Desk {
 }
 
 /// The trial is over and the versions of its rows have risen.
-fn take_over(replica: &mut Replica, batch: &Batch) {
-    let accounts = batch.accounts(replica);
+fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     for account in accounts {
         replica
             .holders

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(super) const QUEUE_MAX: usize = 4_096;
 /// Most commands of one statement.
 pub(super) const BATCH_MAX: usize = 256;
+/// How often a batch lets others have their turn, while more commands come, before it leaves.
+pub(super) const GATHER_TURNS_MAX: usize = 8;
 /// Most transitions of one statement, one command's more or less.
 pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 /// How often a command is decided anew because others wrote first, before it is refused as

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use soldonce_core::{Applied, Commit, EventNo, Timestamp};
+use soldonce_core::{Commit, EventNo, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::database::{Lane, Value};
@@ -28,10 +28,8 @@ struct Batches {
 impl Recent {
     /// Keeps a batch that was stored at this time, and lets go of the oldest ones if there are too
     /// many.
-    pub(super) fn add(&self, id: Id, at: Timestamp, applied: &[Applied]) {
-        let commits = applied.iter().flat_map(|applied| &applied.commits);
-        let commits = commits.cloned().map(|commit| Commit { at, ..commit });
-        let commits: Vec<Commit> = commits.collect();
+    pub(super) fn add(&self, id: Id, at: Timestamp, commits: impl Iterator<Item = Commit>) {
+        let commits: Vec<Commit> = commits.map(|commit| Commit { at, ..commit }).collect();
         // The rows of the audit would show no such commit, and without any nothing is shown.
         let is_shown = |commit: &Commit| !commit.transitions.is_empty();
         if commits.is_empty() || !commits.iter().all(is_shown) {
@@ -100,13 +98,11 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
-    use soldonce_core::{
-        Answer, Cause, Fence, Origin, Seq, Transition, UnitNo, UnitState, Version,
-    };
+    use soldonce_core::{Cause, Fence, Origin, Seq, Transition, UnitNo, UnitState, Version};
 
     use super::*;
 
-    fn applied(units: u32) -> Applied {
+    fn commit(units: u32) -> Commit {
         let transition = |unit| Transition {
             unit: UnitNo(unit),
             from: UnitState::Free,
@@ -116,16 +112,13 @@ mod tests {
             cause: Cause::Blocked,
             hold: None,
         };
-        Applied {
-            commits: vec![Commit {
-                event: EventNo(0),
-                seq: Seq(7),
-                at: Timestamp::from_ms(1),
-                origin: Origin::system("test"),
-                reason: None,
-                transitions: (0..units).map(transition).collect(),
-            }],
-            ..Applied::unchanged(Answer::Swept(0))
+        Commit {
+            event: EventNo(0),
+            seq: Seq(7),
+            at: Timestamp::from_ms(1),
+            origin: Origin::system("test"),
+            reason: None,
+            transitions: (0..units).map(transition).collect(),
         }
     }
 
@@ -137,7 +130,7 @@ mod tests {
     fn what_was_stored_is_found_as_it_was_stored_until_it_is_forgotten() {
         let recent = Recent::default();
         let (at, event) = (Timestamp::from_ms(9), EventNo(3));
-        recent.add(id(1), at, &[applied(2), applied(1)]);
+        recent.add(id(1), at, [commit(2), commit(1)].into_iter());
         let found = recent.find(id(1), event).unwrap();
         assert_eq!(found.len(), 2);
         assert!(
@@ -155,7 +148,7 @@ mod tests {
     #[test]
     fn a_commit_without_rows_is_not_kept() {
         let recent = Recent::default();
-        recent.add(id(1), Timestamp::from_ms(9), &[applied(0)]);
+        recent.add(id(1), Timestamp::from_ms(9), [commit(0)].into_iter());
         assert_eq!(recent.find(id(1), EventNo(0)), None);
     }
 
@@ -163,8 +156,7 @@ mod tests {
     fn nothing_stays_of_a_batch_that_nobody_will_show() {
         let recent = Recent::default();
         let at = Timestamp::from_ms(9);
-        recent.add(id(1), at, &[]);
-        recent.add(id(2), at, &[Applied::unchanged(Answer::Swept(0))]);
+        recent.add(id(1), at, std::iter::empty());
         assert!(recent.batches().commits.is_empty());
     }
 
@@ -173,7 +165,7 @@ mod tests {
         let recent = Recent::default();
         let half = u32::try_from(RECENT_STEPS_MAX / 2).unwrap();
         for n in 1..=3 {
-            recent.add(id(n), Timestamp::from_ms(9), &[applied(half)]);
+            recent.add(id(n), Timestamp::from_ms(9), [commit(half)].into_iter());
         }
         assert_eq!(recent.find(id(1), EventNo(0)), None);
         assert!(recent.find(id(2), EventNo(0)).is_some());

@@ -78,14 +78,15 @@ impl Parts {
         if !self.desk.is_open() {
             return Err(Rejection::ReadOnly);
         }
+        // What is rare is boxed: every hold would move the room for it, too.
         let event = match subject(&transaction.command) {
-            Subject::NewEvent => return self.create(transaction).await,
-            Subject::All => return self.sweep(transaction).await,
+            Subject::NewEvent => return Box::pin(self.create(transaction)).await,
+            Subject::All => return Box::pin(self.sweep(transaction)).await,
             Subject::Event(event) => event,
             Subject::Named => match self.event_of(&transaction.command).await {
                 Ok(event) => event,
                 // The key comes first: the same request may have found what is asked for.
-                Err(rejection) => return self.replay(&transaction, rejection).await,
+                Err(rejection) => return Box::pin(self.replay(&transaction, rejection)).await,
             },
         };
         let booth = self.booth(event).await?;
@@ -97,7 +98,7 @@ impl Parts {
         if let Some(booth) = self.desk.catalogue.booth(event) {
             return Ok(booth);
         }
-        self.discover()
+        Box::pin(self.discover())
             .await
             .map_err(|failure| failure.rejection())?;
         self.desk
@@ -113,13 +114,16 @@ impl Parts {
             if let Some(event) = self.desk.routes.find(hold) {
                 return Ok(event);
             }
-            let found = self.desk.event_of_hold(hold).await.map_err(away)?;
+            let found = Box::pin(self.desk.event_of_hold(hold))
+                .await
+                .map_err(away)?;
             if let Some(event) = found {
                 return Ok(event);
             }
         }
         if let Some(booking) = named.booking {
-            let found = self.desk.event_of_booking(booking).await.map_err(away)?;
+            let found = Box::pin(self.desk.event_of_booking(booking)).await;
+            let found = found.map_err(away)?;
             return found.ok_or(Rejection::BookingNotFound);
         }
         Err(Rejection::HoldNotFound)

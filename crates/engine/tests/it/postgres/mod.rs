@@ -10,6 +10,7 @@ mod pool;
 mod races;
 mod staleness;
 mod strategies;
+mod turns;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -21,7 +21,7 @@ CREATE TABLE lab_raw_units (LIKE units INCLUDING ALL);
 CREATE TABLE lab_raw_holds (LIKE holds INCLUDING ALL);
 CREATE TABLE lab_raw_holders (LIKE holders INCLUDING ALL);
 CREATE TABLE lab_raw_audit (LIKE audit INCLUDING ALL);
-CREATE TABLE lab_raw_batches (LIKE batches INCLUDING ALL)";
+CREATE TABLE lab_raw_batches (LIKE batches INCLUDING ALL) WITH (toast_tuple_target = 8160)";
 
 const INSERT: &str = "-- lab_raw_insert
 INSERT INTO lab_raw_narrow (n, owner) VALUES ($1, $2)";

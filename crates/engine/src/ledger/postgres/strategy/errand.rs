@@ -181,7 +181,7 @@ impl<'a> Errand<'a> {
         let dispatch = Dispatch {
             token,
             guard,
-            ..self.desk.dispatch(&batch, now)
+            ..self.desk.dispatch(replica, &batch, now)
         };
         let statement = Statement::new(replica, &dispatch);
         let id = dispatch.id;
@@ -231,8 +231,9 @@ impl<'a> Errand<'a> {
             return Ok(Step::Again);
         };
         self.desk.time.reached(written.at);
-        let applied = &decided.batch.applied;
-        self.desk.recent.add(decided.id, written.at, applied);
+        let applied = decided.batch.applied.iter();
+        let commits = applied.flat_map(|applied| applied.commits.iter().cloned());
+        self.desk.recent.add(decided.id, written.at, commits);
         let took = self.desk.clock.boot().since(begun);
         self.desk.observer.batch(1, took);
         Ok(Step::Done(self.take_over(decided).await))

@@ -75,5 +75,10 @@ async fn lock(
     };
     let wanted = wanted.iter().map(|unit| int(unit.0));
     let wanted = wanted.collect::<Result<Vec<i32>, _>>()?;
-    units::lock(lane, sql, int(errand.booth.no.0)?, &wanted).await
+    // What renews the event names no units.
+    let turn = units::Turn {
+        event: int(errand.booth.no.0)?,
+        renews: false,
+    };
+    units::lock(lane, sql, turn, &wanted).await
 }

@@ -16,7 +16,7 @@ use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
 use crate::ledger::postgres::desk::{Desk, Stored, answers, replay};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{
-    ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, QUEUE_MAX, TRIES_MAX,
+    ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
 use crate::ledger::postgres::replica::Replica;
 use crate::ledger::postgres::survive::survive;
@@ -27,6 +27,7 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
     let mut taken = Vec::with_capacity(BATCH_MAX);
     let patience = Duration::from_millis(ANSWER_MS);
     while jobs.recv_many(&mut taken, BATCH_MAX).await > 0 {
+        gather(&mut jobs, &mut taken).await;
         let mut replica = booth.replica.lock().await;
         let mut round = Round {
             desk: &desk,
@@ -49,6 +50,23 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
         {
             // The database says nothing. Everybody behind has waited as long, and would wait again.
             refuse_waiting(&mut jobs, &why);
+        }
+    }
+}
+
+/// Takes those, too, who come while others have their turn: who was answered by the last batch may ask
+/// again, and half a batch costs the database far more than half of a whole one.
+async fn gather(jobs: &mut mpsc::Receiver<Job>, taken: &mut Vec<Job>) {
+    for _ in 0..GATHER_TURNS_MAX {
+        let before = taken.len();
+        tokio::task::yield_now().await;
+        while taken.len() < BATCH_MAX
+            && let Ok(job) = jobs.try_recv()
+        {
+            taken.push(job);
+        }
+        if taken.len() == before {
+            return;
         }
     }
 }
@@ -135,7 +153,8 @@ impl Round<'_> {
             self.replica.inventory.keep();
             Stored::Yes
         } else {
-            self.desk.store(&mut lane, self.replica, &batch, now).await
+            let store = self.desk.store(&mut lane, self.replica, &mut batch, now);
+            store.await
         };
         self.replica.let_go(named.holds, named.bookings);
         self.booth.note_end(&self.replica.inventory);

@@ -25,21 +25,43 @@ pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series(0, $2 - 1)";
 
 pub(in super::super) const LOCK: &str = "-- lock
-SELECT unit_no, version FROM units WHERE event_no = $1 AND unit_no = ANY ($2)
+WITH turn AS MATERIALIZED (
+    SELECT CASE WHEN $3 THEN pg_advisory_xact_lock(731030761, $1)
+           ELSE pg_advisory_xact_lock_shared(731030761, $1) END IS NOT NULL AS is_taken
+)
+SELECT unit_no, version FROM units
+WHERE event_no = $1 AND unit_no = ANY ($2) AND (SELECT is_taken FROM turn)
 ORDER BY unit_no FOR UPDATE";
 
 pub(in super::super) const LOCK_NOWAIT: &str = "-- lock_nowait
-SELECT unit_no, version FROM units WHERE event_no = $1 AND unit_no = ANY ($2)
+WITH turn AS MATERIALIZED (
+    SELECT CASE WHEN $3 THEN pg_advisory_xact_lock(731030761, $1)
+           ELSE pg_advisory_xact_lock_shared(731030761, $1) END IS NOT NULL AS is_taken
+)
+SELECT unit_no, version FROM units
+WHERE event_no = $1 AND unit_no = ANY ($2) AND (SELECT is_taken FROM turn)
 ORDER BY unit_no FOR UPDATE NOWAIT";
 
-/// Locks units in unit order by one of the statements above; gives what they are now.
+/// An event, and whose turn with it this is: of one who renews it, or of one among many.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Turn {
+    pub(in super::super) event: i32,
+    pub(in super::super) renews: bool,
+}
+
+/// Locks units in unit order by one of the statements above; gives what they are now. The turn is taken
+/// before any of them, as by the statement that writes.
 pub(in super::super) async fn lock(
     lane: &mut Lane,
     sql: &'static str,
-    event: i32,
+    turn: Turn,
     units: &[i32],
 ) -> Result<Vec<Seen>, Failure> {
-    let values: [Value<'_>; 2] = [(&event, Type::INT4), (&units, Type::INT4_ARRAY)];
+    let values: [Value<'_>; 3] = [
+        (&turn.event, Type::INT4),
+        (&units, Type::INT4_ARRAY),
+        (&turn.renews, Type::BOOL),
+    ];
     let seen = |row: &Row| {
         let columns = Columns::new(row, TABLE);
         Ok(Seen {

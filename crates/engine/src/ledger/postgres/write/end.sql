@@ -16,7 +16,8 @@ SELECT (SELECT at FROM go) AS at,
                + (SELECT clock.ahead FROM clock)
        )) AS wall,
        CASE WHEN EXISTS (SELECT FROM go) THEN
-           require_rows('units', (SELECT count(*) FROM write_units), cardinality($10::unit_row[]))
+           require_rows('units', (SELECT count(*) FROM write_units),
+                        (SELECT count(*) FROM units_seen WHERE state IS NOT NULL))
            AND require_rows('holds', (SELECT count(*) FROM add_holds) + (SELECT count(*) FROM write_holds),
                             cardinality($12::hold_row[]))
        END

@@ -3,18 +3,25 @@
 -- clock had moved) and what the clock reads. Its parts are guard, holds, sales and end; one without
 -- sales and the like goes without that part.
 WITH
+-- Batches share the event's row, and of a few servers one always has it: whoever renews the event would
+-- wait for ever. Turns are fair: he waits for those before him, those after him wait for him.
+turn AS MATERIALIZED (
+    SELECT CASE WHEN $23 THEN pg_advisory_xact_lock(731030761, $1)
+           ELSE pg_advisory_xact_lock_shared(731030761, $1) END IS NOT NULL AS is_taken
 -- What the decisions rest on, locked in the same order by everybody: event, units, holders, bookings.
-event_seen AS MATERIALIZED (
-    SELECT 1 FROM events WHERE event_no = $1 AND version = $2 FOR SHARE
+), event_seen AS MATERIALIZED (
+    SELECT 1 FROM events
+    WHERE event_no = $1 AND version = $2 AND (SELECT is_taken FROM turn) FOR SHARE
 ), units_seen AS MATERIALIZED (
     -- Version -1 is any: the row is locked, and the keys tell whether it had moved.
     -- Found one after the other in the sequence of the list, each by its whole key, whatever the
     -- size of the table was when this was planned: so, too, for holders and bookings.
-    SELECT 1 FROM unnest($3::seen_unit[]) AS seen
+    SELECT locked.at, n.state, n.owner, n.until, n.fence, n.version
+    FROM unnest($3::touched_unit[]) AS n
     CROSS JOIN LATERAL (
-        SELECT FROM units u
-        WHERE u.event_no = $1 AND u.unit_no = seen.unit_no
-          AND (u.version = seen.version OR seen.version = -1) FOR UPDATE
+        SELECT u.ctid AS at FROM units u
+        WHERE u.event_no = $1 AND u.unit_no = n.unit_no
+          AND (u.version = n.seen OR n.seen = -1) FOR UPDATE
     ) AS locked
 ), holders_seen AS MATERIALIZED (
     SELECT 1 FROM unnest($4::seen_row[]) AS seen
@@ -30,7 +37,7 @@ event_seen AS MATERIALIZED (
 ), same AS MATERIALIZED (
     SELECT 1
     WHERE (SELECT count(*) FROM event_seen) = 1
-      AND (SELECT count(*) FROM units_seen) = cardinality($3::seen_unit[])
+      AND (SELECT count(*) FROM units_seen) = cardinality($3::touched_unit[])
       AND (SELECT count(*) FROM holders_seen) = cardinality($4::seen_row[])
       AND (SELECT count(*) FROM bookings_seen) = cardinality($5::seen_row[])
 -- Read with all locks in hand, so that times of one unit rise with its versions.

@@ -1,12 +1,10 @@
 ), write_units AS (
+    -- Where it was found. One that had moved is at a place that this statement does not see yet.
     UPDATE units u
     SET state = n.state, owner = n.owner, until = n.until, fence = n.fence, version = n.version,
         token = CASE WHEN $11::bigint = 0 THEN u.token ELSE $11::bigint END
-    FROM go, unnest($10::unit_row[]) AS n
-    CROSS JOIN LATERAL (
-        SELECT ctid AS at FROM units WHERE event_no = $1 AND unit_no = n.unit_no OFFSET 0
-    ) AS found
-    WHERE u.ctid = found.at
+    FROM go, units_seen AS n
+    WHERE n.state IS NOT NULL AND u.ctid = n.at
     RETURNING 1
 ), add_holds AS (
     INSERT INTO holds (id, event_no, caller, holder, state, booking, reason, fence, units,

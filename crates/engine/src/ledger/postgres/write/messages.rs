@@ -7,7 +7,7 @@ use crate::ledger::postgres::tables::{Id, short};
 use crate::ledger::rows::codes::number;
 use crate::webhook::{Message, MessageKind};
 
-/// $31.
+/// $10.
 pub(super) fn put(to: &mut Values, messages: &[Message]) -> Result<(), Failure> {
     let rows = Rows::of(messages, |message, row| {
         row.id(Id(*message.id.bytes()))?

@@ -14,7 +14,8 @@ use super::batch::{Account, Batch, Written};
 use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::replica::Replica;
-use super::tables::{Columns, Id, bookings, events, holds, int, units as units_table};
+use super::tables::units::{self as units_table, Turn};
+use super::tables::{Columns, Id, bookings, events, holds, int};
 use crate::ledger::rows::policy::policy_to_json;
 use crate::ledger::rows::{Damaged, stored};
 
@@ -48,6 +49,8 @@ pub(super) enum Outcome {
 /// A batch on its way.
 pub(super) struct Dispatch<'a> {
     pub(super) batch: &'a Batch,
+    /// What counts against the holders in it, by key.
+    pub(super) accounts: Vec<Account>,
     /// The name of the batch, fresh.
     pub(super) id: Id,
     pub(super) server: Id,
@@ -118,8 +121,8 @@ pub(super) struct Statement {
     values: Values,
     /// Bookings whose lines are written anew.
     rewritten: Vec<Id>,
-    /// The event, and the units that the batch rests on, in unit order.
-    event: i32,
+    turn: Turn,
+    /// The units that the batch rests on, in unit order.
     touched: Vec<i32>,
 }
 
@@ -135,7 +138,10 @@ impl Statement {
         Ok(Self {
             values: values(replica, dispatch)?,
             rewritten: holds::booking_ids(rewritten),
-            event: int(replica.no.0)?,
+            turn: Turn {
+                event: int(replica.no.0)?,
+                renews: dispatch.batch.renews_event(),
+            },
             touched: touched.map(|unit| int(unit.0)).collect::<Result<_, _>>()?,
         })
     }
@@ -178,8 +184,8 @@ impl Statement {
         if self.rewritten.is_empty() {
             return Ok(());
         }
-        // Units before anything else, as everybody does.
-        units_table::lock(lane, units_table::LOCK, self.event, &self.touched).await?;
+        // The turn, then units before anything else, as everybody does.
+        units_table::lock(lane, units_table::LOCK, self.turn, &self.touched).await?;
         let ids: [Value<'_>; 1] = [(&self.rewritten, Type::BYTEA_ARRAY)];
         lane.rows(bookings::DELETE_LINES, &ids).await?;
         Ok(())
@@ -203,27 +209,22 @@ impl Statement {
 fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure> {
     let batch = dispatch.batch;
     let mut to = Values::new(dispatch.types.clone());
-    let accounts = batch.accounts(replica);
-    units::put_guards(&mut to, replica, (dispatch, &accounts))?;
-    units::put_units(&mut to, replica, dispatch)?;
+    units::put_guards(&mut to, replica, dispatch)?;
+    messages::put(&mut to, &batch.messages)?;
+    to.put(dispatch.token, Type::INT8);
     units::put_holds(&mut to, replica, batch)?;
     units::put_audit(&mut to, batch)?;
-    sales::put_accounts(&mut to, &accounts)?;
+    sales::put_accounts(&mut to, &dispatch.accounts)?;
     sales::put_bookings(&mut to, replica, batch)?;
     sales::put_records(&mut to, batch)?;
     sales::put_effects(&mut to, batch)?;
-    put_batch(&mut to, dispatch, &accounts)?;
+    put_batch(&mut to, dispatch)?;
     put_event(&mut to, replica, batch)?;
-    messages::put(&mut to, &batch.messages)?;
     Ok(to)
 }
 
 /// $21 to $28: the batch's own row.
-fn put_batch(
-    to: &mut Values,
-    dispatch: &Dispatch<'_>,
-    accounts: &[Account],
-) -> Result<(), Failure> {
+fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
     let batch = dispatch.batch;
     to.put(dispatch.id, Type::BYTEA);
     to.put(dispatch.server, Type::BYTEA);
@@ -234,7 +235,7 @@ fn put_batch(
     to.put(versions.collect::<Result<Vec<_>, _>>()?, Type::INT8_ARRAY);
     to.put(holds::ids(batch.holds()), Type::BYTEA_ARRAY);
     to.put(holds::booking_ids(batch.bookings()), Type::BYTEA_ARRAY);
-    let keys = accounts.iter().map(|account| account.key);
+    let keys = dispatch.accounts.iter().map(|account| account.key);
     to.put(keys.collect::<Vec<_>>(), Type::BYTEA_ARRAY);
     Ok(())
 }

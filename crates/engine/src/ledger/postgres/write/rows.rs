@@ -1,4 +1,4 @@
-//! Many rows as one value: an array of one of the database's row types (migration 5), as PostgreSQL
+//! Many rows as one value: an array of one of the database's row types (migrations 5 and 6), as PostgreSQL
 //! reads it in binary (`array_recv`, `record_recv`). Unfolding one such array costs the database a
 //! tenth of unfolding a list for each column (docs/decisions/0036).
 
@@ -19,7 +19,6 @@ WHERE typname = ANY ($1) AND pg_type_is_visible(oid)";
 /// The types of rows that a statement gets many of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowType {
-    SeenUnit,
     Seen,
     Unit,
     Hold,
@@ -33,8 +32,7 @@ pub(super) enum RowType {
 }
 
 impl RowType {
-    const ALL: [Self; 11] = [
-        Self::SeenUnit,
+    const ALL: [Self; 10] = [
         Self::Seen,
         Self::Unit,
         Self::Hold,
@@ -51,8 +49,7 @@ impl RowType {
     pub(super) const fn is_of_sales(self) -> bool {
         match self {
             Self::Booking | Self::Line | Self::Effect | Self::Message => true,
-            Self::SeenUnit
-            | Self::Seen
+            Self::Seen
             | Self::Unit
             | Self::Hold
             | Self::Audit
@@ -64,9 +61,8 @@ impl RowType {
     /// Its name in the database.
     const fn name(self) -> &'static str {
         match self {
-            Self::SeenUnit => "seen_unit",
             Self::Seen => "seen_row",
-            Self::Unit => "unit_row",
+            Self::Unit => "touched_unit",
             Self::Hold => "hold_row",
             Self::Audit => "audit_row",
             Self::Holder => "holder_row",

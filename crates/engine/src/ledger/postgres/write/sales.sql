@@ -24,7 +24,7 @@
 ), write_deliveries AS (
     INSERT INTO deliveries (endpoint, message, kind, subject, at, body, next_at)
     SELECT e.id, n.message, n.kind, n.subject, go.at, n.body, go.at
-    FROM go, unnest($31::message_row[]) WITH ORDINALITY AS n (message, kind, subject, body, place)
+    FROM go, unnest($10::message_row[]) WITH ORDINALITY AS n (message, kind, subject, body, place)
     JOIN webhook_endpoints e ON e.kinds & (1 << n.kind::integer) <> 0
     ORDER BY n.place, e.id
 ), write_event AS (

@@ -1,13 +1,11 @@
 //! What the decisions rest on, and what became of units and holds, as values of the statement.
 
-use std::collections::BTreeSet;
-
 use soldonce_core::{Actor, Cause, Text, UnitState};
 use tokio_postgres::types::Type;
 
 use super::rows::{Row, RowType, Rows};
 use super::{Dispatch, Guard, Values};
-use crate::ledger::postgres::batch::{Account, Batch};
+use crate::ledger::postgres::batch::Batch;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::CLOCK_OFF_MS;
 use crate::ledger::postgres::replica::Replica;
@@ -25,25 +23,14 @@ const ANY_VERSION: i64 = -1;
 pub(super) fn put_guards(
     to: &mut Values,
     replica: &Replica,
-    (dispatch, accounts): (&Dispatch<'_>, &[Account]),
+    dispatch: &Dispatch<'_>,
 ) -> Result<(), Failure> {
     let batch = dispatch.batch;
     to.put(int(replica.no.0)?, Type::INT4);
     to.put(replica.event_version, Type::INT8);
-    let mut seen = batch.seen_units(replica)?;
-    if dispatch.guard == Guard::Keys {
-        // Others that the decisions rest on have no key that would tell.
-        let changed: BTreeSet<i32> = batch.changed_units()?;
-        for seen in seen.iter_mut().filter(|seen| changed.contains(&seen.unit)) {
-            seen.version = ANY_VERSION;
-        }
-    }
-    let seen = Rows::of(&seen, |seen, row| {
-        row.int(seen.unit)?.long(seen.version)?;
-        Ok(())
-    })?;
-    to.put_rows(seen, RowType::SeenUnit);
-    let known = accounts.iter().filter(|account| account.version > 0);
+    put_units(to, replica, dispatch)?;
+    let accounts = dispatch.accounts.iter();
+    let known = accounts.filter(|account| account.version > 0);
     put_seen(to, known.map(|account| (account.key, account.version)))?;
     let known = batch.bookings().into_iter();
     put_seen(
@@ -66,27 +53,39 @@ fn put_seen(to: &mut Values, seen: impl Iterator<Item = (Id, i64)>) -> Result<()
     Ok(())
 }
 
-/// $10 and $11.
-pub(super) fn put_units(
-    to: &mut Values,
-    replica: &Replica,
-    dispatch: &Dispatch<'_>,
-) -> Result<(), Failure> {
+/// $3: what the decisions rest on, and what becomes of it.
+fn put_units(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
     let seating = replica.inventory.seating(replica.no);
-    let mut changed: Vec<_> = dispatch.batch.steps().map(|step| step.unit).collect();
-    changed.sort_unstable();
-    changed.dedup();
+    let changed = dispatch.batch.changed_units();
     let missing = || Damaged::new("units", "the event is not in memory");
-    let units = Rows::of(changed, |no, row| {
-        let unit = seating.ok_or_else(missing)?.unit(no);
+    let units = Rows::of(dispatch.batch.seen_units(replica), |(no, seen), row| {
         row.int(int(no.0)?)?;
-        put_state(row, unit.state)?
+        if !changed.contains(&no) {
+            row.long(stored(seen)?)?;
+            return put_nothing(row);
+        }
+        let unit = seating.ok_or_else(missing)?.unit(no);
+        // Others that the decisions rest on have no key that would tell.
+        let seen = match dispatch.guard {
+            Guard::Versions => stored(seen)?,
+            Guard::Keys => ANY_VERSION,
+        };
+        put_state(row.long(seen)?, unit.state)?
             .long(stored(unit.fence.0)?)?
             .long(stored(unit.version.0)?)?;
         Ok(())
     })?;
     to.put_rows(units, RowType::Unit);
-    to.put(dispatch.token, Type::INT8);
+    Ok(())
+}
+
+/// The columns of what a unit becomes, for one that stays as it is.
+fn put_nothing(row: &mut Row<'_>) -> Result<(), Damaged> {
+    row.short(None)?
+        .id(None)?
+        .long(None)?
+        .long(None)?
+        .long(None)?;
     Ok(())
 }
 
