@@ -21,6 +21,12 @@ const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=o
                        -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
                        -c enable_memoize=off -c jit=off";
 
+/// When a silent connection is asked whether it is still there, unless the address says so.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// What the driver has where the address says nothing.
+const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
+
 /// Connections that commands which go one at a time leave to everybody else.
 const OTHERS: usize = 2;
 
@@ -64,6 +70,11 @@ impl Database {
             ));
         }
         config.connect_timeout(Duration::from_millis(ANSWER_MS));
+        if config.get_keepalives_idle() >= KEEPALIVE_UNSET {
+            // The connection that was used last is used next, so others may be silent for hours, and
+            // what stands between us and the server forgets such.
+            config.keepalives_idle(KEEPALIVE);
+        }
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
         let limit = Some(Duration::from_millis(ANSWER_MS));

@@ -17,6 +17,8 @@ pub(super) const TRIES_MAX: usize = 20;
 pub(super) const NOWAIT_LOOKS_MAX: usize = 10;
 /// Longest wait for a connection or for one answer, milliseconds.
 pub(super) const ANSWER_MS: u64 = 5_000;
+/// Longest wait for a turn with the event, milliseconds: after [`CLOCK_OFF_MS`] what was decided is void.
+pub(super) const TURN_MS: u64 = 200;
 /// Longest wait for a row that another server has locked, milliseconds. Below [`ANSWER_MS`], so that
 /// the database gives up first and says so.
 pub(super) const LOCK_MS: u64 = 3_000;
@@ -66,7 +68,8 @@ pub(super) const VERIFY_BATCHES: i64 = 1_000;
 /// Rows that a verification reads in one step, one batch's more or less.
 pub(super) const VERIFY_ROWS: usize = 10_000;
 
-const _: () = assert!(LOCK_MS < ANSWER_MS);
+const _: () = assert!(TURN_MS + LOCK_MS < ANSWER_MS);
+const _: () = assert!(TURN_MS < CLOCK_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(NOWAIT_LOOKS_MAX < TRIES_MAX);
 // Whoever waits for such a transaction gets its locks.

@@ -1,46 +1,71 @@
-//! Whoever renews an event waits for those before him, and those who come later wait for him.
+//! Whoever renews an event has it alone, and waits for whoever had his turn before. That later ones wait
+//! behind him, too, is PostgreSQL's own sequence of waiting.
 
 use std::sync::Arc;
 
-use soldonce_core::{Command, Policy};
+use soldonce_core::{Command, EventNo, Policy};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{select, transaction};
+use crate::ledgers::transaction;
 
-const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_renews_an_event_is_before_those_who_come_later() {
-    for strategy in [Strategy::Queue, Strategy::Constraint, Strategy::Pessimistic] {
-        let name = strategy.name();
-        assert!(is_renewed_first(strategy).await, "{name}");
+/// Somebody with a turn of his own, and whoever reads his connection.
+struct Other {
+    client: Client,
+    _reading: JoinSet<()>,
+}
+
+impl Other {
+    /// Takes a turn by this function, until [`Other::leave`].
+    async fn take(servers: &Servers, function: &str, event: EventNo) -> Self {
+        let url = servers.database.url();
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        let mut reading = JoinSet::new();
+        reading.spawn(async move { drop(connection.await) });
+        let take = format!("BEGIN; SELECT {function}(731030761, {})", event.0);
+        client.batch_execute(&take).await.unwrap();
+        Self {
+            client,
+            _reading: reading,
+        }
+    }
+
+    async fn leave(self) {
+        self.client.batch_execute("COMMIT").await.unwrap();
     }
 }
 
-/// A hold waits for a seat, a renewal for it, and another hold, which wants nothing that either of them
-/// has, for the renewal. Whether the renewal had all its locks before that other.
-async fn is_renewed_first(strategy: Strategy) -> bool {
-    let mut servers = Servers::start(0).await;
-    for _ in 0..3 {
-        let options = PostgresOptions {
-            strategy: strategy.clone(),
-            ..servers.options.clone()
-        };
-        let ledger = servers.one_more(&options).await;
-        servers.ledgers.push(ledger);
+impl Servers {
+    /// Asks for this, and does not go on before somebody waits for a turn of this kind.
+    fn ask_in_vain(&self, command: Command, kind: &str) -> JoinSet<()> {
+        let ledger = Arc::clone(&self.ledgers[0]);
+        let mut asked = JoinSet::new();
+        asked.spawn(async move {
+            ledger.transact(transaction(command, None)).await.unwrap();
+        });
+        let waiting = format!(
+            "SELECT count(*) > 0 FROM pg_locks \
+             WHERE locktype = 'advisory' AND mode = '{kind}' AND NOT granted"
+        );
+        let waits = || self.database.query(&waiting).is_ok_and(|some| some == "t");
+        until("the turn is waited for", PATIENCE, waits).unwrap();
+        asked
     }
+}
+
+async fn one_has_it_alone(strategy: Strategy) {
+    let mut servers = Servers::start(0).await;
+    let options = PostgresOptions {
+        strategy,
+        ..servers.options.clone()
+    };
+    let ledger = servers.one_more(&options).await;
+    servers.ledgers.push(ledger);
     let event = servers.event(|_| {}).await;
-    let (slow, connection) = tokio_postgres::connect(&servers.database.url(), NoTls)
-        .await
-        .unwrap();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move { drop(connection.await) });
-    let lock = "BEGIN; SELECT 1 FROM units WHERE unit_no = 0 FOR UPDATE";
-    slow.batch_execute(lock).await.unwrap();
     let policy = Policy {
         units_per_hold_max: 3,
         ..event.policy.clone()
@@ -49,33 +74,29 @@ async fn is_renewed_first(strategy: Strategy) -> bool {
         event: event.no,
         policy: Box::new(policy),
     };
-    let commands = [
-        servers.wish(&event, "ann", &["A-1"]),
-        renewal,
-        servers.wish(&event, "bob", &["B-1"]),
-    ];
-    let mut asked = JoinSet::new();
-    for (at, command) in commands.into_iter().enumerate() {
-        let ledger = Arc::clone(&servers.ledgers[at]);
-        asked.spawn(async move { ledger.transact(transaction(command, None)).await });
-        let count = (at + 1).to_string();
-        let has_come = || {
-            servers
-                .database
-                .query(WAITING)
-                .is_ok_and(|now| now == count)
-        };
-        until("one more waits", PATIENCE, has_come).unwrap();
-    }
-    slow.batch_execute("COMMIT").await.unwrap();
-    for done in asked.join_all().await {
-        done.unwrap();
-    }
+    // Many share it; whoever renews waits for them.
+    let other = Other::take(&servers, "pg_advisory_xact_lock_shared", event.no).await;
+    servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    let renewed = servers.ask_in_vain(renewal, "ExclusiveLock");
+    other.leave().await;
+    renewed.join_all().await;
+    // And they wait for him.
+    let other = Other::take(&servers, "pg_advisory_xact_lock", event.no).await;
+    let wish = servers.wish(&event, "bob", &["B-1"]);
+    let held = servers.ask_in_vain(wish, "ShareLock");
+    other.leave().await;
+    held.join_all().await;
     servers.judge(0, &event.id).await;
-    let last = select(&event, &["B-1"], &[]).seats()[0].0;
-    let is_first = format!(
-        "SELECT max(place) FILTER (WHERE renews) < max(place) FILTER (WHERE {last} = ANY (units)) \
-         FROM batches"
-    );
-    servers.database.query(&is_first).unwrap() == "t"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_renews_an_event_has_it_alone() {
+    for strategy in [
+        Strategy::Queue,
+        Strategy::Constraint,
+        Strategy::Pessimistic,
+        Strategy::NoWait,
+    ] {
+        one_has_it_alone(strategy).await;
+    }
 }

@@ -92,11 +92,12 @@ pub(in super::super) static STRATEGIES: [Strategy; 9] = [
         name: "queue",
         promise: Promise::SoldOnce,
         mechanism: "Gather the commands of an event, decide them together, commit once.",
-        why: "While a commit is under way the next commands gather. Then the rules settle them against \
-              each other in memory, and one statement over arrays stores what was accepted. It names \
-              the version of every row that the decisions rest on: if another server wrote in \
-              between, nothing is stored and all is decided again. One commit acknowledges many \
-              buyers, so it grows with the crowd. This is the default of `soldonce serve`.",
+        why: "While a commit is under way the next commands gather, and those who come right after \
+              it. Then the rules settle them against each other in memory, and one statement over \
+              arrays stores what was accepted. It names the version of every row that the decisions \
+              rest on: if another server wrote in between, nothing is stored and all is decided \
+              again. One commit acknowledges many buyers, so it grows with the crowd. This is the \
+              default of `soldonce serve`.",
         kind: Kind::Queue,
     },
 ];

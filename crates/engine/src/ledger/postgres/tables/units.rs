@@ -24,23 +24,24 @@ WHERE event_no = $1 AND unit_no = ANY ($2)";
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series(0, $2 - 1)";
 
-pub(in super::super) const LOCK: &str = "-- lock
-WITH turn AS MATERIALIZED (
-    SELECT CASE WHEN $3 THEN pg_advisory_xact_lock(731030761, $1)
-           ELSE pg_advisory_xact_lock_shared(731030761, $1) END IS NOT NULL AS is_taken
-)
-SELECT unit_no, version FROM units
-WHERE event_no = $1 AND unit_no = ANY ($2) AND (SELECT is_taken FROM turn)
-ORDER BY unit_no FOR UPDATE";
+pub(in super::super) const LOCK: &str = concat!(
+    "-- lock\n",
+    include_str!("../write/turn.sql"),
+    "-- in_unit_order
+     SELECT unit_no, version FROM units
+     WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
+     ORDER BY unit_no FOR UPDATE"
+);
 
-pub(in super::super) const LOCK_NOWAIT: &str = "-- lock_nowait
-WITH turn AS MATERIALIZED (
-    SELECT CASE WHEN $3 THEN pg_advisory_xact_lock(731030761, $1)
-           ELSE pg_advisory_xact_lock_shared(731030761, $1) END IS NOT NULL AS is_taken
-)
-SELECT unit_no, version FROM units
-WHERE event_no = $1 AND unit_no = ANY ($2) AND (SELECT is_taken FROM turn)
-ORDER BY unit_no FOR UPDATE NOWAIT";
+/// Nobody waits for a row, though for a turn.
+pub(in super::super) const LOCK_NOWAIT: &str = concat!(
+    "-- lock_nowait\n",
+    include_str!("../write/turn.sql"),
+    "-- in_unit_order
+     SELECT unit_no, version FROM units
+     WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
+     ORDER BY unit_no FOR UPDATE NOWAIT"
+);
 
 /// An event, and whose turn with it this is: of one who renews it, or of one among many.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +60,8 @@ pub(in super::super) async fn lock(
 ) -> Result<Vec<Seen>, Failure> {
     let values: [Value<'_>; 3] = [
         (&turn.event, Type::INT4),
-        (&units, Type::INT4_ARRAY),
         (&turn.renews, Type::BOOL),
+        (&units, Type::INT4_ARRAY),
     ];
     let seen = |row: &Row| {
         let columns = Columns::new(row, TABLE);
@@ -110,4 +111,22 @@ pub(in super::super) fn read(row: &Row) -> Result<(UnitNo, Unit), Damaged> {
         version: Version(columns.unsigned(5)?),
     };
     Ok((UnitNo(columns.small(0)?), unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::postgres::limits::{LOCK_MS, TURN_MS};
+
+    #[test]
+    fn the_turn_and_the_rows_are_waited_for_as_long_as_the_bounds_say() {
+        for (n, wait) in [TURN_MS, LOCK_MS].iter().enumerate() {
+            let set = format!("set_config('lock_timeout', '{wait}', true)");
+            for sql in [LOCK, LOCK_NOWAIT] {
+                let first = sql.find("pg_advisory").unwrap();
+                let at = sql.find(&set).unwrap();
+                assert_eq!(at < first, n == 0, "{set}");
+            }
+        }
+    }
 }

@@ -28,7 +28,8 @@ use crate::ledger::verify::{Meter, VerifyReport, Watcher};
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
                         SET LOCAL plan_cache_mode = force_custom_plan; \
                         SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; \
-                        SET LOCAL enable_mergejoin = on";
+                        SET LOCAL enable_mergejoin = on; SET LOCAL enable_bitmapscan = on; \
+                        SET LOCAL enable_memoize = on";
 
 /// Without counting them: that would take as long as a good part of the work.
 const AUDIT_ROWS: &str = "-- audit_rows

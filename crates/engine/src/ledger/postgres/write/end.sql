@@ -5,7 +5,7 @@
 ), write_batch AS (
     INSERT INTO batches (id, event_no, server, place, at, commands, renews, units, versions, holds,
                          bookings, holders)
-    SELECT $21, $1, $22, go.place, go.at, $14::integer, $23, $24::integer[], $25::bigint[],
+    SELECT $21, $1, $22, go.place, go.at, $14::integer, $2, $24::integer[], $25::bigint[],
            $26::bytea[], $27::bytea[], $28::bytea[]
     FROM go
 )

@@ -1,17 +1,10 @@
--- write
 -- Stores a batch of decided commands, or nothing. Answers when it was stored (null: a row or the
--- clock had moved) and what the clock reads. Its parts are guard, holds, sales and end; one without
+-- clock had moved) and what the clock reads. Its parts are turn, guard, holds, sales and end; one without
 -- sales and the like goes without that part.
-WITH
--- Batches share the event's row, and of a few servers one always has it: whoever renews the event would
--- wait for ever. Turns are fair: he waits for those before him, those after him wait for him.
-turn AS MATERIALIZED (
-    SELECT CASE WHEN $23 THEN pg_advisory_xact_lock(731030761, $1)
-           ELSE pg_advisory_xact_lock_shared(731030761, $1) END IS NOT NULL AS is_taken
--- What the decisions rest on, locked in the same order by everybody: event, units, holders, bookings.
-), event_seen AS MATERIALIZED (
+-- What the decisions rest on is locked in the same order by everybody: event, units, holders, bookings.
+, event_seen AS MATERIALIZED (
     SELECT 1 FROM events
-    WHERE event_no = $1 AND version = $2 AND (SELECT is_taken FROM turn) FOR SHARE
+    WHERE event_no = $1 AND version = $23 AND (SELECT is_taken FROM turn) FOR SHARE
 ), units_seen AS MATERIALIZED (
     -- Version -1 is any: the row is locked, and the keys tell whether it had moved.
     -- Found one after the other in the sequence of the list, each by its whole key, whatever the

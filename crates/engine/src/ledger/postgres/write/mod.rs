@@ -1,4 +1,4 @@
-//! The one statement that stores a batch. It locks every row the decisions rest on, in one order
+//! The one statement that stores a batch. It takes its turn with the event, locks every row the decisions rest on, in one order
 //! everywhere, and writes nothing unless each still has the version it had and the ledger's clock is
 //! where the decisions took it to be.
 
@@ -25,6 +25,8 @@ use self::rows::{RowType, Rows};
 /// Stores a batch of holds, or of what becomes of them without a sale: without the part of sales, whose
 /// plan would be set up for nothing.
 pub(super) const WRITE_HOLDS: &str = concat!(
+    "-- write\n",
+    include_str!("turn.sql"),
     include_str!("guard.sql"),
     include_str!("holds.sql"),
     include_str!("end.sql")
@@ -32,6 +34,8 @@ pub(super) const WRITE_HOLDS: &str = concat!(
 
 /// Stores any batch.
 const WRITE: &str = concat!(
+    "-- write\n",
+    include_str!("turn.sql"),
     include_str!("guard.sql"),
     include_str!("holds.sql"),
     include_str!("sales.sql"),
@@ -218,17 +222,17 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     sales::put_bookings(&mut to, replica, batch)?;
     sales::put_records(&mut to, batch)?;
     sales::put_effects(&mut to, batch)?;
-    put_batch(&mut to, dispatch)?;
+    put_batch(&mut to, replica, dispatch)?;
     put_event(&mut to, replica, batch)?;
     Ok(to)
 }
 
-/// $21 to $28: the batch's own row.
-fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
+/// $21 to $28: the batch's own row, and the version of the event that it was decided on.
+fn put_batch(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
     let batch = dispatch.batch;
     to.put(dispatch.id, Type::BYTEA);
     to.put(dispatch.server, Type::BYTEA);
-    to.put(batch.renews_event(), Type::BOOL);
+    to.put(replica.event_version, Type::INT8);
     let units = batch.steps().map(|step| int(step.unit.0));
     to.put(units.collect::<Result<Vec<_>, _>>()?, Type::INT4_ARRAY);
     let versions = batch.steps().map(|step| stored(step.version.0));

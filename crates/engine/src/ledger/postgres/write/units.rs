@@ -27,7 +27,7 @@ pub(super) fn put_guards(
 ) -> Result<(), Failure> {
     let batch = dispatch.batch;
     to.put(int(replica.no.0)?, Type::INT4);
-    to.put(replica.event_version, Type::INT8);
+    to.put(batch.renews_event(), Type::BOOL);
     put_units(to, replica, dispatch)?;
     let accounts = dispatch.accounts.iter();
     let known = accounts.filter(|account| account.version > 0);
