@@ -50,7 +50,7 @@ async fn connect(builder: Builder) -> Locks {
 
 impl Servers {
     /// One more server, with a strategy of its own.
-    async fn one_more_by(&mut self, strategy: Strategy) {
+    pub(super) async fn one_more_by(&mut self, strategy: Strategy) {
         let options = PostgresOptions {
             strategy,
             connections: 16,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use soldonce_core::{Command, EventNo, Policy};
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
+use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
@@ -59,12 +59,7 @@ impl Servers {
 
 async fn one_has_it_alone(strategy: Strategy) {
     let mut servers = Servers::start(0).await;
-    let options = PostgresOptions {
-        strategy,
-        ..servers.options.clone()
-    };
-    let ledger = servers.one_more(&options).await;
-    servers.ledgers.push(ledger);
+    servers.one_more_by(strategy).await;
     let event = servers.event(|_| {}).await;
     let policy = Policy {
         units_per_hold_max: 3,

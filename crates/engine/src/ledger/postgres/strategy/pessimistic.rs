@@ -1,7 +1,8 @@
 //! Strategy `pessimistic`: lock the rows of the units, decide, write, commit. Everybody locks in unit
-//! order, so nobody waits in a circle; the turn with the event comes before them. With `NOWAIT` a locked row is no wait but an answer: somebody
-//! is deciding about it now, and what he decided is seen when the command looks again. Whoever has
-//! looked often enough waits after all: the other is slow, and a loser is told that he lost.
+//! order, so nobody waits in a circle; the turn with the event comes before them. With `NOWAIT` a
+//! locked row is no wait but an answer: somebody is deciding about it now, and what he decided is seen
+//! when the command looks again. Whoever has looked often enough waits after all: the other is slow,
+//! and a loser is told that he lost.
 
 use soldonce_core::UnitNo;
 

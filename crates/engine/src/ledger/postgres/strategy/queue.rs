@@ -1,6 +1,6 @@
 //! Strategy `queue`: the commands of one event gather while a statement is under way, with those who
-//! come right after it, and leave together in the next. One commit acknowledges many; commands that want the same unit are settled
-//! in memory before the database sees them.
+//! come right after it, and leave together in the next. One commit acknowledges many; commands that
+//! want the same unit are settled in memory before the database sees them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
