@@ -1,7 +1,9 @@
-//! What a backend must do: seven methods and ten laws. Timers, retries, deadlines, queues and
-//! events belong to [`crate::Locks`], written once above this contract. `lease.md` 5.1.
+//! What a backend must do: seven methods, an eighth that it may do better, and ten laws. Timers,
+//! retries, deadlines, queues and events belong to [`crate::Locks`], written once above this
+//! contract. `lease.md` 5.1.
 
 mod connect;
+mod each;
 mod memory;
 mod message;
 #[cfg(feature = "postgres")]
@@ -11,6 +13,7 @@ pub mod redis;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -43,14 +46,21 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// - **B10** every stored thing but the fence record ends by itself.
 ///
 /// # Cancel safety
-/// Dropping a future of `acquire` may leave the grant behind: the caller then releases by owner.
-/// `renew` and `release` may be dropped and repeated.
+/// Dropping a future of `acquire` or `acquire_each` may leave grants behind: the caller then releases
+/// by owner. `renew` and `release` may be dropped and repeated.
 pub trait Backend: Send + Sync + 'static {
     /// What this backend can do, and within which bounds. Never changes.
     fn facts(&self) -> Facts;
 
     /// Grants all names of `command`, or tells every conflict.
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply>;
+
+    /// As [`Backend::acquire`] for up to 100 at once, each of which is answered when its own answer is
+    /// there: none waits for its neighbours. Ready when it need not be polled any more, and answers
+    /// may come even then. What is here asks for each with a call of its own.
+    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
+        Box::pin(each::acquire_each(self, batch, to))
+    }
 
     /// Renews up to 100 grants; one reply each, in order.
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>>;
@@ -71,6 +81,19 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Looks at the server's settings and tells what endangers leases.
     fn doctor(&self) -> Fut<'_, Vec<Finding>>;
+}
+
+/// Takes the answers to a batch of acquires, which are known by their place in it.
+pub trait Answers: Send + Sync + 'static {
+    /// Whether anybody waits for this answer. An acquire for which nobody does need not be sent.
+    fn is_awaited(&self, index: usize) -> bool;
+
+    /// The answer to one acquire. Whatever comes after the first is ignored.
+    fn answer(&self, index: usize, reply: AcquireReply);
+
+    /// One acquire was not decided, and nothing of it is under way: it is to be asked by
+    /// [`Backend::acquire`].
+    fn give_back(&self, index: usize);
 }
 
 /// What a backend can do.

@@ -6,16 +6,14 @@
 //! from his neighbours.
 
 use std::collections::{HashMap, VecDeque};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use redis::Value;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::call::{Call, Calls};
+use super::desk::{Desk, Posted, To};
 use super::keys::{Keyspace, Shard};
 use super::link::{Lane, Link};
 use super::reply::{self, Answer};
@@ -77,21 +75,8 @@ impl Freight for Release {
     }
 }
 
-type To<F> = oneshot::Sender<Result<<F as Freight>::Reply, BackendError>>;
-
-/// The answer to an item, as a future. Dropped before the item is sent, it is never sent;
-/// afterwards it may have run.
-pub(super) struct Posted<R>(oneshot::Receiver<Result<R, BackendError>>);
-
-impl<R> Future for Posted<R> {
-    type Output = Result<R, BackendError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let broken_off = |_| Err(BackendError::Unknown("the call was broken off".to_owned()));
-        let answer = Pin::new(&mut self.0).poll(cx);
-        answer.map(|answer| answer.unwrap_or_else(broken_off))
-    }
-}
+/// A batch, and who gets the answers to its items.
+type Batch<F> = (Vec<F>, Vec<To<<F as Freight>::Reply>>);
 
 pub(super) struct Courier<F: Freight> {
     route: Arc<Route<F>>,
@@ -110,13 +95,13 @@ struct Route<F: Freight> {
 /// What goes to one place: a server, or a slot of a cluster. Its length is bounded by the callers,
 /// each of whom waits for one item.
 struct Line<F: Freight> {
-    waiting: VecDeque<(F, To<F>)>,
+    waiting: VecDeque<(F, To<F::Reply>)>,
     under_way: usize,
 }
 
 impl<F: Freight> Line<F> {
     /// The next batch. Items whose callers have gone away are left out: they were never sent.
-    fn next(&mut self) -> (Vec<F>, Vec<To<F>>) {
+    fn next(&mut self) -> Batch<F> {
         let (mut batch, mut recipients, mut keys) = (Vec::new(), Vec::new(), 0);
         while let Some((item, to)) = self.waiting.pop_front() {
             if to.is_closed() {
@@ -160,7 +145,23 @@ impl<F: Freight> Courier<F> {
     /// Sends `item` with the next batch, at once if none is under way. No future, so that nobody
     /// carries the room for an item that has been handed over.
     pub(super) fn post(&self, item: F) -> Posted<F::Reply> {
-        let (to, answer) = oneshot::channel();
+        let (to, answer) = Posted::channel();
+        self.enqueue(item, to);
+        answer
+    }
+
+    /// Sends items with the next batches. Each answer goes to the item's place at the desk.
+    pub(super) fn post_all(
+        &self,
+        items: impl Iterator<Item = (usize, F)>,
+        desk: &Arc<dyn Desk<F::Reply>>,
+    ) {
+        for (index, item) in items {
+            self.enqueue(item, To::seat(desk, index));
+        }
+    }
+
+    fn enqueue(&self, item: F, to: To<F::Reply>) {
         let place = self.route.place_of(item.names());
         if let Some(trip) = self.route.enqueue(place, (item, to)) {
             let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,7 +169,6 @@ impl<F: Freight> Courier<F> {
             while tasks.try_join_next().is_some() {}
             tasks.spawn(trip.run());
         }
-        Posted(answer)
     }
 
     /// Sends `item` in a script of its own.
@@ -191,7 +191,7 @@ impl<F: Freight> Route<F> {
     }
 
     /// Puts an item in line, and gives a new trip if one may begin.
-    fn enqueue(self: &Arc<Self>, place: Shard, item: (F, To<F>)) -> Option<Trip<F>> {
+    fn enqueue(self: &Arc<Self>, place: Shard, item: (F, To<F::Reply>)) -> Option<Trip<F>> {
         let mut lines = self.lines();
         let line = lines.entry(place).or_insert_with(|| Line {
             waiting: VecDeque::new(),
@@ -255,15 +255,14 @@ impl<F: Freight> Trip<F> {
         while let Some((batch, recipients)) = self.next() {
             let replies = self.route.carry(&batch, Lane::Main).await;
             for (to, reply) in recipients.into_iter().zip(replies) {
-                // Fails when the caller has gone away, who then releases by owner.
-                to.send(reply).ok();
+                to.send(reply);
             }
         }
     }
 
     /// The next batch. With none the trip has ended, under the same lock: whoever comes next
     /// begins another.
-    fn next(&mut self) -> Option<(Vec<F>, Vec<To<F>>)> {
+    fn next(&mut self) -> Option<Batch<F>> {
         let mut lines = self.route.lines();
         let line = lines.get_mut(&self.place)?;
         let (batch, recipients) = line.next();

@@ -1,25 +1,44 @@
 //! One acquire: the script, the epochs that it asks for, and the replicas that have its grant.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::RedisBackend;
 use super::call;
+use super::desk::Desk;
 use super::keys::Shard;
 use super::link::Lane;
 use super::reply::{self, Answer};
-use crate::backend::{Acquire, AcquireReply, Durability};
+use crate::backend::{Acquire, AcquireReply, Answers, Durability};
 use crate::{BackendError, EpochError, Notice, What};
 
 /// How often one acquire installs an epoch and asks again. More than one is needed only when
 /// another process installs at the same moment, or the server is flushed once more.
 const EPOCH_ROUNDS: usize = 4;
 
+/// Hands on what the script answered to a batch.
+struct Together(Arc<dyn Answers>);
+
+impl Desk<Answer> for Together {
+    fn is_awaited(&self, index: usize) -> bool {
+        self.0.is_awaited(index)
+    }
+
+    fn take(&self, index: usize, answer: Result<Answer, BackendError>) {
+        match answer {
+            Ok(Answer::Reply(reply)) => self.0.answer(index, reply),
+            Ok(Answer::Epoch { .. }) => self.0.give_back(index),
+            Err(error) => self.0.answer(index, AcquireReply::Failed(error)),
+        }
+    }
+}
+
 impl RedisBackend {
     pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
         for _ in 0..EPOCH_ROUNDS {
             // What few acquires need is boxed: each carries the room for all that is not.
             let answer = match command.durability {
-                Durability::Primary => self.acquires.post(self.above_floor(command)).await,
+                Durability::Primary => self.acquires.post(self.above_floor(command.clone())).await,
                 // `WAIT` looks at the writes of its own connection, so these travel alone.
                 Durability::Replicas { .. } => Box::pin(self.alone(command)).await,
             };
@@ -44,15 +63,28 @@ impl RedisBackend {
         AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
     }
 
+    /// Hands over all of `batch`. An epoch that one asks for, and replicas that it waits for, are for
+    /// a call of its own.
+    pub(super) fn grant_each(&self, batch: Vec<Acquire>, to: &Arc<dyn Answers>) {
+        let desk: Arc<dyn Desk<Answer>> = Arc::new(Together(Arc::clone(to)));
+        let together = batch.into_iter().enumerate().filter_map(|(index, ask)| {
+            if ask.durability == Durability::Primary {
+                return Some((index, self.above_floor(ask)));
+            }
+            to.give_back(index);
+            None
+        });
+        self.acquires.post_all(together, &desk);
+    }
+
     /// The same, above the epochs that this process knows.
-    fn above_floor(&self, command: &Acquire) -> Acquire {
-        let mut ask = command.clone();
+    fn above_floor(&self, mut ask: Acquire) -> Acquire {
         ask.floor = ask.floor.max(self.epochs.floor());
         ask
     }
 
     async fn alone(&self, command: &Acquire) -> Result<Answer, BackendError> {
-        let ask = self.above_floor(command);
+        let ask = self.above_floor(command.clone());
         self.acquires.alone(&ask, Lane::Durable).await
     }
 

@@ -10,6 +10,7 @@ mod cluster;
 mod config;
 mod connect;
 mod courier;
+mod desk;
 mod doctor;
 mod epochs;
 mod facts;
@@ -40,7 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{
-    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
 use crate::{BackendError, Clock, Name, Notices, timing};
@@ -194,6 +195,10 @@ impl Backend for RedisBackend {
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
         Box::pin(self.grant(command))
+    }
+
+    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
+        Box::pin(async move { self.grant_each(batch, &to) })
     }
 
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {

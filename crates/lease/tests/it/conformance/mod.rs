@@ -12,6 +12,7 @@ mod memory;
 mod planted;
 mod random;
 mod times;
+mod together;
 mod unknown;
 mod waiting;
 
@@ -27,6 +28,7 @@ use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
 pub(crate) use laws::*;
 pub(crate) use random::agrees_with_the_oracle;
 pub(crate) use times::*;
+pub(crate) use together::*;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) use unknown::*;
 pub(crate) use waiting::*;
@@ -77,6 +79,7 @@ macro_rules! every_law {
             odd_names_come_back_and_are_kept_apart
             inspect_tells_who_holds
             a_batch_is_answered_in_order
+            of_many_in_one_call_each_has_its_own_answer
             of_several_others_the_highest_is_told
             a_release_wakes
             a_fair_queue_keeps_the_order
