@@ -56,6 +56,8 @@ impl Worker {
     fn begin_to_end(&mut self, until: Option<BootTime>, to: Option<oneshot::Sender<Drained>>) {
         self.ctx.inbox.close();
         // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
+        self.tries.clear();
+        self.trying.abort_all();
         self.acquires.abort_all();
         for grant in self.live.drain() {
             if grant.give_back() {
@@ -99,12 +101,14 @@ impl Worker {
             Later::Alarm(_) => false,
         });
         ending.drained.left_to_ttl += left;
-        let quiet = self.acquires.is_empty() && self.calls.is_empty();
+        let asked = !self.trying.is_empty() || !self.acquires.is_empty();
+        let quiet = !asked && self.calls.is_empty();
         quiet && self.releases.is_empty() && self.later.is_empty()
     }
 
     /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
     pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
+        drop(self.tray.take());
         let left_behind = self.ctx.take_left_behind().len();
         let later = self.later.values();
         let later = later.filter(|later| matches!(later, Later::Release(_)));

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::backend::RenewReply;
-use crate::lease::{Confirmed, Grant, Lease};
+use crate::lease::{Confirmed, Grant};
 use crate::{AcquireError, BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::{Ctx, Parts};
@@ -29,7 +29,7 @@ pub use end::Drained;
 pub(crate) use inbox::{Ask, Command, Inbox, Recipient, Where};
 pub(crate) use release::millis;
 
-use acquire::Won;
+use acquire::{Asked, Tray, Won};
 use end::Ending;
 use floors::Floors;
 use live::Live;
@@ -39,7 +39,13 @@ use release::Job;
 pub(crate) struct Worker {
     ctx: Arc<Ctx>,
     live: Live,
-    /// Acquires under way; cut off at the end.
+    /// First tries to send in this turn.
+    tries: Vec<Asked>,
+    /// Calls with first tries; cut off at the end.
+    trying: JoinSet<()>,
+    /// What came of first tries.
+    tray: Tray,
+    /// Acquires under way alone; cut off at the end.
     acquires: JoinSet<Acquired>,
     /// Single calls under way; waited for at the end.
     calls: JoinSet<Called>,
@@ -64,18 +70,9 @@ enum Later {
 
 /// An acquire that has ended.
 struct Acquired {
-    to: Recipient<Result<Lease, AcquireError>>,
-    request: Request,
+    asked: Box<Asked>,
     /// `None` when nobody waits for it any more.
     result: Option<Result<Won, AcquireError>>,
-}
-
-/// What a grant keeps of its request.
-struct Request {
-    names: crate::backend::Names,
-    safety: std::time::Duration,
-    renew: crate::Renew,
-    begun: BootTime,
 }
 
 /// A single call that has ended.
@@ -100,6 +97,9 @@ impl Worker {
             drift_look: ctx.now(),
             ctx,
             live: Live::default(),
+            tries: Vec::new(),
+            trying: JoinSet::new(),
+            tray: Tray::default(),
             acquires: JoinSet::new(),
             calls: JoinSet::new(),
             releases: Vec::new(),
@@ -132,6 +132,8 @@ impl Worker {
                 Some(done) = self.acquires.join_next(), if !self.acquires.is_empty() => {
                     self.acquired_or_panicked(done);
                 }
+                // Only the end waits for these: what they are asked comes through the inbox.
+                Some(_) = self.trying.join_next(), if self.ending.is_some() => {}
                 Some(done) = self.calls.join_next(), if !self.calls.is_empty() => {
                     self.called_or_panicked(done);
                 }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use tracing::Instrument;
 
-use super::acquire::{Attempt, Won};
-use super::inbox::{Ask, Command};
-use super::release::{Job, Next, Why, millis};
-use super::{Acquired, Called, Later, Request, Worker};
+use super::inbox::Command;
+use super::release::{Job, Next, Why};
+use super::{Called, Later, Worker};
 use crate::backend::{Release, ReleaseReply};
-use crate::lease::{Deletes, Grant, Lease, Terms};
+use crate::lease::{Deletes, Grant};
 use crate::limits::BATCH_MAX;
-use crate::notice::What;
-use crate::{AcquireError, BootTime, Notice, Tag, timing};
+use crate::{BootTime, Tag, timing};
 
 impl Worker {
     pub(super) fn turn(&mut self, batch: &mut Vec<Command>) {
@@ -30,8 +28,15 @@ impl Worker {
         while let Some(done) = self.calls.try_join_next() {
             self.called_or_panicked(done);
         }
+        // A panic has been reported by the hook, and those who were asked for went on.
+        while self.trying.try_join_next().is_some() {}
+        for answered in self.tray.take() {
+            self.tried(answered);
+        }
         self.releases.append(&mut self.ctx.take_left_behind());
+        // Before the tries: what was given back is free when it is asked for.
         self.send_releases();
+        self.send_tries();
         self.ctx.counters.live.set(self.live.len());
     }
 
@@ -93,109 +98,12 @@ impl Worker {
         }
     }
 
-    fn acquire(&mut self, mut ask: Ask) {
-        ask.command.floor = self.floors.above(&ask.command.names, ask.command.floor);
-        let request = Request {
-            names: ask.command.names.clone(),
-            safety: ask.safety,
-            renew: ask.renew,
-            begun: self.ctx.now(),
-        };
-        let span = tracing::debug_span!("lease.acquire", backend = self.ctx.facts.kind.as_str());
-        // Boxed: the task is moved several times before it begins.
-        let mut attempt = Box::new(Attempt::new(self.ctx.clone(), ask.command, ask.safety));
-        let (wait, mut to) = (ask.wait, ask.to);
-        let flow = async move {
-            let result = tokio::select! {
-                biased;
-                result = attempt.acquire(wait) => Some(result),
-                () = to.reply.closed() => None,
-            };
-            Acquired {
-                to,
-                request,
-                result,
-            }
-        };
-        self.acquires.spawn(flow.instrument(span));
-    }
-
-    pub(super) fn acquired_or_panicked(&mut self, done: Result<Acquired, tokio::task::JoinError>) {
-        // A panic has been reported by the hook, and the caller sees that its answer never comes.
-        if let Ok(done) = done {
-            self.acquired(done);
-        }
-    }
-
-    fn acquired(&mut self, done: Acquired) {
-        let Some(result) = done.result else {
-            return;
-        };
-        let waited = self.ctx.now().since(done.request.begun);
-        self.ctx.counters.wait_ms.add(millis(waited));
-        let answer = match result {
-            Ok(won) => Ok(self.guard(&won, done.request, done.to.door)),
-            Err(error) => {
-                self.not_acquired(&error, &done.request);
-                Err(error)
-            }
-        };
-        // An answer that nobody takes is dropped here, and a guard in it released.
-        drop(done.to.reply.send(answer));
-    }
-
-    fn guard(&mut self, won: &Won, request: Request, door: Arc<crate::locks::Door>) -> Lease {
-        let token = won.token.with_tag(won.owner.tag());
-        let terms = Terms {
-            names: request.names,
-            owner: won.owner,
-            token,
-            fenced: self.ctx.fenced,
-            safety: request.safety,
-            renew: request.renew,
-            replicas: won.replicas,
-            deletes: won.deletes,
-            born: request.begun,
-        };
-        let home = terms.names.home().cloned();
-        let grant = Arc::new(Grant::new(terms, won.confirmed, self.ctx.clock.clone()));
-        self.watch(grant.clone());
-        self.ctx.counters.acquired.add(1);
-        let elapsed = self.ctx.now().since(request.begun);
-        self.ctx.tell(What::Acquired, |notice| Notice {
-            name: home,
-            token: Some(token),
-            elapsed,
-            ..notice
-        });
-        Lease::new(grant, door)
-    }
-
     /// Puts a grant among the live ones.
     pub(super) fn watch(&mut self, grant: Arc<Grant>) {
         if self.live.is_empty() {
             self.drift_look = self.ctx.now();
         }
         self.live.insert(grant);
-    }
-
-    fn not_acquired(&mut self, error: &AcquireError, request: &Request) {
-        let refused = matches!(
-            error,
-            AcquireError::Refused(_) | AcquireError::TimedOut { .. }
-        );
-        let (counter, what) = if refused {
-            (&self.ctx.counters.refused, What::Refused)
-        } else {
-            (&self.ctx.counters.failed, What::Unknown)
-        };
-        counter.add(1);
-        self.ctx.tell(what, |notice| Notice {
-            name: request.names.home().cloned(),
-            elapsed: self.ctx.now().since(request.begun),
-            reason: error.to_string(),
-            ..notice
-        });
     }
 
     /// The release of a grant of this process.

@@ -1,6 +1,8 @@
 //! One acquire from the first try to its grant or its end. Whatever it may have left at the backend
 //! is released by [`Attempt`]'s drop, so that it does not matter where a caller goes away.
 
+mod asked;
+mod tries;
 mod wait;
 
 use std::sync::Arc;
@@ -14,6 +16,9 @@ use crate::notice::What;
 use crate::{
     AcquireError, BackendError, BootTime, FencingToken, Owner, Refusal, SystemEntropy, Wait, timing,
 };
+
+pub(super) use asked::Asked;
+pub(super) use tries::Tray;
 
 /// A grant that is still useful (LT5), with what its lease is made of.
 #[derive(Debug)]
@@ -33,6 +38,17 @@ enum Tried {
     Failed(AcquireError),
     /// No other try can help.
     Hopeless(AcquireError),
+}
+
+impl Tried {
+    /// What it is if no other try follows.
+    fn into_result(self) -> Result<Won, AcquireError> {
+        match self {
+            Tried::Won(won) => Ok(won),
+            Tried::Refused(refusal) => Err(AcquireError::Refused(refusal)),
+            Tried::Failed(error) | Tried::Hopeless(error) => Err(error),
+        }
+    }
 }
 
 /// The tries of one acquire. All have the same owner, so that a lost reply is healed by asking
@@ -65,42 +81,55 @@ impl Attempt {
         }
     }
 
-    /// Asks until there is a grant or the wait is over.
-    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, AcquireError> {
+    /// Asks until there is a grant or the wait is over. `first` is what a try before came to.
+    async fn acquire(&mut self, wait: Wait, first: Option<Tried>) -> Result<Won, AcquireError> {
         match wait {
-            Wait::No => self.once().await,
-            // Boxed: a wait is large, and every acquire would carry the room for it.
-            Wait::UpTo(span) => Box::pin(self.wait(Some(self.begun.plus(span)))).await,
-            Wait::Forever => Box::pin(self.wait(None)).await,
+            Wait::No => self.once(first).await,
+            Wait::UpTo(span) => self.wait(Some(self.begun.plus(span)), first).await,
+            Wait::Forever => self.wait(None, first).await,
         }
     }
 
     /// One try, and a second with the same owner if the first stayed without an answer.
-    async fn once(&mut self) -> Result<Won, AcquireError> {
-        let mut tried = self.try_once().await;
+    async fn once(&mut self, first: Option<Tried>) -> Result<Won, AcquireError> {
+        let mut tried = match first {
+            Some(tried) => tried,
+            None => self.try_once().await,
+        };
         if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
             tried = self.try_once().await;
         }
-        match tried {
-            Tried::Won(won) => Ok(won),
-            Tried::Refused(refusal) => Err(AcquireError::Refused(refusal)),
-            Tried::Failed(error) | Tried::Hopeless(error) => Err(error),
-        }
+        tried.into_result()
     }
 
     async fn try_once(&mut self) -> Tried {
+        self.begin();
         let ctx = &*self.ctx;
         let limit = match self.command.durability {
             Durability::Primary => ctx.call_timeout,
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
         };
-        self.attempts = self.attempts.saturating_add(1);
-        self.unanswered = self.unanswered.saturating_add(1);
         let sent = ctx.now();
         let answer = ctx.within(limit, ctx.backend.acquire(&self.command)).await;
-        let sent = ctx.counted_from(sent);
-        let silence = || BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()));
-        let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence()));
+        let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
+        self.answered(sent, answer)
+    }
+
+    /// Begins a try: from now on this owner may leave something at the backend.
+    fn begin(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// Takes back a try of which nothing was done.
+    fn undo(&mut self) {
+        self.attempts = self.attempts.saturating_sub(1);
+        self.unanswered = self.unanswered.saturating_sub(1);
+    }
+
+    /// Takes the answer to a try.
+    fn answered(&mut self, sent: BootTime, answer: AcquireReply) -> Tried {
+        let sent = self.ctx.counted_from(sent);
         if !matches!(answer, AcquireReply::Failed(_)) {
             self.failures = 0;
         }
@@ -215,6 +244,10 @@ impl Attempt {
         let give_up = self.ctx.now().plus(self.command.ttl);
         self.ctx.leave(Job::orphan(release, give_up, again));
     }
+}
+
+fn silence(limit: Duration) -> BackendError {
+    BackendError::Unknown(format!("no answer in {} ms", limit.as_millis()))
 }
 
 impl Drop for Attempt {

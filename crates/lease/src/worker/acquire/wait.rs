@@ -13,19 +13,26 @@ use crate::{AcquireError, BootTime, Refusal, timing};
 
 impl Attempt {
     /// Tries until `end`. Who finds others of this process waiting stands in line first.
-    pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, AcquireError> {
+    pub(super) async fn wait(
+        &mut self,
+        end: Option<BootTime>,
+        first: Option<Tried>,
+    ) -> Result<Won, AcquireError> {
         let ctx = Arc::clone(&self.ctx);
         let names = self.command.names.clone();
-        let mut last = AcquireError::Refused(Refusal::default());
         // A place in the backend's queue is for the head of this process's line, and for nobody else.
-        if self.is_over(end) || !self.command.fair && !ctx.gate.is_contended(&names) {
-            match self.try_once().await {
-                Tried::Won(won) => return Ok(won),
-                Tried::Hopeless(error) => return Err(error),
-                Tried::Refused(refusal) => last = AcquireError::Refused(refusal),
-                Tried::Failed(error) => last = error,
-            }
-        }
+        let may_ask = !self.command.fair && !ctx.gate.is_contended(&names);
+        let first = match first {
+            None if may_ask || self.is_over(end) => Some(self.try_once().await),
+            first => first,
+        };
+        let last = match first {
+            Some(Tried::Won(won)) => return Ok(won),
+            Some(Tried::Hopeless(error)) => return Err(error),
+            Some(Tried::Refused(refusal)) => AcquireError::Refused(refusal),
+            Some(Tried::Failed(error)) => error,
+            None => AcquireError::Refused(Refusal::default()),
+        };
         if self.is_over(end) {
             return Err(self.give_up(last));
         }

@@ -10,6 +10,7 @@ mod loss;
 mod planted;
 mod renewal;
 mod run;
+mod together;
 mod waiting;
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use soldonce_lease::test_kit::Planted;
 
 use super::World;
 
-async fn caught(test: impl Future<Output = ()> + Send + 'static) {
+pub(super) async fn caught(test: impl Future<Output = ()> + Send + 'static) {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(test);
     let outcome = tasks.join_next().await.expect("one task");

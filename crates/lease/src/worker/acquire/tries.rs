@@ -1,0 +1,186 @@
+//! The first tries of acquires that came at the same moment: one call for all of them, one instant at
+//! which it was sent, one limit. Each is answered when its own answer is there; whatever is not
+//! settled by that goes on alone.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::asked::Asked;
+use super::silence;
+use crate::backend::{Acquire, AcquireReply, Answers};
+use crate::worker::ctx::Ctx;
+use crate::{BackendError, BootTime};
+
+/// What a first try came to.
+pub(in crate::worker) struct Answered {
+    pub(super) asked: Asked,
+    pub(super) sent: BootTime,
+    /// `None` if it was not decided.
+    pub(super) reply: Option<AcquireReply>,
+}
+
+/// What the loop has not looked at. Apart from what all work on the thread shares: an acquire has a
+/// part in that, so both would keep each other for ever.
+#[derive(Clone, Default)]
+pub(in crate::worker) struct Tray(Arc<Mutex<Vec<Answered>>>);
+
+impl Tray {
+    fn all(&self) -> MutexGuard<'_, Vec<Answered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out everything.
+    pub(in crate::worker) fn take(&self) -> Vec<Answered> {
+        std::mem::take(&mut *self.all())
+    }
+}
+
+/// Tries under way in one call.
+pub(super) struct Tries {
+    ctx: Arc<Ctx>,
+    tray: Tray,
+    sent: BootTime,
+    open: Mutex<Open>,
+}
+
+struct Open {
+    /// By their place in the call.
+    asked: Vec<Option<Asked>>,
+    left: usize,
+    /// Whoever waits until none is left.
+    waker: Option<Waker>,
+}
+
+impl Tries {
+    /// Tries that are sent now, and what they ask for. From here on each knows what it may leave at
+    /// the backend.
+    pub(super) fn begin(
+        ctx: Arc<Ctx>,
+        tray: Tray,
+        mut asked: Vec<Asked>,
+    ) -> (Arc<Self>, Vec<Acquire>) {
+        let begun = asked.iter_mut().map(|asked| {
+            asked.attempt.begin();
+            asked.attempt.command.clone()
+        });
+        let batch = begun.collect();
+        // On the thread that sends, before anything can be sent (LT2).
+        let sent = ctx.now();
+        let open = Open {
+            left: asked.len(),
+            asked: asked.into_iter().map(Some).collect(),
+            waker: None,
+        };
+        let tries = Self {
+            ctx,
+            tray,
+            sent,
+            open: Mutex::new(open),
+        };
+        (Arc::new(tries), batch)
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs until each is answered or given up by its caller, for at most the limit of a call.
+    pub(super) async fn run(self: Arc<Self>, batch: Vec<Acquire>) {
+        let ctx = Arc::clone(&self.ctx);
+        // However this ends, nobody is forgotten.
+        let unanswered = Unanswered(&self);
+        let to = Arc::clone(&self) as Arc<dyn Answers>;
+        let mut call = Some(ctx.backend.acquire_each(batch, to));
+        let mut limit = ctx.clock.sleep_until(self.sent.plus(ctx.call_timeout));
+        let in_time = poll_fn(|cx| {
+            // First, so that the call does not go on for those who have gone.
+            self.look_for_the_gone(cx);
+            if let Some(running) = &mut call
+                && running.as_mut().poll(cx).is_ready()
+            {
+                call = None;
+            }
+            if self.open().left == 0 {
+                return Poll::Ready(true);
+            }
+            limit.as_mut().poll(cx).map(|()| false)
+        });
+        if !in_time.await {
+            unanswered.end(&silence(ctx.call_timeout));
+        }
+    }
+
+    /// Drops those whose callers have gone away, which leaves their releases behind.
+    fn look_for_the_gone(&self, cx: &mut Context<'_>) {
+        let mut gone = Vec::new();
+        let mut open = self.open();
+        open.waker = Some(cx.waker().clone());
+        for place in &mut open.asked {
+            if let Some(asked) = place
+                && asked.to.reply.poll_closed(cx).is_ready()
+            {
+                gone.extend(place.take());
+            }
+        }
+        open.left = open.left.saturating_sub(gone.len());
+    }
+
+    fn settle(&self, index: usize, reply: Option<AcquireReply>) {
+        let mut open = self.open();
+        let Some(asked) = open.asked.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        open.left = open.left.saturating_sub(1);
+        if open.left == 0
+            && let Some(waker) = open.waker.take()
+        {
+            waker.wake();
+        }
+        drop(open);
+        let mut answered = self.tray.all();
+        answered.push(Answered {
+            asked,
+            sent: self.sent,
+            reply,
+        });
+        if answered.len() == 1 {
+            self.ctx.inbox.nudge();
+        }
+    }
+}
+
+impl Answers for Tries {
+    fn is_awaited(&self, index: usize) -> bool {
+        let open = self.open();
+        matches!(open.asked.get(index), Some(Some(_)))
+    }
+
+    fn answer(&self, index: usize, reply: AcquireReply) {
+        self.settle(index, Some(reply));
+    }
+
+    fn give_back(&self, index: usize) {
+        self.settle(index, None);
+    }
+}
+
+/// Hands on what has no answer when the call ends, also when it is cut off or panics.
+struct Unanswered<'a>(&'a Tries);
+
+impl Unanswered<'_> {
+    fn end(&self, why: &BackendError) {
+        let count = self.0.open().asked.len();
+        for index in 0..count {
+            self.0.answer(index, AcquireReply::Failed(why.clone()));
+        }
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.0.open().left > 0 {
+            self.end(&BackendError::Unknown("the call was broken off".to_owned()));
+        }
+    }
+}
