@@ -80,19 +80,17 @@ impl<'a> Calls<'a> {
         Self { keys, scripts }
     }
 
-    fn lease_keys<'n>(self, names: &'n Names) -> impl Iterator<Item = String> + use<'a, 'n> {
-        let shard = self.keys.shard_of_names(names);
+    fn lease_keys<'n>(
+        self,
+        shard: Shard,
+        names: &'n Names,
+    ) -> impl Iterator<Item = String> + use<'a, 'n> {
         let key = move |name: &Name| self.keys.lease(shard, names.group(), name);
         names.as_slice().iter().map(key)
     }
 
-    fn all_lease_keys<'n>(self, names: impl Iterator<Item = &'n Names>) -> Vec<String> {
-        names.flat_map(|names| self.lease_keys(names)).collect()
-    }
-
     /// The queue of a name. Groups have none, so theirs is always empty.
-    fn queue(self, names: &Names) -> String {
-        let shard = self.keys.shard_of_names(names);
+    fn queue(self, shard: Shard, names: &Names) -> String {
         let first = names.as_slice().first().or(names.home());
         first.map_or_else(String::new, |name| {
             self.keys.queue(shard, names.group(), name)
@@ -100,19 +98,21 @@ impl<'a> Calls<'a> {
     }
 
     /// Acquires of one slot in one script; `asked` is not empty. Floors are set by the caller.
-    pub(super) fn acquire(self, asked: &[Acquire]) -> Call {
-        let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
-        let fences = asked.iter().map(|ask| self.keys.fence(shard(ask)));
-        let leases = asked.iter().flat_map(|ask| self.lease_keys(&ask.names));
-        let queues = asked.iter().map(|ask| &ask.names);
-        let queues = queues
-            .filter(|names| names.group().is_none())
-            .map(|names| self.queue(names));
-        let keys: Vec<String> = fences.chain(leases).chain(queues).collect();
-        let leases: usize = asked.iter().map(|ask| ask.names.as_slice().len()).sum();
-        let (home, common) = match asked.first() {
-            Some(ask) => (shard(ask), Terms::of(ask)),
-            None => <_>::default(),
+    pub(super) fn acquire(self, asked: &'a [Acquire]) -> Call {
+        let place = |ask: &'a Acquire| (self.keys.shard_of_names(&ask.names), &ask.names);
+        let placed: Vec<(Shard, &Names)> = asked.iter().map(place).collect();
+        let fences = placed.iter().map(|(shard, _)| self.keys.fence(*shard));
+        let lease_keys = |(shard, names): &(Shard, &'a Names)| self.lease_keys(*shard, names);
+        let single = placed.iter().filter(|(_, names)| names.group().is_none());
+        let queues = single.map(|(shard, names)| self.queue(*shard, names));
+        let mut keys = Vec::with_capacity(3 * asked.len());
+        keys.extend(fences);
+        keys.extend(placed.iter().flat_map(lease_keys));
+        let leases = keys.len() - asked.len();
+        keys.extend(queues);
+        let (home, common) = match (placed.first(), asked.first()) {
+            (Some((shard, _)), Some(ask)) => (*shard, Terms::of(ask)),
+            (_, _) => <_>::default(),
         };
         let mut call = Call::of_batch((home, &self.scripts.acquire), &keys, asked.len());
         call.command.arg(asked.len()).arg(leases);
@@ -150,16 +150,23 @@ impl<'a> Calls<'a> {
     }
 
     /// Releases of one slot in one script; `releases` is not empty.
-    pub(super) fn release(self, releases: &[Release]) -> Call {
+    pub(super) fn release(self, releases: &'a [Release]) -> Call {
         let shard = |release: &Release| self.keys.shard_of_names(&release.names);
-        let mut keys = self.all_lease_keys(releases.iter().map(|release| &release.names));
+        let placed = releases.iter().map(|release| (shard(release), release));
+        let placed: Vec<(Shard, &Release)> = placed.collect();
+        let mut keys = Vec::with_capacity(releases.len());
+        for (shard, release) in &placed {
+            keys.extend(self.lease_keys(*shard, &release.names));
+        }
         let leases = keys.len();
-        let queued = releases.iter().filter(|release| release.waiter.is_some());
-        keys.extend(queued.map(|release| self.queue(&release.names)));
-        let home = releases.first().map(shard).unwrap_or_default();
+        let queued = placed
+            .iter()
+            .filter(|(_, release)| release.waiter.is_some());
+        keys.extend(queued.map(|(shard, release)| self.queue(*shard, &release.names)));
+        let home = placed.first().map(|(shard, _)| *shard).unwrap_or_default();
         let mut call = Call::of_batch((home, &self.scripts.release), &keys, releases.len());
         call.command.arg(leases);
-        for release in releases {
+        for (shard, release) in placed {
             let names = release.names.as_slice().len();
             if names != 1 || release.waiter.is_some() {
                 let waiter = waiter(release.waiter);
@@ -167,7 +174,7 @@ impl<'a> Calls<'a> {
             }
             call.command
                 .arg(proof(release))
-                .arg(self.keys.channel(shard(release)))
+                .arg(self.keys.channel(shard))
                 .arg(topic(&release.names));
         }
         call
@@ -209,7 +216,7 @@ impl<'a> Calls<'a> {
     fn renew_part(self, shard: Shard, renewals: &[(usize, &'a Renew)]) -> RenewPart {
         let keys = renewals
             .iter()
-            .flat_map(|(_, renew)| self.lease_keys(&renew.names));
+            .flat_map(|(_, renew)| self.lease_keys(shard, &renew.names));
         let mut call = Call::new(shard, &self.scripts.renew, &keys.collect::<Vec<_>>());
         for (_, renew) in renewals {
             let owner = hex(renew.owner);

@@ -1,6 +1,8 @@
 //! Where a name lives: its shard, and the keys of that shard. All keys of one script share one
 //! hash tag, so they share one slot of a cluster whatever their names are. `lease.md` 6.1.
 
+use std::borrow::Cow;
+
 use crate::backend::Names;
 use crate::{BackendError, Name, Namespace};
 
@@ -29,6 +31,8 @@ impl Shard {
 pub(super) struct Keyspace {
     namespace: Namespace,
     shards: u16,
+    /// What all keys of a shard begin with. Every call needs some, and to write numbers is slow.
+    heads: Vec<String>,
 }
 
 impl Keyspace {
@@ -37,8 +41,12 @@ impl Keyspace {
             let why = format!("{shards} shards; 1 to {SHARDS_MAX} are possible");
             return Err(BackendError::Config(why));
         }
-        let namespace = namespace.clone();
-        Ok(Self { namespace, shards })
+        let heads = (0..shards).map(|shard| head_of(namespace, Shard(shard)));
+        Ok(Self {
+            namespace: namespace.clone(),
+            shards,
+            heads: heads.collect(),
+        })
     }
 
     /// How many shards there are.
@@ -71,41 +79,54 @@ impl Keyspace {
         names.home().map_or(Shard(0), |home| self.shard_of(home))
     }
 
-    fn key(&self, shard: Shard, tail: &str) -> String {
-        format!("sl:{{{}.{:02x}}}:{tail}", self.namespace, shard.0)
+    fn key(&self, shard: Shard, parts: &[&str]) -> String {
+        let head = match self.heads.get(usize::from(shard.0)) {
+            Some(head) => Cow::Borrowed(head),
+            None => Cow::Owned(head_of(&self.namespace, shard)),
+        };
+        let room = parts.iter().map(|part| part.len()).sum::<usize>();
+        let mut key = String::with_capacity(head.len() + room);
+        key.push_str(&head);
+        for part in parts {
+            key.push_str(part);
+        }
+        key
     }
 
     /// The fence record, the only key that does not end by itself.
     pub(super) fn fence(&self, shard: Shard) -> String {
-        self.key(shard, "f")
+        self.key(shard, &["f"])
     }
 
     /// The channel on which releases of the shard's names are told.
     pub(super) fn channel(&self, shard: Shard) -> String {
-        self.key(shard, "w")
+        self.key(shard, &["w"])
     }
 
     pub(super) fn lease(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
-        self.named(shard, 'l', group, name)
+        self.named(shard, "l:", group, name)
     }
 
     pub(super) fn queue(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
-        self.named(shard, 'q', group, name)
+        self.named(shard, "q:", group, name)
     }
 
     /// The last token that this node granted for a name, for Redlock.
     #[cfg(feature = "redlock")]
     pub(super) fn record(&self, shard: Shard, group: Option<&Name>, name: &Name) -> String {
-        self.named(shard, 't', group, name)
+        self.named(shard, "t:", group, name)
     }
 
-    fn named(&self, shard: Shard, kind: char, group: Option<&Name>, name: &Name) -> String {
-        let (namespace, shard) = (&self.namespace, shard.0);
+    fn named(&self, shard: Shard, kind: &str, group: Option<&Name>, name: &Name) -> String {
         match group {
-            Some(group) => format!("sl:{{{namespace}.{shard:02x}}}:{kind}:{group}/{name}"),
-            None => format!("sl:{{{namespace}.{shard:02x}}}:{kind}:{name}"),
+            Some(group) => self.key(shard, &[kind, group.as_str(), "/", name.as_str()]),
+            None => self.key(shard, &[kind, name.as_str()]),
         }
     }
+}
+
+fn head_of(namespace: &Namespace, shard: Shard) -> String {
+    format!("sl:{{{namespace}.{:02x}}}:", shard.0)
 }
 
 /// What a release tells on the channel, and what waiters listen for: a name, or a whole group with
