@@ -4,12 +4,17 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::{Entropy, Tag};
+use crate::{Entropy, SystemEntropy, Tag};
+
+const OWNER_BYTES: usize = 16;
+
+/// Owners that are drawn at once: a page of random bits at most.
+const BLOCK: usize = 64;
 
 /// Proves the right to renew and release one grant. Secret: it shows itself nowhere but through
 /// [`Owner::expose`], which a backend needs to store and compare it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Owner([u8; 16]);
+pub struct Owner([u8; OWNER_BYTES]);
 
 impl Owner {
     /// Draws a new owner.
@@ -41,6 +46,27 @@ impl Owner {
     }
 }
 
+/// Draws owners by the block: one question to the system serves many. The lease thread has it for
+/// itself, and a forked process has no lease thread, so nobody draws from a copy.
+#[derive(Default)]
+pub(crate) struct Owners(Vec<[u8; OWNER_BYTES]>);
+
+impl Owners {
+    pub(crate) fn draw(&mut self) -> Owner {
+        if let Some(bits) = self.0.pop() {
+            return Owner(bits);
+        }
+        let mut block = [0; OWNER_BYTES * BLOCK];
+        SystemEntropy.fill(&mut block);
+        let (owners, _) = block.as_chunks();
+        self.0.extend_from_slice(owners);
+        match self.0.pop() {
+            Some(bits) => Owner(bits),
+            None => Owner::draw(&SystemEntropy),
+        }
+    }
+}
+
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Owner(redacted)")
@@ -60,5 +86,14 @@ mod tests {
         assert_ne!(a.tag(), b.tag());
         assert_eq!(format!("{a:?}"), "Owner(redacted)");
         assert_eq!(Owner::from_bits(a.expose()), a);
+    }
+
+    #[test]
+    fn owners_of_several_blocks_are_all_others() {
+        let mut owners = Owners::default();
+        let drawn: Vec<Owner> = (0..3 * BLOCK).map(|_| owners.draw()).collect();
+        let unlike: std::collections::HashSet<Owner> = drawn.iter().copied().collect();
+        assert_eq!(unlike.len(), drawn.len());
+        assert!(!unlike.contains(&Owner::from_bits([0; OWNER_BYTES])));
     }
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::backend::{Acquire, Durability, Names, Waiter};
+use crate::backend::{Durability, Names, Waiter};
 use crate::lease::Lease;
 use crate::limits::META_BYTES_MAX;
 use crate::locks::Door;
 use crate::worker::{Ask, Command, Recipient};
-use crate::{AcquireError, FencingToken, InvalidRequest, Owner, SystemEntropy, blocking};
+use crate::{AcquireError, FencingToken, InvalidRequest, blocking};
 
 pub use group::Group;
 pub(crate) use group::name_of;
@@ -211,9 +211,8 @@ impl Request {
             return Err(legal::unsupported(&facts, "queue waiters in order"));
         }
         let waits = self.fair && wait != Wait::No;
-        let command = Acquire {
+        Ok(Ask {
             names,
-            owner: Owner::draw(&SystemEntropy),
             ttl: self.ttl,
             cap,
             floor: self.floor,
@@ -222,9 +221,6 @@ impl Request {
             fair: self.fair,
             meta: self.meta?.into(),
             durability: self.durability,
-        };
-        Ok(Ask {
-            command,
             wait,
             safety: self.safety,
             renew: self.renew,

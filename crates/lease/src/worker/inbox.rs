@@ -6,21 +6,45 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
-use crate::backend::{Acquire, Finding, Holder};
+use crate::backend::{Acquire, Durability, Finding, Holder, Names, Waiter};
 use crate::lease::{Grant, Lease, TicketTerms};
 use crate::locks::Door;
 use crate::{
-    AcquireError, BackendError, BootTime, Drained, FencingToken, LostReason, Name, ReleaseOutcome,
-    Renew, RenewError, Unsettled, Wait,
+    AcquireError, BackendError, BootTime, Drained, FencingToken, LostReason, Name, Owner,
+    ReleaseOutcome, Renew, RenewError, Unsettled, Wait,
 };
 
-/// A request for a lease on its way to the lease thread.
+/// A request for a lease on its way to the lease thread, which gives it an owner.
 pub(crate) struct Ask {
-    pub(crate) command: Acquire,
+    pub(crate) names: Names,
+    pub(crate) ttl: Duration,
+    pub(crate) cap: Option<Duration>,
+    pub(crate) floor: Option<FencingToken>,
+    pub(crate) waiter: Option<Waiter>,
+    pub(crate) fair: bool,
+    pub(crate) meta: Arc<str>,
+    pub(crate) durability: Durability,
     pub(crate) wait: Wait,
     pub(crate) safety: Duration,
     pub(crate) renew: Renew,
     pub(crate) to: Recipient<Result<Lease, AcquireError>>,
+}
+
+impl Ask {
+    /// What is asked of the backend, for `owner` and above `floor`.
+    pub(super) fn command(&self, owner: Owner, floor: Option<FencingToken>) -> Acquire {
+        Acquire {
+            names: self.names.clone(),
+            owner,
+            ttl: self.ttl,
+            cap: self.cap,
+            floor,
+            waiter: self.waiter,
+            fair: self.fair,
+            meta: self.meta.clone(),
+            durability: self.durability,
+        }
+    }
 }
 
 /// Who gets a lease: the channel, and the door that the guard keeps open. A guard that nobody

@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::backend::RenewReply;
 use crate::lease::{Confirmed, Grant};
+use crate::owner::Owners;
 use crate::{AcquireError, BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::{Ctx, Parts};
@@ -60,6 +61,7 @@ pub(crate) struct Worker {
     /// A look without a purpose of its own, see [`timing::STIR`].
     stir: Option<BootTime>,
     floors: Floors,
+    owners: Owners,
     ending: Option<Ending>,
 }
 
@@ -108,6 +110,7 @@ impl Worker {
             later_seq: 0,
             stir: None,
             floors: Floors::default(),
+            owners: Owners::default(),
             ending: None,
         }
     }

@@ -25,11 +25,12 @@ pub(in crate::worker) struct Asked {
 }
 
 impl Worker {
-    pub(in crate::worker) fn acquire(&mut self, mut ask: Ask) {
-        ask.command.floor = self.floors.above(&ask.command.names, ask.command.floor);
+    pub(in crate::worker) fn acquire(&mut self, ask: Ask) {
+        let floor = self.floors.above(&ask.names, ask.floor);
+        let command = ask.command(self.owners.draw(), floor);
         let kind = self.ctx.facts.kind;
         let asked = Asked {
-            attempt: Attempt::new(self.ctx.clone(), ask.command, ask.safety),
+            attempt: Attempt::new(self.ctx.clone(), command, ask.safety),
             to: ask.to,
             wait: ask.wait,
             renew: ask.renew,
