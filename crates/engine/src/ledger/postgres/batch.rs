@@ -1,7 +1,7 @@
 //! What one statement is made of: everything the commands of a batch changed, each row once, in the
 //! state in which the batch leaves it, and what they were decided on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use soldonce_core::{
     Adjacency, Answer, Applied, Booking, BookingId, Cause, Commit, HoldId, Holder, Timestamp,
@@ -34,6 +34,15 @@ pub(super) struct Seen {
     pub(super) version: i64,
 }
 
+/// A unit that the decisions of a batch rest on, as it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Touched {
+    pub(super) unit: UnitNo,
+    /// Whether the batch leaves it as it is.
+    pub(super) stays: bool,
+    pub(super) version: u64,
+}
+
 impl Batch {
     pub(super) fn add(&mut self, applied: Applied, record: Option<(RequestKey, StoredReply)>) {
         let steps = applied
@@ -57,16 +66,14 @@ impl Batch {
         applied.flat_map(|applied| std::mem::take(&mut applied.commits))
     }
 
-    /// Every hold that changed, once.
-    pub(super) fn holds(&self) -> BTreeSet<HoldId> {
-        self.applied
-            .iter()
-            .flat_map(|done| done.holds.iter().copied())
-            .collect()
+    /// Every hold that changed, once, in order.
+    pub(super) fn holds(&self) -> Vec<HoldId> {
+        let holds = self.applied.iter().flat_map(|done| &done.holds);
+        each_once(holds.copied())
     }
 
-    /// The holds that it makes.
-    pub(super) fn new_holds(&self) -> BTreeSet<HoldId> {
+    /// The holds that it makes, in order.
+    pub(super) fn new_holds(&self) -> Vec<HoldId> {
         let made = |applied: &Applied| match &applied.answer {
             Answer::Held(hold) => Some(hold.id),
             Answer::EventCreated(_)
@@ -78,7 +85,7 @@ impl Batch {
             | Answer::Units(..)
             | Answer::Swept(_) => None,
         };
-        self.applied.iter().filter_map(made).collect()
+        each_once(self.applied.iter().filter_map(made))
     }
 
     /// Every booking that changed, once.
@@ -107,29 +114,27 @@ impl Batch {
 
     /// The units that the decisions rest on, in unit order.
     pub(super) fn touched_units(&self, replica: &Replica) -> Vec<UnitNo> {
-        let mut touched = self.neighbours(replica);
-        touched.extend(self.steps().map(|step| step.unit));
-        touched.into_iter().collect()
+        let seen = self.seen_units(replica).into_iter();
+        seen.map(|seen| seen.unit).collect()
     }
 
-    /// The units that change.
-    pub(super) fn changed_units(&self) -> BTreeSet<UnitNo> {
-        self.steps().map(|step| step.unit).collect()
-    }
-
-    /// The units that the decisions rest on, in unit order, with their versions before the batch.
-    pub(super) fn seen_units(&self, replica: &Replica) -> BTreeMap<UnitNo, u64> {
-        let mut seen: BTreeMap<UnitNo, u64> = BTreeMap::new();
-        for step in self.steps() {
-            let before = step.version.0.saturating_sub(1);
-            let known = seen.entry(step.unit).or_insert(before);
-            *known = before.min(*known);
-        }
-        for unit in self.neighbours(replica) {
-            let seating = replica.inventory.seating(replica.no);
-            let version = seating.map_or(0, |seating| seating.unit(unit).version.0);
-            seen.entry(unit).or_insert(version);
-        }
+    /// The same, each with its version before the batch.
+    pub(super) fn seen_units(&self, replica: &Replica) -> Vec<Touched> {
+        let changed = self.steps().map(|step| Touched {
+            unit: step.unit,
+            stays: false,
+            version: step.version.0.saturating_sub(1),
+        });
+        let mut seen: Vec<Touched> = changed.collect();
+        let seating = replica.inventory.seating(replica.no);
+        seen.extend(self.neighbours(replica).into_iter().map(|unit| Touched {
+            unit,
+            stays: true,
+            version: seating.map_or(0, |seating| seating.unit(unit).version.0),
+        }));
+        // Of each unit the first: one that changes, in its lowest version.
+        seen.sort_unstable();
+        seen.dedup_by_key(|seen| seen.unit);
         seen
     }
 
@@ -195,6 +200,14 @@ impl Batch {
         };
         keyed.into_iter().map(account).collect()
     }
+}
+
+/// Of these, each once and in order.
+fn each_once(ids: impl Iterator<Item = HoldId>) -> Vec<HoldId> {
+    let mut ids: Vec<HoldId> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 fn takes_units(applied: &Applied) -> bool {

@@ -222,6 +222,15 @@ impl Lane {
         ran
     }
 
+    /// Whether it may be kept for what comes next: it works, and nobody waits for one.
+    pub(super) fn may_stay(&self) -> bool {
+        let works = self
+            .object
+            .as_ref()
+            .is_some_and(|object| !object.is_closed());
+        works && !self.open && self.database.pool.status().waiting == 0
+    }
+
     /// Whether a transaction is open.
     pub(super) fn is_open(&self) -> bool {
         self.open

@@ -151,6 +151,7 @@ impl Desk {
     ) -> Dispatch<'a> {
         Dispatch {
             batch,
+            holds: batch.holds(),
             accounts: batch.accounts(replica),
             id: self.batch_id(),
             server: self.server,
@@ -184,13 +185,18 @@ impl Desk {
         match outcome {
             Ok(Outcome::Stored(written)) => {
                 self.time.reached(written.at);
-                let Dispatch { id, accounts, .. } = dispatch;
+                let Dispatch {
+                    id,
+                    accounts,
+                    holds,
+                    ..
+                } = dispatch;
                 take_over(replica, batch, accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer.stored(&replica.inventory, &batch.applied);
-                self.note_holds(replica, batch);
-                replica.let_go(batch.holds(), batch.bookings());
+                self.note_holds(replica, &holds);
+                replica.let_go(holds, batch.bookings());
                 self.recent.add(id, written.at, batch.take_commits());
                 Stored::Yes
             }
@@ -228,11 +234,11 @@ impl Desk {
     }
 
     /// Remembers where holds are found while they are not over.
-    pub(super) fn note_holds(&self, replica: &Replica, batch: &Batch) {
-        for id in batch.holds() {
-            match replica.inventory.hold(id) {
-                Some(hold) if !hold.state.is_terminal() => self.routes.add(id, replica.no),
-                Some(_) | None => self.routes.remove(id),
+    pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
+        for id in holds {
+            match replica.inventory.hold(*id) {
+                Some(hold) if !hold.state.is_terminal() => self.routes.add(*id, replica.no),
+                Some(_) | None => self.routes.remove(*id),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The feed as this server shows it: what was numbered, in order, whoever wrote it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
 use tokio_postgres::types::Type;
@@ -69,8 +70,6 @@ impl Parts {
                 booth.show(last.seq);
             }
         }
-        let shown = step.batches.iter().map(|(id, ..)| *id);
-        self.desk.recent.forget(shown);
         Ok(step.last)
     }
 
@@ -102,10 +101,12 @@ impl Parts {
     ) -> Result<BTreeMap<EventNo, Vec<Commit>>, Failure> {
         let events = step.batches.iter().map(|(id, event, _)| (*id, *event));
         let mut found = self.desk.commits_of(lane, &events.collect()).await?;
+        // Nothing can fail from here on; and what nobody else has need not be copied.
+        self.desk.recent.forget(found.keys().copied());
         let mut commits: BTreeMap<EventNo, Vec<Commit>> = BTreeMap::new();
         for (id, event, first) in &step.batches {
             let batch = found.remove(id).unwrap_or_default();
-            let numbered = (first.0..).map(Seq).zip(batch);
+            let numbered = (first.0..).map(Seq).zip(Arc::unwrap_or_clone(batch));
             let numbered = numbered.map(|(seq, commit)| Commit { seq, ..commit });
             commits.entry(*event).or_default().extend(numbered);
         }

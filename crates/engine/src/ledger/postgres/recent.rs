@@ -2,7 +2,7 @@
 //! of its own batches: it has them here, as they were stored.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use soldonce_core::{Commit, EventNo, Timestamp};
 use tokio_postgres::types::Type;
@@ -20,7 +20,7 @@ pub(super) struct Recent(Mutex<Batches>);
 #[derive(Default)]
 struct Batches {
     /// Their ids rise with time.
-    commits: BTreeMap<Id, Vec<Commit>>,
+    commits: BTreeMap<Id, Arc<Vec<Commit>>>,
     /// Transitions in `commits`.
     steps: usize,
 }
@@ -37,7 +37,7 @@ impl Recent {
         }
         let mut batches = self.batches();
         batches.steps += steps(&commits);
-        batches.commits.insert(id, commits);
+        batches.commits.insert(id, Arc::new(commits));
         // Also those that were shown before their answer came here: nobody lets go of them.
         while batches.steps > RECENT_STEPS_MAX
             && let Some((_, oldest)) = batches.commits.pop_first()
@@ -47,10 +47,16 @@ impl Recent {
     }
 
     /// The commits of a batch, without their numbers.
-    pub(super) fn find(&self, id: Id, event: EventNo) -> Option<Vec<Commit>> {
-        let batches = self.batches();
-        let commits = batches.commits.get(&id)?.iter().cloned();
-        Some(commits.map(|commit| Commit { event, ..commit }).collect())
+    pub(super) fn find(&self, id: Id, event: EventNo) -> Option<Arc<Vec<Commit>>> {
+        let commits = Arc::clone(self.batches().commits.get(&id)?);
+        if commits.iter().all(|commit| commit.event == event) {
+            return Some(commits);
+        }
+        let of_event = |commit: &Commit| Commit {
+            event,
+            ..commit.clone()
+        };
+        Some(Arc::new(commits.iter().map(of_event).collect()))
     }
 
     /// Lets go of batches that were shown.
@@ -82,15 +88,16 @@ impl Desk {
         &self,
         lane: &mut Lane,
         events: &BTreeMap<Id, EventNo>,
-    ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
+    ) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
         let own = |(id, event): (&Id, &EventNo)| Some((*id, self.recent.find(*id, *event)?));
-        let mut commits: BTreeMap<Id, Vec<Commit>> = events.iter().filter_map(own).collect();
+        let mut commits: BTreeMap<Id, Arc<Vec<Commit>>> = events.iter().filter_map(own).collect();
         let is_missing = |id: &Id| !commits.contains_key(id);
         let missing: Vec<Id> = events.keys().copied().filter(is_missing).collect();
         if !missing.is_empty() {
             let ids: [Value<'_>; 1] = [(&missing, Type::BYTEA_ARRAY)];
             let rows = lane.rows(audit::AUDIT_OF_BATCHES, &ids).await?;
-            commits.append(&mut audit::read_batches(events, &rows)?);
+            let read = audit::read_batches(events, &rows)?.into_iter();
+            commits.extend(read.map(|(id, batch)| (id, Arc::new(batch))));
         }
         Ok(commits)
     }

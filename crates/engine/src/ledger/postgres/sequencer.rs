@@ -7,6 +7,7 @@
 //! every transaction that could still be given an earlier time is over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
 use tokio_postgres::types::Type;
@@ -132,7 +133,7 @@ async fn turn(desk: &Desk, lane: &mut Lane) -> Result<Turn, Failure> {
             .ok_or_else(|| unknown(batch.event))?;
         let commits = commits
             .get(&batch.id)
-            .map(Vec::as_slice)
+            .map(|commits| commits.as_slice())
             .unwrap_or_default();
         feed.add(n, batch, head, commits)?;
     }
@@ -224,7 +225,7 @@ async fn commits(
     desk: &Desk,
     lane: &mut Lane,
     batches: &[Unnumbered],
-) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
+) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
     let events = batches.iter().map(|batch| (batch.id, batch.event));
     desk.commits_of(lane, &events.collect()).await
 }

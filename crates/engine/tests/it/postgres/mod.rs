@@ -4,6 +4,7 @@
 mod clocks;
 mod faults;
 mod guards;
+mod lanes;
 mod melee;
 mod plans;
 mod pool;

@@ -269,7 +269,7 @@ impl<'a> Errand<'a> {
         for hold in ids {
             replica.inventory.drop_hold(hold);
         }
-        self.desk.note_holds(replica, &decided.batch);
+        self.desk.note_holds(replica, &decided.batch.holds());
         self.booth.note_end(&replica.inventory);
         let answer = decided.batch.applied.into_iter().next();
         answer.map_or(Err(Rejection::ReadOnly), |done| Ok(fresh(done.answer)))

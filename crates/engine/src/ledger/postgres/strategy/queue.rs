@@ -24,15 +24,21 @@ use crate::ledger::{Done, RequestKey};
 
 /// Serves one event until its queue is closed.
 pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Receiver<Job>) {
-    let mut taken = Vec::with_capacity(BATCH_MAX);
+    let (mut taken, mut lane) = (Vec::with_capacity(BATCH_MAX), None);
     let patience = Duration::from_millis(ANSWER_MS);
-    while jobs.recv_many(&mut taken, BATCH_MAX).await > 0 {
-        gather(&mut jobs, &mut taken).await;
-        let mut replica = booth.replica.lock().await;
+    while next(&mut jobs, &mut taken, &mut lane).await {
+        let mut replica = if let Ok(replica) = booth.replica.try_lock() {
+            replica
+        } else {
+            // Whoever has it may be waiting for a connection.
+            lane = None;
+            booth.replica.lock().await
+        };
         let mut round = Round {
             desk: &desk,
             booth: &booth,
             replica: &mut replica,
+            lane: &mut lane,
             waiting: taken.drain(..).collect(),
             is_fresh: false,
             most: BATCH_MAX,
@@ -52,6 +58,25 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
             refuse_waiting(&mut jobs, &why);
         }
     }
+}
+
+/// Takes the next batch; whether there is one. While commands keep coming, so does the connection that
+/// the last batch had: another one would have to read and plan the statement first.
+async fn next(
+    jobs: &mut mpsc::Receiver<Job>,
+    taken: &mut Vec<Job>,
+    lane: &mut Option<Lane>,
+) -> bool {
+    gather(jobs, taken).await;
+    if !taken.is_empty() {
+        return true;
+    }
+    *lane = None;
+    if jobs.recv_many(taken, BATCH_MAX).await == 0 {
+        return false;
+    }
+    gather(jobs, taken).await;
+    true
 }
 
 /// Takes those, too, who come while others have their turn: who was answered by the last batch may ask
@@ -83,6 +108,8 @@ struct Round<'a> {
     desk: &'a Desk,
     booth: &'a Booth,
     replica: &'a mut Replica,
+    /// The connection of the batch before.
+    lane: &'a mut Option<Lane>,
     waiting: VecDeque<Job>,
     /// Whether the memory was read after all of these were asked.
     is_fresh: bool,
@@ -132,7 +159,10 @@ impl Round<'_> {
 
     /// Decides what waits and stores it. Whoever has no answer afterwards waits on.
     async fn step(&mut self) -> Result<(), Failure> {
-        let mut lane = self.desk.database.lane().await?;
+        let mut lane = match self.lane.take().filter(Lane::may_stay) {
+            Some(lane) => lane,
+            None => self.desk.database.lane().await?,
+        };
         let named = all_named(self.waiting.iter().map(|job| &job.transaction));
         if self.is_fresh
             || self.replica.is_cold()
@@ -156,6 +186,7 @@ impl Round<'_> {
             let store = self.desk.store(&mut lane, self.replica, &mut batch, now);
             store.await
         };
+        *self.lane = Some(lane);
         self.replica.let_go(named.holds, named.bookings);
         self.booth.note_end(&self.replica.inventory);
         self.waiting = doubtful;

@@ -7,7 +7,7 @@ mod rows;
 mod sales;
 mod units;
 
-use soldonce_core::{BookingId, Timestamp};
+use soldonce_core::{BookingId, HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::batch::{Account, Batch, Written};
@@ -53,6 +53,8 @@ pub(super) enum Outcome {
 /// A batch on its way.
 pub(super) struct Dispatch<'a> {
     pub(super) batch: &'a Batch,
+    /// The holds that it changes, each once, in order.
+    pub(super) holds: Vec<HoldId>,
     /// What counts against the holders in it, by key.
     pub(super) accounts: Vec<Account>,
     /// The name of the batch, fresh.
@@ -126,7 +128,7 @@ pub(super) struct Statement {
     /// Bookings whose lines are written anew.
     rewritten: Vec<Id>,
     turn: Turn,
-    /// The units that the batch rests on, in unit order.
+    /// The units that the batch rests on, in unit order, if lines are rewritten: they are locked first.
     touched: Vec<i32>,
 }
 
@@ -138,10 +140,15 @@ impl Statement {
     pub(super) fn new(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Self, Failure> {
         let is_known = |id: &BookingId| replica.bookings.contains_key(id);
         let rewritten = dispatch.batch.bookings().into_iter().filter(is_known);
-        let touched = dispatch.batch.touched_units(replica).into_iter();
+        let rewritten = holds::booking_ids(rewritten);
+        let touched = match rewritten.as_slice() {
+            [] => Vec::new(),
+            [..] => dispatch.batch.touched_units(replica),
+        };
+        let touched = touched.into_iter();
         Ok(Self {
             values: values(replica, dispatch)?,
-            rewritten: holds::booking_ids(rewritten),
+            rewritten,
             turn: Turn {
                 event: int(replica.no.0)?,
                 renews: dispatch.batch.renews_event(),
@@ -216,7 +223,7 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     units::put_guards(&mut to, replica, dispatch)?;
     messages::put(&mut to, &batch.messages)?;
     to.put(dispatch.token, Type::INT8);
-    units::put_holds(&mut to, replica, batch)?;
+    units::put_holds(&mut to, replica, dispatch)?;
     units::put_audit(&mut to, batch)?;
     sales::put_accounts(&mut to, &dispatch.accounts)?;
     sales::put_bookings(&mut to, replica, batch)?;
@@ -237,7 +244,10 @@ fn put_batch(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Res
     to.put(units.collect::<Result<Vec<_>, _>>()?, Type::INT4_ARRAY);
     let versions = batch.steps().map(|step| stored(step.version.0));
     to.put(versions.collect::<Result<Vec<_>, _>>()?, Type::INT8_ARRAY);
-    to.put(holds::ids(batch.holds()), Type::BYTEA_ARRAY);
+    to.put(
+        holds::ids(dispatch.holds.iter().copied()),
+        Type::BYTEA_ARRAY,
+    );
     to.put(holds::booking_ids(batch.bookings()), Type::BYTEA_ARRAY);
     let keys = dispatch.accounts.iter().map(|account| account.key);
     to.put(keys.collect::<Vec<_>>(), Type::BYTEA_ARRAY);

@@ -142,6 +142,8 @@ impl Rows {
         mut write: impl FnMut(T, &mut Row<'_>) -> Result<(), Damaged>,
     ) -> Result<Self, Damaged> {
         let mut rows = Self::default();
+        let things = things.into_iter();
+        let others = things.size_hint().0.saturating_sub(1);
         for thing in things {
             let start = rows.bytes.len();
             // The length and the number of columns, known at the end.
@@ -154,6 +156,10 @@ impl Rows {
             write(thing, &mut row)?;
             let columns = row.columns;
             let length = length_since(&rows.bytes, start)?;
+            if rows.count == 0 {
+                // The others will be like it.
+                rows.bytes.reserve(rows.bytes.len() * others);
+            }
             put_at(&mut rows.bytes, start, length);
             put_at(&mut rows.bytes, start + size_of::<i32>(), columns);
             rows.count += 1;

@@ -56,18 +56,17 @@ fn put_seen(to: &mut Values, seen: impl Iterator<Item = (Id, i64)>) -> Result<()
 /// $3: what the decisions rest on, and what becomes of it.
 fn put_units(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
     let seating = replica.inventory.seating(replica.no);
-    let changed = dispatch.batch.changed_units();
     let missing = || Damaged::new("units", "the event is not in memory");
-    let units = Rows::of(dispatch.batch.seen_units(replica), |(no, seen), row| {
-        row.int(int(no.0)?)?;
-        if !changed.contains(&no) {
-            row.long(stored(seen)?)?;
+    let units = Rows::of(dispatch.batch.seen_units(replica), |before, row| {
+        row.int(int(before.unit.0)?)?;
+        if before.stays {
+            row.long(stored(before.version)?)?;
             return put_nothing(row);
         }
-        let unit = seating.ok_or_else(missing)?.unit(no);
+        let unit = seating.ok_or_else(missing)?.unit(before.unit);
         // Others that the decisions rest on have no key that would tell.
         let seen = match dispatch.guard {
-            Guard::Versions => stored(seen)?,
+            Guard::Versions => stored(before.version)?,
             Guard::Keys => ANY_VERSION,
         };
         put_state(row.long(seen)?, unit.state)?
@@ -98,13 +97,17 @@ fn put_state<'a, 'b>(row: &'a mut Row<'b>, state: UnitState) -> Result<&'a mut R
 }
 
 /// $12.
-pub(super) fn put_holds(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
+pub(super) fn put_holds(
+    to: &mut Values,
+    replica: &Replica,
+    dispatch: &Dispatch<'_>,
+) -> Result<(), Failure> {
     let missing = || Damaged::new("holds", "a hold is not in memory");
-    let new = batch.new_holds();
-    let rows = Rows::of(batch.holds(), |id, row| {
-        let hold = replica.inventory.hold(id).ok_or_else(missing)?;
+    let new = dispatch.batch.new_holds();
+    let rows = Rows::of(&dispatch.holds, |id, row| {
+        let hold = replica.inventory.hold(*id).ok_or_else(missing)?;
         row.id(Id(*id.bytes()))?
-            .flag(new.contains(&id))?
+            .flag(new.binary_search(id).is_ok())?
             .id(Id(*hold.holder.caller.bytes()))?
             .text(hold.holder.name.as_str())?
             .short(short(state_number(&hold.state)))?
@@ -129,6 +132,8 @@ pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
         let steps = (0_i32..).zip(&commit.transitions);
         steps.map(move |(n, step)| (command, commit, n, step))
     });
+    // A list, so that it is known how many there are.
+    let steps: Vec<_> = steps.collect();
     let rows = Rows::of(steps, |(command, commit, n, step), row| {
         row.int(int(step.unit.0)?)?
             .long(stored(step.version.0)?)?
