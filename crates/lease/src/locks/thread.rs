@@ -39,6 +39,7 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
             return drop(ready.send(Err(BackendError::Config(why))));
         }
     };
+    let taken = Arc::clone(&inbox);
     let told = runtime.block_on(async {
         let wiring = start.wiring.clone();
         #[cfg(all(feature = "test-kit", debug_assertions))]
@@ -75,6 +76,8 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
         // A panic has been reported by the hook.
         worker.join_next().await?.ok()?
     });
+    // Also after a panic: whoever asks from now on sees `Closed`.
+    taken.close();
     // Connections end before anybody is told that all has ended.
     drop(runtime);
     if let Some((to, drained)) = told {

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use super::release::Why;
 use super::{Later, Worker};
 use crate::BootTime;
+use crate::lease::Grant;
 
 /// What a shutdown came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,14 +58,11 @@ impl Worker {
         self.ctx.inbox.close();
         // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
         self.tries.clear();
+        self.alone.clear();
         self.trying.abort_all();
         self.acquires.abort_all();
         for grant in self.live.drain() {
-            if grant.give_back() {
-                let (token, born) = (grant.terms.token, grant.terms.born);
-                let job = self.job(&grant, Why::Guard { token, born });
-                self.releases.push(job);
-            }
+            self.give_back(&grant);
         }
         self.ending = Some(Ending {
             drained: Drained::default(),
@@ -72,6 +70,15 @@ impl Worker {
             to,
             left_before: self.left_to_ttl(),
         });
+    }
+
+    /// Ends a grant, if it has not ended, and releases it.
+    pub(super) fn give_back(&mut self, grant: &Grant) {
+        if grant.give_back() {
+            let (token, born) = (grant.terms.token, grant.terms.born);
+            let job = self.job(grant, Why::Guard { token, born });
+            self.releases.push(job);
+        }
     }
 
     /// How many releases the ttl had to end so far.

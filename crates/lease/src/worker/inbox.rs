@@ -148,7 +148,7 @@ impl Inbox {
     }
 
     /// Refuses everything from now on, and drops what was not taken.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;
         let left = std::mem::take(&mut queue.commands);

@@ -30,7 +30,7 @@ pub use end::Drained;
 pub(crate) use inbox::{Ask, Command, Inbox, Recipient, Where};
 pub(crate) use release::millis;
 
-use acquire::{Asked, Tray, Won};
+use acquire::{Asked, Tray, Tried, Won};
 use end::Ending;
 use floors::Floors;
 use live::Live;
@@ -42,6 +42,8 @@ pub(crate) struct Worker {
     live: Live,
     /// First tries to send in this turn.
     tries: Vec<Asked>,
+    /// Acquires that go on alone from this turn on, with what their first try came to.
+    alone: Vec<(Asked, Option<Tried>)>,
     /// Calls with first tries; cut off at the end.
     trying: JoinSet<()>,
     /// What came of first tries.
@@ -100,6 +102,7 @@ impl Worker {
             ctx,
             live: Live::default(),
             tries: Vec::new(),
+            alone: Vec::new(),
             trying: JoinSet::new(),
             tray: Tray::default(),
             acquires: JoinSet::new(),

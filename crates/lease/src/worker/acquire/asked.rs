@@ -26,6 +26,10 @@ pub(in crate::worker) struct Asked {
 
 impl Worker {
     pub(in crate::worker) fn acquire(&mut self, ask: Ask) {
+        if self.ending.is_some() {
+            // It came in one piece with what ended it; its caller sees `Closed`.
+            return;
+        }
         let floor = self.floors.above(&ask.names, ask.floor);
         let command = ask.command(self.owners.draw(), floor);
         let kind = self.ctx.facts.kind;
@@ -39,17 +43,20 @@ impl Worker {
         if asked.is_plain() {
             self.tries.push(asked);
         } else {
-            self.go_on(asked, None);
+            self.alone.push((asked, None));
         }
     }
 
-    /// Sends the first tries of this turn.
+    /// Sends the first tries of this turn, and lets the others go on.
     pub(in crate::worker) fn send_tries(&mut self) {
         while !self.tries.is_empty() {
             let size = self.tries.len().min(BATCH_MAX);
             let asked = self.tries.drain(..size).collect();
-            let (tries, batch) = Tries::begin(self.ctx.clone(), self.tray.clone(), asked);
-            self.trying.spawn(tries.run(batch));
+            let (tries, batch) = Tries::begin(&self.ctx, &self.tray, asked);
+            self.trying.spawn(tries.run(self.ctx.clone(), batch));
+        }
+        for (asked, first) in std::mem::take(&mut self.alone) {
+            self.go_on(asked, first);
         }
     }
 
@@ -75,7 +82,7 @@ impl Worker {
         });
         match settled {
             Ok(result) => span.in_scope(|| self.ended(asked, result)),
-            Err(first) => self.go_on(asked, first),
+            Err(first) => self.alone.push((asked, first)),
         }
     }
 
@@ -113,6 +120,14 @@ impl Worker {
     }
 
     fn ended(&mut self, asked: Asked, result: Result<Won, AcquireError>) {
+        if self.ending.is_some() {
+            // Its caller sees `Closed`. What was granted goes the way of all that was held.
+            if let Ok(won) = result {
+                let grant = self.grant(&won, &asked);
+                self.give_back(&grant);
+            }
+            return;
+        }
         let waited = self.ctx.now().since(asked.attempt.begun);
         self.ctx.counters.wait_ms.add(millis(waited));
         let answer = match result {
@@ -126,7 +141,7 @@ impl Worker {
         drop(asked.to.reply.send(answer));
     }
 
-    fn guard(&mut self, won: &Won, asked: &Asked) -> Lease {
+    fn grant(&self, won: &Won, asked: &Asked) -> Grant {
         let token = won.token.with_tag(won.owner.tag());
         let attempt = &asked.attempt;
         let terms = Terms {
@@ -140,12 +155,16 @@ impl Worker {
             deletes: won.deletes,
             born: attempt.begun,
         };
-        let grant = Arc::new(Grant::new(terms, won.confirmed, self.ctx.clock.clone()));
+        Grant::new(terms, won.confirmed, self.ctx.clock.clone())
+    }
+
+    fn guard(&mut self, won: &Won, asked: &Asked) -> Lease {
+        let (grant, attempt) = (Arc::new(self.grant(won, asked)), &asked.attempt);
         self.watch(grant.clone());
         self.ctx.counters.acquired.add(1);
         self.ctx.tell(What::Acquired, |notice| Notice {
             name: attempt.command.names.home().cloned(),
-            token: Some(token),
+            token: Some(grant.terms.token),
             elapsed: self.ctx.now().since(attempt.begun),
             ..notice
         });

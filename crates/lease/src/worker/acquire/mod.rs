@@ -31,7 +31,7 @@ pub(super) struct Won {
 }
 
 /// What one try came to.
-enum Tried {
+pub(super) enum Tried {
     Won(Won),
     Refused(Refusal),
     /// No answer, or one that another try may better: the error to give if there is no other.

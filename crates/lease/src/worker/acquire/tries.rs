@@ -3,12 +3,13 @@
 //! settled by that goes on alone.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use super::asked::Asked;
 use super::silence;
 use crate::backend::{Acquire, AcquireReply, Answers};
+use crate::worker::Inbox;
 use crate::worker::ctx::Ctx;
 use crate::{BackendError, BootTime};
 
@@ -20,9 +21,8 @@ pub(in crate::worker) struct Answered {
     pub(super) reply: Option<AcquireReply>,
 }
 
-/// What the loop has not looked at. Apart from what all work on the thread shares: an acquire has a
-/// part in that, so both would keep each other for ever.
-#[derive(Clone, Default)]
+/// What the loop has not looked at. The loop's own: whatever comes when it has ended is dropped.
+#[derive(Default)]
 pub(in crate::worker) struct Tray(Arc<Mutex<Vec<Answered>>>);
 
 impl Tray {
@@ -36,10 +36,11 @@ impl Tray {
     }
 }
 
-/// Tries under way in one call.
+/// Tries under way in one call. The backend may keep them for as long as itself, so they keep neither
+/// it nor whoever waits for what comes too late.
 pub(super) struct Tries {
-    ctx: Arc<Ctx>,
-    tray: Tray,
+    inbox: Arc<Inbox>,
+    tray: Weak<Mutex<Vec<Answered>>>,
     sent: BootTime,
     open: Mutex<Open>,
 }
@@ -56,8 +57,8 @@ impl Tries {
     /// Tries that are sent now, and what they ask for. From here on each knows what it may leave at
     /// the backend.
     pub(super) fn begin(
-        ctx: Arc<Ctx>,
-        tray: Tray,
+        ctx: &Ctx,
+        tray: &Tray,
         mut asked: Vec<Asked>,
     ) -> (Arc<Self>, Vec<Acquire>) {
         let begun = asked.iter_mut().map(|asked| {
@@ -73,8 +74,8 @@ impl Tries {
             waker: None,
         };
         let tries = Self {
-            ctx,
-            tray,
+            inbox: Arc::clone(&ctx.inbox),
+            tray: Arc::downgrade(&tray.0),
             sent,
             open: Mutex::new(open),
         };
@@ -86,8 +87,7 @@ impl Tries {
     }
 
     /// Runs until each is answered or given up by its caller, for at most the limit of a call.
-    pub(super) async fn run(self: Arc<Self>, batch: Vec<Acquire>) {
-        let ctx = Arc::clone(&self.ctx);
+    pub(super) async fn run(self: Arc<Self>, ctx: Arc<Ctx>, batch: Vec<Acquire>) {
         // However this ends, nobody is forgotten.
         let unanswered = Unanswered(&self);
         let to = Arc::clone(&self) as Arc<dyn Answers>;
@@ -138,14 +138,18 @@ impl Tries {
             waker.wake();
         }
         drop(open);
-        let mut answered = self.tray.all();
+        // Without the loop it is dropped: its caller sees `Closed`.
+        let Some(tray) = self.tray.upgrade().map(Tray) else {
+            return;
+        };
+        let mut answered = tray.all();
         answered.push(Answered {
             asked,
             sent: self.sent,
             reply,
         });
         if answered.len() == 1 {
-            self.ctx.inbox.nudge();
+            self.inbox.nudge();
         }
     }
 }

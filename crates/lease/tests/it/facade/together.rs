@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Memory, Names, Release,
-    ReleaseReply, Renew, RenewReply, WakeStream,
+    Acquire, AcquireReply, Answers, Backend, Durability, Facts, Finding, Fut, Holder, Memory,
+    Names, Release, ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use soldonce_lease::test_kit::{Fault, FaultyBackend, Op};
 use soldonce_lease::{
@@ -22,6 +22,8 @@ enum Manner {
     AtOnce,
     /// Wrong: whoever is late holds up all behind him.
     OneAfterTheOther,
+    /// Not at all; what was asked is kept for as long as the backend lives.
+    Never,
 }
 
 /// A backend that stops the lease thread when it is told to, so that all that is asked meanwhile is
@@ -32,6 +34,7 @@ struct Steered {
     stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     /// How many acquires each call had.
     sizes: Mutex<Vec<usize>>,
+    kept: Mutex<Vec<Arc<dyn Answers>>>,
 }
 
 fn refuse_bad(asked: &[Acquire]) {
@@ -54,14 +57,19 @@ impl Backend for Steered {
         sizes.push(batch.len());
         drop(sizes);
         refuse_bad(&batch);
-        if self.manner == Manner::AtOnce {
-            return self.right.acquire_each(batch, to);
-        }
-        Box::pin(async move {
-            for (index, command) in batch.iter().enumerate() {
-                to.answer(index, self.right.acquire(command).await);
+        match self.manner {
+            Manner::AtOnce => self.right.acquire_each(batch, to),
+            Manner::OneAfterTheOther => Box::pin(async move {
+                for (index, command) in batch.iter().enumerate() {
+                    to.answer(index, self.right.acquire(command).await);
+                }
+            }),
+            Manner::Never => {
+                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.push(to);
+                Box::pin(std::future::pending())
             }
-        })
+        }
     }
 
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
@@ -99,6 +107,21 @@ impl Backend for Steered {
 
 type Asking = Pin<Box<dyn Future<Output = Result<Lease, AcquireError>> + Send>>;
 
+type Told = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send>>;
+
+/// The lease thread stands still.
+struct Stopped {
+    go: Sender<()>,
+    told: Told,
+}
+
+impl Stopped {
+    async fn go_on(self) -> Result<(), BackendError> {
+        self.go.send(()).unwrap();
+        soon(self.told).await
+    }
+}
+
 struct Scene {
     locks: Locks,
     memory: Memory,
@@ -116,6 +139,7 @@ impl Scene {
             manner,
             stop: Mutex::default(),
             sizes: Mutex::default(),
+            kept: Mutex::default(),
         });
         Self {
             locks: connect(steered.clone(), &clock, |builder| builder).await,
@@ -125,25 +149,36 @@ impl Scene {
         }
     }
 
-    /// Asks for these names in one turn of the lease thread.
-    async fn ask<const COUNT: usize>(&self, names: [&str; COUNT]) -> [Asking; COUNT] {
+    /// Stops the lease thread: what is asked before it goes on is taken in one turn.
+    async fn stop(&self) -> Stopped {
         let (stopped, has_stopped) = channel();
         let (go, may_go) = channel();
         *self.steered.stop.lock().unwrap() = Some((stopped, may_go));
-        let stop = Name::new("stop").unwrap();
-        let mut stopping = Box::pin(self.locks.inspect(&stop));
-        assert!(is_pending(&mut stopping).await);
-        has_stopped.recv_timeout(secs(10)).unwrap();
-        let mut asking = names.map(|name| -> Asking {
-            let request = self.locks.lease(name);
-            Box::pin(request.acquire(Wait::No))
+        let locks = self.locks.clone();
+        let mut told: Told = Box::pin(async move {
+            let stop = Name::new("stop").unwrap();
+            locks.inspect(&stop).await.map(drop)
         });
-        for one in &mut asking {
-            assert!(is_pending(one).await);
-        }
-        go.send(()).unwrap();
-        soon(stopping).await.unwrap();
+        assert!(is_pending(&mut told).await);
+        has_stopped.recv_timeout(secs(10)).unwrap();
+        Stopped { go, told }
+    }
+
+    async fn ask_now(&self, name: &str) -> Asking {
+        let mut asking: Asking = Box::pin(self.locks.lease(name).acquire(Wait::No));
+        assert!(is_pending(&mut asking).await);
         asking
+    }
+
+    /// Asks for these names in one turn of the lease thread.
+    async fn ask<const COUNT: usize>(&self, names: [&str; COUNT]) -> [Asking; COUNT] {
+        let stopped = self.stop().await;
+        let mut asking = Vec::new();
+        for name in names {
+            asking.push(self.ask_now(name).await);
+        }
+        stopped.go_on().await.unwrap();
+        asking.try_into().ok().expect("as many")
     }
 
     fn assert_together(&self, count: usize) {
@@ -220,4 +255,42 @@ async fn shutdown_cuts_off_tries_and_gives_back_what_they_took() {
     assert!(!scene.holds("a").await && !scene.holds("b").await);
     // The second delete of each is due after half the ttl, which nobody waits for.
     assert_eq!((drained.released, drained.left_to_ttl), (2, 2));
+}
+
+#[tokio::test]
+async fn a_backend_that_keeps_what_it_was_asked_keeps_nobody_waiting() {
+    let scene = Scene::start(Manner::Never).await;
+    let asking = scene.ask(["a", "b"]).await;
+    until(|| !scene.steered.kept.lock().unwrap().is_empty()).await;
+    let Scene { locks, steered, .. } = scene;
+    soon(locks.shutdown(ms(0))).await;
+    for one in asking {
+        assert_eq!(soon(one).await.unwrap_err(), AcquireError::Closed);
+    }
+    // Nor does anything keep the backend.
+    let backend = Arc::downgrade(&steered);
+    drop(steered);
+    assert_eq!(backend.strong_count(), 0);
+}
+
+#[tokio::test]
+async fn what_is_asked_with_the_end_is_not_served() {
+    let scene = Scene::start(Manner::AtOnce).await;
+    let stopped = scene.stop().await;
+    let mut ending = Box::pin(scene.locks.clone().shutdown(secs(1)));
+    assert!(is_pending(&mut ending).await);
+    let alone = scene.locks.lease("alone").durability(Durability::Replicas {
+        n: 1,
+        within: ms(10),
+    });
+    let mut alone: Asking = Box::pin(alone.acquire(Wait::No));
+    assert!(is_pending(&mut alone).await);
+    let plain = scene.ask_now("plain").await;
+    stopped.go_on().await.ok();
+    for late in [alone, plain] {
+        assert_eq!(soon(late).await.unwrap_err(), AcquireError::Closed);
+    }
+    let drained = soon(ending).await;
+    assert_eq!((drained.released, drained.left_to_ttl), (0, 0));
+    assert_eq!(scene.faulty.calls(Op::Acquire), 0);
 }
