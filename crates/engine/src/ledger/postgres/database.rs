@@ -238,9 +238,9 @@ impl Lane {
 
     /// Opens a transaction. Until its end, dropping the lane closes the connection.
     pub(super) async fn begin(&mut self, sql: &str) -> Result<(), Failure> {
-        self.run(sql).await?;
+        // Before it is asked for: what is refused in the middle of it may have begun it.
         self.open = true;
-        Ok(())
+        self.run(sql).await
     }
 
     /// Opens a transaction that has locks between its statements. A server that stops in the middle

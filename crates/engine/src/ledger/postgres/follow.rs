@@ -101,7 +101,7 @@ impl Parts {
     ) -> Result<BTreeMap<EventNo, Vec<Commit>>, Failure> {
         let events = step.batches.iter().map(|(id, event, _)| (*id, *event));
         let mut found = self.desk.commits_of(lane, &events.collect()).await?;
-        // Nothing can fail from here on; and what nobody else has need not be copied.
+        // What nobody else has need not be copied. If they are shown in vain, they are read back.
         self.desk.recent.forget(found.keys().copied());
         let mut commits: BTreeMap<EventNo, Vec<Commit>> = BTreeMap::new();
         for (id, event, first) in &step.batches {

@@ -59,7 +59,7 @@ impl Recent {
         Some(Arc::new(commits.iter().map(of_event).collect()))
     }
 
-    /// Lets go of batches that were shown.
+    /// Lets go of batches that are about to be shown.
     pub(super) fn forget(&self, ids: impl IntoIterator<Item = Id>) {
         let mut batches = self.batches();
         for id in ids {

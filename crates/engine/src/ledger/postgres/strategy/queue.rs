@@ -186,7 +186,7 @@ impl Round<'_> {
             let store = self.desk.store(&mut lane, self.replica, &mut batch, now);
             store.await
         };
-        *self.lane = Some(lane);
+        *self.lane = Some(lane).filter(Lane::may_stay);
         self.replica.let_go(named.holds, named.bookings);
         self.booth.note_end(&self.replica.inventory);
         self.waiting = doubtful;

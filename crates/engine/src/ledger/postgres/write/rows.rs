@@ -16,6 +16,9 @@ const TYPES: &str = "-- row_types
 SELECT typname::text, oid, typarray FROM pg_type
 WHERE typname = ANY ($1) AND pg_type_is_visible(oid)";
 
+/// Most room that is made at once for rows to come.
+const ROOM_MAX: usize = 1 << 16;
+
 /// The types of rows that a statement gets many of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowType {
@@ -157,8 +160,9 @@ impl Rows {
             let columns = row.columns;
             let length = length_since(&rows.bytes, start)?;
             if rows.count == 0 {
-                // The others will be like it.
-                rows.bytes.reserve(rows.bytes.len() * others);
+                // The others will be like it, or so.
+                rows.bytes
+                    .reserve((rows.bytes.len() * others).min(ROOM_MAX));
             }
             put_at(&mut rows.bytes, start, length);
             put_at(&mut rows.bytes, start + size_of::<i32>(), columns);
