@@ -185,8 +185,8 @@ impl<'a> Errand<'a> {
         };
         let statement = Statement::new(replica, &dispatch);
         let id = dispatch.id;
-        let left = batch.holds().into_iter();
-        let left = left.filter_map(|hold| replica.inventory.hold(hold).cloned());
+        let left = dispatch.holds.iter();
+        let left = left.filter_map(|hold| replica.inventory.hold(*hold).cloned());
         let holds = left.collect();
         let touched = batch.touched_units(replica);
         replica.inventory.roll_back();

@@ -24,24 +24,25 @@ WHERE event_no = $1 AND unit_no = ANY ($2)";
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series(0, $2 - 1)";
 
-pub(in super::super) const LOCK: &str = concat!(
-    "-- lock\n",
-    include_str!("../write/turn.sql"),
-    "-- in_unit_order
-     SELECT unit_no, version FROM units
-     WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
-     ORDER BY unit_no FOR UPDATE"
-);
+/// The turn, then the units in their order; `rows` is what is done about those that others have.
+macro_rules! lock {
+    ($name:literal, $rows:literal) => {
+        concat!(
+            $name,
+            include_str!("../write/turn.sql"),
+            "-- in_unit_order
+             SELECT unit_no, version FROM units
+             WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
+             ORDER BY unit_no FOR UPDATE",
+            $rows
+        )
+    };
+}
+
+pub(in super::super) const LOCK: &str = lock!("-- lock\n", "");
 
 /// Nobody waits for a row, though for a turn.
-pub(in super::super) const LOCK_NOWAIT: &str = concat!(
-    "-- lock_nowait\n",
-    include_str!("../write/turn.sql"),
-    "-- in_unit_order
-     SELECT unit_no, version FROM units
-     WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
-     ORDER BY unit_no FOR UPDATE NOWAIT"
-);
+pub(in super::super) const LOCK_NOWAIT: &str = lock!("-- lock_nowait\n", " NOWAIT");
 
 /// An event, and whose turn with it this is: of one who renews it, or of one among many.
 #[derive(Clone, Copy, Debug)]

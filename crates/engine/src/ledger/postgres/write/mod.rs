@@ -1,6 +1,6 @@
-//! The one statement that stores a batch. It takes its turn with the event, locks every row the decisions rest on, in one order
-//! everywhere, and writes nothing unless each still has the version it had and the ledger's clock is
-//! where the decisions took it to be.
+//! The one statement that stores a batch. It takes its turn with the event, locks every row the
+//! decisions rest on, in one order everywhere, and writes nothing unless each still has the version it
+//! had and the ledger's clock is where the decisions took it to be.
 
 mod messages;
 mod rows;
