@@ -14,6 +14,7 @@ pub mod redis;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -87,6 +88,16 @@ pub trait Backend: Send + Sync + 'static {
 pub trait Answers: Send + Sync + 'static {
     /// Whether anybody waits for this answer. An acquire for which nobody does need not be sent.
     fn is_awaited(&self, index: usize) -> bool;
+
+    /// Ready when nobody waits for this answer any more; until then whoever asked last is woken when
+    /// that comes. What is here wakes nobody, so it is noticed when it is asked next.
+    fn poll_gone(&self, index: usize, _cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_awaited(index) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
 
     /// The answer to one acquire. Whatever comes after the first is ignored.
     fn answer(&self, index: usize, reply: AcquireReply);

@@ -2,6 +2,7 @@
 //! is released by [`Attempt`]'s drop, so that it does not matter where a caller goes away.
 
 mod asked;
+mod leaving;
 mod tries;
 mod wait;
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use super::asked::Asked;
+use super::leaving::Leaving;
 use super::silence;
 use crate::backend::{Acquire, AcquireReply, Answers};
 use crate::worker::Inbox;
@@ -42,15 +43,29 @@ pub(super) struct Tries {
     inbox: Arc<Inbox>,
     tray: Weak<Mutex<Vec<Answered>>>,
     sent: BootTime,
+    leaving: Arc<Leaving>,
     open: Mutex<Open>,
 }
 
 struct Open {
     /// By their place in the call.
-    asked: Vec<Option<Asked>>,
+    places: Vec<Option<Place>>,
     left: usize,
-    /// Whoever waits until none is left.
-    waker: Option<Waker>,
+}
+
+struct Place {
+    asked: Asked,
+    /// Whoever works on the answer, if he wants to know when nobody waits for it any more.
+    working: Option<Waker>,
+}
+
+impl Place {
+    fn of(asked: Asked) -> Self {
+        Self {
+            asked,
+            working: None,
+        }
+    }
 }
 
 impl Tries {
@@ -70,13 +85,13 @@ impl Tries {
         let sent = ctx.now();
         let open = Open {
             left: asked.len(),
-            asked: asked.into_iter().map(Some).collect(),
-            waker: None,
+            places: asked.into_iter().map(Place::of).map(Some).collect(),
         };
         let tries = Self {
             inbox: Arc::clone(&ctx.inbox),
             tray: Arc::downgrade(&tray.0),
             sent,
+            leaving: Leaving::new(),
             open: Mutex::new(open),
         };
         (Arc::new(tries), batch)
@@ -94,8 +109,11 @@ impl Tries {
         let mut call = Some(ctx.backend.acquire_each(batch, to));
         let mut limit = ctx.clock.sleep_until(self.sent.plus(ctx.call_timeout));
         let in_time = poll_fn(|cx| {
-            // First, so that the call does not go on for those who have gone.
-            self.look_for_the_gone(cx);
+            // First, so that the call does not go on for those who have gone. Only when there are
+            // any: the call may wake this as often as it has places.
+            if self.leaving.look(cx) {
+                self.look_for_the_gone();
+            }
             if let Some(running) = &mut call
                 && running.as_mut().poll(cx).is_ready()
             {
@@ -112,39 +130,44 @@ impl Tries {
     }
 
     /// Drops those whose callers have gone away, which leaves their releases behind.
-    fn look_for_the_gone(&self, cx: &mut Context<'_>) {
+    fn look_for_the_gone(&self) {
+        let waker = Waker::from(Arc::clone(&self.leaving));
+        let mut cx = Context::from_waker(&waker);
         let mut gone = Vec::new();
         let mut open = self.open();
-        open.waker = Some(cx.waker().clone());
-        for place in &mut open.asked {
-            if let Some(asked) = place
-                && asked.to.reply.poll_closed(cx).is_ready()
+        for place in &mut open.places {
+            if let Some(Place { asked, .. }) = place
+                && asked.to.reply.poll_closed(&mut cx).is_ready()
             {
                 gone.extend(place.take());
             }
         }
         open.left = open.left.saturating_sub(gone.len());
+        drop(open);
+        for Place { asked, working } in gone {
+            drop(asked);
+            working.inspect(Waker::wake_by_ref);
+        }
     }
 
     fn settle(&self, index: usize, reply: Option<AcquireReply>) {
         let mut open = self.open();
-        let Some(asked) = open.asked.get_mut(index).and_then(Option::take) else {
+        let Some(place) = open.places.get_mut(index).and_then(Option::take) else {
             return;
         };
         open.left = open.left.saturating_sub(1);
-        if open.left == 0
-            && let Some(waker) = open.waker.take()
-        {
-            waker.wake();
-        }
+        let is_last = open.left == 0;
         drop(open);
+        if is_last {
+            self.leaving.wake_task();
+        }
         // Without the loop it is dropped: its caller sees `Closed`.
         let Some(tray) = self.tray.upgrade().map(Tray) else {
             return;
         };
         let mut answered = tray.all();
         answered.push(Answered {
-            asked,
+            asked: place.asked,
             sent: self.sent,
             reply,
         });
@@ -157,7 +180,19 @@ impl Tries {
 impl Answers for Tries {
     fn is_awaited(&self, index: usize) -> bool {
         let open = self.open();
-        matches!(open.asked.get(index), Some(Some(_)))
+        matches!(open.places.get(index), Some(Some(_)))
+    }
+
+    fn poll_gone(&self, index: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let mut open = self.open();
+        let Some(Some(place)) = open.places.get_mut(index) else {
+            return Poll::Ready(());
+        };
+        match &mut place.working {
+            Some(working) => working.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
     }
 
     fn answer(&self, index: usize, reply: AcquireReply) {
@@ -174,7 +209,7 @@ struct Unanswered<'a>(&'a Tries);
 
 impl Unanswered<'_> {
     fn end(&self, why: &BackendError) {
-        let count = self.0.open().asked.len();
+        let count = self.0.open().places.len();
         for index in 0..count {
             self.0.answer(index, AcquireReply::Failed(why.clone()));
         }

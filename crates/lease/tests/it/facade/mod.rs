@@ -4,12 +4,14 @@
 mod acquire;
 mod blocking;
 mod cancel;
+mod each;
 mod end;
 mod guard;
 mod loss;
 mod planted;
 mod renewal;
 mod run;
+mod steered;
 mod together;
 mod waiting;
 

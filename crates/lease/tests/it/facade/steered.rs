@@ -1,0 +1,198 @@
+//! A backend that tests of calls for several acquires steer.
+
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Memory, Names, Release,
+    ReleaseReply, Renew, RenewReply, WakeStream,
+};
+use soldonce_lease::test_kit::FaultyBackend;
+use soldonce_lease::{AcquireError, BackendError, Lease, Locks, ManualClock, Name, Wait};
+
+use super::{connect, is_pending, secs, soon};
+
+/// How a call for several acquires is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    AtOnce,
+    /// Wrong: whoever is late holds up all behind him.
+    OneAfterTheOther,
+    /// Not at all; what was asked is kept for as long as the backend lives.
+    Never,
+}
+
+/// A backend that stops the lease thread when it is told to, so that all that is asked meanwhile is
+/// taken in one turn. It panics when it is asked for `bad`.
+pub(super) struct Steered {
+    right: Arc<dyn Backend>,
+    manner: Manner,
+    stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+    /// How many acquires each call had.
+    sizes: Mutex<Vec<usize>>,
+    pub(super) kept: Mutex<Vec<Arc<dyn Answers>>>,
+}
+
+fn refuse_bad(asked: &[Acquire]) {
+    let is_bad = |ask: &Acquire| ask.names.as_slice().iter().any(|it| it.as_str() == "bad");
+    assert!(!asked.iter().any(is_bad), "planted");
+}
+
+impl Backend for Steered {
+    fn facts(&self) -> Facts {
+        self.right.facts()
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        refuse_bad(std::slice::from_ref(command));
+        self.right.acquire(command)
+    }
+
+    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
+        let mut sizes = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        sizes.push(batch.len());
+        drop(sizes);
+        refuse_bad(&batch);
+        match self.manner {
+            Manner::AtOnce => self.right.acquire_each(batch, to),
+            Manner::OneAfterTheOther => Box::pin(async move {
+                for (index, command) in batch.iter().enumerate() {
+                    to.answer(index, self.right.acquire(command).await);
+                }
+            }),
+            Manner::Never => {
+                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.push(to);
+                Box::pin(std::future::pending())
+            }
+        }
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        self.right.renew(batch)
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        self.right.release(batch)
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((stopped, go)) = stop.as_ref()
+            && name.as_str() == "stop"
+        {
+            stopped.send(()).unwrap();
+            go.recv().unwrap();
+        }
+        drop(stop);
+        self.right.inspect(group, name)
+    }
+
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        self.right.wake(names)
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        self.right.doctor()
+    }
+}
+
+pub(super) type Asking = Pin<Box<dyn Future<Output = Result<Lease, AcquireError>> + Send>>;
+
+type Told = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send>>;
+
+/// The lease thread stands still.
+pub(super) struct Stopped {
+    go: Sender<()>,
+    told: Told,
+}
+
+impl Stopped {
+    pub(super) async fn go_on(self) -> Result<(), BackendError> {
+        self.go.send(()).unwrap();
+        soon(self.told).await
+    }
+}
+
+pub(super) struct Scene {
+    pub(super) locks: Locks,
+    pub(super) memory: Memory,
+    pub(super) faulty: Arc<FaultyBackend>,
+    pub(super) steered: Arc<Steered>,
+}
+
+impl Scene {
+    pub(super) async fn start(manner: Manner) -> Self {
+        Self::over(manner, |faulty| faulty).await
+    }
+
+    /// The same over a backend around the one that can fail.
+    pub(super) async fn over(
+        manner: Manner,
+        around: impl FnOnce(Arc<FaultyBackend>) -> Arc<dyn Backend>,
+    ) -> Self {
+        let clock = ManualClock::at(1_000_000);
+        let memory = Memory::new(Arc::new(clock.clone()));
+        let faulty = FaultyBackend::around(Arc::new(memory.clone()), Arc::new(clock.clone()));
+        let steered = Arc::new(Steered {
+            right: around(faulty.clone()),
+            manner,
+            stop: Mutex::default(),
+            sizes: Mutex::default(),
+            kept: Mutex::default(),
+        });
+        Self {
+            locks: connect(steered.clone(), &clock, |builder| builder).await,
+            memory,
+            faulty,
+            steered,
+        }
+    }
+
+    /// Stops the lease thread: what is asked before it goes on is taken in one turn.
+    pub(super) async fn stop(&self) -> Stopped {
+        let (stopped, has_stopped) = channel();
+        let (go, may_go) = channel();
+        *self.steered.stop.lock().unwrap() = Some((stopped, may_go));
+        let locks = self.locks.clone();
+        let mut told: Told = Box::pin(async move {
+            let stop = Name::new("stop").unwrap();
+            locks.inspect(&stop).await.map(drop)
+        });
+        assert!(is_pending(&mut told).await);
+        has_stopped.recv_timeout(secs(10)).unwrap();
+        Stopped { go, told }
+    }
+
+    pub(super) async fn ask_now(&self, name: &str) -> Asking {
+        let mut asking: Asking = Box::pin(self.locks.lease(name).acquire(Wait::No));
+        assert!(is_pending(&mut asking).await);
+        asking
+    }
+
+    /// Asks for these names in one turn of the lease thread.
+    pub(super) async fn ask<const COUNT: usize>(&self, names: [&str; COUNT]) -> [Asking; COUNT] {
+        let stopped = self.stop().await;
+        let mut asking = Vec::new();
+        for name in names {
+            asking.push(self.ask_now(name).await);
+        }
+        stopped.go_on().await.unwrap();
+        asking.try_into().ok().expect("as many")
+    }
+
+    pub(super) fn assert_together(&self, count: usize) {
+        let sizes = self.steered.sizes.lock().unwrap();
+        assert_eq!(*sizes, [count], "not in one call");
+    }
+
+    pub(super) async fn holds(&self, name: &str) -> bool {
+        let name = Name::new(name).unwrap();
+        self.memory.inspect(None, &name).await.unwrap().is_some()
+    }
+}
