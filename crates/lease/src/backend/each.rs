@@ -37,7 +37,8 @@ impl Future for Call<'_> {
         if to.poll_gone(index, cx).is_ready() {
             return Poll::Ready(());
         }
-        let reply = self.reply.as_mut().poll(cx);
+        let mut reply = Poll::Pending;
+        to.scope(index, &mut || reply = self.reply.as_mut().poll(cx));
         reply.map(|reply| to.answer(index, reply))
     }
 }

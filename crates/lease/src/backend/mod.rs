@@ -59,6 +59,10 @@ pub trait Backend: Send + Sync + 'static {
     /// As [`Backend::acquire`] for up to 100 at once, each of which is answered when its own answer is
     /// there: none waits for its neighbours. Ready when it need not be polled any more, and answers
     /// may come even then. What is here asks for each with a call of its own.
+    ///
+    /// # Tracing
+    /// It runs in a span `lease.acquire` with the `count` of the batch, which is no caller's own. What
+    /// is done for one alone can be put into his by [`Answers::scope`], as what is here does.
     fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
         Box::pin(each::acquire_each(self, batch, to))
     }
@@ -97,6 +101,11 @@ pub trait Answers: Send + Sync + 'static {
         } else {
             Poll::Ready(())
         }
+    }
+
+    /// Does `work`, which is for this acquire alone, in its span.
+    fn scope(&self, _index: usize, work: &mut dyn FnMut()) {
+        work();
     }
 
     /// The answer to one acquire. Whatever comes after the first is ignored.

@@ -13,6 +13,8 @@
 )]
 
 mod conformance;
+#[cfg(any(feature = "redis", feature = "test-kit"))]
+mod ear;
 mod epochs;
 #[cfg(feature = "test-kit")]
 mod facade;

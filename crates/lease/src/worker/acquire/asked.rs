@@ -21,7 +21,7 @@ pub(in crate::worker) struct Asked {
     pub(super) to: Recipient<Result<Lease, AcquireError>>,
     wait: Wait,
     renew: Renew,
-    span: tracing::Span,
+    pub(super) span: tracing::Span,
 }
 
 impl Worker {
@@ -53,7 +53,11 @@ impl Worker {
             let size = self.tries.len().min(BATCH_MAX);
             let asked = self.tries.drain(..size).collect();
             let (tries, batch) = Tries::begin(&self.ctx, &self.tray, asked);
-            self.trying.spawn(tries.run(self.ctx.clone(), batch));
+            // Not the span of one of them: they share the call.
+            let kind = self.ctx.facts.kind.as_str();
+            let span = tracing::debug_span!("lease.acquire", backend = kind, count = size);
+            let run = tries.run(self.ctx.clone(), batch);
+            self.trying.spawn(run.instrument(span));
         }
         for (asked, first) in std::mem::take(&mut self.alone) {
             self.go_on(asked, first);

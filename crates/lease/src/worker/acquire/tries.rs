@@ -6,6 +6,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
+use tracing::Span;
+
 use super::asked::Asked;
 use super::leaving::Leaving;
 use super::silence;
@@ -193,6 +195,15 @@ impl Answers for Tries {
             none => *none = Some(cx.waker().clone()),
         }
         Poll::Pending
+    }
+
+    fn scope(&self, index: usize, work: &mut dyn FnMut()) {
+        let open = self.open();
+        let place = open.places.get(index).and_then(Option::as_ref);
+        let span = place.map_or_else(Span::none, |place| place.asked.span.clone());
+        // The work may come back here.
+        drop(open);
+        span.in_scope(work);
     }
 
     fn answer(&self, index: usize, reply: AcquireReply) {

@@ -11,6 +11,7 @@ mod loss;
 mod planted;
 mod renewal;
 mod run;
+mod spans;
 mod steered;
 mod together;
 mod waiting;

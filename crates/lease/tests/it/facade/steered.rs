@@ -53,6 +53,7 @@ impl Backend for Steered {
         let mut sizes = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
         sizes.push(batch.len());
         drop(sizes);
+        tracing::info!(asked = "several");
         refuse_bad(&batch);
         match self.manner {
             Manner::AtOnce => self.right.acquire_each(batch, to),

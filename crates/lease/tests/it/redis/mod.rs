@@ -15,6 +15,7 @@ mod planted;
 mod queue;
 mod refusals;
 mod site;
+mod spans;
 mod unknown;
 #[cfg(target_os = "linux")]
 mod waiters;

@@ -1,0 +1,103 @@
+//! Hears what one lease thread reports, and in which span.
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Metadata, Subscriber};
+
+#[derive(Clone, Default)]
+pub(crate) struct Ear(Arc<Mutex<Heard>>);
+
+#[derive(Default)]
+struct Heard {
+    /// Each span's name and fields, by its number less one.
+    spans: Vec<String>,
+    entered: Vec<u64>,
+    events: Vec<Told>,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Its fields.
+    pub(crate) what: String,
+    /// The number of the span that it lies in; 0 is none.
+    pub(crate) span: u64,
+    /// That span's name and fields.
+    pub(crate) within: String,
+}
+
+thread_local! {
+    /// Lasts as long as its thread.
+    static LISTENING: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
+}
+
+impl Ear {
+    /// Hears this thread from now on.
+    pub(crate) fn listen(&self) {
+        let guard = tracing::subscriber::set_default(self.clone());
+        LISTENING.set(Some(guard));
+    }
+
+    /// All events whose fields contain `part`.
+    pub(crate) fn told(&self, part: &str) -> Vec<Told> {
+        let heard = self.0.lock().unwrap();
+        let events = heard.events.iter();
+        let fit = events.filter(|told| told.what.contains(part));
+        fit.cloned().collect()
+    }
+}
+
+#[derive(Default)]
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0
+            .extend([" ", field.name(), "=", &format!("{value:?}")]);
+    }
+}
+
+impl Subscriber for Ear {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("soldonce") || metadata.target().starts_with("it::")
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut fields = Fields::default();
+        span.record(&mut fields);
+        let mut heard = self.0.lock().unwrap();
+        let text = format!("{}{}", span.metadata().name(), fields.0);
+        heard.spans.push(text);
+        Id::from_u64(u64::try_from(heard.spans.len()).unwrap())
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let mut heard = self.0.lock().unwrap();
+        let span = heard.entered.last().copied().unwrap_or_default();
+        let at = usize::try_from(span).unwrap().checked_sub(1);
+        let within = at.map_or_else(String::new, |at| heard.spans[at].clone());
+        let what = fields.0;
+        heard.events.push(Told { what, span, within });
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, id: &Id) {
+        self.0.lock().unwrap().entered.push(id.into_u64());
+    }
+
+    fn exit(&self, id: &Id) {
+        let mut heard = self.0.lock().unwrap();
+        let last = heard.entered.pop();
+        assert_eq!(last, Some(id.into_u64()), "spans are left in order");
+    }
+}

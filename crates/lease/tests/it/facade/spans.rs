@@ -1,0 +1,90 @@
+//! In which span a backend's events lie: whoever looks at one acquire finds what was done for it.
+
+use std::sync::Arc;
+
+use soldonce_lease::backend::{
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Names, Release, ReleaseReply,
+    Renew, RenewReply, WakeStream,
+};
+use soldonce_lease::{BackendError, Name};
+
+use super::soon;
+use super::steered::{Manner, Scene};
+use crate::ear::Ear;
+
+/// Reports each acquire before and after a pause. `ear` listens to the thread that examines it.
+struct Talking {
+    right: Arc<dyn Backend>,
+    ear: Ear,
+}
+
+fn report(ask: &Acquire) {
+    tracing::info!(asked = %ask.names.home().unwrap());
+}
+
+impl Backend for Talking {
+    fn facts(&self) -> Facts {
+        self.right.facts()
+    }
+
+    fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
+        Box::pin(async move {
+            report(command);
+            tokio::task::yield_now().await;
+            report(command);
+            self.right.acquire(command).await
+        })
+    }
+
+    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
+        self.right.renew(batch)
+    }
+
+    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
+        self.right.release(batch)
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        group: Option<&'a Name>,
+        name: &'a Name,
+    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
+        self.right.inspect(group, name)
+    }
+
+    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
+        self.right.wake(names)
+    }
+
+    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
+        self.ear.listen();
+        self.right.doctor()
+    }
+}
+
+/// Two acquires in one call of the facade, and two calls to the backend that really answers.
+#[tokio::test]
+async fn what_is_done_for_one_acquire_lies_in_its_span() {
+    let ear = Ear::default();
+    let talking = |right| Talking {
+        right,
+        ear: ear.clone(),
+    };
+    let scene = Scene::over(Manner::AtOnce, |faulty| Arc::new(talking(faulty))).await;
+    for asking in scene.ask(["a", "b"]).await {
+        drop(soon(asking).await.expect("granted"));
+    }
+    scene.assert_together(2);
+    let (shared, a, b) = (
+        ear.told("several"),
+        ear.told("asked=a"),
+        ear.told("asked=b"),
+    );
+    assert_eq!((shared.len(), a.len(), b.len()), (1, 2, 2));
+    assert_eq!(shared[0].within, "lease.acquire backend=\"memory\" count=2");
+    for own in [&a, &b] {
+        assert_eq!(own[0], own[1], "one acquire, one span");
+        assert_eq!(own[0].within, "lease.acquire backend=\"memory\"");
+    }
+    assert_ne!(a[0].span, b[0].span, "the neighbour's span");
+}

@@ -1,0 +1,53 @@
+//! In which span it lies what the backend reports: what is done for one acquire in its own, what
+//! happens to a connection that all of them share in none.
+
+use std::sync::Arc;
+
+use soldonce_lease::backend::redis::RedisBackend;
+use soldonce_lease::backend::{Backend, Connect, Fut, Kind, Wiring};
+use soldonce_lease::{BackendError, Builder};
+use soldonce_testkit::redis::Redis;
+
+use super::site::{Numbers, settings};
+use crate::ear::Ear;
+
+/// Connects, and lets `ear` hear the lease thread.
+struct Heard {
+    url: String,
+    ear: Ear,
+}
+
+impl Connect for Heard {
+    fn kind(&self) -> Kind {
+        Kind::Redis
+    }
+
+    fn connect(self: Box<Self>, _: Wiring) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
+        Box::pin(async move {
+            self.ear.listen();
+            let mut settings = settings();
+            settings.epochs = Some(Numbers::from(1));
+            let backend = RedisBackend::connect(&self.url.into(), settings).await?;
+            Ok(Arc::new(backend) as Arc<dyn Backend>)
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_epoch_lies_in_the_span_of_its_acquire_and_a_new_connection_in_none() {
+    let (redis, ear) = (Redis::start().unwrap(), Ear::default());
+    let (url, heard) = (redis.url(), ear.clone());
+    let builder = Builder::of(Heard { url, ear: heard });
+    let locks = builder.namespace("app").connect().await.unwrap();
+    let held = locks.lease("a").try_acquire().await.unwrap();
+    let installed = ear.told("epoch installed");
+    assert_eq!(installed.len(), 1);
+    assert_eq!(installed[0].within, "lease.acquire backend=\"redis\"");
+    redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]).unwrap();
+    // The first question may meet the broken connection; the second makes another.
+    drop(locks.lease("b").try_acquire().await.unwrap());
+    let replaced = ear.told("connection replaced");
+    assert_eq!(replaced.len(), 1);
+    assert_eq!((replaced[0].span, replaced[0].within.as_str()), (0, ""));
+    held.release().await.unwrap();
+}
