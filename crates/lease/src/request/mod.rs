@@ -36,7 +36,8 @@ pub enum Cap {
 pub enum Wait {
     /// Ask, and take no for an answer.
     No,
-    /// So long. A question that is under way at the end is waited for, at most the call timeout.
+    /// So long. A question that is under way at the end is waited for, at most the call timeout, and
+    /// as long as [`Durability::Replicas`] says.
     UpTo(Duration),
     /// Until it is granted or the future is dropped.
     Forever,

@@ -78,7 +78,7 @@ impl Worker {
         let span = asked.span.clone();
         let settled = span.in_scope(|| {
             let Some(reply) = reply else {
-                asked.attempt.undo();
+                asked.attempt.undo(sent);
                 return Err(None);
             };
             let tried = asked.attempt.answered(sent, reply);

@@ -66,6 +66,8 @@ pub(super) struct Attempt {
     unanswered: u32,
     /// The backend keeps a place for our waiter.
     queued: bool,
+    /// When a question was asked that has not been decided yet: the next try goes on with it.
+    undecided: Option<BootTime>,
 }
 
 impl Attempt {
@@ -79,6 +81,7 @@ impl Attempt {
             failures: 0,
             unanswered: 0,
             queued: false,
+            undecided: None,
         }
     }
 
@@ -111,7 +114,10 @@ impl Attempt {
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
         };
         let sent = ctx.now();
-        let answer = ctx.within(limit, ctx.backend.acquire(&self.command)).await;
+        // A question has one limit, however many calls it takes.
+        let asked = self.undecided.take().unwrap_or(sent);
+        let left = limit.saturating_sub(sent.since(asked));
+        let answer = ctx.within(left, ctx.backend.acquire(&self.command)).await;
         let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
         self.answered(sent, answer)
     }
@@ -122,8 +128,9 @@ impl Attempt {
         self.unanswered = self.unanswered.saturating_add(1);
     }
 
-    /// Takes back a try of which nothing was done.
-    fn undo(&mut self) {
+    /// Takes back a try of which nothing was done. Its question, asked at `sent`, is still open.
+    fn undo(&mut self, sent: BootTime) {
+        self.undecided = Some(sent);
         self.attempts = self.attempts.saturating_sub(1);
         self.unanswered = self.unanswered.saturating_sub(1);
     }

@@ -36,6 +36,8 @@ impl Attempt {
         if self.is_over(end) {
             return Err(self.give_up(last));
         }
+        // Who stands in line asks anew when it is his turn.
+        self.undecided = None;
         let Ok(place) = ctx.gate.enter(&names) else {
             return Err(AcquireError::QueueFull);
         };
@@ -45,37 +47,45 @@ impl Attempt {
             () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
         };
         let span = tracing::debug_span!("lease.wait");
-        let outcome = self.wait_at_the_head(&place, end).instrument(span).await;
+        let waiting = self.wait_at_the_head(&place, end, last);
+        let outcome = waiting.instrument(span).await;
         drop(turn);
         outcome
     }
 
     /// Subscribes, waits for the acknowledgement, tries again, and only then sleeps: a release
     /// between a refusal and the subscription is not missed. The poll covers expiry, which wakes
-    /// nobody, and lost hints.
+    /// nobody, and lost hints. `last` is what the try before came to.
     async fn wait_at_the_head(
         &mut self,
         place: &Place<'_>,
         end: Option<BootTime>,
+        mut last: AcquireError,
     ) -> Result<Won, AcquireError> {
         let ctx = Arc::clone(&self.ctx);
         let heard = place.heard();
         if heard.is_none() && self.attempts == 0 {
             // Alone in line, so perhaps nobody holds it.
-            match self.try_once().await {
+            last = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
                 Tried::Hopeless(error) => return Err(error),
-                Tried::Refused(_) | Tried::Failed(_) => {}
-            }
+                Tried::Refused(refusal) => AcquireError::Refused(refusal),
+                Tried::Failed(error) => error,
+            };
         }
         let mut wake = if let Some(wake) = heard {
             wake
         } else {
             let names = self.command.names.clone();
-            let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names)).await;
-            subscribed.unwrap_or_else(WakeStream::silent)
+            let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names));
+            tokio::select! {
+                biased;
+                // What comes after the end of the wait helps nobody.
+                () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
+                wake = subscribed => wake.unwrap_or_else(WakeStream::silent),
+            }
         };
-        let outcome = self.try_and_sleep(place, &mut wake, end).await;
+        let outcome = self.try_and_sleep(place, &mut wake, (end, last)).await;
         place.hand_on(wake);
         outcome
     }
@@ -84,14 +94,16 @@ impl Attempt {
         &mut self,
         place: &Place<'_>,
         wake: &mut WakeStream,
-        end: Option<BootTime>,
+        (end, mut last): (Option<BootTime>, AcquireError),
     ) -> Result<Won, AcquireError> {
         let ctx = Arc::clone(&self.ctx);
-        loop {
+        // No question is asked after the end: what is under way then takes one limit of a call.
+        while !self.is_over(end) {
             // A release that was told by now is seen by the try that follows.
             wake.forget();
             place.forget_poke().await;
-            let (last, pause) = match self.try_once().await {
+            let pause;
+            (last, pause) = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
                 Tried::Hopeless(error) => return Err(error),
                 Tried::Refused(refusal) => {
@@ -100,9 +112,6 @@ impl Attempt {
                 }
                 Tried::Failed(error) => (error, timing::back_off(self.failures, ctx.draw())),
             };
-            if self.is_over(end) {
-                return Err(self.give_up(last));
-            }
             let mut until = ctx.now().plus(pause);
             if let Some(end) = end {
                 until = until.min(end);
@@ -113,10 +122,8 @@ impl Attempt {
                 () = place.poked() => {}
                 () = ctx.clock.sleep_until(until) => {}
             }
-            if self.is_over(end) {
-                return Err(self.give_up(last));
-            }
         }
+        Err(self.give_up(last))
     }
 
     fn is_over(&self, end: Option<BootTime>) -> bool {

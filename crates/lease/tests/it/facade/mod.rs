@@ -8,6 +8,7 @@ mod each;
 mod end;
 mod guard;
 mod loss;
+mod overtime;
 mod planted;
 mod renewal;
 mod run;

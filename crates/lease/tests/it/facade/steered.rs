@@ -1,6 +1,7 @@
 //! A backend that tests of calls for several acquires steer.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +22,8 @@ pub(super) enum Manner {
     OneAfterTheOther,
     /// Not at all; what was asked is kept for as long as the backend lives.
     Never,
+    /// At once, but nobody hears that a name is free, nor that he will.
+    Deaf,
 }
 
 /// A backend that stops the lease thread when it is told to, so that all that is asked meanwhile is
@@ -32,6 +35,8 @@ pub(super) struct Steered {
     /// How many acquires each call had.
     sizes: Mutex<Vec<usize>>,
     pub(super) kept: Mutex<Vec<Arc<dyn Answers>>>,
+    /// Who waits in vain to listen.
+    pub(super) deaf_ears: AtomicUsize,
 }
 
 fn refuse_bad(asked: &[Acquire]) {
@@ -56,7 +61,7 @@ impl Backend for Steered {
         tracing::info!(asked = "several");
         refuse_bad(&batch);
         match self.manner {
-            Manner::AtOnce => self.right.acquire_each(batch, to),
+            Manner::AtOnce | Manner::Deaf => self.right.acquire_each(batch, to),
             Manner::OneAfterTheOther => Box::pin(async move {
                 for (index, command) in batch.iter().enumerate() {
                     to.answer(index, self.right.acquire(command).await);
@@ -95,7 +100,13 @@ impl Backend for Steered {
     }
 
     fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
-        self.right.wake(names)
+        match self.manner {
+            Manner::Deaf => {
+                self.deaf_ears.fetch_add(1, Ordering::SeqCst);
+                Box::pin(std::future::pending())
+            }
+            Manner::AtOnce | Manner::OneAfterTheOther | Manner::Never => self.right.wake(names),
+        }
     }
 
     fn doctor(&self) -> Fut<'_, Vec<Finding>> {
@@ -121,6 +132,7 @@ impl Stopped {
 }
 
 pub(super) struct Scene {
+    pub(super) clock: ManualClock,
     pub(super) locks: Locks,
     pub(super) memory: Memory,
     pub(super) faulty: Arc<FaultyBackend>,
@@ -146,9 +158,11 @@ impl Scene {
             stop: Mutex::default(),
             sizes: Mutex::default(),
             kept: Mutex::default(),
+            deaf_ears: AtomicUsize::new(0),
         });
         Self {
             locks: connect(steered.clone(), &clock, |builder| builder).await,
+            clock,
             memory,
             faulty,
             steered,
@@ -185,6 +199,12 @@ impl Scene {
         }
         stopped.go_on().await.unwrap();
         asking.try_into().ok().expect("as many")
+    }
+
+    /// A round trip: what the lease thread was at has been done.
+    pub(super) async fn settle(&self) {
+        let nobody = Name::new("nobody").unwrap();
+        self.locks.inspect(&nobody).await.unwrap();
     }
 
     pub(super) fn assert_together(&self, count: usize) {
