@@ -22,6 +22,8 @@ use tokio::sync::watch;
 use crate::{BackendError, Name};
 
 pub use connect::{Connect, Fencing, Wiring};
+#[cfg(feature = "test-kit")]
+pub(crate) use each::all;
 pub use memory::{Command, Memory, Reply, State, apply};
 pub use message::{
     Acquire, AcquireReply, Durability, Holder, Names, Release, ReleaseReply, Renew, RenewReply,

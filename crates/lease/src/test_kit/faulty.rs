@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::backend::{
-    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Names, Release, ReleaseReply,
-    Renew, RenewReply, WakeStream,
+    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Names, Release,
+    ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, Clock, Name};
 
 /// The commands that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// [`Backend::acquire`].
+    /// [`Backend::acquire`], and each acquire of [`Backend::acquire_each`].
     Acquire,
     /// [`Backend::renew`].
     Renew,
@@ -55,7 +55,7 @@ struct Plan {
     calls: Vec<Op>,
 }
 
-enum Buffered {
+pub(super) enum Buffered {
     Acquire(Acquire),
     Renew(Vec<Renew>),
     Release(Vec<Release>),
@@ -122,20 +122,42 @@ impl FaultyBackend {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn inner(&self) -> Arc<dyn Backend> {
+    pub(super) fn inner(&self) -> Arc<dyn Backend> {
         let inner = self.inner.lock();
         inner.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts the call, waits out a pause, and tells what is to happen.
     async fn begin(&self, op: Op) -> Option<Fault> {
+        self.count(op);
+        self.wait_out_a_pause().await;
+        self.fault(op)
+    }
+
+    pub(super) fn count(&self, op: Op) {
         self.plan().calls.push(op);
+    }
+
+    pub(super) async fn wait_out_a_pause(&self) {
         let mut paused = self.paused.subscribe();
         // Fails only when the sender is gone, and that is in `self`.
         paused.wait_for(|paused| !paused).await.ok();
+    }
+
+    /// What is to happen to the next `op`.
+    pub(super) fn fault(&self, op: Op) -> Option<Fault> {
         let mut plan = self.plan();
         let at = plan.faults.iter().position(|(of, _)| *of == op)?;
         plan.faults.remove(at).map(|(_, fault)| fault)
+    }
+
+    pub(super) fn buffer(&self, command: Buffered) {
+        self.plan().buffer.push(command);
+    }
+
+    pub(super) async fn sleep(&self, span: Duration) {
+        let until = self.clock.boot().plus(span);
+        self.clock.sleep_until(until).await;
     }
 
     /// Does to a command what `fault` says; `run` runs it once.
@@ -148,32 +170,37 @@ impl FaultyBackend {
     where
         F: Future<Output = T>,
     {
-        let unknown = || Err(BackendError::Unknown("the connection broke".to_owned()));
         match fault {
             None => Ok(run().await),
-            Some(Fault::LoseRequest) => unknown(),
+            Some(Fault::LoseRequest) => Err(unknown()),
             Some(Fault::LoseReply) => {
                 drop(run().await);
-                unknown()
+                Err(unknown())
             }
             Some(Fault::DelayReply(span)) => {
                 let reply = run().await;
-                let until = self.clock.boot().plus(span);
-                self.clock.sleep_until(until).await;
+                self.sleep(span).await;
                 Ok(reply)
             }
             Some(Fault::Double) => {
                 drop(run().await);
                 Ok(run().await)
             }
-            Some(Fault::NotSent) => Err(BackendError::NotSent("no connection".to_owned())),
+            Some(Fault::NotSent) => Err(not_sent()),
             Some(Fault::Buffer) => {
-                let buffered = buffered();
-                self.plan().buffer.push(buffered);
-                unknown()
+                self.buffer(buffered());
+                Err(unknown())
             }
         }
     }
+}
+
+pub(super) fn unknown() -> BackendError {
+    BackendError::Unknown("the connection broke".to_owned())
+}
+
+pub(super) fn not_sent() -> BackendError {
+    BackendError::NotSent("no connection".to_owned())
 }
 
 impl Backend for FaultyBackend {
@@ -191,6 +218,10 @@ impl Backend for FaultyBackend {
                 .await;
             reply.unwrap_or_else(AcquireReply::Failed)
         })
+    }
+
+    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
+        Box::pin(self.acquire_together(batch, to))
     }
 
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {

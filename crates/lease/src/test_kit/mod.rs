@@ -24,6 +24,7 @@
 //! ```
 
 mod faulty;
+mod together;
 
 pub use faulty::{Fault, FaultyBackend, Op};
 

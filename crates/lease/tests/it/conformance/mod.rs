@@ -12,7 +12,7 @@ mod memory;
 mod planted;
 mod random;
 mod times;
-mod together;
+pub(crate) mod together;
 mod unknown;
 mod waiting;
 

@@ -133,7 +133,7 @@ impl Answers for Looks {
     }
 }
 
-fn ask(index: usize) -> Acquire {
+pub(super) fn ask(index: usize) -> Acquire {
     Acquire {
         names: Names::one(Name::new(&format!("n-{index}")).unwrap()),
         owner: owner(u64::try_from(index).unwrap()),

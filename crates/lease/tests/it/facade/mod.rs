@@ -15,6 +15,7 @@ mod run;
 mod spans;
 mod steered;
 mod together;
+mod torn;
 mod waiting;
 
 use std::sync::Arc;
