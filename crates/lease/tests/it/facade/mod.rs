@@ -9,6 +9,7 @@ mod end;
 mod guard;
 mod loss;
 mod overtime;
+mod panicked;
 mod planted;
 mod renewal;
 mod run;
