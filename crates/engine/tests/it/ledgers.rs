@@ -46,6 +46,16 @@ pub(crate) fn euro() -> Currency {
     Currency::parse("EUR").unwrap()
 }
 
+/// A test that fails shows what the servers said.
+pub(crate) fn log() {
+    // Another test of the same process may have set it.
+    tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_test_writer()
+        .try_init()
+        .ok();
+}
+
 /// A folder that goes away with the test.
 pub(crate) struct TempFolder(PathBuf);
 

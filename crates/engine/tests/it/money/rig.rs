@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::mortal::{HastyClock, Heart, MortalLedger, MortalProvider};
-use crate::ledgers::{HALL, TempFolder, caller, new_event};
+use crate::ledgers::{HALL, TempFolder, caller, log, new_event};
 
 pub(super) const PRICE: i64 = 4_500;
 
@@ -62,6 +62,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) async fn new(store: Store) -> Arc<Self> {
+        log();
         let metrics = Arc::new(Metrics::default());
         let live = Arc::new(Live::new(Arc::clone(&metrics)));
         let entropy = SeededEntropy::new(7);

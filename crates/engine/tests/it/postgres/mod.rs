@@ -28,7 +28,7 @@ use soldonce_lease::{SeededEntropy, SystemClock};
 use soldonce_testkit::postgres::Postgres;
 
 pub(crate) use self::strategies::LeaseServers;
-use crate::ledgers::{HALL, Recorder, held, holder, new_event, select, transaction};
+use crate::ledgers::{HALL, Recorder, held, holder, log, new_event, select, transaction};
 
 /// One database and some servers on it.
 struct Servers {
@@ -36,16 +36,6 @@ struct Servers {
     options: PostgresOptions,
     ledgers: Vec<Arc<PostgresLedger>>,
     next: AtomicU64,
-}
-
-/// A test that fails shows what the servers said.
-fn log() {
-    // Another test of the same process may have set it.
-    tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
-        .with_test_writer()
-        .try_init()
-        .ok();
 }
 
 impl Servers {
