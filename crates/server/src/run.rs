@@ -2,7 +2,7 @@
 
 use soldonce_engine::{Engine, run_outbox, run_reconciler, run_sweeper, run_webhooks};
 use tokio::net::TcpListener;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::{Drained, serve};
@@ -56,20 +56,28 @@ pub async fn run(
         loops.spawn(serve(listener, router, limits, shutdown.clone()));
     }
     let mut ended = Drained::default();
-    while let Some(drained) = loops.join_next().await {
-        match drained {
-            Ok(drained) => ended.add(drained),
-            Err(error) => tracing::error!(%error, "an accept loop ended by a panic"),
+    // None of these ends before the shutdown, except by a panic: then all end, since a server that
+    // writes down no expiry or refunds nothing any more must not look as if it were whole.
+    while !loops.is_empty() {
+        tokio::select! {
+            Some(drained) = loops.join_next() => match drained {
+                Ok(drained) => ended.add(drained),
+                Err(error) => tracing::error!(%error, "an accept loop ended by a panic"),
+            },
+            Some(helped) = helpers.join_next() => note(helped),
         }
-        // One loop alone never ends before the shutdown, except by a panic: then all end.
         shutdown.cancel();
     }
     helping.cancel();
     while let Some(helped) = helpers.join_next().await {
-        if let Err(error) = helped {
-            tracing::error!(%error, "the sweeper, the outbox or the webhooks ended by a panic");
-        }
+        note(helped);
     }
     engine.close().await;
     ended
+}
+
+fn note(helped: Result<(), JoinError>) {
+    if let Err(error) = helped {
+        tracing::error!(%error, "the sweeper, the outbox or the webhooks ended by a panic");
+    }
 }

@@ -10,13 +10,16 @@ use tokio_util::sync::CancellationToken;
 use super::Engine;
 use crate::ledger::{Done, Transaction};
 use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
+use crate::trouble::Trouble;
 
-/// Sweeps until `shutdown`, or until the ledger takes no commands any more.
+/// Sweeps until `shutdown`. A ledger that does not take it now, a database that is away above all, may
+/// take it later: it is asked again.
 ///
 /// # Cancel safety
 /// Dropped between two steps it leaves nothing half done.
 pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
+    let mut refused = Trouble::default();
     loop {
         let next = clock.boot().plus(Duration::from_millis(SWEEP_EVERY_MS));
         if shutdown
@@ -28,16 +31,28 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
         }
         loop {
             match engine.sweep().await {
-                Ok(swept) if swept == SWEEP_HOLDS_MAX => {}
-                Ok(_) | Err(Rejection::Overloaded) => break,
-                Err(_) => return,
+                Ok(swept) => {
+                    if refused.ends() {
+                        tracing::info!("holds that are over are written down again");
+                    }
+                    if swept < SWEEP_HOLDS_MAX {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    if refused.lasts(clock.boot()) {
+                        tracing::warn!(%error, "holds that are over cannot be written down");
+                    }
+                    break;
+                }
             }
         }
     }
 }
 
 impl Engine {
-    /// Writes down holds that are over, as many as one command may; tells how many.
+    /// Writes down holds that are over, as many as one command may, of each event where events take
+    /// commands of their own; tells how many.
     ///
     /// # Errors
     /// `Overloaded`, `ReadOnly`.

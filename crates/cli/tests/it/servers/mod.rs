@@ -4,6 +4,7 @@
     reason = "an answer without the member fails the test"
 )]
 
+mod expiry;
 mod fleet;
 mod kills;
 mod leases;
