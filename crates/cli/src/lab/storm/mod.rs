@@ -42,8 +42,9 @@ then, in every run, one after the other: this program on its own ledger, this pr
 both of them, and the server of that folder on both of them, once for each of its flows. Each is warmed up
 by a short storm that does not count. `npm ci` in the folder comes first.
 
-Exit codes: 0 no more winners than seats, 1 more winners than seats or winners without a hold, 3 the
-server is not there. A goal that is missed is told and is no failure.")]
+Exit codes: 0 every seat had its one winner and everybody else a refusal (409 or 429), 1 more winners
+than seats, fewer in an event of its own, winners without a hold, another answer or none, 3 the server is
+not there. A goal that is missed is told and is no failure.")]
 pub(crate) struct StormArgs {
     /// The server
     #[arg(long, env = "SOLDONCE_URL", default_value = "http://127.0.0.1:8080")]

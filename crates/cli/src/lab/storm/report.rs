@@ -37,25 +37,50 @@ pub(super) fn winners(load: &LoadReport) -> u64 {
     load.statuses.get(&CREATED).copied().unwrap_or_default()
 }
 
+/// What must not be: winners other than seats, and a request without an answer that says why.
+fn violations(
+    size: Size,
+    ground: &Ground,
+    load: &LoadReport,
+    (winners, held, unaccounted): (u64, u64, u64),
+) -> Vec<String> {
+    // Nobody else is in an event of its own, and its holds outlast the storm.
+    let is_alone = matches!(ground.users, Users::Holders(_));
+    let seats = u64::from(size.seats);
+    let mut violations = Vec::new();
+    if winners > seats || is_alone && winners < seats {
+        violations.push(format!("{winners} winners of {seats} seats"));
+    }
+    if is_alone && held < winners {
+        violations.push(format!(
+            "{winners} holds were acknowledged, {held} are there"
+        ));
+    }
+    let odd = load
+        .statuses
+        .iter()
+        .filter(|(status, _)| !is_expected(**status));
+    violations.extend(odd.map(|(status, count)| format!("{count} answers of status {status}")));
+    let failed = load.errors.iter();
+    violations.extend(failed.map(|(error, count)| format!("{count} without an answer: {error:?}")));
+    if unaccounted > 0 {
+        violations.push(format!("{unaccounted} requests are not accounted for"));
+    }
+    violations
+}
+
+/// Won, won before, taken, or asked too often: all that a storm has to hear.
+const fn is_expected(status: u16) -> bool {
+    matches!(status, CREATED | 200 | 409 | 429)
+}
+
 impl StormReport {
     pub(super) fn new(size: Size, ground: &Ground, load: LoadReport, held: u64) -> Self {
         let winners = winners(&load);
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
-        let mut violations = Vec::new();
-        if winners > u64::from(size.seats) {
-            violations.push(format!("{winners} winners of {} seats", size.seats));
-        }
-        // Nobody else is in an event of its own, and its holds outlast the storm.
-        if matches!(ground.users, Users::Holders(_)) && held < winners {
-            violations.push(format!(
-                "{winners} holds were acknowledged, {held} are there"
-            ));
-        }
-        if unaccounted > 0 {
-            violations.push(format!("{unaccounted} requests are not accounted for"));
-        }
+        let violations = violations(size, ground, &load, (winners, held, unaccounted));
         Self {
             users: size.users,
             seconds: size.seconds,

@@ -152,3 +152,22 @@ async fn a_server_that_sells_twice_is_caught() {
     assert_eq!(report.violations.len(), 2, "{:?}", report.violations);
     assert!(report.text().contains("VIOLATION"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_sells_nothing_or_fails_is_caught() {
+    for status in [StatusCode::CONFLICT, StatusCode::BAD_GATEWAY] {
+        let made = || async { (StatusCode::CREATED, axum::Json(json!({}))) };
+        let refused = move || async move { (status, axum::Json(json!({}))) };
+        let seats = || async { axum::Json(json!({"held": []})) };
+        let router = Router::new()
+            .route("/v1/events", post(made))
+            .route("/v1/events/{event}/holds", post(refused))
+            .route("/v1/events/{event}/seats", get(seats));
+        let server = Server::serving(router).await;
+        let stormed = storm(&args(&server, Some("sk_any".to_owned()))).await;
+        let violations = stormed.unwrap().0.violations.join("; ");
+        assert!(violations.contains("0 winners of 3 seats"), "{violations}");
+        let is_odd = violations.contains("answers of status 502");
+        assert_eq!(is_odd, status == StatusCode::BAD_GATEWAY, "{violations}");
+    }
+}
