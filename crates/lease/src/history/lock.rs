@@ -39,7 +39,10 @@ fn two_holders(history: &History, grants: &[&Grant]) -> Vec<Violation> {
     let mut held: Vec<&Grant> = Vec::new();
     for &second in grants {
         held.retain(|first| first.held_until() > second.returned);
-        let clashing = held.iter().filter(|first| !history.may_lose(first, second));
+        // What was heard later may have run, and been lost, before the other was asked for.
+        let explained =
+            |first: &Grant| history.may_lose(first, second) || history.may_lose(second, first);
+        let clashing = held.iter().filter(|first| !explained(first));
         violations.extend(clashing.map(|&first| Violation::TwoHolders {
             name: second.name.clone(),
             first: Box::new(first.clone()),

@@ -84,6 +84,17 @@ fn a_loss_of_the_backend_explains_two_holders_once() {
 }
 
 #[test]
+fn a_grant_may_be_heard_of_after_it_was_lost() {
+    let recorder = recorder();
+    let late = recorder.acquire(1, "a");
+    recorder.losing(|| {});
+    let current = recorder.grant(2, 2);
+    late.granted(Some(token(1))).lost();
+    release(current);
+    assert_eq!(violations(&recorder), []);
+}
+
+#[test]
 fn catches_a_repeated_token() {
     let recorder = recorder();
     release(recorder.grant(1, 7));
