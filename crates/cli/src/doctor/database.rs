@@ -6,7 +6,7 @@ use super::Finding;
 use crate::block_on;
 
 /// The oldest version that its makers still mend.
-const VERSION_LEAST: i32 = 140_000;
+const VERSION_LEAST: i32 = 150_000;
 /// Connections of one server, unless it is told otherwise.
 const CONNECTIONS_WANTED: i32 = 8;
 /// A server's idea of the database's clock may be off by that much at a commit.
@@ -56,7 +56,7 @@ fn judge(found: &Examination) -> Vec<Finding> {
 fn version(found: &Examination) -> Finding {
     let what = "PostgreSQL";
     if found.version_number < VERSION_LEAST {
-        let mend = "update to 14 or later: nothing older is tested";
+        let mend = "update to 15 or later: nothing older is tested";
         return Finding::remark(what, found.version.clone(), mend);
     }
     Finding::good(what, found.version.clone())

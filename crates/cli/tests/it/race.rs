@@ -1,5 +1,6 @@
 //! `soldonce lab race` as a user runs it, on servers that it starts itself and on those it is given.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::process::{Command, Output, Stdio};
 
@@ -53,6 +54,26 @@ fn is_accounted_for((name, cell): (&str, &Value)) {
     assert_eq!(sum(&cell["requests"]), all, "{name}: {cell}");
 }
 
+/// Only `naive` sells twice, and is told so; everybody else has one winner in every round.
+fn judge((name, cell): (&str, &Value)) {
+    is_accounted_for((name, cell));
+    let counts = ["double_sales", "sold_twice", "violations"].map(|count| sum(&cell[count]));
+    if name == "naive" {
+        let [double_sales, sold_twice, violations] = counts;
+        assert!(sold_twice >= double_sales, "{cell}");
+        // The first winner of a round takes his seats from nobody.
+        let [winners, rounds, seats] = ["winners", "rounds", "seats"].map(|of| sum(&cell[of]));
+        assert!(double_sales <= (winners - rounds) * seats, "{cell}");
+        assert!(violations >= sold_twice, "{cell}");
+    } else {
+        assert_eq!(counts, [0, 0, 0], "{name}: {cell}");
+        assert_eq!(sum(&cell["errors"]), 0, "{name}: {cell}");
+        // Any two buyers of a round want a seat in common: one of them has it.
+        assert_eq!(cell["winners"], cell["rounds"], "{name}: {cell}");
+        assert_eq!(cell["acknowledged"], cell["recorded"], "{name}: {cell}");
+    }
+}
+
 #[test]
 fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
     let report = report_of(&race(&[
@@ -71,28 +92,35 @@ fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
         4 * 2 * 3,
         "one seat, three, and three both ways"
     );
-    for (name, cell) in cells {
-        is_accounted_for((name, cell));
-        let counts = ["double_sales", "sold_twice", "violations"].map(|count| sum(&cell[count]));
-        if name == "naive" {
-            let [double_sales, sold_twice, violations] = counts;
-            assert!(sold_twice >= double_sales, "{cell}");
-            // The first winner of a round takes his seats from nobody.
-            let [winners, rounds, seats] = ["winners", "rounds", "seats"].map(|of| sum(&cell[of]));
-            assert!(double_sales <= (winners - rounds) * seats, "{cell}");
-            assert!(violations >= sold_twice, "{cell}");
-        } else {
-            assert_eq!(counts, [0, 0, 0], "{name}: {cell}");
-            assert_eq!(sum(&cell["errors"]), 0, "{name}: {cell}");
-            // Any two buyers of a round want a seat in common: one of them has it.
-            assert_eq!(cell["winners"], cell["rounds"], "{name}: {cell}");
-            assert_eq!(cell["acknowledged"], cell["recorded"], "{name}: {cell}");
-        }
-    }
+    cells.into_iter().for_each(judge);
     let naive = &report["strategies"][0];
     assert!(sum(&naive["double_sales"]) > 0, "{naive}");
     let first = &naive["cells"][5]["first"][0];
     assert!(first.as_str().unwrap().contains("VIOLATION"), "{first}");
+}
+
+#[test]
+fn nobody_else_sells_twice_in_any_cell_of_the_whole_matrix() {
+    let strategies = "naive,pessimistic,nowait,optimistic,constraint,lease,redlock,queue";
+    let report = report_of(&race(&[
+        "--strategies",
+        strategies,
+        "--rounds",
+        "1",
+        "--json",
+    ]));
+    assert_eq!(report["faults"], serde_json::json!([]));
+    let cells = cells(&report);
+    let shapes = 3;
+    let buyers = [5, 10, 20, 50, 200];
+    assert_eq!(
+        cells.len(),
+        strategies.split(',').count() * buyers.len() * shapes
+    );
+    let asked: BTreeSet<u64> = cells.iter().map(|(_, cell)| sum(&cell["buyers"])).collect();
+    assert_eq!(asked, BTreeSet::from(buyers));
+    cells.into_iter().for_each(judge);
+    assert!(sum(&report["strategies"][0]["double_sales"]) > 0);
 }
 
 #[test]
