@@ -21,11 +21,12 @@ pub(super) const WRITTEN: &str = "-- written
 SELECT units, holds, bookings, holders, renews, at FROM batches
 WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
 
-/// Whether [`WRITTEN`] has rows, and the horizon of the same snapshot.
+/// Whether [`WRITTEN`] has rows, and [`HORIZON`] of the same snapshot.
 const BEHIND: &str = "-- behind
 SELECT EXISTS (SELECT FROM batches
                WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3),
-       pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+       pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift
+FROM sequencer WHERE one = 1";
 
 impl Replica {
     /// Whether others wrote since the last time. One statement sees one snapshot, so where they did

@@ -6,7 +6,9 @@ use std::time::Duration;
 use soldonce_core::{Command, Commit, Event, Rejection, Seq};
 use soldonce_engine::ledger::Ledger;
 use soldonce_lease::{Clock, SystemClock};
+use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::postgres::{Postgres, carry_over};
+use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{held, on};
 use crate::postgres::Servers;
@@ -117,4 +119,42 @@ async fn a_ledger_stays_as_it_is_in_a_cluster_with_more_transactions() {
             .unwrap(),
         "0"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_before_a_move_is_not_read_again_and_again() {
+    let old = Servers::start(1).await;
+    let event = old.event(|_| {}).await;
+    old.database.query(BURN).unwrap();
+    old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    shown(&old, 0, &event, 1).await;
+    old.ledgers[0].close().await;
+    let new = Postgres::start().unwrap();
+    carry_over(&old.options.url, &new.url()).unwrap();
+
+    let mut servers = begin_anew(new, 0).await;
+    let proxy = Proxy::to(servers.database.address()).unwrap();
+    let url = proxy.url(&servers.database.url(), servers.database.address());
+    let watched = servers.one_more(&servers.unprepared_at(url)).await;
+    servers.ledgers.push(watched);
+    let shift = || {
+        servers
+            .database
+            .query("SELECT shift FROM sequencer")
+            .unwrap()
+    };
+    until("numbers rise with the move", PATIENCE, || shift() != "0").unwrap();
+    // A refusal is told from a memory that was just read. The first may find it from before the move.
+    refused_at(&servers, &event).await;
+    proxy.next_with("-- written", Fault::Reset);
+    for _ in 0..4 {
+        refused_at(&servers, &event).await;
+    }
+    assert_eq!(proxy.to_come(), 1, "nothing was written since the first");
+}
+
+async fn refused_at(servers: &Servers, event: &Event) {
+    let refused = servers.hold(0, event, "bob", &["A-1"]).await;
+    let is_taken = matches!(refused, Err(Rejection::UnitUnavailable(_)));
+    assert!(is_taken, "{refused:?}");
 }
