@@ -13,6 +13,8 @@ pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 /// How often a command is decided anew because others wrote first, before it is refused as
 /// overloaded.
 pub(super) const TRIES_MAX: usize = 20;
+/// How often others may have been first before what is remembered of the event is believed no more.
+pub(super) const BELIEVED_TRIES_MAX: usize = 5;
 /// How often a command of strategy `nowait` finds a row locked before it waits for it.
 pub(super) const NOWAIT_LOOKS_MAX: usize = 10;
 /// Longest wait for a connection or for one answer, milliseconds.
@@ -72,5 +74,6 @@ const _: () = assert!(TURN_MS + LOCK_MS < ANSWER_MS);
 const _: () = assert!(TURN_MS < CLOCK_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(NOWAIT_LOOKS_MAX < TRIES_MAX);
+const _: () = assert!(BELIEVED_TRIES_MAX < TRIES_MAX);
 // Whoever waits for such a transaction gets its locks.
 const _: () = assert!(IDLE_MS < LOCK_MS);

@@ -43,6 +43,8 @@ pub(super) struct Replica {
     horizon: i64,
     /// Nobody knows what this server's last statement did: everything is read anew.
     cold: bool,
+    /// How often all of it was read.
+    loads: u64,
     /// A batch of this server whose outcome nobody knows.
     unsettled: Option<Id>,
     /// When the latest commit was made that is in here.
@@ -68,6 +70,7 @@ impl Replica {
             bookings: BTreeMap::new(),
             horizon: 0,
             cold: true,
+            loads: 0,
             unsettled: None,
             latest: Timestamp::MIN,
         }
@@ -80,6 +83,11 @@ impl Replica {
 
     pub(super) fn is_cold(&self) -> bool {
         self.cold
+    }
+
+    /// How often all of it was read from the database.
+    pub(super) fn loads(&self) -> u64 {
+        self.loads
     }
 
     /// As [`Replica::forget`], after a batch without an answer. It may still be on its way: nothing
@@ -180,6 +188,7 @@ impl Replica {
         }
         fresh.inventory.restore_clock(self.inventory.clock());
         fresh.cold = false;
+        fresh.loads = self.loads.saturating_add(1);
         let is_gone = |id: &HoldId| fresh.inventory.hold(*id).is_none();
         let ended = self.inventory.holds().map(|hold| hold.id).filter(is_gone);
         let ended = ended.collect();

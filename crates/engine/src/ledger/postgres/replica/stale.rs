@@ -12,9 +12,18 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
 
-/// All transactions below it are finished: what they wrote is in this snapshot.
-const HORIZON: &str = "-- horizon
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift FROM sequencer WHERE one = 1";
+/// Every batch below it that was or will ever be stored is in this snapshot. What runs may still be
+/// stored; and a database that crashed gives a transaction's number once more when nothing of it was on
+/// the disk. A batch that is seen was, so nothing comes below the highest that is.
+macro_rules! horizon {
+    () => {
+        "least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,
+      1 + coalesce((SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1), 0))
+FROM sequencer WHERE one = 1"
+    };
+}
+
+const HORIZON: &str = concat!("-- horizon\nSELECT ", horizon!());
 
 /// What others wrote since. A transaction that ran at the last snapshot may stand here again.
 pub(super) const WRITTEN: &str = "-- written
@@ -22,11 +31,13 @@ SELECT units, holds, bookings, holders, renews, at FROM batches
 WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3";
 
 /// Whether [`WRITTEN`] has rows, and [`HORIZON`] of the same snapshot.
-const BEHIND: &str = "-- behind
+const BEHIND: &str = concat!(
+    "-- behind
 SELECT EXISTS (SELECT FROM batches
                WHERE event_no = $1 AND xid >= $2::bigint::text::xid8 AND server <> $3),
-       pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift
-FROM sequencer WHERE one = 1";
+       ",
+    horizon!()
+);
 
 impl Replica {
     /// Whether others wrote since the last time. One statement sees one snapshot, so where they did

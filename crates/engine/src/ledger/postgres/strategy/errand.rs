@@ -1,8 +1,8 @@
 //! One command by itself: decide on what is remembered, store it in one statement, and read the
 //! memory anew. What every strategy but `queue` is made of.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use soldonce_core::{Command, Hold, Rejection, UnitNo, Wish};
 
@@ -12,7 +12,7 @@ use crate::ledger::postgres::database::Lane;
 use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
 use crate::ledger::postgres::desk::Desk;
 use crate::ledger::postgres::failure::Failure;
-use crate::ledger::postgres::limits::TRIES_MAX;
+use crate::ledger::postgres::limits::{BELIEVED_TRIES_MAX, TRIES_MAX};
 use crate::ledger::postgres::replica::{Named, Replica};
 use crate::ledger::postgres::settle;
 use crate::ledger::postgres::tables::Id;
@@ -26,6 +26,8 @@ pub(super) struct Errand<'a> {
     pub(super) asked: &'a Transaction,
     /// How often others were first: then what is remembered will not do.
     behind: AtomicUsize,
+    /// How often all of the memory had been read before the first decision.
+    loads: OnceLock<u64>,
     /// Units that the last decision touched and the command does not name: those of a hold that is
     /// over, or beside the ones it takes.
     pub(super) more: Mutex<Vec<UnitNo>>,
@@ -75,6 +77,7 @@ impl<'a> Errand<'a> {
             booth,
             asked,
             behind: AtomicUsize::new(0),
+            loads: OnceLock::new(),
             more: Mutex::default(),
         }
     }
@@ -118,6 +121,11 @@ impl<'a> Errand<'a> {
         let (mut replica, since) = self.memory().await;
         if self.was_silent(&since) {
             return Err(Failure::Away("it has said nothing for a while".to_owned()));
+        }
+        let loads = *self.loads.get_or_init(|| replica.loads());
+        if self.times_behind() >= BELIEVED_TRIES_MAX && replica.loads() == loads {
+            // Whatever the cause is: what is stored is not what is remembered. Once for all who wait.
+            replica.forget();
         }
         let named = all_named(std::iter::once(self.asked));
         let is_good = self.is_good(&replica, &reading, &named);

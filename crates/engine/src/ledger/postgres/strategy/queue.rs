@@ -16,7 +16,8 @@ use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
 use crate::ledger::postgres::desk::{Desk, Stored, answers, replay};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{
-    ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
+    ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX,
+    TRIES_MAX,
 };
 use crate::ledger::postgres::replica::Replica;
 use crate::ledger::postgres::survive::survive;
@@ -144,6 +145,10 @@ impl Round<'_> {
             }
             if self.waiting.len() < before {
                 tries = 0;
+            }
+            if tries == BELIEVED_TRIES_MAX {
+                // Whatever the cause is: what is stored is not what is remembered.
+                self.replica.forget();
             }
         }
         self.refuse(&Rejection::Overloaded);

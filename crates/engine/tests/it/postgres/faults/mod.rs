@@ -2,6 +2,7 @@
 
 mod crowd;
 mod moves;
+mod numbers;
 mod silence;
 mod stalls;
 mod verify;
