@@ -12,6 +12,7 @@ use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
 use super::replica::{Named, Replica, SNAPSHOT};
+use super::route::ask;
 use super::strategy;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
@@ -55,7 +56,7 @@ impl Parts {
         for _ in 0..TRIES_MAX {
             let known = self.desk.catalogue.find(&id);
             if let Some(booth) = known.and_then(|no| self.desk.catalogue.booth(no)) {
-                return self.ask(&booth, transaction).await;
+                return ask(&booth, transaction).await;
             }
             let turn = self.creating.lock().await;
             self.discover()

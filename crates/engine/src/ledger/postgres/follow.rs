@@ -1,18 +1,25 @@
-//! The feed as this server shows it: what was numbered, in order, whoever wrote it.
+//! The feed as this server shows it: what was numbered, for each event in order, whoever wrote it. Events
+//! are shown side by side: one whose memory is taken or cannot be read keeps no other waiting.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use soldonce_core::{Commit, EventNo, Seq};
+use tokio::sync::Semaphore;
 use tokio_postgres::types::Type;
 
-use super::Parts;
+use super::booth::Booth;
 use super::database::{Lane, Value};
+use super::desk::Desk;
+use super::each::{Ailment, Each};
 use super::failure::Failure;
-use super::limits::FEED_BATCHES_MAX;
+use super::limits::{FEED_BATCHES_MAX, FOLLOW_LANES_MAX};
 use super::replica::Named;
-use super::tables::{Columns, Id};
+use super::survive::survive;
+use super::tables::{Columns, Id, int};
 use crate::ledger::rows::codes::unsigned;
+use crate::ledger::rows::stored;
 
 const LAST: &str = "-- last
 SELECT coalesce(max(n), 0) FROM feed";
@@ -22,14 +29,24 @@ SELECT f.n, f.event_no, f.first_seq, f.batch, b.server
 FROM feed f JOIN batches b ON b.id = f.batch
 WHERE f.n > $1 ORDER BY f.n LIMIT $2";
 
-/// Some batches of the feed.
-#[derive(Default)]
-struct Step {
-    last: i64,
-    /// Event and first number of each batch, in the order of the feed.
-    batches: Vec<(Id, EventNo, Seq)>,
-    /// Events that another server wrote to.
-    foreign: BTreeSet<EventNo>,
+const NOT_SHOWN: &str = "-- not_shown
+SELECT first_seq, batch FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER BY first_seq LIMIT $3";
+
+/// A batch and its first number.
+type Numbered = (Id, Seq);
+
+/// What of an event is to be shown.
+enum Tail {
+    /// These batches, of this server alone or of others as well.
+    These(Vec<Numbered>, Writers),
+    /// Whatever the feed has behind what is shown.
+    Stored,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writers {
+    Own,
+    Others,
 }
 
 /// Where the feed ends now.
@@ -39,77 +56,181 @@ pub(super) async fn last(lane: &mut Lane) -> Result<i64, Failure> {
     Ok(last.transpose()?.unwrap_or(0))
 }
 
-impl Parts {
-    /// Shows what was numbered after `last`; gives the new last one.
+/// How far the feed was followed.
+pub(super) struct Follower {
+    last: i64,
+    /// What was numbered and is not shown nor being shown. One that this server does not know yet
+    /// waits until it does.
+    behind: BTreeMap<EventNo, Tail>,
+    each: Each<()>,
+    lanes: Arc<Semaphore>,
+}
+
+impl Follower {
+    /// `last` is where the feed ended before the first event was read.
+    pub(super) fn new(last: i64) -> Self {
+        Self {
+            last,
+            behind: BTreeMap::new(),
+            each: Each::new("shown"),
+            lanes: Arc::new(Semaphore::new(FOLLOW_LANES_MAX)),
+        }
+    }
+
+    /// Begins to show what was numbered since.
     ///
     /// # Errors
-    /// [`Failure`]; then it is to be called with the same `last` again.
-    pub(super) async fn follow(&self, last: i64) -> Result<i64, Failure> {
-        let step = self.numbered(last).await?;
-        if step.batches.is_empty() {
-            return Ok(last);
-        }
-        let is_known = |event: &EventNo| self.desk.catalogue.booth(*event).is_some();
-        if !step.foreign.iter().all(is_known) {
-            self.discover().await?;
-        }
-        for event in &step.foreign {
-            if let Some(booth) = self.desk.catalogue.booth(*event) {
-                // The memory first, then a connection: in the order of everybody.
-                let mut replica = booth.replica.lock().await;
-                let mut lane = self.desk.database.lane().await?;
-                let named = Named::default();
-                let refresh = self.desk.refresh(&mut lane, &booth, &mut replica, &named);
-                refresh.await?;
+    /// [`Failure`]; then the feed was not read.
+    pub(super) async fn step(&mut self, desk: &Arc<Desk>) -> Result<(), Failure> {
+        while let Some((event, done)) = self.each.ended(desk) {
+            if done.is_none() {
+                self.behind.insert(event, Tail::Stored);
             }
         }
-        let mut lane = self.desk.database.lane().await?;
-        for (event, commits) in self.commits(&mut lane, &step).await? {
-            if let (Some(booth), Some(last)) = (self.desk.catalogue.booth(event), commits.last()) {
-                self.desk.observer.numbered(&commits);
-                booth.show(last.seq);
-            }
+        self.read(desk).await?;
+        let now = desk.clock.boot();
+        let is_ready = |event: &EventNo| self.each.may_begin(*event, now);
+        let ready: Vec<EventNo> = self.behind.keys().copied().filter(is_ready).collect();
+        for event in ready {
+            self.begin(desk, event);
         }
-        Ok(step.last)
+        Ok(())
     }
 
-    async fn numbered(&self, last: i64) -> Result<Step, Failure> {
-        let values: [Value<'_>; 2] = [(&last, Type::INT8), (&FEED_BATCHES_MAX, Type::INT8)];
-        let rows = self.desk.database.rows(NUMBERED, &values).await?;
-        let mut step = Step {
-            last,
-            ..Step::default()
+    fn begin(&mut self, desk: &Arc<Desk>, event: EventNo) {
+        let Some(booth) = desk.catalogue.booth(event) else {
+            return;
         };
+        let Some(tail) = self.behind.remove(&event) else {
+            return;
+        };
+        let (desk, lanes) = (Arc::clone(desk), Arc::clone(&self.lanes));
+        let showing = Showing { desk, booth, lanes };
+        self.each
+            .begin(event, async move { showing.show(tail).await });
+    }
+
+    /// Reads on in the feed.
+    async fn read(&mut self, desk: &Desk) -> Result<(), Failure> {
+        let values: [Value<'_>; 2] = [(&self.last, Type::INT8), (&FEED_BATCHES_MAX, Type::INT8)];
+        let rows = desk.database.rows(NUMBERED, &values).await?;
+        let (mut last, mut news) = (self.last, BTreeMap::new());
         for row in &rows {
             let columns = Columns::new(row, "feed");
-            let event = EventNo(columns.small(1)?);
-            let first = unsigned(columns.get(2)?, "feed")?;
-            step.last = columns.get(0)?;
-            step.batches.push((columns.get(3)?, event, Seq(first)));
-            if columns.get::<Id>(4)? != self.desk.server {
-                step.foreign.insert(event);
+            last = columns.get(0)?;
+            let first = Seq(unsigned(columns.get(2)?, "feed")?);
+            let (batches, writers) = news
+                .entry(EventNo(columns.small(1)?))
+                .or_insert((Vec::new(), Writers::Own));
+            batches.push((columns.get(3)?, first));
+            if columns.get::<Id>(4)? != desk.server {
+                *writers = Writers::Others;
             }
         }
-        Ok(step)
+        self.last = last;
+        for (event, (batches, writers)) in news {
+            match self.behind.entry(event) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Tail::These(batches, writers));
+                }
+                // It is read again when its turn comes: nothing piles up here.
+                Entry::Occupied(mut entry) => {
+                    entry.insert(Tail::Stored);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One event on its way to those who look.
+struct Showing {
+    desk: Arc<Desk>,
+    booth: Arc<Booth>,
+    /// Few connections at a time are for this.
+    lanes: Arc<Semaphore>,
+}
+
+impl Showing {
+    async fn show(&self, mut tail: Tail) -> Result<(), Ailment> {
+        let most = usize::try_from(FEED_BATCHES_MAX).unwrap_or(usize::MAX);
+        loop {
+            let (batches, writers, is_all) = match tail {
+                Tail::These(batches, writers) => (batches, writers, true),
+                Tail::Stored => {
+                    let batches = self.not_shown().await?;
+                    let is_all = batches.len() < most;
+                    (batches, Writers::Others, is_all)
+                }
+            };
+            if writers == Writers::Others {
+                self.refresh().await?;
+            }
+            self.number(batches).await?;
+            if is_all {
+                return Ok(());
+            }
+            tail = Tail::Stored;
+        }
     }
 
-    /// The commits of some batches with their numbers, by event.
-    async fn commits(
-        &self,
-        lane: &mut Lane,
-        step: &Step,
-    ) -> Result<BTreeMap<EventNo, Vec<Commit>>, Failure> {
-        let events = step.batches.iter().map(|(id, event, _)| (*id, *event));
-        let mut found = self.desk.commits_of(lane, &events.collect()).await?;
+    async fn not_shown(&self) -> Result<Vec<Numbered>, Failure> {
+        let (no, shown) = (int(self.booth.no.0)?, stored(self.booth.shown().0)?);
+        let values: [Value<'_>; 3] = [
+            (&no, Type::INT4),
+            (&shown, Type::INT8),
+            (&FEED_BATCHES_MAX, Type::INT8),
+        ];
+        let _one = self.lanes.acquire().await;
+        let rows = self.desk.database.rows(NOT_SHOWN, &values).await?;
+        let read = |row| -> Result<Numbered, Failure> {
+            let columns = Columns::new(row, "feed");
+            Ok((columns.get(1)?, Seq(unsigned(columns.get(0)?, "feed")?)))
+        };
+        rows.iter().map(read).collect()
+    }
+
+    async fn refresh(&self) -> Result<(), Ailment> {
+        // The memory first, then a connection: in the order of everybody.
+        let mut replica = self.booth.replica.lock().await;
+        let read = survive(async {
+            let _one = self.lanes.acquire().await;
+            let mut lane = self.desk.database.lane().await?;
+            let named = Named::default();
+            let refresh = self
+                .desk
+                .refresh(&mut lane, &self.booth, &mut replica, &named);
+            refresh.await
+        });
+        let Some(read) = read.await else {
+            replica.forget();
+            return Err(Ailment::Failed("reading it panicked".to_owned()));
+        };
+        Ok(read?)
+    }
+
+    /// Shows those of these batches that are not shown.
+    async fn number(&self, mut batches: Vec<Numbered>) -> Result<(), Failure> {
+        let shown = self.booth.shown();
+        batches.retain(|(_, first)| *first > shown);
+        let events = batches.iter().map(|(id, _)| (*id, self.booth.no));
+        let mut found = {
+            let _one = self.lanes.acquire().await;
+            let mut lane = self.desk.database.lane().await?;
+            self.desk.commits_of(&mut lane, &events.collect()).await?
+        };
         // What nobody else has need not be copied. If they are shown in vain, they are read back.
         self.desk.recent.forget(found.keys().copied());
-        let mut commits: BTreeMap<EventNo, Vec<Commit>> = BTreeMap::new();
-        for (id, event, first) in &step.batches {
+        let mut commits: Vec<Commit> = Vec::new();
+        for (id, first) in &batches {
             let batch = found.remove(id).unwrap_or_default();
             let numbered = (first.0..).map(Seq).zip(Arc::unwrap_or_clone(batch));
-            let numbered = numbered.map(|(seq, commit)| Commit { seq, ..commit });
-            commits.entry(*event).or_default().extend(numbered);
+            commits.extend(numbered.map(|(seq, commit)| Commit { seq, ..commit }));
         }
-        Ok(commits)
+        if let Some(last) = commits.last() {
+            self.desk.observer.numbered(&commits);
+            self.booth.show(last.seq);
+        }
+        Ok(())
     }
 }

@@ -37,6 +37,14 @@ pub(super) const CLOCK_EVERY_MS: u64 = 200;
 pub(super) const SEQUENCE_EVERY_MS: u64 = 20;
 /// How often a server looks for what others wrote, milliseconds.
 pub(super) const FOLLOW_EVERY_MS: u64 = 25;
+/// Connections at once for events that others wrote to.
+pub(super) const FOLLOW_LANES_MAX: usize = 4;
+/// Events at once whose holds that are over are being written down.
+pub(super) const SWEEPS_MAX: usize = 16;
+/// Longest wait of a sweep for events that take long, milliseconds.
+pub(super) const SWEEP_WAIT_MS: u64 = 100;
+/// How long an event that cannot be shown or swept is left alone, milliseconds.
+pub(super) const AGAIN_MS: u64 = 1_000;
 /// Transitions that a server keeps of batches it wrote and has not shown yet: about 20 MB.
 pub(super) const RECENT_STEPS_MAX: usize = 65_536;
 /// Batches that are numbered or followed in one step.

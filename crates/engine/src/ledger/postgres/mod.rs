@@ -27,6 +27,7 @@ mod write;
 mod booth;
 mod create;
 mod desk;
+mod each;
 mod examine;
 mod follow;
 mod reads;
@@ -35,6 +36,7 @@ mod route;
 mod sequencer;
 mod strategy;
 mod survive;
+mod sweep;
 mod tasks;
 mod verify;
 mod webhooks;
@@ -79,6 +81,7 @@ struct Parts {
     creating: tokio::sync::Mutex<()>,
     /// One reader of new events at a time.
     discovering: tokio::sync::Mutex<()>,
+    sweeps: sweep::Sweeps,
 }
 
 impl Parts {
@@ -127,6 +130,7 @@ impl PostgresLedger {
             tasks: Mutex::new(JoinSet::new()),
             creating: tokio::sync::Mutex::new(()),
             discovering: tokio::sync::Mutex::new(()),
+            sweeps: tokio::sync::Mutex::new(each::Each::new("swept")),
         };
         let ledger = Self {
             parts: Arc::new(parts),

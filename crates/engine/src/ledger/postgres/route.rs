@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use soldonce_core::{Answer, Command, EventNo, HoldId, LineChoice, Rejection};
+use soldonce_core::{Command, EventNo, HoldId, LineChoice, Rejection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
@@ -90,7 +90,7 @@ impl Parts {
             },
         };
         let booth = self.booth(event).await?;
-        self.ask(&booth, transaction).await
+        ask(&booth, transaction).await
     }
 
     /// The booth of an event; one that another server made is read first.
@@ -149,45 +149,17 @@ impl Parts {
             .first()
             .map_or(Err(rejection), |record| replay(record, key))
     }
+}
 
-    /// Puts a command into the queue of its event and waits for the answer.
-    pub(super) async fn ask(
-        &self,
-        booth: &Booth,
-        transaction: Transaction,
-    ) -> Result<Done, Rejection> {
-        let (reply, answer) = oneshot::channel();
-        let job = Job { transaction, reply };
-        let queue = booth.queue().ok_or(Rejection::ReadOnly)?;
-        match queue.try_send(job) {
-            // The task ended before it answered: nobody knows, and it says so.
-            Ok(()) => answer.await.unwrap_or(Err(Rejection::ReadOnly)),
-            Err(mpsc::error::TrySendError::Full(_)) => Err(Rejection::Overloaded),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err(Rejection::ReadOnly),
-        }
-    }
-
-    /// Has every event write down what is overdue in it.
-    async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
-        let now = self.desk.time.now();
-        let (mut swept, mut failed) = (0, None);
-        for booth in self.desk.catalogue.all() {
-            if !booth.is_overdue(now) {
-                continue;
-            }
-            match self.ask(&booth, transaction.clone()).await {
-                Ok(Done::Fresh {
-                    answer: Answer::Swept(holds),
-                    ..
-                }) => swept += holds,
-                Ok(_) => {}
-                // The others have their turn all the same.
-                Err(rejection) => failed = Some(rejection),
-            }
-        }
-        if let Some(rejection) = failed {
-            return Err(rejection);
-        }
-        Ok(super::decide::fresh(Answer::Swept(swept)))
+/// Puts a command into the queue of its event and waits for the answer.
+pub(super) async fn ask(booth: &Booth, transaction: Transaction) -> Result<Done, Rejection> {
+    let (reply, answer) = oneshot::channel();
+    let job = Job { transaction, reply };
+    let queue = booth.queue().ok_or(Rejection::ReadOnly)?;
+    match queue.try_send(job) {
+        // The task ended before it answered: nobody knows, and it says so.
+        Ok(()) => answer.await.unwrap_or(Err(Rejection::ReadOnly)),
+        Err(mpsc::error::TrySendError::Full(_)) => Err(Rejection::Overloaded),
+        Err(mpsc::error::TrySendError::Closed(_)) => Err(Rejection::ReadOnly),
     }
 }

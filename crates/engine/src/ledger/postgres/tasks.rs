@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::database::Value;
 use super::desk::Desk;
 use super::failure::Failure;
+use super::follow::Follower;
 use super::limits::{
     CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS,
 };
@@ -77,21 +78,37 @@ impl PostgresLedger {
         let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
         self.parts.tasks().spawn(number(desk, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
-        self.parts.tasks().spawn(show(parts, shutdown, last));
+        self.parts.tasks().spawn(find_events(parts, shutdown));
+        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
+        self.parts.tasks().spawn(show(desk, shutdown, last));
     }
 }
 
-/// Shows new events and what was numbered after `last`.
-async fn show(parts: Arc<Parts>, shutdown: CancellationToken, mut last: i64) {
+/// Takes up new events.
+async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
+    let mut trouble = Trouble::default();
     while pause(&parts.desk, &shutdown, FOLLOW_EVERY_MS).await {
-        let step = async {
-            parts.discover().await?;
-            parts.follow(last).await
-        };
-        match survive(step).await {
-            None => {}
-            Some(Ok(newest)) => last = newest,
-            Some(Err(failure)) => tracing::debug!(%failure, "the feed was not followed"),
+        match survive(parts.discover()).await {
+            Some(Ok(())) if trouble.ends() => tracing::info!("new events are taken up again"),
+            None | Some(Ok(())) => {}
+            Some(Err(failure))
+                if parts.desk.is_answered()
+                    && !failure.is_full()
+                    && trouble.lasts(parts.desk.clock.boot()) =>
+            {
+                tracing::warn!(%failure, "new events cannot be taken up");
+            }
+            Some(Err(failure)) => tracing::debug!(%failure, "new events were not taken up"),
+        }
+    }
+}
+
+/// Shows what was numbered after `last`.
+async fn show(desk: Arc<Desk>, shutdown: CancellationToken, last: i64) {
+    let mut follower = Follower::new(last);
+    while pause(&desk, &shutdown, FOLLOW_EVERY_MS).await {
+        if let Some(Err(failure)) = survive(follower.step(&desk)).await {
+            tracing::debug!(%failure, "the feed was not followed");
         }
     }
 }

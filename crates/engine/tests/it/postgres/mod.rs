@@ -1,6 +1,7 @@
 //! Many servers on one database, by its own clock: races between them, and what is left when one of
 //! them, its connection or the database itself ends in the middle.
 
+mod apart;
 mod clocks;
 mod faults;
 mod guards;

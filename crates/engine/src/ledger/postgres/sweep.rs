@@ -1,0 +1,76 @@
+//! Holds that the clock has ended are written down, by each event for itself: one that cannot keeps no
+//! other from it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_core::{Answer, Command, Rejection};
+
+use super::Parts;
+use super::booth::Booth;
+use super::decide::fresh;
+use super::each::{Ailment, Each};
+use super::limits::{SWEEP_WAIT_MS, SWEEPS_MAX};
+use super::route::ask;
+use crate::ledger::{Done, Transaction};
+
+/// The sweeps of all events.
+pub(super) type Sweeps = tokio::sync::Mutex<Each<usize>>;
+
+impl Parts {
+    /// Has every event write down what is overdue in it, as much as one command may. Tells how many
+    /// holds that were, the command's limit at most: then there may be more. Whoever takes long is
+    /// not waited for, and is counted the next time.
+    pub(super) async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
+        let Command::Sweep { limit } = transaction.command else {
+            return Err(Rejection::ReadOnly);
+        };
+        let desk = &self.desk;
+        let mut each = self.sweeps.lock().await;
+        let mut swept = 0_usize;
+        while let Some((_, holds)) = each.ended(desk) {
+            swept = swept.saturating_add(holds.unwrap_or(0));
+        }
+        let (now, begun) = (desk.time.now(), desk.clock.boot());
+        let is_due = |booth: &Arc<Booth>| booth.is_overdue(now) && each.may_begin(booth.no, begun);
+        let mut due: VecDeque<_> = desk.catalogue.all().into_iter().filter(is_due).collect();
+        let mut wait = desk
+            .clock
+            .sleep_until(begun.plus(Duration::from_millis(SWEEP_WAIT_MS)));
+        let mut awaited = BTreeSet::new();
+        loop {
+            while each.running() < SWEEPS_MAX
+                && let Some(booth) = due.pop_front()
+            {
+                awaited.insert(booth.no);
+                each.begin(booth.no, sweep_event(booth, transaction.clone()));
+            }
+            if awaited.is_empty() && due.is_empty() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                ended = each.next(desk) => {
+                    let Some((event, holds)) = ended else { break };
+                    awaited.remove(&event);
+                    swept = swept.saturating_add(holds.unwrap_or(0));
+                }
+                () = &mut wait => break,
+            }
+        }
+        Ok(fresh(Answer::Swept(swept.min(limit))))
+    }
+}
+
+async fn sweep_event(booth: Arc<Booth>, transaction: Transaction) -> Result<usize, Ailment> {
+    match ask(&booth, transaction).await {
+        Ok(Done::Fresh {
+            answer: Answer::Swept(holds),
+            ..
+        }) => Ok(holds),
+        Ok(_) => Ok(0),
+        Err(Rejection::Overloaded) => Err(Ailment::Busy),
+        Err(rejection) => Err(Ailment::Failed(rejection.to_string())),
+    }
+}

@@ -1,0 +1,202 @@
+//! Events of one database keep each other waiting for nothing: one whose memory is taken, or cannot be
+//! read, or that the database refuses, stays behind alone.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use soldonce_core::{
+    Answer, Applied, Command, Commit, Event, EventNo, Hold, HoldState, Inventory, Seq,
+};
+use soldonce_engine::ledger::postgres::PostgresLedger;
+use soldonce_engine::ledger::{Done, Ledger, Observer};
+use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_testkit::chaos::{Fault, Proxy};
+use soldonce_testkit::{PATIENCE, until};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
+
+use super::Servers;
+use crate::ledgers::{HALL, held, new_event, transaction};
+
+/// The ledger's time goes on by eleven minutes: every hold is over.
+const ELEVEN_MINUTES: &str = "UPDATE clock SET at = at + 660000";
+
+/// The last number that one server has shown of each event.
+#[derive(Default)]
+struct Shown(Mutex<BTreeMap<EventNo, Seq>>);
+
+impl Shown {
+    fn has(&self, event: &Event, seq: u64) -> bool {
+        self.0.lock().unwrap().get(&event.no) >= Some(&Seq(seq))
+    }
+}
+
+impl Observer for Shown {
+    fn opened(&self, _: &Inventory) {}
+    fn committed(&self, _: &Inventory, _: &[Applied]) {}
+    fn stored(&self, _: &Inventory, _: &[Applied]) {}
+    fn numbered(&self, commits: &[Commit]) {
+        for commit in commits {
+            self.0.lock().unwrap().insert(commit.event, commit.seq);
+        }
+    }
+    fn batch(&self, _: usize, _: Duration) {}
+    fn failed(&self, _: &str) {}
+}
+
+/// A server, and a second one whose feed is watched, behind a proxy; two events.
+struct Pair {
+    servers: Servers,
+    proxy: Proxy,
+    shown: Arc<Shown>,
+    sick: Arc<Event>,
+    well: Arc<Event>,
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let mut servers = Servers::start(1).await;
+        let sick = servers.event(|_| {}).await;
+        let other = new_event("othello-1", HALL, |_| {});
+        let made = servers.ask(0, Command::CreateEvent(Box::new(other))).await;
+        let Ok(Done::Fresh {
+            answer: Answer::EventCreated(well),
+            ..
+        }) = made
+        else {
+            panic!("no event: {made:?}")
+        };
+        let shown = Arc::new(Shown::default());
+        let watched = Arc::clone(&shown) as Arc<dyn Observer>;
+        let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
+        let proxy = Proxy::to(servers.database.address()).unwrap();
+        let url = proxy.url(&servers.database.url(), servers.database.address());
+        let options = servers.unprepared_at(url);
+        let opened = PostgresLedger::open(&options, clock, &entropy, watched);
+        servers.ledgers.push(Arc::new(opened.await.unwrap()));
+        Self {
+            servers,
+            proxy,
+            shown,
+            sick,
+            well,
+        }
+    }
+
+    /// Sweeps at the second server until it has written down that this hold is over.
+    async fn swept(&self, hold: &Hold) {
+        let limit = SystemClock.boot().plus(PATIENCE);
+        while SystemClock.boot() < limit {
+            let sweep = self.servers.ask(1, Command::Sweep { limit: 512 }).await;
+            assert!(sweep.is_ok(), "others have their turn: {sweep:?}");
+            let now = self.servers.ledgers[0].hold(hold.id).await.unwrap();
+            if now.is_some_and(|hold| hold.state == HoldState::Expired) {
+                return;
+            }
+        }
+        panic!("a hold that is over was not written down");
+    }
+
+    fn shown(&self, event: &Event, seq: u64) {
+        let has = || self.shown.has(event, seq);
+        until("a commit is shown", PATIENCE, has).unwrap();
+    }
+}
+
+/// A connection of somebody else, in a transaction.
+struct Other {
+    client: Client,
+    _reading: JoinSet<()>,
+}
+
+impl Other {
+    async fn begin(servers: &Servers, sql: &str) -> Self {
+        let url = servers.database.url();
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        let mut reading = JoinSet::new();
+        reading.spawn(async move { drop(connection.await) });
+        let begin = format!("BEGIN; {sql}");
+        client.batch_execute(&begin).await.unwrap();
+        Self {
+            client,
+            _reading: reading,
+        }
+    }
+
+    async fn end(self) {
+        self.client.batch_execute("COMMIT").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_whose_memory_is_taken_keeps_no_other_waiting() {
+    let pair = Pair::start().await;
+    let (servers, sick, well) = (&pair.servers, &pair.sick, &pair.well);
+    servers.hold(1, sick, "ann", &["A-1"]).await.unwrap();
+    let over = servers.hold(1, well, "ann", &["A-1"]).await.unwrap();
+    // Neither the batch nor the first question for it is heard: ten seconds.
+    pair.proxy.next_with("-- give_up", Fault::HalfOpen);
+    pair.proxy.next_with("-- write", Fault::HalfOpen);
+    let wish = servers.wish(sick, "bob", &["A-5"]);
+    let ledger = Arc::clone(&servers.ledgers[1]);
+    let mut asked = JoinSet::new();
+    asked.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
+    let is_sent = || pair.proxy.to_come() == 1;
+    until("a batch is on its way", PATIENCE, is_sent).unwrap();
+    servers.hold(0, sick, "eve", &["A-2"]).await.unwrap();
+    servers.hold(0, well, "eve", &["A-2"]).await.unwrap();
+    pair.shown(well, 2);
+    // By now somebody waits for the memory.
+    servers.hold(0, well, "eve", &["A-3"]).await.unwrap();
+    pair.shown(well, 3);
+    servers.database.query(ELEVEN_MINUTES).unwrap();
+    pair.swept(&over).await;
+    assert!(asked.try_join_next().is_none(), "the memory is taken still");
+    assert!(!pair.shown.has(sick, 2), "read while it was taken");
+    asked.join_next().await.unwrap().unwrap().unwrap();
+    pair.shown(sick, 3);
+    servers.judge(1, &sick.id).await;
+    servers.judge(1, &well.id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_cannot_be_read_or_written_stays_behind_alone() {
+    let pair = Pair::start().await;
+    let (servers, sick, well) = (&pair.servers, &pair.sick, &pair.well);
+    let last = servers.hold(1, sick, "ann", &["A-1"]).await.unwrap();
+    let over = servers.hold(1, well, "ann", &["A-1"]).await.unwrap();
+    pair.shown(sick, 1);
+    let query = |sql: &str| servers.database.query(sql).unwrap();
+    // Nothing is numbered, and so nothing is read, until the row is damaged.
+    let quiet = "LOCK TABLE sequencer IN EXCLUSIVE MODE";
+    let other = Other::begin(servers, quiet).await;
+    servers.hold(0, sick, "eve", &["A-2"]).await.unwrap();
+    servers.hold(0, well, "eve", &["A-2"]).await.unwrap();
+    let unit = format!("event_no = {} AND unit_no = 1", sick.no.0);
+    let damage = |owner: &str| {
+        format!(
+            "BEGIN; ALTER TABLE units DISABLE TRIGGER units_only_rise;
+             UPDATE units SET owner = {owner} WHERE {unit};
+             ALTER TABLE units ENABLE TRIGGER units_only_rise; COMMIT"
+        )
+    };
+    query(&damage("'short'"));
+    query(&format!(
+        "ALTER TABLE holds ADD CONSTRAINT sick CHECK (event_no <> {} OR state <> 4)",
+        sick.no.0
+    ));
+    other.end().await;
+    pair.shown(well, 2);
+    query(ELEVEN_MINUTES);
+    pair.swept(&over).await;
+    assert!(!pair.shown.has(sick, 2), "its row cannot be read");
+    // Mended, it goes on by itself.
+    let eve = "(SELECT to_owner FROM audit WHERE event_no = units.event_no AND unit_no = 1)";
+    query(&damage(eve));
+    query("ALTER TABLE holds DROP CONSTRAINT sick");
+    pair.shown(sick, 2);
+    pair.swept(&last).await;
+    servers.judge(1, &sick.id).await;
+    servers.judge(1, &well.id).await;
+}
