@@ -131,10 +131,19 @@ impl Seating {
         self.areas.get(area.index()).map_or(0, |count| count.open)
     }
 
-    /// The first `quantity` open places of an area, fewer if there are not so many.
-    pub(crate) fn open_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
-        let quantity = quantity.min(self.open_count(area));
-        self.places_in(&self.open, area, quantity)
+    /// `quantity` open places of an area, fewer if there are not so many, in unit order: those from this
+    /// open one on, counted from 0 and around, and no other than the first when it is 0.
+    pub(crate) fn open_places(&self, area: AreaNo, quantity: u32, from: u32) -> Vec<UnitNo> {
+        let count = self.open_count(area);
+        let quantity = quantity.min(count);
+        let passed = from.checked_rem(count).unwrap_or(0);
+        let looked_at = passed.saturating_add(quantity).min(count);
+        let mut places = self.places_in(&self.open, area, looked_at);
+        let first = UnitNo(passed).index().min(places.len());
+        places.rotate_left(first);
+        places.truncate(UnitNo(quantity).index());
+        places.sort_unstable();
+        places
     }
 
     /// The first `quantity` blocked places of an area, fewer if there are not so many.

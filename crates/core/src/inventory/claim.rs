@@ -7,8 +7,8 @@ use crate::adjacency::orphans;
 use crate::near::alternatives_near;
 use crate::pick::{Availability, Want, best_seats};
 use crate::{
-    Adjacency, Alternative, AreaNo, CategoryNo, Conflict, ConflictState, HoldId, Holder, Planted,
-    Rejection, Selection, Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
+    Adjacency, Alternative, AreaNo, Conflict, ConflictState, HoldId, Holder, Planted, Rejection,
+    Selection, Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
 };
 
 /// Units found for a wish, in unit order.
@@ -43,7 +43,8 @@ impl Inventory {
                 together,
             } => {
                 let (quantity, category) = (*quantity, *category);
-                claim_best(book, Want { quantity, category }, *together)
+                let want = Want { quantity, category };
+                claim_best(book, want, *together, self.places_from())
             }
         }
     }
@@ -63,7 +64,9 @@ impl Inventory {
             .collect();
         let mut units = selection.seats().to_vec();
         for (area, quantity) in selection.areas() {
-            let places = book.seating.open_places(*area, *quantity);
+            let places = book
+                .seating
+                .open_places(*area, *quantity, self.places_from());
             let free = u32::try_from(places.len()).unwrap_or(u32::MAX);
             if free < *quantity {
                 conflicts.push(Conflict::Area { area: *area, free });
@@ -124,13 +127,18 @@ pub(super) fn unavailable(
     }))
 }
 
-fn claim_best(book: &OpenEvent, want: Want, together: Together) -> Result<Choice, Rejection> {
+fn claim_best(
+    book: &OpenEvent,
+    want: Want,
+    together: Together,
+    places_from: u32,
+) -> Result<Choice, Rejection> {
     let seats = best_seats(&book.seating, want);
     let (apart, offer) = match together {
         Together::Preferred => (seats.apart, None),
         Together::Required => (None, seats.apart),
     };
-    let places = || best_places(book, want.quantity, want.category);
+    let places = || best_places(book, want, places_from);
     let found = None
         .or_else(|| seats.together.map(|units| (units, true)))
         .or_else(|| apart.map(|units| (units, false)))
@@ -147,18 +155,17 @@ fn claim_best(book: &OpenEvent, want: Want, together: Together) -> Result<Choice
 }
 
 /// Places of the first area that has enough of the wanted price class.
-fn best_places(
-    book: &OpenEvent,
-    quantity: u32,
-    category: Option<CategoryNo>,
-) -> Option<Vec<UnitNo>> {
-    let wanted = UnitNo(quantity).index();
+fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
+    let wanted = UnitNo(want.quantity).index();
     (0..)
         .map(AreaNo)
         .zip(book.event.chart.areas())
-        .filter(|(_, area)| category.is_none_or(|category| category == area.category))
-        .filter(|(number, _)| book.seating.open_count(*number) >= quantity)
-        .map(|(number, _)| book.seating.open_places(number, quantity))
+        .filter(|(_, area)| {
+            want.category
+                .is_none_or(|category| category == area.category)
+        })
+        .filter(|(number, _)| book.seating.open_count(*number) >= want.quantity)
+        .map(|(number, _)| book.seating.open_places(number, want.quantity, from))
         .find(|places| places.len() == wanted)
 }
 

@@ -15,6 +15,8 @@ pub(super) struct Trial {
     clock: Timestamp,
     /// How many events there were.
     count: usize,
+    /// Where places of areas are looked for.
+    places_from: u32,
     units: Vec<(EventNo, UnitNo, Unit)>,
     holds: Vec<(HoldId, Option<Hold>)>,
     bookings: Vec<(BookingId, Option<Booking>)>,
@@ -27,12 +29,25 @@ impl Inventory {
     /// From now on commands can be taken back, until [`Inventory::keep`] or
     /// [`Inventory::roll_back`]. A trial within a trial is the same trial.
     pub fn begin_trial(&mut self) {
+        self.begin_trial_from(0);
+    }
+
+    /// As [`Inventory::begin_trial`]; whoever wants any places of an area gets those from this open
+    /// one on, counted from 0 and around. Who decides elsewhere at the same moment, from another one,
+    /// takes others.
+    pub fn begin_trial_from(&mut self, place: u32) {
         let (clock, count) = (self.clock, self.events.len());
         self.trial.get_or_insert_with(|| Trial {
             clock,
             count,
+            places_from: place,
             ..Trial::default()
         });
+    }
+
+    /// The open place of an area from which on places are taken.
+    pub(super) fn places_from(&self) -> u32 {
+        self.trial.as_ref().map_or(0, |trial| trial.places_from)
     }
 
     /// The commands of the trial are stored.

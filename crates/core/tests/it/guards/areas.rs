@@ -1,9 +1,11 @@
 //! Areas, takeovers and changes: any open places, and old holds ended whole.
 
-use soldonce_core::{Answer, Command, Conflict, Fence, HoldState, Rejection, StateKind};
+use soldonce_core::{
+    Answer, Command, Conflict, Fence, HoldState, NewHold, Origin, Rejection, StateKind, Wish,
+};
 
 use super::{change, unknown, world};
-use crate::world::{held, on, text};
+use crate::world::{held, holder, on, text};
 
 /// T4: whoever takes one unit of a hold that is over ends the whole of it, also over areas.
 #[test]
@@ -125,4 +127,31 @@ fn a_request_names_what_the_chart_has() {
         "doubles count once, places add up"
     );
     assert!(chart.select([], [("floor", 0)]).unwrap().is_empty());
+}
+
+/// Whoever decides elsewhere at the same moment takes other places, and no fewer.
+#[test]
+fn places_are_taken_from_an_open_one_on_and_around() {
+    let mut world = world();
+    world.hold("ann", "floor*2");
+    let wish = Command::Hold(NewHold {
+        event: world.event,
+        hold: world.mint_hold(),
+        holder: holder("bob"),
+        wish: Wish::Named(world.select("floor*3")),
+        ttl: None,
+        ttl_max: None,
+    });
+    let mut taken = |from| {
+        world.inventory.begin_trial_from(from);
+        let origin = Origin::system("test");
+        let applied = world.inventory.apply(world.now, &origin, wish.clone());
+        world.inventory.roll_back();
+        let hold = held(&applied.unwrap()).clone();
+        world.names(hold.units.iter().map(|held| held.unit))
+    };
+    assert_eq!(taken(0), "floor.3 floor.4 floor.5");
+    assert_eq!(taken(1), "floor.4 floor.5 floor.6");
+    assert_eq!(taken(6), "floor.3 floor.9 floor.10");
+    assert_eq!(taken(8), taken(0), "there are eight");
 }

@@ -7,6 +7,7 @@ mod faults;
 mod guards;
 mod lanes;
 mod melee;
+mod places;
 mod plans;
 mod pool;
 mod races;

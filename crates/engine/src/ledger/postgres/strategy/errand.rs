@@ -1,7 +1,7 @@
 //! One command by itself: decide on what is remembered, store it in one statement, and read the
 //! memory anew. What every strategy but `queue` is made of.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use soldonce_core::{Command, Hold, Rejection, UnitNo, Wish};
@@ -26,6 +26,9 @@ pub(super) struct Errand<'a> {
     pub(super) asked: &'a Transaction,
     /// How often others were first: then what is remembered will not do.
     behind: AtomicUsize,
+    /// The open place of an area from which on it takes places. The same until others write first:
+    /// what was locked or leased for it must be what it takes.
+    place: AtomicU32,
     /// How often all of the memory had been read before the first decision.
     loads: OnceLock<u64>,
     /// Units that the last decision touched and the command does not name: those of a hold that is
@@ -77,6 +80,7 @@ impl<'a> Errand<'a> {
             booth,
             asked,
             behind: AtomicUsize::new(0),
+            place: AtomicU32::new(0),
             loads: OnceLock::new(),
             more: Mutex::default(),
         }
@@ -178,7 +182,8 @@ impl<'a> Errand<'a> {
 
     fn decide(&self, replica: &mut Replica, guard: Guard, token: i64) -> Result<Plan, Failure> {
         let now = self.desk.time.now();
-        replica.inventory.begin_trial();
+        let place = self.place.load(Ordering::Relaxed);
+        replica.inventory.begin_trial_from(place);
         let mut batch = Batch::default();
         let shown = self.booth.shown();
         let decision = decide(replica, now, self.asked, &mut batch, shown);
@@ -236,6 +241,10 @@ impl<'a> Errand<'a> {
             sent => sent?,
         };
         let Outcome::Stored(written) = outcome else {
+            // What is decided after a loss is decided on what was just read: it lost a race.
+            if self.times_behind() > 0 {
+                self.place.store(self.desk.place(), Ordering::Relaxed);
+            }
             return Ok(Step::Again);
         };
         self.desk.time.reached(written.at);

@@ -42,6 +42,7 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
             lane: &mut lane,
             waiting: taken.drain(..).collect(),
             is_fresh: false,
+            place: 0,
             most: BATCH_MAX,
         };
         // Those who wait are told by the end of their job. What is stored is whole; what is
@@ -114,6 +115,8 @@ struct Round<'a> {
     waiting: VecDeque<Job>,
     /// Whether the memory was read after all of these were asked.
     is_fresh: bool,
+    /// The open place of an area from which on places are taken.
+    place: u32,
     /// Most commands of one statement: one, once the database refused some together.
     most: usize,
 }
@@ -181,7 +184,7 @@ impl Round<'_> {
             self.is_fresh = true;
         }
         let now = self.desk.time.now();
-        self.replica.inventory.begin_trial();
+        self.replica.inventory.begin_trial_from(self.place);
         let mut batch = Batch::default();
         let (decided, doubtful) = self.decide(now, &mut batch);
         let stored = if batch.applied.is_empty() {
@@ -198,6 +201,9 @@ impl Round<'_> {
         match stored {
             Stored::Yes => tell(decided, batch),
             Stored::Anew => {
+                if self.is_fresh {
+                    self.place = self.desk.place();
+                }
                 let again = decided.into_iter().map(|(job, _)| job);
                 self.waiting = again.chain(self.waiting.drain(..)).collect();
             }

@@ -3,11 +3,24 @@
 //! else who does.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use soldonce_core::{BookingId, Command, UnitNo, Wish};
 
 use super::errand::{Decided, Errand};
 use crate::ledger::named;
+use crate::ledger::postgres::desk::Desk;
+
+impl Desk {
+    /// From which open place of an area on whoever lost a race is to take places. At first everybody
+    /// takes the first ones, as on every ledger; those who lost would meet there again.
+    pub(super) fn place(&self) -> u32 {
+        let server = u64::try_from(u128::from_be_bytes(self.server.0) & 0xffff_ffff).unwrap_or(0);
+        // Never the same for two of one server.
+        let count = self.next_batch.fetch_add(1, Ordering::Relaxed);
+        u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
+    }
+}
 
 impl Errand<'_> {
     /// The units to lock before the command is decided, in unit order: those that it names, and

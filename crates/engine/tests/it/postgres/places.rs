@@ -1,0 +1,60 @@
+//! Places of an area are alike: whoever wants one gets any that is free, however many want one at the
+//! same moment on however many servers.
+
+use std::sync::Arc;
+
+use soldonce_core::Rejection;
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::Strategy;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::Servers;
+use super::strategies::{LeaseServers, every_strategy};
+use crate::ledgers::{held, select, transaction};
+
+const PLACES: usize = 40;
+const BUYERS: usize = 60;
+
+/// A floor and nothing else.
+const FLOOR: &str = r#"{"format":"seats","seats":[],
+    "areas":[{"area":"floor","capacity":40,"category":"Standing"}]}"#;
+
+/// Everybody wants one place, by turns on each of three servers.
+async fn sold_out(strategy: Strategy) {
+    let mut servers = Servers::start(0).await;
+    for _ in 0..3 {
+        servers.one_more_by(strategy.clone()).await;
+    }
+    let event = servers.event_on(FLOOR, |_| {}).await;
+    let barrier = Arc::new(Barrier::new(BUYERS));
+    let mut all = JoinSet::new();
+    for n in 0..BUYERS {
+        let place = select(&event, &[], &[("floor", 1)]);
+        let command = servers.want(event.no, &format!("buyer-{n}"), place);
+        let ledger = Arc::clone(&servers.ledgers[n % 3]);
+        let barrier = Arc::clone(&barrier);
+        all.spawn(async move {
+            barrier.wait().await;
+            held(ledger.transact(transaction(command, None)).await)
+        });
+    }
+    let mut winners = 0;
+    for answer in all.join_all().await {
+        match answer {
+            Ok(_) => winners += 1,
+            Err(Rejection::UnitUnavailable(_)) => {}
+            Err(other) => panic!("{strategy:?}: {other:?}"),
+        }
+    }
+    assert_eq!(winners, PLACES, "{strategy:?}");
+    assert_eq!(servers.judge(0, &event.id).await, PLACES);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_place_of_an_area_has_its_buyer_and_nobody_else_waits() {
+    let leases = LeaseServers::start();
+    for strategy in every_strategy(&leases).await {
+        sold_out(strategy).await;
+    }
+}
