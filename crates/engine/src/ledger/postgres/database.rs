@@ -11,21 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{NoTls, Row};
 
+use super::address::{self, Serves};
 use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
-
-/// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
-/// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
-const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-                       -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
-                       -c enable_memoize=off -c jit=off";
-
-/// When a silent connection is asked whether it is still there, unless the address says so.
-const KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// What the driver has where the address says nothing.
-const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
 
 /// Connections that commands which go one at a time leave to everybody else.
 const OTHERS: usize = 2;
@@ -50,31 +39,13 @@ impl Database {
     ///
     /// # Errors
     /// `Address` for a text that is none.
-    pub(super) fn new(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        // The driver's words hold no part of the text, so no password.
-        let mut config: tokio_postgres::Config = options
-            .url
-            .parse()
-            .map_err(|error: tokio_postgres::Error| OpenError::Address(error.to_string()))?;
-        if config.get_application_name().is_none() {
-            config.application_name("soldonce");
-        }
+    pub(super) fn new(
+        options: &PostgresOptions,
+        serves: Serves,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let config = address::config(options, serves)?;
         let commands = options.connections.saturating_sub(OTHERS);
-        let is_prepared = options.statements == Statements::Prepared;
-        if is_prepared {
-            // A pool between us and the server may refuse options, so only without one.
-            let asked = config.get_options().unwrap_or_default();
-            config.options(format!(
-                // Nor are locks kept for a process that takes no more answers.
-                "{asked} {SESSION} -c lock_timeout={LOCK_MS} -c tcp_user_timeout={ANSWER_MS}"
-            ));
-        }
-        config.connect_timeout(Duration::from_millis(ANSWER_MS));
-        if config.get_keepalives_idle() >= KEEPALIVE_UNSET {
-            // The connection that was used last is used next, so others may be silent for hours, and
-            // what stands between us and the server forgets such.
-            config.keepalives_idle(KEEPALIVE);
-        }
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
         let limit = Some(Duration::from_millis(ANSWER_MS));
@@ -90,7 +61,7 @@ impl Database {
         Ok(Self {
             pool,
             clock,
-            is_prepared,
+            is_prepared: options.statements == Statements::Prepared,
             commands: Arc::new(Semaphore::new(commands.max(1))),
             answer_ms: ANSWER_MS,
         })
@@ -180,7 +151,7 @@ impl Lane {
         let was_open = std::mem::replace(&mut self.open, true);
         let rows = self.ask(sql, values).await;
         match &rows {
-            Err(Failure::Away(_) | Failure::Unknown(_)) => self.give_up(),
+            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => self.give_up(),
             Ok(_) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
                 self.open = was_open;
             }
@@ -214,7 +185,7 @@ impl Lane {
             None => Err(self.database.late()),
         };
         match &ran {
-            Err(Failure::Away(_) | Failure::Unknown(_)) => self.give_up(),
+            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => self.give_up(),
             Ok(()) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
                 self.open = was_open;
             }

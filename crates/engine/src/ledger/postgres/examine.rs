@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use soldonce_lease::{Clock, SystemClock};
 
+use super::address::Serves;
 use super::database::Database;
 use super::failure::Failure;
 use super::schema;
@@ -66,7 +67,7 @@ pub struct Examination {
 /// It only reads.
 pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError> {
     let clock = SystemClock;
-    let database = Database::new(options, Arc::new(clock))?;
+    let database = Database::new(options, Serves::Any, Arc::new(clock))?;
     let mut lane = database.lane().await?;
     // The first time a statement is prepared, too.
     lane.rows(EXAMINED, &[]).await?;

@@ -18,6 +18,9 @@ pub(super) enum Failure {
     /// It was not sent.
     #[error("the database cannot be reached: {0}")]
     Away(String),
+    /// It was not sent: the address leads to a server that takes no writes.
+    #[error("the database is a standby: give the address of the primary")]
+    Standby,
     /// It was not sent: too much waits.
     #[error("no connection was free: {0}")]
     Full(String),
@@ -71,6 +74,7 @@ impl Failure {
             PoolError::Backend(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
                 Self::Away(format!("{}; {POOL_MEND}", chain(error)))
             }
+            PoolError::Backend(error) if is_of_a_standby(error) => Self::Standby,
             PoolError::Backend(error) => Self::Away(chain(error)),
             PoolError::Timeout(TimeoutType::Wait) => Self::Full(error.to_string()),
             PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle)
@@ -147,6 +151,7 @@ impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Away(why) => Self::Away(why),
+            Failure::Standby => Self::Standby,
             Failure::Full(_)
             | Failure::Refused { .. }
             | Failure::Unknown(_)
@@ -159,6 +164,16 @@ impl From<Damaged> for OpenError {
     fn from(damage: Damaged) -> Self {
         Self::Failed(damage.to_string())
     }
+}
+
+/// Whether the driver asked a server that takes no writes. It has no code for that: a refusal of its
+/// own, not of the system.
+fn is_of_a_standby(error: &tokio_postgres::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|error| {
+        error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+    })
 }
 
 /// The driver keeps the reason in the source.

@@ -11,6 +11,7 @@
 mod limits;
 mod options;
 
+mod address;
 mod database;
 mod failure;
 mod schema;
@@ -52,6 +53,7 @@ use soldonce_lease::{Clock, Entropy};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::address::Serves;
 use self::desk::Desk;
 use super::{
     Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
@@ -104,7 +106,7 @@ impl PostgresLedger {
         entropy: &dyn Entropy,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, OpenError> {
-        let database = database::Database::new(options, Arc::clone(&clock))?;
+        let database = database::Database::new(options, Serves::Primary, Arc::clone(&clock))?;
         schema::require(&database, options).await?;
         let masters = schema::masters(&database, entropy).await?;
         let row_types = write::RowTypes::read(&mut database.lane().await?).await?;

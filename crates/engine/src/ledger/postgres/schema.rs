@@ -5,6 +5,7 @@ use soldonce_lease::{Entropy, SystemClock};
 use std::sync::Arc;
 use tokio_postgres::types::Type;
 
+use super::address::Serves;
 use super::database::{Database, Lane};
 use super::failure::Failure;
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
@@ -48,7 +49,8 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         statements: Statements::Prepared,
         ..options.clone()
     };
-    let database = Database::new(&options, Arc::new(SystemClock))?.patient(MIGRATE_ANSWER_MS);
+    let database = Database::new(&options, Serves::Primary, Arc::new(SystemClock))?;
+    let database = database.patient(MIGRATE_ANSWER_MS);
     let mut lane = database.lane().await?;
     // Somebody else's migration may take minutes, and ends; a table that a server at work has locked
     // is not waited for so long, for everybody who comes after waits behind it.

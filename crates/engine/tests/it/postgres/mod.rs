@@ -12,6 +12,7 @@ mod plans;
 mod pool;
 mod races;
 mod staleness;
+mod standby;
 mod strategies;
 mod turns;
 

@@ -16,6 +16,7 @@ use soldonce_core::{Commit, Event, UnitNo};
 use soldonce_lease::SystemClock;
 use tokio_postgres::types::Type;
 
+use super::address::Serves;
 use super::charts::Charts;
 use super::database::{Database, Lane, Value};
 use super::failure::Failure;
@@ -122,7 +123,8 @@ pub async fn unit_history(
 
 /// A connection to a database with our tables.
 async fn open(options: &PostgresOptions) -> Result<Lane, OpenError> {
-    let database = Database::new(options, Arc::new(SystemClock))?.patient(VERIFY_ANSWER_MS);
+    let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
+    let database = database.patient(VERIFY_ANSWER_MS);
     let mut lane = database.lane().await?;
     schema::require_version(&mut lane).await?;
     Ok(lane)

@@ -187,7 +187,7 @@ impl Statement {
                 lane.roll_back().await;
                 outcome
             }
-            Err(Failure::Away(_) | Failure::Unknown(_)) => outcome,
+            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => outcome,
         }
     }
 

@@ -1,0 +1,65 @@
+//! What an address means: how a database is connected to, and which of its servers.
+
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::TargetSessionAttrs;
+
+use super::limits::{ANSWER_MS, LOCK_MS};
+use super::{OpenError, PostgresOptions, Statements};
+
+/// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
+/// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
+const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+                       -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
+                       -c enable_memoize=off -c jit=off";
+
+/// When a silent connection is asked whether it is still there, unless the address says so.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// What the driver has where the address says nothing.
+const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
+
+/// Which servers of a database serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Serves {
+    /// The primary alone: a standby shows what was, and nobody may decide on that.
+    Primary,
+    /// A standby, too: for those who only look.
+    Any,
+}
+
+/// How to connect.
+///
+/// # Errors
+/// `Address` for a text that is none.
+pub(super) fn config(options: &PostgresOptions, serves: Serves) -> Result<Config, OpenError> {
+    // The driver's words hold no part of the text, so no password.
+    let mut config: Config = options
+        .url
+        .parse()
+        .map_err(|error: tokio_postgres::Error| OpenError::Address(error.to_string()))?;
+    if config.get_application_name().is_none() {
+        config.application_name("soldonce");
+    }
+    if serves == Serves::Primary {
+        // Each connection asks as it is made, for an address may lead elsewhere by then. Of several
+        // hosts the next is tried. A primary that becomes a standby restarts, and ends them all.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    if options.statements == Statements::Prepared {
+        // A pool between us and the server may refuse options, so only without one.
+        let asked = config.get_options().unwrap_or_default();
+        config.options(format!(
+            // Nor are locks kept for a process that takes no more answers.
+            "{asked} {SESSION} -c lock_timeout={LOCK_MS} -c tcp_user_timeout={ANSWER_MS}"
+        ));
+    }
+    config.connect_timeout(Duration::from_millis(ANSWER_MS));
+    if config.get_keepalives_idle() >= KEEPALIVE_UNSET {
+        // The connection that was used last is used next, so others may be silent for hours, and
+        // what stands between us and the server forgets such.
+        config.keepalives_idle(KEEPALIVE);
+    }
+    Ok(config)
+}
