@@ -6,6 +6,7 @@ mod clocks;
 mod faults;
 mod guards;
 mod lanes;
+mod leases;
 mod melee;
 mod places;
 mod plans;

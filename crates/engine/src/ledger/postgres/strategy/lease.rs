@@ -130,14 +130,15 @@ pub(super) async fn attempt(errand: &Errand<'_>, leases: &Leases) -> Result<Step
     let token = lease.token();
     let number = token.map_or(0, FencingToken::number);
     let step = write(errand, &units, i64::try_from(number).unwrap_or(0)).await;
-    if let (Ok(Step::Again), Some(token)) = (&step, token) {
-        overtaken(errand, &units, token, &lease).await?;
-    }
-    // Before the answer, so that whoever hears of it finds the units free of the lease.
+    let told = match (&step, token) {
+        (Ok(Step::Again), Some(token)) => overtaken(errand, &units, token, &lease).await,
+        (Ok(Step::Again | Step::Done(_)) | Err(_), _) => Ok(()),
+    };
+    // Before the answer, whatever it is, so that whoever hears of it finds the units free of the lease.
     if let Err(error) = lease.release().await {
         tracing::debug!(%error, "a lease was not given back and ends by itself");
     }
-    step
+    told.and(step)
 }
 
 async fn write(errand: &Errand<'_>, units: &[UnitNo], token: i64) -> Result<Step, Failure> {
