@@ -1,5 +1,6 @@
 //! Connections that break at the commit, servers that die, a database that stops.
 
+mod conflicts;
 mod crowd;
 mod moves;
 mod numbers;

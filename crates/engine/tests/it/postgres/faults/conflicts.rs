@@ -1,0 +1,100 @@
+//! Transactions that the database ends for the sake of others. Whoever is ended so asks again, but not
+//! for ever, and what was ended wrote nothing.
+
+use soldonce_core::Rejection;
+use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
+use soldonce_testkit::postgres;
+
+use crate::postgres::Servers;
+
+/// More than anybody asks.
+const EVERY: u32 = 1_000_000;
+/// How often a command is decided, at most.
+const TRIES: u64 = 20;
+
+/// A serialization failure and a deadlock.
+const CODES: [&str; 2] = ["40001", "40P01"];
+
+impl Servers {
+    fn tell(&self, sql: &str) -> String {
+        postgres::query(&self.database.url(), sql).unwrap()
+    }
+
+    /// From now on the database refuses so many batches with this code. Counted beside transactions.
+    fn refuse_next(&self, times: u32, code: &str) {
+        self.tell(&format!(
+            "CREATE SEQUENCE IF NOT EXISTS refusals;
+             SELECT setval('refusals', 1, false);
+             CREATE OR REPLACE FUNCTION refuse_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF nextval('refusals') <= {times} THEN
+                     RAISE EXCEPTION 'somebody else goes first' USING ERRCODE = '{code}';
+                 END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE OR REPLACE TRIGGER refuse_batch BEFORE INSERT ON batches
+             FOR EACH ROW EXECUTE FUNCTION refuse_batch()"
+        ));
+    }
+
+    /// How many batches were sent since.
+    fn sent(&self) -> u64 {
+        let sent = self.tell("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM refusals");
+        sent.parse().unwrap()
+    }
+
+    /// Rows that a hold writes.
+    fn written(&self) -> String {
+        self.tell("SELECT (SELECT count(*) FROM audit), (SELECT count(*) FROM holds)")
+    }
+}
+
+async fn by(strategy: Strategy) {
+    let mut servers = Servers::start(0).await;
+    let options = PostgresOptions {
+        strategy,
+        ..servers.options.clone()
+    };
+    let ledger = servers.one_more(&options).await;
+    servers.ledgers.push(ledger);
+    let event = servers.event(|_| {}).await;
+    for (code, seat) in CODES.into_iter().zip(["A-1", "A-2"]) {
+        servers.refuse_next(3, code);
+        servers.hold(0, &event, "ann", &[seat]).await.unwrap();
+        assert_eq!(servers.sent(), 4, "{code}");
+        let before = servers.written();
+        servers.refuse_next(EVERY, code);
+        let refused = servers.hold(0, &event, "bob", &["B-1"]).await;
+        assert_eq!(refused, Err(Rejection::Overloaded), "{code}");
+        assert!((2..=TRIES).contains(&servers.sent()), "{}", servers.sent());
+        assert_eq!(servers.written(), before, "{code}");
+    }
+    servers.refuse_next(0, "40001");
+    servers.hold(0, &event, "bob", &["B-1"]).await.unwrap();
+    assert_eq!(servers.judge(0, &event.id).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queue() {
+    by(Strategy::Queue).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn constraint() {
+    by(Strategy::Constraint).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn optimistic() {
+    by(Strategy::Optimistic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pessimistic() {
+    by(Strategy::Pessimistic).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nowait() {
+    by(Strategy::NoWait).await;
+}
