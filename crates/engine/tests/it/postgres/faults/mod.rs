@@ -1,7 +1,8 @@
-//! Connections that break at the commit, servers that die, a database that stops.
+//! Connections that break, servers that die, a database that stops.
 
 mod conflicts;
 mod crowd;
+mod lost;
 mod moves;
 mod numbers;
 mod silence;
@@ -14,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use soldonce_core::{Command, Event, Hold, Rejection};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::PostgresLedger;
-use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
 
 use super::Servers;
@@ -75,30 +75,6 @@ async fn buy(
         }
     }
     kept
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reply_that_is_lost_at_the_commit_is_asked_for() {
-    let mut servers = Servers::start(1).await;
-    let event = servers.event(|_| {}).await;
-    let proxy = Proxy::to(servers.database.address()).unwrap();
-    let url = proxy.url(&servers.database.url(), servers.database.address());
-    let options = servers.unprepared_at(url);
-    let shaky = servers.one_more(&options).await;
-    servers.ledgers.push(shaky);
-    for (seat, fault) in [
-        ("A-1", Fault::DropReply),
-        ("A-2", Fault::Reset),
-        ("A-3", Fault::DropReply),
-    ] {
-        proxy.next_with("-- write", fault);
-        let hold = servers.hold(1, &event, "ann", &[seat]).await.unwrap();
-        assert_eq!(proxy.to_come(), 0, "the fault has happened");
-        // The other server sees the same hold: it was made once.
-        let same = servers.ledgers[0].hold(hold.id).await.unwrap();
-        assert_eq!(same, Some(hold));
-    }
-    assert_eq!(servers.judge(0, &event.id).await, 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
