@@ -1,14 +1,18 @@
-//! The database's clock steps.
+//! The database's clock steps, or passes the end of a hold while its confirm is on its way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Command, Rejection, Seq};
+use soldonce_core::{BookingId, Command, Rejection, Seq, Span};
 use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_lease::{Clock, SystemClock};
 use soldonce_testkit::postgres;
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{held, on};
+use crate::ledgers::{booked, held, on, transaction};
 
 /// As if the database's clock had stepped back by an hour: the ledger's is that far ahead of it.
 const STEP_BACK: &str =
@@ -54,4 +58,73 @@ async fn a_clock_that_steps_back_stops_neither_sales_nor_the_feed() {
     }
     assert_eq!(shown.len(), 1 + 2 * turns);
     servers.judge(0, &event.id).await;
+}
+
+/// So long before the end of its hold a confirm is asked for. Less than the clocks may be off, so that
+/// nothing but the end itself is in its way.
+const SHORTLY_MS: i64 = 150;
+
+/// Busy until the database's clock is there.
+async fn reach(other: &Client, at: i64) {
+    let wait = format!(
+        "DO $$ BEGIN WHILE extract(epoch FROM clock_timestamp()) * 1000 < {at} LOOP NULL; END LOOP; END $$"
+    );
+    other.batch_execute(&wait).await.unwrap();
+}
+
+async fn somebody_waits(other: &Client) -> bool {
+    let waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)";
+    other.query_one(waiting, &[]).await.unwrap().get(0)
+}
+
+/// Decided before its end and stored behind it, because somebody else has the unit locked until then.
+async fn ends_under_way(strategy: Strategy) {
+    let mut servers = Servers::start(0).await;
+    servers.one_more_by(strategy).await;
+    let event = servers.event(|policy| policy.hold_ttl = Span::from_ms(1_000));
+    let event = event.await;
+    let url = servers.database.url();
+    let (other, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { drop(connection.await) });
+    for (n, seat) in (1..).zip(["A-1", "A-2"]) {
+        let hold = servers.hold(0, &event, "ann", &[seat]).await.unwrap();
+        let end = hold.expires_at.ms();
+        reach(&other, end - SHORTLY_MS).await;
+        let lock = "BEGIN; SELECT FROM units FOR UPDATE";
+        other.batch_execute(lock).await.unwrap();
+        let confirm = Command::Confirm {
+            on: on(&hold),
+            booking: BookingId::from_bits(n),
+            reference: None,
+        };
+        let ledger = Arc::clone(&servers.ledgers[0]);
+        let mut buyer = JoinSet::new();
+        buyer.spawn(async move { booked(ledger.transact(transaction(confirm, None)).await) });
+        let mut answer = None;
+        // On a machine that is very slow the end may come before the decision.
+        while answer.is_none() && !somebody_waits(&other).await {
+            answer = buyer.try_join_next();
+        }
+        reach(&other, end).await;
+        other.batch_execute("COMMIT").await.unwrap();
+        if answer.is_none() {
+            answer = buyer.join_next().await;
+        }
+        let refused = answer.unwrap().unwrap();
+        assert!(
+            matches!(refused, Err(Rejection::HoldExpired)),
+            "{refused:?}"
+        );
+    }
+    let sold = "SELECT count(*) FROM bookings";
+    assert_eq!(servers.database.query(sold).unwrap(), "0");
+    assert_eq!(servers.judge(0, &event.id).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
+    for strategy in [Strategy::Queue, Strategy::Constraint, Strategy::Optimistic] {
+        ends_under_way(strategy).await;
+    }
 }
