@@ -117,7 +117,7 @@ impl Engine {
             ..
         } = done
         else {
-            return Err(ReadError("the ledger answered with no event".to_owned()).into());
+            return Err(ReadError::Failed("the ledger answered with no event".to_owned()).into());
         };
         let live = self
             .parts

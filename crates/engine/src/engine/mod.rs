@@ -224,7 +224,7 @@ impl Engine {
                     None => None,
                 };
                 let stored = reply::render(event.as_deref(), &answer, seq)
-                    .ok_or_else(|| ReadError("the answer has no body".to_owned()))?;
+                    .ok_or_else(|| ReadError::Failed("the answer has no body".to_owned()))?;
                 let secret = self.secret_of(&stored);
                 Ok(Reply {
                     stored,

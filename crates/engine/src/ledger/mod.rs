@@ -249,10 +249,19 @@ pub struct MasterKey {
     pub secret: Arc<secrecy::SecretBox<[u8; 32]>>,
 }
 
-/// The store could not be read, or what was read cannot be.
+/// Why the store told nothing.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the ledger cannot be read: {0}")]
-pub struct ReadError(pub String);
+pub enum ReadError {
+    /// It cannot be reached now.
+    #[error("the ledger cannot be reached: {0}")]
+    Away(String),
+    /// Too much waits for it already.
+    #[error("the ledger is busy: {0}")]
+    Full(String),
+    /// It cannot be read, or what was read cannot be: no time will mend it.
+    #[error("the ledger cannot be read: {0}")]
+    Failed(String),
+}
 
 /// Who must know of every commit, after it is durable and before it is answered.
 pub trait Observer: Send + Sync + 'static {

@@ -10,6 +10,7 @@ mod kills;
 mod leases;
 mod one_sale;
 mod pool;
+mod reads;
 mod shield;
 mod storm;
 

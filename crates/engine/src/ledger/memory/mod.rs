@@ -265,7 +265,7 @@ impl Ledger for MemoryLedger {
             .find_event(&event)
             .and_then(|no| inventory.event(no));
         ready(found.map_or_else(
-            || Err(ReadError(format!("there is no event `{event}`"))),
+            || Err(ReadError::Failed(format!("there is no event `{event}`"))),
             |event| {
                 let of_event = inventory.holds().filter(|hold| hold.event == event.no);
                 Ok(History {

@@ -119,6 +119,19 @@ impl Failure {
         matches!(self, Self::Full(_))
     }
 
+    /// Whether the database could not do it now, whatever it was: it is away, takes no writes, is told to
+    /// stop, or lacks memory or room.
+    fn is_away(&self) -> bool {
+        match self {
+            Self::Away(_) | Self::Standby | Self::Unknown(_) => true,
+            Self::Refused { state, .. } => {
+                let is_of = |class| state.code().starts_with(class);
+                *state == SqlState::READ_ONLY_SQL_TRANSACTION || is_of("53") || is_of("57")
+            }
+            Self::Full(_) | Self::Damaged(_) => false,
+        }
+    }
+
     /// Whether a unit that was not compared had moved, and what depends on it told before its own key
     /// could: a hold that is over, a unit that is sold.
     pub(super) fn is_overtaken(&self) -> bool {
@@ -143,7 +156,14 @@ impl Failure {
 
 impl From<Failure> for ReadError {
     fn from(failure: Failure) -> Self {
-        Self(failure.to_string())
+        let why = failure.to_string();
+        if failure.is_full() || failure.is_contention() {
+            Self::Full(why)
+        } else if failure.is_away() {
+            Self::Away(why)
+        } else {
+            Self::Failed(why)
+        }
     }
 }
 

@@ -178,7 +178,7 @@ pub(super) async fn commits_after(
 
 /// All that happened in an event. Commits without numbers yet get those that follow.
 pub(super) async fn history(desk: &Desk, id: &EventId) -> Result<History, ReadError> {
-    let missing = || ReadError(format!("there is no event `{id}`"));
+    let missing = || ReadError::Failed(format!("there is no event `{id}`"));
     let event = desk.catalogue.find(id).ok_or_else(missing)?;
     let booth = desk.catalogue.booth(event).ok_or_else(missing)?;
     let units = {

@@ -191,7 +191,7 @@ impl From<rusqlite::Error> for OpenError {
 
 impl From<Fault> for ReadError {
     fn from(fault: Fault) -> Self {
-        Self(fault.to_string())
+        Self::Failed(fault.to_string())
     }
 }
 

@@ -48,12 +48,12 @@ impl Readers {
         Box::pin(async move {
             let waits = Waits::new(&readers.waiting)?;
             let permit = readers.free.acquire().await;
-            let permit = permit.map_err(|_| ReadError("the ledger is closed".to_owned()))?;
+            let permit = permit.map_err(|_| ReadError::Away("it is closed".to_owned()))?;
             drop(waits);
             let own = Arc::clone(&readers);
             let read = tokio::task::spawn_blocking(move || own.look(look)).await;
             drop(permit);
-            read.map_err(|error| ReadError(format!("the read did not finish: {error}")))?
+            read.map_err(|error| ReadError::Failed(format!("a look did not finish: {error}")))?
         })
     }
 
@@ -61,9 +61,8 @@ impl Readers {
         let kept = self.idle().pop();
         let mut connection = match kept {
             Some(connection) => connection,
-            None => {
-                connection::reader(&self.folder).map_err(|error| ReadError(error.to_string()))?
-            }
+            None => connection::reader(&self.folder)
+                .map_err(|error| ReadError::Failed(error.to_string()))?,
         };
         let read = in_one_state(&mut connection, look);
         // A connection that met a fault is not used again; a damaged row may be its cache's fault.
@@ -93,7 +92,7 @@ impl<'a> Waits<'a> {
     fn new(waiting: &'a AtomicUsize) -> Result<Self, ReadError> {
         let counted = Self(waiting);
         if waiting.fetch_add(1, Ordering::Relaxed) >= READS_WAITING_MAX {
-            return Err(ReadError("too many reads wait already".to_owned()));
+            return Err(ReadError::Full("too many reads wait already".to_owned()));
         }
         Ok(counted)
     }

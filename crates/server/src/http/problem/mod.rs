@@ -1,6 +1,7 @@
 //! Refusals as `application/problem+json` (RFC 9457): the one mapping from the rejections of `core`
 //! to HTTP. What is said here is for the caller; what the log needs is written where it happens.
 
+mod rejections;
 mod retry;
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use axum::response::Response;
 use serde::Serialize;
 use soldonce_core::{Advice, Budget, Chart, Rejection, Unavailable};
 use soldonce_engine::EngineError;
+use soldonce_engine::ledger::ReadError;
 use soldonce_engine::payment::ProviderError;
 use soldonce_engine::reply::Rfc3339;
 
@@ -19,6 +21,7 @@ use super::{answer, conflicts};
 
 pub(super) use self::retry::whole_seconds;
 
+use self::rejections::{detail_of, kind_of};
 use self::retry::{RetryAfter, SOON};
 
 /// What a handler gives.
@@ -89,9 +92,23 @@ impl Problem {
     pub(super) fn of(error: &EngineError, chart: Option<&Chart>) -> Self {
         match error {
             EngineError::Rejected(rejection) => Self::rejected(rejection, chart),
-            EngineError::Read(error) => Self::internal(error),
+            EngineError::Read(error) => Self::unread(error),
             EngineError::Provider(error) => Self::provider(error),
         }
+    }
+
+    /// The ledger told nothing. That it is away stands in the log once, not for each who asks.
+    fn unread(error: &ReadError) -> Self {
+        let (kind, detail) = match error {
+            ReadError::Away(_) => (
+                &kinds::READ_ONLY,
+                "The ledger cannot be reached at present.",
+            ),
+            ReadError::Full(_) => (&kinds::OVERLOADED, "Too much waits for the ledger already."),
+            ReadError::Failed(_) => return Self::internal(error),
+        };
+        tracing::debug!(%error, "a request could not be answered now");
+        Self::detailed(kind, detail)
     }
 
     /// What the provider says is the operator's to read.
@@ -281,51 +298,6 @@ impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
         Self::of(&error, None)
     }
-}
-
-/// The status and the words of each rejection: the table of api.md 2.
-fn kind_of(rejection: &Rejection) -> &'static Kind {
-    match rejection {
-        Rejection::Invalid(_) => &kinds::INVALID_REQUEST,
-        Rejection::UnitUnavailable(_) => &kinds::UNIT_UNAVAILABLE,
-        Rejection::UnknownUnit(_) => &kinds::UNKNOWN_UNIT,
-        Rejection::EventNotFound => &kinds::EVENT_NOT_FOUND,
-        Rejection::EventExists => &kinds::EVENT_EXISTS,
-        Rejection::NotOnSale { .. } => &kinds::NOT_ON_SALE,
-        Rejection::BudgetExceeded { .. } => &kinds::BUDGET_EXCEEDED,
-        Rejection::AdjacencyRefused(_) => &kinds::ADJACENCY_REFUSED,
-        Rejection::TooManyUnits { .. } => &kinds::TOO_MANY_UNITS,
-        Rejection::HoldNotFound => &kinds::HOLD_NOT_FOUND,
-        Rejection::HoldExpired => &kinds::HOLD_EXPIRED,
-        Rejection::HoldReleased => &kinds::HOLD_RELEASED,
-        Rejection::HoldConsumed(_) => &kinds::HOLD_CONSUMED,
-        Rejection::HoldRevoked(_) => &kinds::HOLD_REVOKED,
-        Rejection::CapReached(_) => &kinds::CAP_REACHED,
-        Rejection::StaleFence(_) => &kinds::STALE_FENCE,
-        Rejection::PaymentInProgress(_) => &kinds::PAYMENT_IN_PROGRESS,
-        Rejection::PaymentRequired => &kinds::PAYMENT_REQUIRED,
-        Rejection::PaymentMismatch(_) => &kinds::PAYMENT_MISMATCH,
-        Rejection::BookingNotFound => &kinds::BOOKING_NOT_FOUND,
-        Rejection::AlreadyCancelled(_) => &kinds::ALREADY_CANCELLED,
-        Rejection::BookingNotConfirmed => &kinds::BOOKING_NOT_CONFIRMED,
-        Rejection::CancelClosed(_) => &kinds::CANCEL_CLOSED,
-        Rejection::IdempotencyKeyMissing => &kinds::IDEMPOTENCY_KEY_MISSING,
-        Rejection::IdempotencyInFlight => &kinds::IDEMPOTENCY_IN_FLIGHT,
-        Rejection::IdempotencyKeyReused => &kinds::IDEMPOTENCY_KEY_REUSED,
-        Rejection::Overloaded => &kinds::OVERLOADED,
-        Rejection::ReadOnly => &kinds::READ_ONLY,
-    }
-}
-
-/// What is wrong with this request, where the table's words do not say it.
-fn detail_of(rejection: &Rejection) -> Option<String> {
-    if let Rejection::Invalid(invalid) = rejection {
-        return Some(invalid.to_string());
-    }
-    if let Rejection::TooManyUnits { limit } = rejection {
-        return Some(format!("one hold may have at most {limit} units"));
-    }
-    None
 }
 
 #[cfg(test)]

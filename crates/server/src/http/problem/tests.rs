@@ -275,6 +275,32 @@ async fn what_the_server_itself_refuses_has_a_row_too() {
 }
 
 #[tokio::test]
+async fn a_ledger_that_tells_nothing_now_is_to_be_asked_again() {
+    let cause = || "connection to 10.0.0.7 refused".to_owned();
+    let cases = [
+        (ReadError::Away(cause()), 503, "read_only", "retry_after"),
+        (ReadError::Full(cause()), 503, "overloaded", "retry_after"),
+        (
+            ReadError::Failed(cause()),
+            500,
+            "internal_error",
+            "ask_state",
+        ),
+    ];
+    for (error, status, code, advice) in cases {
+        let (answer, body) = told(EngineError::Read(error).into()).await;
+        assert_eq!(answer.status(), status, "{code}");
+        assert_eq!(
+            (&body["code"], &body["advice"]),
+            (&json!(code), &json!(advice))
+        );
+        let waits = answer.headers().contains_key("retry-after");
+        assert_eq!(waits, status == 503, "{code}");
+        assert!(!body.to_string().contains("10.0.0.7"), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_failure_tells_the_caller_nothing_of_its_cause() {
     let cause = "disk /dev/sda1: No space left";
     let (answer, body) = told(Problem::internal(&cause)).await;

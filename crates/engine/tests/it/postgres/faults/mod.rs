@@ -5,6 +5,7 @@ mod crowd;
 mod lost;
 mod moves;
 mod numbers;
+mod reads;
 mod silence;
 mod stalls;
 mod verify;
