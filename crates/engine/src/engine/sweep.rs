@@ -29,21 +29,14 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
         {
             return;
         }
-        loop {
-            match engine.sweep().await {
-                Ok(swept) => {
-                    if refused.ends() {
-                        tracing::info!("holds that are over are written down again");
-                    }
-                    if swept < SWEEP_HOLDS_MAX {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    if refused.lasts(clock.boot()) {
-                        tracing::warn!(%error, "holds that are over cannot be written down");
-                    }
-                    break;
+        match engine.sweep_all().await {
+            Ok(()) if refused.ends() => {
+                tracing::info!("holds that are over are written down again");
+            }
+            Ok(()) => {}
+            Err(error) => {
+                if refused.lasts(clock.boot()) {
+                    tracing::warn!(%error, "holds that are over cannot be written down");
                 }
             }
         }
@@ -51,8 +44,14 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
 }
 
 impl Engine {
-    /// Writes down holds that are over, as many as one command may, of each event where events take
-    /// commands of their own; tells how many.
+    /// Writes down all holds that are over.
+    async fn sweep_all(&self) -> Result<(), Rejection> {
+        while self.sweep().await? == SWEEP_HOLDS_MAX {}
+        Ok(())
+    }
+
+    /// Writes down holds that are over; tells how many, and no more than one command may: then there may
+    /// be more.
     ///
     /// # Errors
     /// `Overloaded`, `ReadOnly`.
