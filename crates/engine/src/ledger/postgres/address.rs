@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
@@ -20,6 +20,9 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// What the driver has where the address says nothing.
 const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
 
+const NO_TLS: &str = "sslmode=require cannot be met, this client does not speak TLS: reach the server through a \
+                      TLS tunnel or a pool on this machine, without that parameter";
+
 /// Which servers of a database serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Serves {
@@ -32,13 +35,16 @@ pub(super) enum Serves {
 /// How to connect.
 ///
 /// # Errors
-/// `Address` for a text that is none.
+/// `Address` for a text that is none, or that demands TLS.
 pub(super) fn config(options: &PostgresOptions, serves: Serves) -> Result<Config, OpenError> {
     // The driver's words hold no part of the text, so no password.
     let mut config: Config = options
         .url
         .parse()
         .map_err(|error: tokio_postgres::Error| OpenError::Address(error.to_string()))?;
+    if config.get_ssl_mode() == SslMode::Require {
+        return Err(OpenError::Address(NO_TLS.to_owned()));
+    }
     if config.get_application_name().is_none() {
         config.application_name("soldonce");
     }
@@ -62,4 +68,24 @@ pub(super) fn config(options: &PostgresOptions, serves: Serves) -> Result<Config
         config.keepalives_idle(KEEPALIVE);
     }
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_demands_tls_is_refused_with_its_mend() {
+        let asked = |parameters: &str| {
+            let options = PostgresOptions::new(format!("postgres://app:word@db/main{parameters}"));
+            config(&options, Serves::Primary).map_err(|error| error.to_string())
+        };
+        assert!(asked("").is_ok() && asked("?sslmode=prefer").is_ok());
+        let refused = asked("?sslmode=require").unwrap_err();
+        assert!(
+            refused.contains("sslmode=require") && refused.contains("tunnel"),
+            "{refused}"
+        );
+        assert!(!refused.contains("word"), "{refused}");
+    }
 }
