@@ -137,7 +137,8 @@ pub enum InvalidRequest {
 pub enum LostReason {
     /// The local deadline passed without a confirmed renewal.
     Deadline,
-    /// The backend has no such grant.
+    /// The backend has no such grant; or the thread of these [`crate::Locks`] has ended, and nothing
+    /// keeps it any more.
     Gone,
     /// The backend has granted it to another.
     Taken {

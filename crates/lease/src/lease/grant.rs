@@ -14,39 +14,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::state::LeaseState;
-use crate::backend::Names;
-use crate::{BootTime, Clock, FencingToken, LostReason, Owner, timing};
-
-/// What never changes about a grant.
-#[derive(Clone, Debug)]
-pub(crate) struct Terms {
-    pub(crate) names: Names,
-    pub(crate) owner: Owner,
-    /// With its tag; backends get it without.
-    pub(crate) token: FencingToken,
-    pub(crate) fenced: bool,
-    pub(crate) safety: Duration,
-    pub(crate) renew: crate::Renew,
-    pub(crate) replicas: Option<u32>,
-    pub(crate) deletes: Deletes,
-    pub(crate) born: BootTime,
-}
-
-/// How often a release is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deletes {
-    Once,
-    /// A command of this owner may still be in a buffer: once more after half the ttl.
-    Twice,
-}
-
-/// A confirmed answer: when its question was sent, and the life it promised.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Confirmed {
-    pub(crate) sent: BootTime,
-    pub(crate) granted: Duration,
-    pub(crate) asked: Duration,
-}
+use super::terms::{Confirmed, Terms};
+use crate::{BootTime, Clock, LostReason, timing};
 
 /// A grant shared by its guard, its handles and the lease thread.
 pub(crate) struct Grant {
@@ -213,6 +182,19 @@ impl Grant {
         }
     }
 
+    /// Ends it as gone, if no end was noted. For a lease thread that is ended by a panic: it may be
+    /// the clock that panicked, so this does not look at it. Answers whether this call ended it.
+    pub(crate) fn abandon(&self) -> bool {
+        let mut life = self.life();
+        if life.end.is_some() {
+            return false;
+        }
+        life.end = Some(End::Lost(LostReason::Gone));
+        drop(life);
+        self.announce();
+        true
+    }
+
     /// Ends it as released. False if it had ended before.
     pub(crate) fn give_back(&self) -> bool {
         let mut life = self.life();
@@ -273,14 +255,6 @@ impl Life {
                 LostReason::Deadline
             }))
         })
-    }
-}
-
-impl Confirmed {
-    /// The backend promised clearly less than was asked: only a cap does that.
-    fn is_capped(&self) -> bool {
-        const ROUNDING: Duration = Duration::from_millis(2);
-        self.granted + ROUNDING < self.asked
     }
 }
 

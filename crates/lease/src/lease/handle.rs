@@ -92,7 +92,8 @@ impl std::fmt::Debug for LeaseRef {
     }
 }
 
-/// Tells that a lease is lost: at its deadline at the latest, even if the backend hangs.
+/// Tells that a lease is lost: at its deadline at the latest, even if the backend hangs, and at once if
+/// the lease thread ends by a panic.
 ///
 /// ```
 /// # use std::{sync::Arc, time::Duration};

@@ -3,6 +3,7 @@
 mod grant;
 mod handle;
 mod state;
+mod terms;
 mod ticket;
 
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::{
     FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled, blocking,
 };
 
-pub(crate) use grant::{Confirmed, Deletes, Grant, Terms};
+pub(crate) use grant::Grant;
+pub(crate) use terms::{Confirmed, Deletes, Terms};
 pub(crate) use ticket::TicketTerms;
 
 pub use handle::{LeaseRef, LostSignal, StateWatch};

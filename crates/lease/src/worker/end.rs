@@ -61,8 +61,9 @@ impl Worker {
         self.alone.clear();
         self.trying.abort_all();
         self.acquires.abort_all();
-        for grant in self.live.drain() {
+        while let Some(grant) = self.live.first() {
             self.give_back(&grant);
+            self.live.remove(grant.terms.owner);
         }
         self.ending = Some(Ending {
             drained: Drained::default(),
@@ -125,5 +126,13 @@ impl Worker {
         ending.drained.left_to_ttl += given_up.saturating_sub(ending.left_before);
         ending.drained.left_to_ttl += u64::try_from(waiting).unwrap_or(u64::MAX);
         Some((ending.to?, ending.drained))
+    }
+}
+
+impl Drop for Worker {
+    /// After an end in order nothing is live. After a panic this thread renews nothing more, and
+    /// nobody else can tell the holders: they hear it at once, and not only when they look.
+    fn drop(&mut self) {
+        self.abandon();
     }
 }

@@ -10,7 +10,8 @@ use crate::lease::{Confirmed, Grant};
 use crate::limits::BATCH_MAX;
 use crate::{BackendError, BootTime, LeaseState, LostReason, Owner, timing};
 
-/// Grants by owner, in the order of their next instant.
+/// Grants by owner, in the order of their next instant. A grant is taken out when it has ended and
+/// not before: whatever is in here when a panic ends the thread is told as lost.
 #[derive(Default)]
 pub(super) struct Live {
     grants: HashMap<Owner, Watched>,
@@ -33,7 +34,7 @@ pub(super) struct Due {
     pub(super) renew: Vec<Vec<Arc<Grant>>>,
     /// Newly overdue.
     pub(super) suspect: Vec<Arc<Grant>>,
-    /// Past their deadline.
+    /// Past their deadline, and to be taken out.
     pub(super) lost: Vec<Arc<Grant>>,
 }
 
@@ -82,6 +83,13 @@ impl Live {
         Some(watched.grant)
     }
 
+    /// The grant with the next instant.
+    pub(super) fn first(&self) -> Option<Arc<Grant>> {
+        let (_, bits) = self.instants.first()?;
+        let watched = self.grants.get(&Owner::from_bits(*bits))?;
+        Some(watched.grant.clone())
+    }
+
     /// Takes out all grants.
     pub(super) fn drain(&mut self) -> Vec<Arc<Grant>> {
         self.instants.clear();
@@ -111,8 +119,7 @@ impl Live {
         self.instants.insert((next, owner.expose()));
     }
 
-    /// What is due at `now`. Grants past their deadline are taken out; renewals due within 50 ms go
-    /// along with one that is due.
+    /// What is due at `now`. Renewals due within 50 ms go along with one that is due.
     pub(super) fn due(&mut self, now: BootTime) -> Due {
         let mut due = Due::default();
         if self.next().is_none_or(|next| next > now) {
@@ -143,7 +150,7 @@ impl Live {
             return;
         };
         if now >= watched.grant.deadline() {
-            due.lost.extend(self.remove(owner));
+            due.lost.push(watched.grant.clone());
             return;
         }
         let soon = now.plus(timing::BATCH_SPAN);
@@ -210,7 +217,6 @@ impl Live {
             RenewReply::Taken { by } => LostReason::Taken { by },
             RenewReply::Capped => LostReason::CapReached,
         };
-        self.remove(owner);
         Renewed::Lost(lost)
     }
 

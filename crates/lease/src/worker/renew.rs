@@ -13,7 +13,7 @@ use super::{Answer, Called, Worker};
 use crate::backend::RenewReply;
 use crate::lease::{Confirmed, Grant};
 use crate::notice::What;
-use crate::{BackendError, LostReason, Notice, Renew, RenewError, timing};
+use crate::{BackendError, BootTime, LostReason, Notice, Renew, RenewError, timing};
 
 type To = oneshot::Sender<Result<Duration, RenewError>>;
 
@@ -108,8 +108,9 @@ impl Worker {
 
     /// Ends a grant as lost.
     fn lost(&mut self, grant: &Arc<Grant>, reason: LostReason) {
+        let ended = grant.lose(reason);
         self.live.remove(grant.terms.owner);
-        if let Some(reason) = grant.lose(reason) {
+        if let Some(reason) = ended {
             self.settle_loss(grant, reason);
         }
     }
@@ -132,13 +133,32 @@ impl Worker {
     }
 
     fn tell_of(&self, what: What, grant: &Grant, reason: String) {
+        self.tell_at(what, grant, || grant.now(), reason);
+    }
+
+    /// Tells what happened at an instant, which is asked for only if anyone listens.
+    fn tell_at(&self, what: What, grant: &Grant, at: impl FnOnce() -> BootTime, reason: String) {
         self.ctx.tell(what, |notice| Notice {
             name: grant.terms.names.home().cloned(),
             token: Some(grant.terms.token),
-            elapsed: grant.now().since(grant.terms.born),
+            elapsed: at().since(grant.terms.born),
             reason,
             ..notice
         });
+    }
+
+    /// Ends all that is live, when nobody will renew it or end it in any other way.
+    pub(super) fn abandon(&mut self) {
+        for grant in self.live.drain() {
+            if !grant.abandon() {
+                continue;
+            }
+            self.ctx.counters.lost_gone.add(1);
+            let why = "the lease thread has ended".to_owned();
+            // How long it lasted for certain: the clock is not looked at.
+            self.tell_at(What::Lost, &grant, || grant.sent(), why);
+        }
+        self.ctx.counters.live.set(0);
     }
 }
 

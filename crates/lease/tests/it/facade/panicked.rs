@@ -1,22 +1,34 @@
 //! The lease thread panics, by a bug of this crate or of what it was given: nobody waits for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
 use soldonce_lease::backend::Memory;
 use soldonce_lease::{
-    AcquireError, BackendError, BootTime, Clock, Drained, FencingToken, Locks, LostReason,
-    ManualClock, Name, RenewError, SleepFuture, Unsettled, Wait,
+    AcquireError, BackendError, BootTime, Clock, Drained, FencingToken, Lease, LeaseRef,
+    LeaseState, Locks, LostReason, ManualClock, Name, Renew, RenewError, RunError, SleepFuture,
+    TokenError, Unsettled, Wait, What,
 };
 
-use super::{is_pending, secs, soon};
+use super::{drain, is_pending, secs, soon, until};
 
-/// Panics once, when it is told to, on any thread but the test's.
+/// Panics once, at the look that it is told, on any thread but the test's.
 struct Breaking {
     right: ManualClock,
     test: ThreadId,
-    breaks: AtomicBool,
+    /// Zero for never.
+    breaks_at: AtomicUsize,
+}
+
+impl Breaking {
+    fn break_at(&self, look: usize) {
+        self.breaks_at.store(look, Ordering::SeqCst);
+    }
+
+    fn has_broken(&self) -> bool {
+        self.breaks_at.load(Ordering::SeqCst) == 0
+    }
 }
 
 impl Clock for Breaking {
@@ -26,7 +38,10 @@ impl Clock for Breaking {
 
     fn boot(&self) -> BootTime {
         if thread::current().id() != self.test {
-            assert!(!self.breaks.swap(false, Ordering::SeqCst), "planted");
+            let left = self.breaks_at.load(Ordering::SeqCst);
+            self.breaks_at
+                .store(left.saturating_sub(1), Ordering::SeqCst);
+            assert!(left != 1, "planted");
         }
         self.right.boot()
     }
@@ -36,26 +51,41 @@ impl Clock for Breaking {
     }
 }
 
-#[tokio::test]
-async fn whoever_asks_a_thread_that_has_panicked_is_told_at_once() {
+async fn start() -> (Arc<Breaking>, Locks) {
     let clock = Arc::new(Breaking {
         right: ManualClock::at(1_000_000),
         test: thread::current().id(),
-        breaks: AtomicBool::new(false),
+        breaks_at: AtomicUsize::new(0),
     });
     let memory = Arc::new(Memory::new(Arc::new(clock.right.clone())));
     let locks = Locks::backend(memory).clock(clock.clone());
-    let locks = locks.connect().await.unwrap();
+    (clock, locks.connect().await.unwrap())
+}
+
+/// A lease that its thread has nothing to do with before its end.
+async fn hold(locks: &Locks, name: &str) -> Lease {
+    let request = locks.lease(name).renew(Renew::Manual);
+    request.try_acquire().await.unwrap()
+}
+
+/// Lets the lease thread panic at its next look.
+async fn blow(clock: &Breaking, locks: &Locks) {
+    clock.break_at(1);
+    let meets_it = soon(locks.lease("blow").try_acquire()).await;
+    assert_eq!(meets_it.unwrap_err(), AcquireError::Closed);
+    assert!(clock.has_broken(), "it did not panic");
+}
+
+#[tokio::test]
+async fn whoever_asks_a_thread_that_has_panicked_is_told_at_once() {
+    let (clock, locks) = start().await;
     let held = locks.lease("a").try_acquire().await.unwrap();
     let ticket = locks.lease("t").try_acquire().await.unwrap().detach();
     let mut waiting = Box::pin(locks.lease("a").acquire(Wait::Forever));
     assert!(is_pending(&mut waiting).await);
-    clock.breaks.store(true, Ordering::SeqCst);
     // Whoever is there is told, and so is whoever comes later.
-    let meets_it = soon(locks.lease("b").try_acquire()).await;
-    assert_eq!(meets_it.unwrap_err(), AcquireError::Closed);
+    blow(&clock, &locks).await;
     assert_eq!(soon(waiting).await.unwrap_err(), AcquireError::Closed);
-    assert!(!clock.breaks.load(Ordering::SeqCst), "it did not panic");
     let forever = soon(locks.lease("c").acquire(Wait::Forever)).await;
     assert_eq!(forever.unwrap_err(), AcquireError::Closed);
     let resumed = soon(locks.resume(ticket)).await;
@@ -73,4 +103,124 @@ async fn whoever_asks_a_thread_that_has_panicked_is_told_at_once() {
     assert_eq!(renewed, Err(RenewError::Lost(LostReason::Gone)));
     assert_eq!(soon(held.release()).await, Err(Unsettled));
     assert_eq!(soon(locks.shutdown(secs(5))).await, Drained::default());
+}
+
+/// Nobody renews any more, and at the deadline nobody would be there to tell it.
+#[tokio::test]
+async fn holders_hear_at_once_that_their_thread_has_panicked() {
+    let (clock, locks) = start().await;
+    let mut notices = locks.notices();
+    let leases = [hold(&locks, "a").await, hold(&locks, "b").await];
+    let lost = [leases[0].lost(), leases[1].lost()];
+    let mut first = Box::pin(lost[0].wait());
+    let mut second = Box::pin(lost[1].wait());
+    assert!(is_pending(&mut first).await && is_pending(&mut second).await);
+    let mut watch = leases[0].watch();
+    let mut changed = Box::pin(watch.changed());
+    assert!(is_pending(&mut changed).await);
+    blow(&clock, &locks).await;
+    assert_eq!(soon(first).await, LostReason::Gone);
+    assert_eq!(soon(second).await, LostReason::Gone);
+    let ended = LeaseState::Lost(LostReason::Gone);
+    assert_eq!(soon(changed).await, Some(ended));
+    let gone = TokenError::Lost(LostReason::Gone);
+    assert_eq!(leases[1].live_token(), Err(gone));
+    assert_eq!(soon(lost[1].wait()).await, LostReason::Gone);
+    // Counted last, so that no holder waits for it.
+    until(|| locks.stats().live == 0).await;
+    assert_eq!(locks.stats().lost_gone, 2);
+    let told = drain(&mut notices);
+    let told = told.iter().filter(|told| told.what == What::Lost);
+    assert_eq!(told.count(), 2);
+}
+
+#[cfg(feature = "tokio-util")]
+#[tokio::test]
+async fn a_cancellation_token_fires_with_the_panic() {
+    let (clock, locks) = start().await;
+    let lease = hold(&locks, "a").await;
+    let token = lease.lost().cancellation_token();
+    let mut cancelled = Box::pin(token.cancelled());
+    assert!(is_pending(&mut cancelled).await);
+    blow(&clock, &locks).await;
+    soon(cancelled).await;
+}
+
+type Done = Result<u32, &'static str>;
+
+#[tokio::test]
+async fn work_under_a_lease_ends_with_its_thread() {
+    let (clock, locks) = start().await;
+    let stubborn = async |_| std::future::pending::<Done>().await;
+    let tidy = async |lease: LeaseRef| -> Done {
+        lease.lost().wait().await;
+        Ok(1)
+    };
+    let mut run = Box::pin(locks.lease("a").run(Wait::No, stubborn));
+    let request = locks.lease("b");
+    let mut graced = Box::pin(request.run_cooperative(Wait::No, secs(1), tidy));
+    let request = locks.lease("c");
+    let mut ungraced = Box::pin(request.run_cooperative(Wait::No, secs(1), stubborn));
+    let nobody = Name::new("nobody").unwrap();
+    while locks.stats().live < 3 {
+        assert!(is_pending(&mut run).await);
+        assert!(is_pending(&mut graced).await && is_pending(&mut ungraced).await);
+        locks.inspect(&nobody).await.unwrap();
+    }
+    // Each has its lease now, and its body waits.
+    assert!(is_pending(&mut run).await);
+    assert!(is_pending(&mut graced).await && is_pending(&mut ungraced).await);
+    blow(&clock, &locks).await;
+    assert_eq!(lost(&soon(run).await), (LostReason::Gone, None));
+    assert_eq!(lost(&soon(graced).await), (LostReason::Gone, Some(Ok(1))));
+    // Without the thread nothing keeps time for a grace.
+    assert_eq!(lost(&soon(ungraced).await), (LostReason::Gone, None));
+}
+
+#[track_caller]
+fn lost(outcome: &Result<u32, RunError<u32, &'static str>>) -> (LostReason, Option<Done>) {
+    let Err(RunError::Lost { reason, output }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    (*reason, *output)
+}
+
+/// Looks at the clock that a turn with two ends has at least.
+const LOOKS: std::ops::RangeInclusive<usize> = 1..=6;
+
+#[tokio::test]
+async fn no_panic_at_the_deadline_keeps_the_loss_from_anybody() {
+    let mut told = Vec::new();
+    for look in LOOKS {
+        let (clock, locks) = start().await;
+        let leases = [hold(&locks, "a").await, hold(&locks, "b").await];
+        let lost = [leases[0].lost(), leases[1].lost()];
+        let mut first = Box::pin(lost[0].wait());
+        let mut second = Box::pin(lost[1].wait());
+        assert!(is_pending(&mut first).await && is_pending(&mut second).await);
+        clock.break_at(look);
+        clock.right.advance(secs(10));
+        told.extend([soon(first).await, soon(second).await]);
+    }
+    assert!(told.contains(&LostReason::Deadline), "{told:?}");
+    assert!(told.contains(&LostReason::Gone), "{told:?}");
+}
+
+#[tokio::test]
+async fn no_panic_of_a_shutdown_keeps_the_end_from_anybody() {
+    let mut told = Vec::new();
+    for look in LOOKS {
+        let (clock, locks) = start().await;
+        let leases = [hold(&locks, "a").await, hold(&locks, "b").await];
+        let mut watches = [leases[0].watch(), leases[1].watch()];
+        let [first, second] = &mut watches;
+        let (mut first, mut second) = (Box::pin(first.changed()), Box::pin(second.changed()));
+        assert!(is_pending(&mut first).await && is_pending(&mut second).await);
+        clock.break_at(look);
+        soon(locks.shutdown(secs(5))).await;
+        told.extend([soon(first).await, soon(second).await]);
+    }
+    assert!(told.contains(&Some(LeaseState::Released)), "{told:?}");
+    let gone = Some(LeaseState::Lost(LostReason::Gone));
+    assert!(told.contains(&gone), "{told:?}");
 }

@@ -1,0 +1,45 @@
+//! What a grant is made of.
+
+use std::time::Duration;
+
+use crate::backend::Names;
+use crate::{BootTime, FencingToken, Owner};
+
+/// What never changes about a grant.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    /// With its tag; backends get it without.
+    pub(crate) token: FencingToken,
+    pub(crate) fenced: bool,
+    pub(crate) safety: Duration,
+    pub(crate) renew: crate::Renew,
+    pub(crate) replicas: Option<u32>,
+    pub(crate) deletes: Deletes,
+    pub(crate) born: BootTime,
+}
+
+/// How often a release is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletes {
+    Once,
+    /// A command of this owner may still be in a buffer: once more after half the ttl.
+    Twice,
+}
+
+/// A confirmed answer: when its question was sent, and the life it promised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confirmed {
+    pub(crate) sent: BootTime,
+    pub(crate) granted: Duration,
+    pub(crate) asked: Duration,
+}
+
+impl Confirmed {
+    /// The backend promised clearly less than was asked: only a cap does that.
+    pub(super) fn is_capped(&self) -> bool {
+        const ROUNDING: Duration = Duration::from_millis(2);
+        self.granted + ROUNDING < self.asked
+    }
+}
