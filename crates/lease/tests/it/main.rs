@@ -12,6 +12,9 @@
     reason = "whatever else comes is shown and fails"
 )]
 
+#[macro_use]
+mod pass_on;
+
 mod conformance;
 #[cfg(any(feature = "redis", feature = "test-kit"))]
 mod ear;

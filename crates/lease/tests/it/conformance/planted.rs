@@ -152,9 +152,7 @@ fn acquire_of(ask: &Renew) -> Acquire {
 }
 
 impl Backend for Wrong {
-    fn facts(&self) -> Facts {
-        self.right.facts()
-    }
+    pass_on!(facts inspect wake doctor);
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
         Box::pin(self.acquire_wrongly(command))
@@ -186,22 +184,6 @@ impl Backend for Wrong {
             }
             replies
         })
-    }
-
-    fn inspect<'a>(
-        &'a self,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
-        self.right.inspect(group, name)
-    }
-
-    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
-        self.right.wake(names)
-    }
-
-    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        self.right.doctor()
     }
 }
 

@@ -58,9 +58,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Backend for Slow {
-    fn facts(&self) -> Facts {
-        self.right.facts()
-    }
+    pass_on!(facts renew release inspect wake doctor);
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
         Box::pin(async move {
@@ -71,30 +69,6 @@ impl Backend for Slow {
             drop(under_way);
             reply
         })
-    }
-
-    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
-        self.right.renew(batch)
-    }
-
-    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
-        self.right.release(batch)
-    }
-
-    fn inspect<'a>(
-        &'a self,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
-        self.right.inspect(group, name)
-    }
-
-    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
-        self.right.wake(names)
-    }
-
-    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        self.right.doctor()
     }
 }
 

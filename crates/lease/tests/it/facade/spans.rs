@@ -23,9 +23,7 @@ fn report(ask: &Acquire) {
 }
 
 impl Backend for Talking {
-    fn facts(&self) -> Facts {
-        self.right.facts()
-    }
+    pass_on!(facts renew release inspect wake);
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
         Box::pin(async move {
@@ -34,26 +32,6 @@ impl Backend for Talking {
             report(command);
             self.right.acquire(command).await
         })
-    }
-
-    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
-        self.right.renew(batch)
-    }
-
-    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
-        self.right.release(batch)
-    }
-
-    fn inspect<'a>(
-        &'a self,
-        group: Option<&'a Name>,
-        name: &'a Name,
-    ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
-        self.right.inspect(group, name)
-    }
-
-    fn wake<'a>(&'a self, names: &'a Names) -> Fut<'a, WakeStream> {
-        self.right.wake(names)
     }
 
     fn doctor(&self) -> Fut<'_, Vec<Finding>> {

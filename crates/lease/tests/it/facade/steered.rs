@@ -45,9 +45,7 @@ fn refuse_bad(asked: &[Acquire]) {
 }
 
 impl Backend for Steered {
-    fn facts(&self) -> Facts {
-        self.right.facts()
-    }
+    pass_on!(facts renew release doctor);
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
         refuse_bad(std::slice::from_ref(command));
@@ -75,14 +73,6 @@ impl Backend for Steered {
         }
     }
 
-    fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
-        self.right.renew(batch)
-    }
-
-    fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
-        self.right.release(batch)
-    }
-
     fn inspect<'a>(
         &'a self,
         group: Option<&'a Name>,
@@ -107,10 +97,6 @@ impl Backend for Steered {
             }
             Manner::AtOnce | Manner::OneAfterTheOther | Manner::Never => self.right.wake(names),
         }
-    }
-
-    fn doctor(&self) -> Fut<'_, Vec<Finding>> {
-        self.right.doctor()
     }
 }
 
