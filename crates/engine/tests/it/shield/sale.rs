@@ -35,7 +35,7 @@ fn seat(number: usize) -> String {
     format!("{}-{}", ROWS[number / 11], number % 11 + 1)
 }
 
-/// Two servers on one database, behind the shield at `url`.
+/// Two servers on one database, each behind the shield at its address.
 struct Hall {
     _database: Postgres,
     servers: Vec<Engine>,
@@ -47,6 +47,10 @@ struct Hall {
 
 impl Hall {
     async fn open(url: &str) -> Arc<Self> {
+        Self::split([url, url]).await
+    }
+
+    async fn split(urls: [&str; 2]) -> Arc<Self> {
         let database = Postgres::start().unwrap();
         let options = PostgresOptions {
             durability: Durability::Waived,
@@ -54,7 +58,7 @@ impl Hall {
         };
         migrate(&options).await.unwrap();
         let (mut servers, mut tasks) = (Vec::new(), JoinSet::new());
-        for seed in 1..=2 {
+        for (seed, url) in (1..).zip(urls) {
             let engine = server(&options, url, seed).await;
             let end = CancellationToken::new();
             tasks.spawn(run_shield_messages(engine.clone(), end));
@@ -141,6 +145,12 @@ impl Hall {
 
     /// Waits for the end of the sale and judges it; then sees that the shield is at work.
     async fn end(&self, buyers: JoinSet<()>) {
+        self.judge(buyers).await;
+        self.refuses_again().await;
+    }
+
+    /// Waits for the end of the sale and judges it.
+    async fn judge(&self, buyers: JoinSet<()>) {
         buyers.join_all().await;
         let mut sold = self.sold.lock().unwrap().clone();
         sold.sort_unstable();
@@ -152,7 +162,6 @@ impl Hall {
         let history = self.servers[1].ledger().history(hamlet()).await.unwrap();
         let found = Auditor::check(&history);
         assert!(found.is_empty(), "{found:#?}");
-        self.refuses_again().await;
     }
 
     /// Two want the spare seat at the same time on two servers, until the shield between them turns
@@ -297,6 +306,43 @@ async fn redis_is_slow_cut_off_and_loses_answers_during_a_sale() {
     }
     hall.in_mid_sale(80).await;
     proxy.heal();
+    hall.end(buyers).await;
+    assert!(hall.misses() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_server_is_split_from_redis_during_a_sale() {
+    let redis = Redis::start().unwrap();
+    let proxy = Proxy::to(redis.address()).unwrap();
+    let apart = proxy.url(&redis.url(), redis.address());
+    let hall = Hall::split([&redis.url(), &apart]).await;
+    let buyers = hall.begin();
+    hall.in_mid_sale(20).await;
+    // What this one frees or sells, the other's shield does not hear, and the other way round.
+    proxy.set(Fault::Cut);
+    hall.in_mid_sale(80).await;
+    proxy.heal();
+    hall.end(buyers).await;
+    assert!(hall.misses() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_server_sees_another_redis_during_a_sale() {
+    let (left, right) = (Redis::start().unwrap(), Redis::start().unwrap());
+    let hall = Hall::split([&left.url(), &right.url()]).await;
+    hall.judge(hall.begin()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_of_the_cluster_is_stopped_during_a_sale() {
+    let mut cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
+    let hall = Hall::open(&cluster_url(&cluster)).await;
+    let place = hall.place_of_zone(&cluster).await;
+    let buyers = hall.begin();
+    hall.in_mid_sale(20).await;
+    cluster.node(place).unwrap().pause().unwrap();
+    hall.in_mid_sale(60).await;
+    cluster.node(place).unwrap().resume().unwrap();
     hall.end(buyers).await;
     assert!(hall.misses() > 0);
 }
