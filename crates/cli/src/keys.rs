@@ -9,7 +9,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
-use soldonce_engine::keys::{ApiKey, Scope};
+use soldonce_engine::keys::{ApiKey, Revocation, Scope};
 use soldonce_engine::reply::Rfc3339;
 
 use crate::client::Client;
@@ -156,11 +156,14 @@ async fn on_engine(engine: &Engine, command: &KeysCommand) -> anyhow::Result<Val
         }
         KeysCommand::Revoke { id } => {
             let id = key_id(id)?;
-            anyhow::ensure!(
-                engine.revoke_key(id).await?,
-                "no key {id} that could be revoked"
-            );
-            Ok(Value::Null)
+            match engine.revoke_key(id).await? {
+                Revocation::Revoked(_) => Ok(Value::Null),
+                Revocation::Unknown => anyhow::bail!("no key {id} that could be revoked"),
+                Revocation::LastAdmin => anyhow::bail!(
+                    "key {id} is the last one with scope admin: make another one first, by \
+                     `soldonce keys create --scope admin`"
+                ),
+            }
         }
     }
 }

@@ -82,6 +82,8 @@ const _: () = assert!(ANSWER_BUFFER_BYTES < ANSWER_BYTES_MAX);
 pub(crate) const DEMO_BOTS_MAX: u32 = 1_000;
 /// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.
 pub(crate) const DEMO_BOT_BOOKINGS_MAX: usize = 3;
+/// Percent of an event's units that bots leave free for visitors.
+pub(crate) const DEMO_FREE_PERCENT_MIN: u32 = 40;
 /// How often the demo's bank looks whether a silence is over, milliseconds.
 pub(crate) const DEMO_BANK_EVERY_MS: u64 = 250;
 /// How long the silent bank of the demo is silent, milliseconds.

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stderr, reason = "and its errors")]
 
 mod chart;
+mod clear_text;
 mod client;
 mod demo;
 mod doctor;

@@ -48,6 +48,9 @@ pub(crate) struct ReconcileArgs {
         hide_env_values = true
     )]
     stripe_key: String,
+    /// The connected account whose payments are meant, if it is not the key's own
+    #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
+    stripe_account: Option<String>,
     /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
     #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
     stripe_url: Option<String>,
@@ -108,6 +111,7 @@ const SETTLED: &str = "settled";
 async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
     let provider = stripe(
         &args.stripe_key,
+        args.stripe_account.as_ref(),
         args.stripe_url.as_ref(),
         CaptureWord::default(),
     )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Amount, BookingId, CallerId, CategoryNo, EventNo, Fence, GivenLines, HoldId, Holder, NewEvent,
-    PaymentReport, Policy, Selection, Span, Text, UnitNo,
+    PaymentReport, PolicyChange, Selection, Span, Text, UnitNo,
 };
 
 /// By what right a command acts on a hold or a booking (api.md 7).
@@ -138,12 +138,12 @@ pub enum Difference {
 pub enum Command {
     /// Create an event; the same again is answered with the event.
     CreateEvent(Box<NewEvent>),
-    /// Give an event another policy.
+    /// Set fields of an event's policy.
     UpdatePolicy {
         /// Which event.
         event: EventNo,
-        /// The whole new policy.
-        policy: Box<Policy>,
+        /// The fields to be set: changes of different fields do not undo each other.
+        change: Box<PolicyChange>,
     },
     /// Call an event off and revoke its holds.
     CancelEvent {

@@ -102,6 +102,7 @@ impl Event {
     /// [`Invalid`] for a policy out of bounds, a category without price or a price without category.
     pub fn create(no: EventNo, new: &NewEvent, now: Timestamp) -> Result<Self, Invalid> {
         new.policy.validate()?;
+        new.policy.require_sale(new.starts_at)?;
         Ok(Self {
             no,
             id: new.id.clone(),
@@ -130,10 +131,8 @@ impl Event {
     /// # Errors
     /// `NotOnSale`, with the point of time when it will be, if it will.
     pub fn require_on_sale(&self, now: Timestamp) -> Result<(), Rejection> {
-        let closed = self
-            .policy
-            .sale_closes_at
-            .is_some_and(|closes| closes <= now);
+        let end = self.policy.sale_closes_at.of(self.starts_at);
+        let closed = end.is_some_and(|end| end <= now);
         if closed || self.state != EventState::Open {
             return Err(Rejection::NotOnSale { opens_at: None });
         }

@@ -40,6 +40,11 @@ pub enum HoldState {
 }
 
 impl HoldState {
+    /// The word of every state.
+    pub const WORDS: [&'static str; 6] = [
+        "active", "pinned", "consumed", "released", "expired", "revoked",
+    ];
+
     /// The word of api.md, in lower case.
     pub const fn as_str(&self) -> &'static str {
         match self {

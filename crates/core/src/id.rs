@@ -20,7 +20,7 @@ impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no legal id: {}",
+            "`{}` is not allowed: {}",
             self.text.escape_debug(),
             self.rule
         )

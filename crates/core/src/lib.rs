@@ -61,7 +61,10 @@ pub use near::alternatives_near;
 pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
 pub use pick::Availability;
 pub use planted::Planted;
-pub use policy::{Adjacency, LatePayment, OnPaymentFailure, Policy};
+pub use policy::{
+    Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyChange,
+    PolicyField, PolicyKind, PolicyValue,
+};
 pub use rejection::{
     Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Rejection, Unavailable,
 };

@@ -10,8 +10,8 @@ pub const UNITS_PER_CHART_MAX: u32 = 4_000_000;
 pub const AREAS_PER_CHART_MAX: usize = 1_000;
 /// Most price classes one chart may have.
 pub const CATEGORIES_PER_CHART_MAX: usize = 1_000;
-/// Longest name, label, reason or reference, in bytes.
-pub const TEXT_BYTES_MAX: usize = 256;
+/// Longest name, label, reason or reference, in characters.
+pub const TEXT_CHARS_MAX: usize = 256;
 /// Shortest hold (api.md 7).
 pub const HOLD_TTL_MS_MIN: u64 = 1_000;
 /// Longest life of a hold with all its extensions: a day.

@@ -55,6 +55,15 @@ impl Amount {
     }
 }
 
+/// Currencies whose minor unit is the whole one.
+const WITHOUT_DIGITS: [&str; 15] = [
+    "BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF",
+    "XOF", "XPF",
+];
+
+/// Currencies of a thousand minor units.
+const WITH_THREE_DIGITS: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
+
 /// An ISO 4217 code: three upper-case letters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
@@ -67,6 +76,20 @@ impl Currency {
             .iter()
             .all(u8::is_ascii_uppercase)
             .then_some(Self(bytes))
+    }
+
+    /// How many digits of its minor units stand behind the point, as payment providers count them. ISO
+    /// 4217 and the tables of browsers say less for some: 5000 are 50.00 forints wherever they are
+    /// charged.
+    pub fn digits(&self) -> u8 {
+        let is_in = |codes: &[&str]| codes.contains(&self.as_str());
+        if is_in(&WITHOUT_DIGITS) {
+            0
+        } else if is_in(&WITH_THREE_DIGITS) {
+            3
+        } else {
+            2
+        }
     }
 
     /// The code.

@@ -1,92 +1,374 @@
-//! The rules of one event that its owner chooses.
+//! The rules of one event that its owner chooses. Each is declared once, in [`policy!`] below: stores,
+//! requests, answers and the API's description are made from [`POLICY_FIELDS`].
 
 use crate::limits::{HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, UNITS_PER_HOLD_MAX, WINDOW_MS_MAX};
 use crate::{Invalid, Span, Timestamp};
 
-/// What happens to money that arrives after its hold ended (model.md 5).
+/// When something that an event allows comes to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum LatePayment {
-    /// It goes back and the booking stays expired.
-    Refuse,
-    /// The units are sold if nobody has them; else it goes back.
+pub enum Deadline {
+    /// When the event starts; never, if it has no start.
     #[default]
-    IfStillFree,
-    /// It goes back.
-    Refund,
+    AtStart,
+    /// At this point of time.
+    At(Timestamp),
+    /// Never: somebody said so.
+    Never,
 }
 
-/// What happens to the hold when payment fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum OnPaymentFailure {
-    /// The same buyer keeps the units for the retry window.
-    #[default]
-    Keep,
-    /// The units are free at once.
-    Release,
-}
-
-/// Which seat choices are refused for the sake of the hall.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Adjacency {
-    /// None.
-    #[default]
-    None,
-    /// Those that leave a single free seat where they need not.
-    NoOrphan,
-}
-
-/// Per event: times, budgets and rules (api.md 3 gives the defaults).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// How long a hold lives when the caller does not say.
-    pub hold_ttl: Span,
-    /// How long it may live with all extensions.
-    pub hold_max: Span,
-    /// Most units of one hold.
-    pub units_per_hold_max: u32,
-    /// Most units one holder may hold live at once.
-    pub units_per_holder_max: u32,
-    /// Most units one holder may have bought; none is no limit.
-    pub units_bought_per_holder_max: Option<u32>,
-    /// How long a pinned hold waits for the money.
-    pub payment_window: Span,
-    /// How long the buyer keeps the units after a failed payment.
-    pub retry_window: Span,
-    /// What late money meets.
-    pub late_payment: LatePayment,
-    /// What a failed payment does to the hold.
-    pub on_payment_failure: OnPaymentFailure,
-    /// Which seat choices are refused.
-    pub adjacency: Adjacency,
-    /// Sale begins; none is at once.
-    pub sale_opens_at: Option<Timestamp>,
-    /// Sale ends; none is never.
-    pub sale_closes_at: Option<Timestamp>,
-    /// Owners may cancel before this; none is always.
-    pub cancel_until: Option<Timestamp>,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            hold_ttl: Span::from_ms(600_000),
-            hold_max: Span::from_ms(1_800_000),
-            units_per_hold_max: 10,
-            units_per_holder_max: 20,
-            units_bought_per_holder_max: None,
-            payment_window: Span::from_ms(600_000),
-            retry_window: Span::from_ms(120_000),
-            late_payment: LatePayment::default(),
-            on_payment_failure: OnPaymentFailure::default(),
-            adjacency: Adjacency::default(),
-            sale_opens_at: None,
-            sale_closes_at: None,
-            cancel_until: None,
+impl Deadline {
+    /// Returns the point of time it means for an event that starts then; none is never.
+    pub fn of(self, starts_at: Option<Timestamp>) -> Option<Timestamp> {
+        match self {
+            Self::AtStart => starts_at,
+            Self::At(time) => Some(time),
+            Self::Never => None,
         }
     }
 }
 
+/// The word for [`Deadline::Never`].
+const NEVER: &str = "never";
+
+/// The value of one field, as it is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyValue {
+    /// No limit, no time.
+    Null,
+    /// A count, or milliseconds.
+    Number(u64),
+    /// A point of time.
+    Time(Timestamp),
+    /// One of the field's words.
+    Word(&'static str),
+}
+
+/// Which values a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyKind {
+    /// Milliseconds.
+    Millis,
+    /// A count of 32 bits.
+    Count,
+    /// A count of 32 bits, or none.
+    CountOrNull,
+    /// A point of time, or none.
+    TimeOrNull,
+    /// A point of time, or `never`; null is the start of the event.
+    Deadline,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// One field of a policy: its name everywhere, and the way into it and out of it.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyField {
+    /// What it is called in requests, answers and rows.
+    pub name: &'static str,
+    /// Which values it takes.
+    pub kind: PolicyKind,
+    /// What it is for, for the API's description.
+    pub about: &'static str,
+    get: fn(&Policy) -> PolicyValue,
+    set: fn(&mut Policy, PolicyValue) -> Option<()>,
+}
+
+impl PolicyField {
+    /// Returns the field of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        POLICY_FIELDS.iter().find(|field| field.name == name)
+    }
+
+    /// Returns its value in a policy.
+    pub fn get(&self, policy: &Policy) -> PolicyValue {
+        (self.get)(policy)
+    }
+
+    /// Returns the field's own text for a word, if it is one of its words.
+    pub fn word(&self, given: &str) -> Option<PolicyValue> {
+        let words = match self.kind {
+            PolicyKind::Word(words) => words,
+            PolicyKind::Deadline => &[NEVER],
+            PolicyKind::Millis
+            | PolicyKind::Count
+            | PolicyKind::CountOrNull
+            | PolicyKind::TimeOrNull => return None,
+        };
+        let known = words.iter().find(|word| **word == given);
+        known.map(|word| PolicyValue::Word(word))
+    }
+}
+
+/// A type that a field of a policy may have.
+trait Setting: Sized {
+    const KIND: PolicyKind;
+    fn write(&self) -> PolicyValue;
+    fn read(value: PolicyValue) -> Option<Self>;
+}
+
+impl Setting for Span {
+    const KIND: PolicyKind = PolicyKind::Millis;
+
+    fn write(&self) -> PolicyValue {
+        PolicyValue::Number(self.ms())
+    }
+
+    fn read(value: PolicyValue) -> Option<Self> {
+        match value {
+            PolicyValue::Number(ms) => Some(Self::from_ms(ms)),
+            PolicyValue::Null | PolicyValue::Time(_) | PolicyValue::Word(_) => None,
+        }
+    }
+}
+
+impl Setting for u32 {
+    const KIND: PolicyKind = PolicyKind::Count;
+
+    fn write(&self) -> PolicyValue {
+        PolicyValue::Number(u64::from(*self))
+    }
+
+    fn read(value: PolicyValue) -> Option<Self> {
+        match value {
+            PolicyValue::Number(count) => Self::try_from(count).ok(),
+            PolicyValue::Null | PolicyValue::Time(_) | PolicyValue::Word(_) => None,
+        }
+    }
+}
+
+impl Setting for Option<u32> {
+    const KIND: PolicyKind = PolicyKind::CountOrNull;
+
+    fn write(&self) -> PolicyValue {
+        self.as_ref().map_or(PolicyValue::Null, Setting::write)
+    }
+
+    fn read(value: PolicyValue) -> Option<Self> {
+        match value {
+            PolicyValue::Null => Some(None),
+            PolicyValue::Number(_) | PolicyValue::Time(_) | PolicyValue::Word(_) => {
+                u32::read(value).map(Some)
+            }
+        }
+    }
+}
+
+impl Setting for Option<Timestamp> {
+    const KIND: PolicyKind = PolicyKind::TimeOrNull;
+
+    fn write(&self) -> PolicyValue {
+        self.map_or(PolicyValue::Null, PolicyValue::Time)
+    }
+
+    fn read(value: PolicyValue) -> Option<Self> {
+        match value {
+            PolicyValue::Null => Some(None),
+            PolicyValue::Time(time) => Some(Some(time)),
+            PolicyValue::Number(_) | PolicyValue::Word(_) => None,
+        }
+    }
+}
+
+impl Setting for Deadline {
+    const KIND: PolicyKind = PolicyKind::Deadline;
+
+    fn write(&self) -> PolicyValue {
+        match self {
+            Self::AtStart => PolicyValue::Null,
+            Self::At(time) => PolicyValue::Time(*time),
+            Self::Never => PolicyValue::Word(NEVER),
+        }
+    }
+
+    fn read(value: PolicyValue) -> Option<Self> {
+        match value {
+            PolicyValue::Null => Some(Self::AtStart),
+            PolicyValue::Time(time) => Some(Self::At(time)),
+            PolicyValue::Word(NEVER) => Some(Self::Never),
+            PolicyValue::Word(_) | PolicyValue::Number(_) => None,
+        }
+    }
+}
+
+/// Declares a field that takes one of some words.
+macro_rules! words {
+    ($(#[doc = $about:literal])+ $name:ident: $($(#[$of:meta])+ $variant:ident = $word:literal,)+) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+        pub enum $name {
+            $($(#[$of])+ $variant,)+
+        }
+
+        impl Setting for $name {
+            const KIND: PolicyKind = PolicyKind::Word(&[$($word),+]);
+
+            fn write(&self) -> PolicyValue {
+                PolicyValue::Word(match self { $(Self::$variant => $word,)+ })
+            }
+
+            fn read(value: PolicyValue) -> Option<Self> {
+                match value {
+                    $(PolicyValue::Word($word) => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// What happens to money that arrives after its hold ended (model.md 5).
+    LatePayment:
+    /// It goes back and the booking stays expired.
+    Refuse = "refuse",
+    /// The units are sold if nobody has them; else it goes back.
+    #[default]
+    IfStillFree = "if_still_free",
+    /// It goes back.
+    Refund = "refund",
+}
+
+words! {
+    /// What happens to the hold when payment fails.
+    OnPaymentFailure:
+    /// The same buyer keeps the units for the retry window.
+    #[default]
+    Keep = "keep",
+    /// The units are free at once.
+    Release = "release",
+}
+
+words! {
+    /// Which seat choices are refused for the sake of the hall.
+    Adjacency:
+    /// None.
+    #[default]
+    None = "none",
+    /// Those that leave a single free seat where they need not.
+    NoOrphan = "no_orphan",
+}
+
+/// Declares the policy: a field's name in the code, its type, its name elsewhere, its default.
+macro_rules! policy {
+    ($($(#[doc = $about:literal])+ $field:ident: $type:ty, $name:literal, $default:expr;)+) => {
+        /// Per event: times, budgets and rules (api.md 3 gives the defaults).
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Policy {
+            $($(#[doc = $about])+ pub $field: $type,)+
+        }
+
+        impl Default for Policy {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        /// Every field of a policy.
+        pub const POLICY_FIELDS: &[PolicyField] = &[$(PolicyField {
+            name: $name,
+            kind: <$type as Setting>::KIND,
+            about: concat!($($about),+),
+            get: |policy| policy.$field.write(),
+            set: |policy, value| {
+                policy.$field = Setting::read(value)?;
+                Some(())
+            },
+        },)+];
+    };
+}
+
+policy! {
+    /// How long a hold lives when the caller does not say.
+    hold_ttl: Span, "hold_ttl_ms", Span::from_ms(600_000);
+    /// How long it may live with all extensions.
+    hold_max: Span, "hold_max_ms", Span::from_ms(1_800_000);
+    /// Most units of one hold.
+    units_per_hold_max: u32, "units_per_hold_max", 10;
+    /// Most units one holder may hold live at once.
+    units_per_holder_max: u32, "units_per_holder_max", 20;
+    /// Most units one holder may have bought; none is no limit.
+    units_bought_per_holder_max: Option<u32>, "units_bought_per_holder_max", None;
+    /// How long a pinned hold waits for the money.
+    payment_window: Span, "payment_window_ms", Span::from_ms(600_000);
+    /// How long the buyer keeps the units after a failed payment.
+    retry_window: Span, "retry_window_ms", Span::from_ms(120_000);
+    /// What late money meets.
+    late_payment: LatePayment, "late_payment", LatePayment::default();
+    /// What a failed payment does to the hold.
+    on_payment_failure: OnPaymentFailure, "on_payment_failure", OnPaymentFailure::default();
+    /// Which seat choices are refused.
+    adjacency: Adjacency, "adjacency", Adjacency::default();
+    /// Sale begins; none is at once.
+    sale_opens_at: Option<Timestamp>, "sale_opens_at", None;
+    /// When the sale ends. Left out of a new event: when the event starts; `null`: never.
+    sale_closes_at: Deadline, "sale_closes_at", Deadline::default();
+    /// Until when buyers cancel and exchange; staff may later. Left out of a new event: until the event
+    /// starts; `null`: for ever.
+    cancel_until: Deadline, "cancel_until", Deadline::default();
+}
+
+/// Fields of a policy to be set; those that are not named stay as they are.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyChange(Vec<(&'static PolicyField, PolicyValue)>);
+
+impl PolicyChange {
+    /// Adds a field to be set.
+    ///
+    /// # Errors
+    /// A value that the field does not take.
+    pub fn set(&mut self, field: &'static PolicyField, value: PolicyValue) -> Result<(), Invalid> {
+        // A value of the right kind fits every policy, so trying it on one is enough.
+        (field.set)(&mut Policy::default(), value).ok_or_else(|| {
+            Invalid::new(field.name, format!("it takes {}", field.kind.in_words()))
+        })?;
+        self.0.push((field, value));
+        Ok(())
+    }
+}
+
+impl PolicyKind {
+    /// Says which values it takes.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Millis => "milliseconds".to_owned(),
+            Self::Count => format!("a number up to {}", u32::MAX),
+            Self::CountOrNull => format!("a number up to {}, or null", u32::MAX),
+            Self::TimeOrNull | Self::Deadline => "a time, or null".to_owned(),
+            Self::Word(words) => format!("one of `{}`", words.join("`, `")),
+        }
+    }
+}
+
+impl From<&Policy> for PolicyChange {
+    /// Sets every field.
+    fn from(policy: &Policy) -> Self {
+        let fields = POLICY_FIELDS.iter();
+        Self(fields.map(|field| (field, field.get(policy))).collect())
+    }
+}
+
 impl Policy {
+    /// Returns this policy with the fields of `change` set.
+    ///
+    /// # Errors
+    /// As [`Policy::validate`].
+    pub fn changed(&self, change: &PolicyChange) -> Result<Self, Invalid> {
+        let changed = self.merged(change);
+        changed.validate()?;
+        Ok(changed)
+    }
+
+    /// Returns this policy with the fields of `change` set, whatever they are: for what is stored, which
+    /// another build may have passed.
+    #[must_use]
+    pub fn merged(&self, change: &PolicyChange) -> Self {
+        let mut changed = self.clone();
+        for (field, value) in &change.0 {
+            (field.set)(&mut changed, *value);
+        }
+        changed
+    }
+
     /// Passes a policy whose parts agree and stay within their bounds.
     ///
     /// # Errors
@@ -147,9 +429,25 @@ impl Policy {
             }
         }
         match (self.sale_opens_at, self.sale_closes_at) {
-            (Some(opens), Some(closes)) if closes <= opens => Err(Invalid::new(
+            (Some(opens), Deadline::At(closes)) if closes <= opens => Err(Invalid::new(
                 "policy.sale_closes_at",
                 "the sale must close after it opens".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes a policy by which an event that starts then can be on sale.
+    ///
+    /// # Errors
+    /// `policy.sale_opens_at`, when the sale would end before it opens.
+    pub fn require_sale(&self, starts_at: Option<Timestamp>) -> Result<(), Invalid> {
+        match (self.sale_opens_at, self.sale_closes_at, starts_at) {
+            (Some(opens), Deadline::AtStart, Some(starts)) if starts <= opens => Err(Invalid::new(
+                "policy.sale_opens_at",
+                "the sale would open when it is over: it ends when the event starts, unless \
+                 `sale_closes_at` says another time, or null for never"
+                    .to_owned(),
             )),
             _ => Ok(()),
         }

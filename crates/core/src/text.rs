@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::InvalidId;
 use crate::id::refuse;
-use crate::limits::TEXT_BYTES_MAX;
+use crate::limits::TEXT_CHARS_MAX;
 
 /// A free text with a bound: a reason, a reference, a label. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,10 +15,13 @@ impl Text {
     /// Checks and copies `text`.
     ///
     /// # Errors
-    /// [`InvalidId`] when it is longer than 256 bytes or has a control character.
+    /// [`InvalidId`] when it is longer than 256 characters or has a control character.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
-            return Err(refuse(text, "at most 256 bytes without control characters"));
+        if text.chars().count() > TEXT_CHARS_MAX || text.chars().any(char::is_control) {
+            return Err(refuse(
+                text,
+                "at most 256 characters in one line, without control characters",
+            ));
         }
         Ok(Self(text.into()))
     }

@@ -101,6 +101,24 @@ impl UnitState {
     }
 }
 
+/// Who owns a unit, or acts on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Nobody,
+    Hold(HoldId),
+    Booking(BookingId),
+}
+
+impl From<UnitState> for Owner {
+    fn from(state: UnitState) -> Self {
+        match state {
+            UnitState::Held { hold, .. } => Self::Hold(hold),
+            UnitState::Sold(booking) => Self::Booking(booking),
+            UnitState::Free | UnitState::Blocked => Self::Nobody,
+        }
+    }
+}
+
 /// A unit's state as the public may see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StateKind {
@@ -256,20 +274,34 @@ pub(crate) struct Step {
     pub(crate) to: UnitState,
     pub(crate) fence: Fence,
     pub(crate) cause: Cause,
-    pub(crate) hold: Option<HoldId>,
+    /// In whose name.
+    pub(crate) by: Owner,
 }
 
 impl Unit {
-    /// Makes one transition and tells it.
+    /// Makes one transition and tells it. The units of a hold are exactly those whose state names it, and
+    /// those of a booking likewise: only their owner gives them up, and a hold takes units for itself.
     ///
     /// # Panics
-    /// When the table of model.md 3 has no such step or the fence would fall: the caller's checks
-    /// are wrong, and stopping is better than selling twice.
+    /// When the table of model.md 3 has no such step, another owns the unit, or the fence would fall: the
+    /// caller's checks are wrong, and stopping is better than selling twice.
     pub(crate) fn step(&mut self, unit: UnitNo, step: Step) -> Transition {
         let from = self.state;
         assert!(
             step.cause.allows(from.kind(), step.to.kind()),
             "{unit:?}: no step from {from:?} to {:?} for {:?}",
+            step.to,
+            step.cause
+        );
+        let is_owner = |owner: Owner| owner == Owner::Nobody || owner == step.by;
+        let for_itself = match step.to {
+            UnitState::Held { .. } => is_owner(step.to.into()),
+            UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => true,
+        };
+        assert!(
+            is_owner(from.into()) && for_itself,
+            "{unit:?}: {:?} takes it from {from:?} to {:?} for {:?}",
+            step.by,
             step.to,
             step.cause
         );
@@ -287,7 +319,7 @@ impl Unit {
             to,
             fence,
             cause,
-            hold,
+            by,
         } = step;
         Transition {
             unit,
@@ -296,7 +328,10 @@ impl Unit {
             fence,
             version: self.version,
             cause,
-            hold,
+            hold: match by {
+                Owner::Hold(hold) => Some(hold),
+                Owner::Nobody | Owner::Booking(_) => None,
+            },
         }
     }
 }

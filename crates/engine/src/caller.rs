@@ -77,6 +77,15 @@ impl Caller {
             Authority::Caller(self.id())
         }
     }
+
+    /// By what right it acts with the secret of a hold or a booking.
+    pub(crate) fn authority_by_secret(&self) -> Authority {
+        if self.is_admin() {
+            Authority::Staff
+        } else {
+            Authority::Secret
+        }
+    }
 }
 
 fn invalid_holder(reason: &str) -> Rejection {
@@ -94,9 +103,19 @@ pub struct Call {
     pub key: Option<RequestKey>,
     /// The hold secret that was sent with it.
     pub secret: Option<HoldSecret>,
+    /// The secret of a booking, or of the hold that it was made of: a request may name another hold,
+    /// too.
+    pub booking_secret: Option<HoldSecret>,
 }
 
-/// A hold secret as it was sent. Not shown in `Debug`.
+impl Call {
+    /// Returns what the caller sent to prove that a booking is its own.
+    pub(crate) fn booking_proof(&self) -> Option<&HoldSecret> {
+        self.booking_secret.as_ref().or(self.secret.as_ref())
+    }
+}
+
+/// The secret of a hold or of a booking as it was sent. Not shown in `Debug`.
 #[derive(Clone)]
 pub struct HoldSecret(pub Arc<str>);
 

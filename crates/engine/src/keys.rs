@@ -60,6 +60,28 @@ pub struct ApiKey {
     pub revoked_at: Option<Timestamp>,
 }
 
+/// What became of a key that was to be revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    /// It is refused, perhaps since before.
+    Revoked(ApiKey),
+    /// There is none of this id.
+    Unknown,
+    /// It is the last one with scope `admin`, which stays: nobody could make another one.
+    LastAdmin,
+}
+
+/// The name of keys that an operator chose by a setting: the setting replaces them, and no other key
+/// may be called so.
+pub const ADOPTED_NAME: &str = "admin (of the setting)";
+
+/// Whether nobody would be admin any more without this key.
+pub(crate) fn is_last_admin(keys: &[ApiKey], id: KeyId) -> bool {
+    let is_admin = |key: &&ApiKey| key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin);
+    let mut admins = keys.iter().filter(is_admin);
+    admins.next().is_some_and(|key| key.id == id) && admins.next().is_none()
+}
+
 /// The hash under which the key of this text is stored. The text has 128 random bits or more, so a
 /// fast hash is enough.
 pub fn hash_key(text: &str) -> KeyHash {

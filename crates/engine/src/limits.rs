@@ -11,12 +11,18 @@ pub const SWEEP_HOLDS_MAX: usize = 512;
 /// How often the sweeper looks, milliseconds. With one commit on top it stays below the 250 ms that
 /// the API promises for an expiry to be seen.
 pub const SWEEP_EVERY_MS: u64 = 100;
+/// From when on operators are told that the ledger's clock is ahead of the machine's, milliseconds.
+pub const CLOCK_AHEAD_MS: i64 = 1_000;
+/// 2026-01-01: a machine's clock before it was never set.
+pub const CLOCK_LEAST_MS: i64 = 1_767_225_600_000;
 /// How often API keys are read again where other servers may change them, milliseconds.
 pub const KEYS_EVERY_MS: u64 = 1_000;
 /// How long a shopper's session lives, milliseconds: a day.
 pub const SESSION_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Most holds or bookings in one list.
 pub const LIST_MAX: usize = 100;
+/// Most holds or bookings that are looked at for one page of a list that names which it means.
+pub const LIST_LOOK_MAX: usize = 10 * LIST_MAX;
 /// Most transitions in one unit's history.
 pub const UNIT_HISTORY_MAX: usize = 1_000;
 /// Longest idempotency key, bytes.
@@ -117,6 +123,10 @@ pub const WEBHOOK_LOG_MS: u64 = 7 * 24 * 3_600_000;
 pub const WEBHOOK_FORGET_MAX: usize = 512;
 /// How often the log is looked through for old ones, milliseconds.
 pub const WEBHOOK_FORGET_EVERY_MS: u64 = 60_000;
+
+/// How long every ledger keeps an idempotency record, milliseconds: the 24 hours that are promised, and
+/// one more for clocks of servers that differ.
+pub const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);

@@ -1,12 +1,12 @@
-//! What is derived from the ledger's master keys and therefore never stored: hold secrets, shoppers'
-//! sessions, signing secrets of webhook endpoints. Nothing here is logged or shown in `Debug`.
+//! What is derived from the ledger's master keys and therefore never stored: secrets of holds and
+//! bookings, shoppers' sessions, signing secrets of webhook endpoints. Nothing here is logged or shown in `Debug`.
 
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
 use secrecy::ExposeSecret;
 use sha2::Sha256;
-use soldonce_core::{CallerId, HoldId, HolderName, Timestamp, decode_128, encode_128};
+use soldonce_core::{BookingId, CallerId, HoldId, HolderName, Timestamp, decode_128, encode_128};
 use subtle::ConstantTimeEq;
 
 use crate::ledger::MasterKey;
@@ -24,6 +24,7 @@ pub struct Secrets {
 /// A master key, taken in once: each secret after that costs half the hashing.
 struct Keyed {
     hold: Hmac<Sha256>,
+    booking: Hmac<Sha256>,
     session: Hmac<Sha256>,
     webhook: Hmac<Sha256>,
 }
@@ -32,6 +33,7 @@ impl Keyed {
     fn new(key: &MasterKey) -> Self {
         Self {
             hold: keyed(key, b"soldonce hold secret"),
+            booking: keyed(key, b"soldonce booking secret"),
             session: keyed(key, b"soldonce session"),
             webhook: keyed(key, b"soldonce webhook secret"),
         }
@@ -105,6 +107,23 @@ impl Secrets {
             return false;
         };
         self.matches(|key| &key.hold, hold.bytes(), offered)
+    }
+
+    /// The secret of a booking, which opens it for as long as it is kept: a buyer's link carries it.
+    pub fn of_booking(&self, booking: BookingId) -> String {
+        let bits = self
+            .keys
+            .first()
+            .map_or(0, |key| derive(&key.booking, booking.bytes()));
+        format!("bs_{}", encode_128(bits))
+    }
+
+    /// Whether `text` is the secret of `booking`, under any key version; in constant time.
+    pub fn opens_booking(&self, booking: BookingId, text: &str) -> bool {
+        let Some(offered) = text.strip_prefix("bs_").and_then(decode_128) else {
+            return false;
+        };
+        self.matches(|key| &key.booking, booking.bytes(), offered)
     }
 
     /// The token of a session: caller, end and proof.
@@ -216,6 +235,20 @@ mod tests {
         ] {
             assert!(!secrets.opens_hold(a, text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_booking_is_opened_by_its_own_secret_alone() {
+        let secrets = secrets(&[2, 1]);
+        let (a, b) = (BookingId::from_bits(1), BookingId::from_bits(2));
+        let secret = secrets.of_booking(a);
+        assert!(secrets.opens_booking(a, &secret));
+        assert!(!secrets.opens_booking(b, &secret));
+        // Neither does the secret of a hold with the same bits, whatever it is called.
+        let of_hold = secrets.of_hold(HoldId::from_bits(1));
+        assert!(!secrets.opens_booking(a, &of_hold));
+        assert!(!secrets.opens_booking(a, &of_hold.replace("hs_", "bs_")));
+        assert!(!secrets.opens_hold(HoldId::from_bits(1), &secret.replace("bs_", "hs_")));
     }
 
     /// Of a million secrets none comes twice, every bit is set in half of them, and no byte value

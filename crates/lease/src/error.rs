@@ -27,6 +27,22 @@ pub enum BackendError {
     Config(String),
 }
 
+impl BackendError {
+    /// The same, with the address that it is about.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    pub(crate) fn at(self, address: &dyn std::fmt::Display) -> Self {
+        match self {
+            Self::NotSent(why) => Self::NotSent(format!("{address}: {why}")),
+            Self::Unknown(why) => Self::Unknown(format!("{address}: {why}")),
+            Self::Config(why) => Self::Config(format!("{address}: {why}")),
+            Self::Rejected { code, message } => Self::Rejected {
+                code,
+                message: format!("{message} ({address})"),
+            },
+        }
+    }
+}
+
 /// A name that another owner holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {

@@ -33,10 +33,11 @@ pub mod limits;
 mod rate;
 mod run;
 mod settings;
+mod throttle;
 
-pub use accept::{AcceptLimits, Drained, Peer, serve};
+pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, serve};
 pub use desk::{BankAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
-pub use rate::{InvalidNetwork, Network, RateLimits};
+pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
 pub use settings::{Access, CookieSecurity, ServerSettings, StreamLimits, StripeNotices};

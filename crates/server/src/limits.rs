@@ -1,7 +1,10 @@
 //! Every bound of the server. What is unbounded fails at the rush, and only there.
 
-/// Most connections served at once. Further ones wait in the kernel's queue, unaccepted.
+/// Most connections served at once. For a further one the connection that is idle for longest ends.
 pub const CONNECTIONS_MAX: usize = 10_000;
+/// Most connections at once of one address (IPv6: of one /64 network); further ones are closed. The
+/// addresses of trusted proxies are not counted.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = CONNECTIONS_MAX / 8;
 /// Largest head of a request, in bytes: request line and header fields (HTTP/2: decoded list). On
 /// HTTP/1 it is also the size of a connection's read buffer.
 pub const HEADER_BYTES_MAX: u16 = 16 * 1_024;
@@ -13,6 +16,17 @@ pub const HEADER_READ_MS_MAX: u64 = 10_000;
 pub const CONNECTION_IDLE_MS_MAX: u64 = 75_000;
 /// Longest time a peer may refuse to read while an answer waits for it.
 pub const WRITE_STALL_MS_MAX: u64 = 30_000;
+/// Most bytes of an answer that an HTTP/2 stream takes at once: each such piece is progress.
+pub const ANSWER_PIECE_BYTES: usize = 16 * 1_024;
+/// Size of the last piece, which is not seen to be taken.
+pub const ANSWER_TAIL_BYTES: usize = 1_024;
+/// Longest rest of a request's body, in bytes, that is read after an early answer so that the
+/// connection is used again.
+pub const LEFTOVER_KEPT_BYTES_MAX: u64 = 256 * 1_024;
+/// Longest rest that is read at all, so that the client sees its answer before the close.
+pub const LEFTOVER_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
+/// Longest time that a rest is waited for.
+pub const LEFTOVER_READ_MS_MAX: u64 = 5_000;
 /// Longest wait for requests in flight after shutdown began. The process promises to be gone in ten
 /// seconds; the rest is for the ledger.
 pub const DRAIN_MS_MAX: u64 = 8_000;
@@ -53,6 +67,22 @@ pub const STREAMS_PER_ADDRESS_MAX: usize = 256;
 pub const RATE_SESSIONS_PER_MINUTE: u32 = 300;
 /// Commands of one session in a minute: more than anybody clicks.
 pub const RATE_COMMANDS_PER_MINUTE: u32 = 120;
+/// Commands of all sessions at one address in a minute: twenty shoppers who click without a pause.
+pub const RATE_ADDRESS_COMMANDS_PER_MINUTE: u32 = 1_200;
+/// Holds of one address that may end unpaid by their time in an hour; then new ones wait.
+pub const RATE_LAPSES_PER_HOUR: u32 = 60;
+/// Units that shoppers at one address may hold at once: ten full budgets of a holder.
+pub const HELD_UNITS_PER_ADDRESS_MAX: u32 = 200;
+/// Percent of the units of an event that shoppers at one address may hold at once.
+pub const HELD_SHARE_PERCENT_MAX: u32 = 10;
+/// Payments that shoppers at one address may have under way at once.
+pub const CHECKOUTS_PER_ADDRESS_MAX: u32 = 20;
+/// Holds that are counted by address at once, in 64 bytes each; further ones are not counted.
+pub const HELD_ENTRIES_MAX: usize = 256 * 1_024;
+/// Longest time that a request under way is counted as a hold.
+pub const HELD_PENDING_MS: u64 = 60_000;
+/// Shortest time between two looks at all holds of an address that holds as much as it may.
+pub const HELD_LOOK_MS: u64 = 1_000;
 /// Reads of one address in a minute: a page takes a few when it opens, so this is an office too.
 pub const RATE_READS_PER_MINUTE: u32 = 6_000;
 /// Callers that are counted at once, in 32 bytes each.
@@ -72,6 +102,20 @@ pub const INLINE_RENDER_SEATS_MAX: u32 = 10_000;
 /// How long a browser may keep a chart, seconds. A chart never changes under its event.
 pub const CHART_MAX_AGE_S: u64 = 3_600;
 
+/// Smallest answer, in bytes, that is worth a coding.
+pub const CODED_BYTES_MIN: u64 = 1_024;
+/// Largest answer of one caller, in bytes, that is coded for it alone.
+pub const CODED_ANSWER_BYTES_MAX: u64 = 1_024 * 1_024;
+/// Window of brotli, as a power of two: what every browser takes.
+pub const BROTLI_WINDOW_BITS: u32 = 22;
+/// Size of the buffer between an answer and its coding, in bytes.
+pub const CODING_BUFFER_BYTES: usize = 64 * 1_024;
+/// How long a file of the page may be kept whose path names its build, seconds.
+pub const FILE_MAX_AGE_S: u64 = 31_536_000;
+/// Largest body of a payment provider's notice, in bytes.
+pub const NOTICE_BYTES_MAX: usize = soldonce_engine::payment::limits::STRIPE_NOTICE_BYTES_MAX;
+/// Shortest time between two log lines of a kind that strangers can cause.
+pub const LOG_PERIOD_MS: u64 = 60_000;
 /// First pause after `accept` failed (out of file descriptors, mostly); doubled at each failure.
 pub const ACCEPT_BACKOFF_MS_MIN: u64 = 10;
 /// Longest pause after `accept` failed.
@@ -88,8 +132,17 @@ pub const WATCHES_PER_WAIT: u64 = 4;
 const HYPER_HEADER_FIELDS_MAX: usize = 100;
 /// Smallest HTTP/1 buffer that hyper accepts, in bytes.
 const HYPER_BUFFER_BYTES_MIN: usize = 8_192;
+/// Longest pause that a buyer is told to make because the payment provider asks for it, milliseconds.
+pub const PROVIDER_PAUSE_MS_MAX: u64 = 60_000;
 
 const _: () = assert!(BODY_BYTES_MAX <= CHART_BODY_BYTES_MAX);
+const _: () = assert!(CODED_BYTES_MIN < CODED_ANSWER_BYTES_MAX);
+const _: () = assert!(NOTICE_BYTES_MAX <= CHART_BODY_BYTES_MAX);
+const _: () = assert!(BODY_BYTES_MAX as u64 <= LEFTOVER_KEPT_BYTES_MAX);
+const _: () = assert!(LEFTOVER_KEPT_BYTES_MAX <= LEFTOVER_BYTES_MAX);
+const _: () = assert!(LEFTOVER_READ_MS_MAX < DRAIN_MS_MAX);
+const _: () = assert!(ANSWER_TAIL_BYTES < ANSWER_PIECE_BYTES);
+const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX <= CONNECTIONS_MAX);
 const _: () = assert!(BODY_READ_MS_MAX <= CHART_BODY_READ_MS_MAX);
 const _: () = assert!(STREAMS_PER_ADDRESS_MAX <= STREAMS_MAX);
 const _: () = assert!(RATE_CALLERS_MAX.is_multiple_of(RATE_SHARDS * RATE_SET_CALLERS));

@@ -1,11 +1,13 @@
 //! Runs a server from its first connection to its last answer.
 
+use std::sync::Arc;
+
 use soldonce_engine::{Engine, run_outbox, run_reconciler, run_sweeper, run_webhooks};
 use tokio::net::TcpListener;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::{Drained, serve};
+use crate::accept::{AcceptSettings, Drained, serve};
 use crate::http::{AdminRoutes, routers};
 use crate::settings::ServerSettings;
 
@@ -30,6 +32,7 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> Drained {
     let limits = settings.accept;
+    let trusted_proxies = settings.rates.trusted_proxies.clone();
     let admin_routes = match listeners.admin {
         Some(_) => AdminRoutes::Apart,
         None => AdminRoutes::Public,
@@ -45,15 +48,21 @@ pub async fn run(
         helpers.spawn(run_webhooks(engine.clone(), helping.clone()));
     }
     let routers = routers(engine.clone(), settings, admin_routes, shutdown.clone());
+    let accept = AcceptSettings {
+        limits,
+        trusted_proxies,
+        clock: Arc::clone(&engine.world().clock),
+        counts: routers.connections,
+    };
     let mut loops = JoinSet::new();
     loops.spawn(serve(
         listeners.public,
         routers.public,
-        limits,
+        accept.clone(),
         shutdown.clone(),
     ));
     if let (Some(listener), Some(router)) = (listeners.admin, routers.admin) {
-        loops.spawn(serve(listener, router, limits, shutdown.clone()));
+        loops.spawn(serve(listener, router, accept, shutdown.clone()));
     }
     let mut ended = Drained::default();
     // None of these ends before the shutdown, except by a panic: then all end, since a server that

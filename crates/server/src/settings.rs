@@ -48,8 +48,10 @@ pub struct ServerSettings {
 pub struct StripeNotices {
     /// What they are signed with.
     pub secrets: WebhookSecrets,
-    /// The account whose payments are meant, if it is not the one that signs.
+    /// The account whose payments are meant, if it is not the one that signs. Its notices name it.
     pub account: Option<AccountId>,
+    /// Whether the key moves real money; nothing where it does not say.
+    pub live: Option<bool>,
 }
 
 /// Over what the session cookie may travel.

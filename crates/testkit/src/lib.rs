@@ -5,6 +5,7 @@ pub mod chaos;
 pub mod netns;
 pub mod player;
 pub mod postgres;
+pub mod proxy;
 pub mod redis;
 mod server;
 pub mod stripe;

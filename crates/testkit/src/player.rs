@@ -80,7 +80,7 @@ impl Player {
     /// The next line that it says.
     ///
     /// # Errors
-    /// If it says nothing within 20 s, or ends.
+    /// If it says nothing within a minute, or ends.
     pub fn hear(&mut self) -> Result<String> {
         self.hear_within(PATIENCE)
     }
@@ -131,7 +131,7 @@ impl Player {
     /// Waits for its end, and tells how it ended.
     ///
     /// # Errors
-    /// If it does not end within 20 s.
+    /// If it does not end within a minute.
     pub fn ended(&mut self) -> Result<ExitStatus> {
         until_some("the player ends", PATIENCE, || self.process.ended())
     }

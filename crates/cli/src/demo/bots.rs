@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bank::Bank;
 use super::cards::{self, TestCard};
-use crate::limits::DEMO_BOT_BOOKINGS_MAX;
+use crate::limits::{DEMO_BOT_BOOKINGS_MAX, DEMO_FREE_PERCENT_MIN};
 
 /// Runs one bot until `stop`.
 ///
@@ -36,6 +36,14 @@ pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: u32, stop: Canc
     stop.run_until_cancelled(bot.live()).await;
 }
 
+/// Whether a visitor still finds seats to choose from. Bots that look at the same moment may each take a
+/// little more than that.
+fn leaves_enough(summary: &EventSummary) -> bool {
+    let total = summary.picture.total;
+    let least = u64::from(total.total()) * u64::from(DEMO_FREE_PERCENT_MIN);
+    u64::from(total.free) * 100 > least
+}
+
 struct Bot {
     engine: Engine,
     bank: Arc<Bank>,
@@ -48,10 +56,15 @@ impl Bot {
     async fn live(&mut self) {
         loop {
             self.wait_ms(800, 4_000).await;
-            let (events, _) = self.engine.events(None, 10);
-            if let Some(summary) = self.one_of(&events) {
-                self.visit(summary).await;
+            let (events, _) = self.engine.events(None, 10).await;
+            let Some(summary) = self.one_of(&events) else {
+                continue;
+            };
+            if !leaves_enough(summary) {
+                self.cancel_oldest().await;
+                continue;
             }
+            self.visit(summary).await;
             if self.bookings.len() > DEMO_BOT_BOOKINGS_MAX {
                 self.cancel_oldest().await;
             }
@@ -170,6 +183,7 @@ impl Bot {
             request: format!("bot-{}", self.number).into(),
             key: None,
             secret: None,
+            booking_secret: None,
         }
     }
 

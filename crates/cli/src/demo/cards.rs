@@ -54,7 +54,7 @@ const LATE: TestCard = card(
     (
         "late",
         "Card that pays too late",
-        "The bank says yes when your time is over.",
+        "The bank says yes when your time is over: in Last Minute within 40 seconds.",
     ),
     "pm_card_transfer",
     Silence::UntilHoldEnds,

@@ -1,11 +1,12 @@
-//! The events of the demo: a playhouse with positions and an area, and a small studio without.
+//! The events of the demo: a playhouse with positions and an area, a small studio without, and a sale
+//! in which time runs out within a minute.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
 use soldonce_core::{
-    Adjacency, Amount, Chart, Currency, EventId, NewEvent, Policy, Rejection, Span, Text, Timestamp,
+    Adjacency, Amount, Chart, Currency, EventId, NewEvent, Policy, Span, Text, Timestamp,
 };
 use soldonce_engine::{Call, Caller, Engine, chart};
 
@@ -17,7 +18,26 @@ struct Show {
     in_days: i64,
     prices: &'static [(&'static str, i64)],
     adjacency: Adjacency,
+    decide: Deciding,
 }
+
+/// How long a buyer of the demo has.
+#[derive(Clone, Copy)]
+struct Deciding {
+    hold_ms: u64,
+    pay_ms: u64,
+}
+
+/// Short holds, so that a visitor sees them end.
+const MINUTES: Deciding = Deciding {
+    hold_ms: 3 * 60 * 1_000,
+    pay_ms: 2 * 60 * 1_000,
+};
+/// So short that a visitor sees what becomes of money that comes too late.
+const SECONDS: Deciding = Deciding {
+    hold_ms: 40 * 1_000,
+    pay_ms: 40 * 1_000,
+};
 
 const PLAYHOUSE: Show = Show {
     id: "hamlet",
@@ -30,6 +50,7 @@ const PLAYHOUSE: Show = Show {
         ("Standing", 2_500),
     ],
     adjacency: Adjacency::None,
+    decide: MINUTES,
 };
 const STUDIO: Show = Show {
     id: "quartet",
@@ -37,7 +58,17 @@ const STUDIO: Show = Show {
     in_days: 9,
     prices: &[("Standard", 2_800)],
     adjacency: Adjacency::NoOrphan,
+    decide: MINUTES,
 };
+const LAST_MINUTE: Show = Show {
+    id: "last-minute",
+    name: "Last Minute: Improv Night",
+    in_days: 2,
+    prices: &[("Standard", 1_500)],
+    adjacency: Adjacency::None,
+    decide: SECONDS,
+};
+const BAR_PLAN: &str = r#"{"format":"grid","rows":6,"seats_per_row":12,"category":"Standard"}"#;
 const STUDIO_PLAN: &str = r#"{"format":"grid","rows":8,"seats_per_row":14,"category":"Standard"}"#;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Half past seven, UTC.
@@ -51,22 +82,18 @@ pub(super) async fn prepare(engine: &Engine) -> anyhow::Result<()> {
     let playhouse = chart::demo().context("the demo's own plan is wrong")?;
     let document = serde_json::to_vec(&chart::write(&playhouse))?;
     make(engine, &PLAYHOUSE, playhouse, document).await?;
-    let studio = chart::read(STUDIO_PLAN.as_bytes()).context("the studio's plan is wrong")?;
-    make(
-        engine,
-        &STUDIO,
-        studio.chart,
-        STUDIO_PLAN.as_bytes().to_vec(),
-    )
-    .await
+    for (show, plan) in [(&STUDIO, STUDIO_PLAN), (&LAST_MINUTE, BAR_PLAN)] {
+        let read = chart::read(plan.as_bytes());
+        let read = read.with_context(|| format!("the plan of {} is wrong", show.id))?;
+        make(engine, show, read.chart, plan.as_bytes().to_vec()).await?;
+    }
+    Ok(())
 }
 
 async fn make(engine: &Engine, show: &Show, plan: Chart, document: Vec<u8>) -> anyhow::Result<()> {
     let id = EventId::parse(show.id)?;
-    match engine.event(&id) {
-        Ok(_) => return Ok(()),
-        Err(Rejection::EventNotFound) => {}
-        Err(other) => return Err(other.into()),
+    if engine.known_event(&id).is_some() {
+        return Ok(());
     }
     let today = engine.now().ms().div_euclid(DAY_MS);
     let starts_at = Timestamp::from_ms((today + show.in_days) * DAY_MS + CURTAIN_MS);
@@ -81,7 +108,7 @@ async fn make(engine: &Engine, show: &Show, plan: Chart, document: Vec<u8>) -> a
         currency: Currency::parse("EUR").context("EUR is a currency")?,
         chart: Arc::new(plan),
         prices: prices.collect::<BTreeMap<_, _>>(),
-        policy: policy(show.adjacency),
+        policy: policy(show),
         fingerprint: [0; 32],
     };
     engine
@@ -90,12 +117,12 @@ async fn make(engine: &Engine, show: &Show, plan: Chart, document: Vec<u8>) -> a
     Ok(())
 }
 
-/// Short holds, so that a visitor sees them end.
-fn policy(adjacency: Adjacency) -> Policy {
+fn policy(show: &Show) -> Policy {
     Policy {
-        hold_ttl: Span::from_ms(3 * 60 * 1_000),
+        hold_ttl: Span::from_ms(show.decide.hold_ms),
         hold_max: Span::from_ms(10 * 60 * 1_000),
-        adjacency,
+        payment_window: Span::from_ms(show.decide.pay_ms),
+        adjacency: show.adjacency,
         ..Policy::default()
     }
 }
@@ -108,5 +135,6 @@ fn operator(engine: &Engine) -> Call {
         request: "demo".into(),
         key: None,
         secret: None,
+        booking_secret: None,
     }
 }

@@ -1,11 +1,12 @@
 //! The database of a ledger that many servers share.
 
 use soldonce_engine::ledger::postgres::{Examination, PostgresOptions, examine};
+use soldonce_engine::limits::CLOCK_AHEAD_MS;
 
 use super::Finding;
 use crate::block_on;
 
-/// The oldest version that its makers still mend.
+/// The oldest version that its makers still maintain.
 const VERSION_LEAST: i32 = 150_000;
 /// Connections of one server, unless it is told otherwise.
 const CONNECTIONS_WANTED: i32 = 8;
@@ -26,13 +27,13 @@ pub(super) fn look(url: &str) -> anyhow::Result<Vec<Finding>> {
 }
 
 fn unreachable(error: &str) -> Finding {
-    let mend = if error.contains("startup parameter") || error.contains("prepared statement") {
+    let advice = if error.contains("startup parameter") || error.contains("prepared statement") {
         "a pool in transaction mode is between: give servers `--database-statements unprepared`, \
          and `doctor` and `migrate` the direct address"
     } else {
         "see that it runs, takes connections from here, and lets this user in"
     };
-    Finding::wrong("database", error.to_owned(), mend)
+    Finding::wrong("database", error.to_owned(), advice)
 }
 
 fn judge(found: &Examination) -> Vec<Finding> {
@@ -40,11 +41,12 @@ fn judge(found: &Examination) -> Vec<Finding> {
     findings.extend(found.durability.iter().map(|(name, value)| {
         let shown = value.clone();
         if value == "off" {
-            let mend = "set it to on: what is acknowledged may be lost in a crash";
-            return Finding::wrong(name, shown, mend);
+            let advice = "set it to on: what is acknowledged may be lost in a crash";
+            return Finding::wrong(name, shown, advice);
         }
         Finding::good(name, shown)
     }));
+    findings.push(standbys(found));
     findings.push(checksums(found));
     findings.push(connections(found));
     findings.push(schema(found));
@@ -56,8 +58,8 @@ fn judge(found: &Examination) -> Vec<Finding> {
 fn version(found: &Examination) -> Finding {
     let what = "PostgreSQL";
     if found.version_number < VERSION_LEAST {
-        let mend = "update to 15 or later: nothing older is tested";
-        return Finding::remark(what, found.version.clone(), mend);
+        let advice = "update to 15 or later: nothing older is tested";
+        return Finding::remark(what, found.version.clone(), advice);
     }
     Finding::good(what, found.version.clone())
 }
@@ -65,11 +67,34 @@ fn version(found: &Examination) -> Finding {
 fn role(found: &Examination) -> Finding {
     let what = "role";
     if found.is_standby {
-        let mend =
+        let advice =
             "give the address of the primary: a standby takes no commands (`verify` may use it)";
-        return Finding::wrong(what, "standby".to_owned(), mend);
+        return Finding::wrong(what, "standby".to_owned(), advice);
     }
     Finding::good(what, "primary".to_owned())
+}
+
+/// What a commit waits for beside the primary's own disk.
+fn standbys(found: &Examination) -> Finding {
+    let (what, awaited) = ("synchronous standbys", found.standbys_awaited.clone());
+    let waits = found
+        .durability
+        .iter()
+        .any(|(name, value)| *name == "synchronous_commit" && value != "local");
+    if awaited.is_empty() {
+        let shown = format!("none is waited for, {} connected", found.standbys);
+        return Finding::good(what, shown);
+    }
+    if !waits {
+        let advice = "set synchronous_commit to on: with `local` no commit waits for them";
+        return Finding::wrong(what, awaited, advice);
+    }
+    if found.standbys == 0 {
+        let shown = format!("{awaited}: none is connected");
+        let advice = "bring one up: until then every command waits, and is answered as unknown";
+        return Finding::wrong(what, shown, advice);
+    }
+    Finding::good(what, awaited)
 }
 
 fn checksums(found: &Examination) -> Finding {
@@ -77,9 +102,9 @@ fn checksums(found: &Examination) -> Finding {
     if found.checksums == "on" {
         return Finding::good(what, "on".to_owned());
     }
-    let mend = "switch them on (`pg_checksums --enable` while it is stopped): a damaged page is \
+    let advice = "switch them on (`pg_checksums --enable` while it is stopped): a damaged page is \
                 found when it is read, not by `verify` alone";
-    Finding::remark(what, "off".to_owned(), mend)
+    Finding::remark(what, "off".to_owned(), advice)
 }
 
 fn connections(found: &Examination) -> Finding {
@@ -91,8 +116,8 @@ fn connections(found: &Examination) -> Finding {
     );
     let shown = format!("{free} of {} are free", found.connections_max);
     if free < CONNECTIONS_WANTED {
-        let mend = "a server takes 8: raise max_connections, or lower --database-connections";
-        return Finding::remark(what, shown, mend);
+        let advice = "a server takes 8: raise max_connections, or lower --database-connections";
+        return Finding::remark(what, shown, advice);
     }
     Finding::good(what, shown)
 }
@@ -102,8 +127,9 @@ fn schema(found: &Examination) -> Finding {
     let known = found.schema_known;
     match found.schema {
         0 => {
-            let mend = "none is needed for leases alone; for a ledger run `soldonce migrate` once";
-            Finding::remark(what, "not there".to_owned(), mend)
+            let advice =
+                "none is needed for leases alone; for a ledger run `soldonce migrate` once";
+            Finding::remark(what, "not there".to_owned(), advice)
         }
         schema if schema == known => Finding::good(what, format!("schema {schema}")),
         schema if schema < known => {
@@ -112,35 +138,43 @@ fn schema(found: &Examination) -> Finding {
         }
         schema => {
             let shown = format!("schema {schema}, this program knows {known}");
-            let mend = "this program is older than the database: start a newer soldonce";
-            Finding::wrong(what, shown, mend)
+            let advice = "this program is older than the database: start a newer soldonce";
+            Finding::wrong(what, shown, advice)
         }
     }
 }
 
 fn numbers(found: &Examination) -> Option<Finding> {
     let waiting = found.waiting_ms.filter(|ms| *ms > WAITING_MS)?;
-    let mend = "a server must run; and end transactions that have been open for as long";
+    let advice = "a server must run; and end transactions that have been open for as long";
     let shown = format!("the oldest commit without a number is {waiting} ms old");
-    Some(Finding::remark("feed", shown, mend))
+    Some(Finding::remark("feed", shown, advice))
 }
 
-fn times(found: &Examination) -> [Finding; 2] {
+fn times(found: &Examination) -> [Finding; 3] {
     let (apart, trip) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip);
     let shown = format!("{} us", trip.as_micros());
     let round_trip = if trip.as_millis() > ROUND_TRIP_MS {
-        let mend = "every commit waits for one: bring servers and database together";
-        Finding::remark("round trip", shown, mend)
+        let advice = "every commit waits for one: bring servers and database together";
+        Finding::remark("round trip", shown, advice)
     } else {
         Finding::good("round trip", shown)
     };
     let shown = format!("{apart} ms from this machine's");
     let clock = if apart > CLOCK_OFF_MS {
-        let mend =
+        let advice =
             "the ledger goes by the database's clock; synchronise both, for people who read logs";
-        Finding::remark("database clock", shown, mend)
+        Finding::remark("database clock", shown, advice)
     } else {
         Finding::good("database clock", shown)
     };
-    [round_trip, clock]
+    let ahead = found.ledger_ahead_ms;
+    let shown = format!("{ahead} ms ahead of the database's");
+    let ledger = if ahead >= CLOCK_AHEAD_MS {
+        let advice = "the database's clock has stepped back: the ledger's runs at half speed until they meet";
+        Finding::remark("ledger clock", shown, advice)
+    } else {
+        Finding::good("ledger clock", shown)
+    };
+    [round_trip, clock, ledger]
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use soldonce_engine::ledger::sqlite::{OpenError, verify};
@@ -132,6 +132,7 @@ fn time_syncs(data: &Path) -> std::io::Result<u128> {
         .write(true)
         .create(true)
         .truncate(true)
+        .mode(0o600)
         .open(&path)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {

@@ -1,13 +1,12 @@
 //! The machine: clocks and limits.
 
+use soldonce_engine::limits::CLOCK_LEAST_MS;
 use soldonce_lease::{Clock, SystemClock};
 
 use super::Finding;
 
 /// Connections and files of a busy server.
 const OPEN_FILES_WANTED: u64 = 8_192;
-/// 2026-01-01: a clock before it was never set.
-const CLOCK_MS_LEAST: i64 = 1_767_225_600_000;
 
 pub(super) fn look() -> Vec<Finding> {
     vec![version(), clock(), open_files(), sqlite()]
@@ -20,7 +19,7 @@ fn version() -> Finding {
 fn clock() -> Finding {
     let now = SystemClock.wall_ms();
     let shown = soldonce_engine::reply::Rfc3339(soldonce_core::Timestamp::from_ms(now)).to_string();
-    if now < CLOCK_MS_LEAST {
+    if now < CLOCK_LEAST_MS {
         let mend = "set the clock: holds end by it";
         return Finding::wrong("clock", shown, mend);
     }

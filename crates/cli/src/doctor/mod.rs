@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use crate::clear_text::{ClearLink, MEND};
 use crate::exit::Exit;
 use crate::lease::backend::BackendArgs;
 use crate::output::{print, print_json};
@@ -121,6 +122,12 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     if let Some(url) = &args.shield_url {
         findings.push(shield::look(url)?);
     }
+    let shield = args.shield_url.as_deref();
+    let shield = shield.and_then(|url| ClearLink::to_redis("shield_url", url));
+    let links = args.backend.clear_links().chain(shield);
+    findings.extend(links.map(|ClearLink { setting, host }| {
+        Finding::remark("link", format!("{setting} leads to {host}"), MEND)
+    }));
     let worst = findings
         .iter()
         .map(|finding| finding.grade)

@@ -20,7 +20,7 @@ pub(crate) struct RunArgs {
     /// How long the lease lives without renewal
     #[arg(long, default_value = "30s", value_parser = span)]
     pub(crate) ttl: Duration,
-    /// How long to wait for a lease that another holds
+    /// How long to wait for a lease that another holds; up to 4 s more if the backend is silent
     #[arg(long, default_value = "0", value_parser = span)]
     pub(crate) wait: Duration,
     /// How long the lease may live with all renewals
@@ -65,7 +65,8 @@ impl RunArgs {
                 self.grace, self.ttl,
             ));
         }
-        self.backend.contradiction()
+        let contradiction = self.backend.contradiction();
+        contradiction.or_else(|| self.backend.refuses_ttl(self.ttl))
     }
 }
 

@@ -7,14 +7,19 @@ use clap::Args;
 use soldonce_lease::backend::postgres::{PgConfig, migrate};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
 use soldonce_lease::{
-    BackendError, Builder, Clock, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens,
-    SystemClock,
+    BackendError, Builder, Clock, Doctor, FileEpochs, FileTokens, Locks, Namespace, PgEpochs,
+    PgTokens, SystemClock,
 };
 
 use super::args::span;
+use crate::clear_text::ClearLink;
 use crate::exit::{Exit, USAGE};
 
 const CLUSTER: &str = "redis+cluster://";
+
+/// Longest wait for one answer. Commands are started where machines are busy, at night beside backups,
+/// and a database that syncs its disk for half a second is no reason to leave one out.
+const CALL: Duration = Duration::from_secs(1);
 
 /// Longest wait for a database that is not needed for every lease.
 const PREPARE: Duration = Duration::from_secs(2);
@@ -74,6 +79,15 @@ impl BackendArgs {
         self.database_url.as_deref()
     }
 
+    /// The links of them that lead to another machine without encryption.
+    pub(crate) fn clear_links(&self) -> impl Iterator<Item = ClearLink> {
+        let database = self.database_url.as_deref();
+        let database = database.and_then(|url| ClearLink::to_database("database_url", url));
+        let redis = self.redis_url.iter();
+        let redis = redis.filter_map(|url| ClearLink::to_redis("redis_url", url));
+        database.into_iter().chain(redis)
+    }
+
     /// Why these options do not fit together, if they do not.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let database = self.database_url.is_some();
@@ -104,6 +118,44 @@ impl BackendArgs {
         Some(why.to_owned())
     }
 
+    /// Why no lease of this length can be had, if that is so.
+    pub(crate) fn refuses_ttl(&self, ttl: Duration) -> Option<String> {
+        let is_redlock = self.redis_url.len() > 1;
+        let longest = self.ttl_longest;
+        (is_redlock && ttl > longest).then(|| {
+            format!(
+                "--ttl {ttl:?} is above --ttl-longest {longest:?}, for which a restarted server does not \
+                 vote: raise --ttl-longest wherever these servers are named"
+            )
+        })
+    }
+
+    /// What people are told of an error: with the option that it is about, and what to write instead.
+    pub(crate) fn explain(&self, error: &BackendError) -> String {
+        let option = if self.redis_url.is_empty() {
+            "--database-url"
+        } else {
+            "--redis-url"
+        };
+        let is_moved = matches!(error, BackendError::Rejected { code, .. } if code == "MOVED");
+        let mend = if is_moved {
+            "; this server is one of a cluster: write redis+cluster://HOST:PORT"
+        } else {
+            ""
+        };
+        format!("{option}: {error}{mend}")
+    }
+
+    /// The same of an error of what anchors the tokens.
+    pub(crate) fn explain_anchor(&self, error: &dyn std::fmt::Display) -> String {
+        let option = if self.epochs.is_some() {
+            "--epochs"
+        } else {
+            "--database-url"
+        };
+        format!("{option}: {error}")
+    }
+
     /// Tells the contradiction, if there is one, and ends the command.
     pub(crate) fn usage_error(&self) -> Option<Exit> {
         let why = self.contradiction()?;
@@ -121,15 +173,38 @@ impl BackendArgs {
     }
 }
 
-/// Makes the tables that are missing, under a lock of the database. Where PostgreSQL only gives
-/// epochs, which are seldom needed, its absence is told and stops nothing.
-pub(crate) async fn prepare(args: &BackendArgs) -> Result<Option<String>, BackendError> {
+/// Connects, and makes the tables that are missing. What people should know and what stops nothing is
+/// handed to `tell`, an error is in words for them. The doctor is left out: it has a command of its own.
+pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result<Locks, String> {
+    let explain = |error: BackendError| args.explain(&error);
+    let open = || async { builder(args)?.doctor(Doctor::Off).connect().await };
+    if !args.redis_url.is_empty() {
+        let remark = prepare_anchor(args).await?;
+        remark.into_iter().for_each(&tell);
+    }
+    if let Some(remark) = args.remark() {
+        tell(remark.to_owned());
+    }
+    match (open().await, &args.database_url) {
+        (Err(error), Some(url)) if args.lacks_tables(&error) => {
+            let config = PgConfig::url(url).map_err(explain)?;
+            migrate(&config).await.map_err(explain)?;
+            open().await.map_err(explain)
+        }
+        (opened, _) => opened.map_err(explain),
+    }
+}
+
+/// Makes the tables that anchor the tokens of Redis. A single Redis seldom needs them: that they cannot
+/// be had is told then, and stops nothing.
+async fn prepare_anchor(args: &BackendArgs) -> Result<Option<String>, String> {
     let Some(url) = &args.database_url else {
         return Ok(None);
     };
-    let config = PgConfig::url(url)?;
+    let explain = |error: BackendError| args.explain_anchor(&error);
+    let config = PgConfig::url(url).map_err(explain)?;
     if args.redis_url.len() != 1 {
-        return migrate(&config).await.map(|()| None);
+        return migrate(&config).await.map(|()| None).map_err(explain);
     }
     let why = tokio::select! {
         prepared = migrate(&config) => match prepared {
@@ -138,9 +213,8 @@ pub(crate) async fn prepare(args: &BackendArgs) -> Result<Option<String>, Backen
         },
         () = SystemClock.sleep_until(SystemClock.boot().plus(PREPARE)) => "no answer".to_owned(),
     };
-    Ok(Some(format!(
-        "PostgreSQL, for the tokens after a loss of data: {why}"
-    )))
+    let why = format!("PostgreSQL, for the tokens after a loss of data: {why}");
+    Ok(Some(args.explain_anchor(&why)))
 }
 
 /// The leases that the options name, not connected yet.
@@ -165,7 +239,9 @@ pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
             }
         }
     };
-    Ok(builder.namespace(args.namespace.as_str()))
+    Ok(builder
+        .namespace(args.namespace.as_str())
+        .call_timeout(CALL))
 }
 
 /// One URL is a server, `redis+cluster://HOST:PORT,HOST:PORT` a cluster.

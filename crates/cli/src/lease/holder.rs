@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 use soldonce_lease::{
@@ -99,7 +100,9 @@ pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
         return Ok(wrong);
     }
     let info = match connect(&args.backend)? {
-        Some(locks) => lease.inspect(&locks)?,
+        Some(locks) => lease
+            .inspect(&locks)
+            .map_err(|error| anyhow!(args.backend.explain(&error)))?,
         None => None,
     };
     if args.json {
@@ -121,7 +124,9 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
         return Ok(wrong);
     }
     let outcome = match connect(&args.backend)? {
-        Some(locks) => lease.force_release(&locks, *token, &args.why)?,
+        Some(locks) => lease
+            .force_release(&locks, *token, &args.why)
+            .map_err(|error| anyhow!(args.backend.explain(&error)))?,
         None => ReleaseOutcome::AlreadyGone,
     };
     let shown = lease.shown();
@@ -163,11 +168,11 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
 /// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has
 /// no tables for leases yet: then nobody holds any.
 fn connect(args: &BackendArgs) -> anyhow::Result<Option<Locks>> {
-    let builder = backend::builder(args)?.doctor(Doctor::Off);
-    match builder.connect_blocking() {
+    let builder = backend::builder(args).map_err(|error| anyhow!(args.explain(&error)))?;
+    match builder.doctor(Doctor::Off).connect_blocking() {
         Ok(locks) => Ok(Some(locks)),
         Err(error) if args.lacks_tables(&error) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(anyhow!(args.explain(&error))),
     }
 }
 

@@ -4,6 +4,7 @@
 mod args;
 pub(crate) mod backend;
 mod child;
+mod guard;
 mod holder;
 mod outcome;
 mod report;
@@ -11,6 +12,7 @@ mod run;
 mod signals;
 mod status;
 mod supervise;
+mod terminal;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +47,15 @@ Examples:
 
 Backends: one Redis, redis+cluster://HOST:PORT,HOST:PORT, --redis-url given 3, 5 or 7 times (a
 majority decides), or PostgreSQL, whose tables are made when they are missing. Beside Redis,
---database-url or --epochs anchors the tokens: they rise though Redis loses its data."
+--database-url or --epochs anchors the tokens: they rise though Redis loses its data. A single Redis
+that lost its data (a restart without appendfsync always, FLUSHALL) grants at once, and the holder
+before learns it at its next renewal, within a third of its ttl.
+
+Processes: CMD is the leader of a process group of its own. When CMD ends, or when this command is
+killed, what is left of the group is killed; what has left the group (setsid, a daemon) is not.
+Signals are passed on to the group; those ignored at the start stay ignored. In a terminal CMD has the
+foreground. Ctrl-Z stops both, and the lease is not renewed meanwhile: CMD goes on only if it is still
+held, and is ended otherwise."
     )]
     Run(Box<args::RunArgs>),
     /// Tells who holds the lease NAME
@@ -73,6 +83,9 @@ Example:
     /// Becomes CMD, and dies with the process that started this
     #[command(hide = true)]
     Become(child::BecomeArgs),
+    /// Kills the process group that is written to it when its pipe is closed
+    #[command(hide = true)]
+    Guard,
 }
 
 /// Runs `soldonce lease`.
@@ -82,5 +95,6 @@ pub(crate) fn run(args: &LeaseArgs) -> anyhow::Result<Exit> {
         LeaseCommand::Inspect(args) => holder::inspect(args),
         LeaseCommand::Break(args) => holder::break_lease(args),
         LeaseCommand::Become(args) => Ok(child::become_command(args)),
+        LeaseCommand::Guard => guard::guard(),
     }
 }

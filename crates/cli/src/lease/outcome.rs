@@ -3,6 +3,8 @@
 
 use soldonce_lease::{AcquireError, LostReason};
 
+use super::backend::BackendArgs;
+
 /// The wait is over, or there was none.
 const REFUSED: u8 = 110;
 const UNKNOWN: u8 = 111;
@@ -70,8 +72,9 @@ impl Outcome {
     }
 }
 
-impl From<AcquireError> for Outcome {
-    fn from(error: AcquireError) -> Self {
+impl Outcome {
+    /// What it means that there is no lease, in words for people who gave these options.
+    pub(crate) fn of(error: &AcquireError, backend: &BackendArgs) -> Self {
         let why = error.to_string();
         match error {
             AcquireError::Refused(_) | AcquireError::TimedOut { .. } | AcquireError::QueueFull => {
@@ -79,9 +82,9 @@ impl From<AcquireError> for Outcome {
             }
             AcquireError::Unknown { .. } => Self::Unknown(why),
             AcquireError::Invalid(_) => Self::Usage(why),
-            AcquireError::Unavailable(_) | AcquireError::Epoch(_) | AcquireError::Closed | _ => {
-                Self::Unavailable(why)
-            }
+            AcquireError::Unavailable(error) => Self::Unavailable(backend.explain(error)),
+            AcquireError::Epoch(error) => Self::Unavailable(backend.explain_anchor(error)),
+            AcquireError::Closed | _ => Self::Unavailable(why),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::supervise::{Ended, Supervisor, Times};
 use crate::exit::Exit;
 
 /// Longest wait for releases that are under way at the end.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// Runs CMD under a lease.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
@@ -61,19 +61,11 @@ async fn attempt(args: &RunArgs, pipe: Pipe) -> (Outcome, HoldTime) {
 }
 
 async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Locks, Outcome> {
-    let unavailable = |error: soldonce_lease::BackendError| Outcome::Unavailable(error.to_string());
-    let connecting = async {
-        let remark = backend::prepare(&args.backend).await?;
-        let remarks = remark.into_iter();
-        for remark in remarks.chain(args.backend.remark().map(str::to_owned)) {
-            eprintln!("soldonce: {}: {remark}", args.name);
-        }
-        backend::builder(&args.backend)?.connect().await
-    };
+    let tell = |remark: String| eprintln!("soldonce: {}: {remark}", args.name);
     tokio::select! {
         biased;
         signal = signals.next() => Err(interrupted(signal)),
-        locks = connecting => locks.map_err(unavailable),
+        locks = backend::connect(&args.backend, tell) => locks.map_err(Outcome::Unavailable),
     }
 }
 
@@ -97,7 +89,7 @@ async fn acquire(args: &RunArgs, locks: &Locks, signals: &mut Signals) -> Result
     tokio::select! {
         biased;
         signal = signals.next() => Err(interrupted(signal)),
-        lease = request.acquire(wait) => Ok(lease?),
+        lease = request.acquire(wait) => lease.map_err(|error| Outcome::of(&error, &args.backend)),
     }
 }
 
@@ -119,6 +111,7 @@ async fn hold(
         Ok(Ended::ForLease(why)) => Outcome::Lost(why),
         Err(error) => Outcome::Unavailable(format!("{error:#}")),
     };
+    signals.forget_the_command();
     let token = lease.token().map(|token| format!("{:016}", token.number()));
     let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
     match keep_until(keep.unwrap_or(began), &lease, signals).await {
@@ -159,6 +152,7 @@ async fn work(
     signals: &mut Signals,
     (writer, reader): Pipe,
 ) -> anyhow::Result<Ended> {
+    signals.listen_for_the_command()?;
     let clock = SystemClock;
     let known = (args.name.as_str(), args.cap, reader.as_raw_fd());
     let mut child = Child::start(&args.command, variables(&clock, lease, known), &reader)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use soldonce_lease::{BootTime, Clock, LeaseRef, LeaseState, LostReason};
 
-use super::child::Supervised;
+use super::child::{Change, Supervised};
 use super::signals::SignalSource;
 use super::status::{Status, deadline_ms};
 
@@ -56,28 +56,47 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
         let mut states = self.lease.watch();
         let mut ending: Option<Ending> = None;
         let mut told_ms = i64::MIN;
+        // A command that was stopped goes on only after a look at its lease.
+        let mut is_continued = false;
         loop {
             ending = ending.or_else(|| self.judge());
             let wake_at = match ending {
                 Some(Ending { why, kill_at }) if self.clock.boot() >= kill_at => {
-                    self.child.signal(Signal::KILL);
-                    self.child.ended().await;
+                    self.kill().await;
                     return Ended::ForLease(why);
                 }
                 Some(Ending { kill_at, .. }) => kill_at,
                 None => self.tell_deadline(&mut told_ms),
             };
+            if std::mem::take(&mut is_continued) {
+                self.child.resume();
+            }
             tokio::select! {
                 biased;
-                code = self.child.ended() => return match ending {
-                    Some(Ending { why, .. }) => Ended::ForLease(why),
-                    None => Ended::Alone(code),
+                change = self.child.change() => match (change, ending) {
+                    (Change::Ended(_), Some(Ending { why, .. })) => return Ended::ForLease(why),
+                    (Change::Ended(code), None) => return Ended::Alone(code),
+                    (Change::Stopped, ending) => {
+                        // One that is to end is not waited for.
+                        if ending.is_none() {
+                            self.child.stop_along();
+                        }
+                        is_continued = true;
+                    }
                 },
                 Some(state) = states.changed() => self.tell(state),
-                signal = self.signals.next() => self.child.signal(signal),
+                signal = self.signals.next() => match signal {
+                    Signal::CONT => is_continued = true,
+                    signal => self.child.signal(signal),
+                },
                 () = self.clock.sleep_until(wake_at) => {}
             }
         }
+    }
+
+    async fn kill(&mut self) {
+        self.child.signal(Signal::KILL);
+        while self.child.change().await == Change::Stopped {}
     }
 
     /// Sends SIGTERM if the time has come.

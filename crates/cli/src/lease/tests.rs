@@ -11,7 +11,7 @@ use soldonce_lease::{Clock, Lease, Locks, LostReason, ManualClock, Renew};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::args::span;
-use super::child::Supervised;
+use super::child::{Change, Supervised};
 use super::signals::SignalSource;
 use super::status::Status;
 use super::supervise::{Ended, Supervisor, Times};
@@ -28,20 +28,31 @@ struct Actor {
     clock: ManualClock,
     heard: UnboundedSender<(Signal, Duration)>,
     ends_at: &'static [Signal],
-    end: (UnboundedSender<u8>, UnboundedReceiver<u8>),
+    changes: (UnboundedSender<Change>, UnboundedReceiver<Change>),
+    /// How long the runner is stopped with it.
+    pause: Duration,
 }
 
 impl Supervised for Actor {
-    fn ended(&mut self) -> Pin<Box<dyn Future<Output = u8> + '_>> {
-        Box::pin(async { self.end.1.recv().await.unwrap() })
+    fn change(&mut self) -> Pin<Box<dyn Future<Output = Change> + '_>> {
+        Box::pin(async { self.changes.1.recv().await.unwrap() })
     }
 
     fn signal(&mut self, signal: Signal) {
         let at = self.clock.boot().since(soldonce_lease::BootTime::default());
         self.heard.send((signal, at)).unwrap();
         if self.ends_at.contains(&signal) {
-            self.end.0.send(143).unwrap();
+            self.changes.0.send(Change::Ended(143)).unwrap();
         }
+    }
+
+    fn stop_along(&mut self) {
+        self.signal(Signal::STOP);
+        self.clock.advance(self.pause);
+    }
+
+    fn resume(&mut self) {
+        self.signal(Signal::CONT);
     }
 }
 
@@ -78,7 +89,8 @@ impl Stage {
             clock: clock.clone(),
             heard: heard_by,
             ends_at,
-            end: unbounded_channel(),
+            changes: unbounded_channel(),
+            pause: Duration::ZERO,
         };
         Self {
             clock,
@@ -97,7 +109,7 @@ impl Stage {
             clock: self.clock.clone(),
             heard: self.heard,
             send: self.send,
-            end: self.actor.end.0.clone(),
+            changes: self.actor.changes.0.clone(),
             locks: self.locks.clone(),
             lease: self.lease.handle(),
         };
@@ -119,7 +131,7 @@ struct Hands {
     clock: ManualClock,
     heard: UnboundedReceiver<(Signal, Duration)>,
     send: UnboundedSender<Signal>,
-    end: UnboundedSender<u8>,
+    changes: UnboundedSender<Change>,
     locks: Locks,
     lease: soldonce_lease::LeaseRef,
 }
@@ -145,7 +157,7 @@ async fn a_command_that_ends_by_itself_hears_nothing() {
     let ended = stage.play(async |mut hands: Hands| {
         hands.advance(Duration::from_secs(10)).await;
         assert!(hands.heard.is_empty());
-        hands.end.send(7).unwrap();
+        hands.changes.send(Change::Ended(7)).unwrap();
     });
     assert_eq!(ended.await, Ended::Alone(7));
 }
@@ -224,6 +236,33 @@ async fn signals_are_passed_on_and_the_command_decides() {
         assert_eq!(hands.heard.recv().await, Some((Signal::INT, none)));
     });
     assert_eq!(ended.await, Ended::Alone(143));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_stopped_command_stops_the_runner_and_goes_on_under_its_lease() {
+    let stage = Stage::new(&[]).await;
+    let ended = stage.play(async |mut hands: Hands| {
+        hands.changes.send(Change::Stopped).unwrap();
+        hands.advance(Duration::ZERO).await;
+        assert_eq!(hands.heard.try_recv().unwrap().0, Signal::STOP);
+        assert_eq!(hands.heard.try_recv().unwrap().0, Signal::CONT);
+        hands.changes.send(Change::Ended(7)).unwrap();
+    });
+    assert_eq!(ended.await, Ended::Alone(7));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_command_that_was_stopped_for_longer_than_its_lease_never_goes_on() {
+    let mut stage = Stage::new(&[Signal::KILL]).await;
+    stage.actor.pause = TTL;
+    let ended = stage.play(async |mut hands: Hands| {
+        hands.changes.send(Change::Stopped).unwrap();
+        hands.advance(Duration::ZERO).await;
+        let heard = std::iter::from_fn(|| hands.heard.try_recv().ok());
+        let heard: Vec<Signal> = heard.map(|(signal, _)| signal).collect();
+        assert_eq!(heard, [Signal::STOP, Signal::TERM, Signal::KILL]);
+    });
+    assert_eq!(ended.await, Ended::ForLease(Some(LostReason::Deadline)));
 }
 
 #[test]

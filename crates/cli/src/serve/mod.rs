@@ -18,9 +18,10 @@ use clap::Args;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
-pub(crate) use settings::{LimitArgs, LogFormat, Settings, Shoppers};
+pub(crate) use settings::{CookieWord, FreeSales, LimitArgs, LogFormat, Settings, Shoppers};
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;
+use start::raise_descriptor_limit;
 pub(crate) use start::{start, until_stopped};
 
 use self::strategy::StrategyArgs;
@@ -32,7 +33,7 @@ use crate::output::print;
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = "Examples:
   soldonce serve
-  soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open
+  soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open --free-sales=off
   soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
   soldonce serve --database-url postgres://soldonce@db/soldonce --strategy pessimistic
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
@@ -51,7 +52,8 @@ pub(crate) struct ServeArgs {
     /// Where to listen [default: 127.0.0.1:8080]
     #[arg(long, env = "SOLDONCE_LISTEN", value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where metrics and admin routes listen, if not with the rest
+    /// Where metrics and the routes for admin keys answer, and there alone; all other routes answer
+    /// there too [default: on the listener of the rest]
     #[arg(long, env = "SOLDONCE_ADMIN_LISTEN", value_name = "ADDRESS")]
     admin_listen: Option<String>,
     /// The folder of the embedded ledger [default: ./data]
@@ -80,6 +82,20 @@ pub(crate) struct ServeArgs {
     /// Whether shoppers may come without a key: they get sessions [default: closed]
     #[arg(long, env = "SOLDONCE_SHOPPERS", value_enum)]
     shoppers: Option<Shoppers>,
+    /// Whether the session cookie is for HTTPS alone; behind a proxy on the same machine that ends TLS,
+    /// say `secure` [default: plain if every address is of this machine's loopback, else secure]
+    #[arg(long, env = "SOLDONCE_COOKIE", value_enum)]
+    cookie: Option<CookieWord>,
+    /// Whether shoppers confirm units that cost something where nobody takes money: `on`, or `off` if they
+    /// confirm only what costs nothing. Must be said where shoppers are open without a provider
+    #[arg(
+        long,
+        env = "SOLDONCE_FREE_SALES",
+        value_enum,
+        num_args = 0..=1,
+        default_missing_value = "on"
+    )]
+    free_sales: Option<FreeSales>,
     /// Web origins besides the server's own that may read the feed; may be given several times
     #[arg(
         long,
@@ -110,6 +126,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     start_logging(settings.log_format.value)?;
+    raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -131,6 +148,7 @@ impl ServeArgs {
             data: Some(data.to_owned()),
             payments,
             shoppers: Some(Shoppers::Open),
+            cookie: Some(CookieWord::Plain),
             ..Self::default()
         }
     }

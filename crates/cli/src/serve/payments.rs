@@ -64,16 +64,19 @@ impl From<CaptureWord> for Capture {
     }
 }
 
-/// Stripe by its key, at another place than its own if that is given.
+/// Stripe by its key, for a connected account if one is given, at another place than its own if that is.
 ///
 /// # Errors
-/// When the key is none, or the place is not to be reached safely.
+/// When the key or the account is none, or the place is not to be reached safely.
 pub(crate) fn stripe(
     key: &str,
+    account: Option<&String>,
     url: Option<&String>,
     capture: CaptureWord,
 ) -> anyhow::Result<Stripe> {
     let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
+    let account = account.map(|account| AccountId::parse(account));
+    settings.account = account.transpose().context("stripe_account")?;
     if let Some(url) = url {
         settings.base_url.clone_from(url);
     }
@@ -106,6 +109,7 @@ impl PaymentPlace {
         };
         let stripe = stripe(
             key,
+            given.stripe_account.as_ref(),
             given.stripe_url.as_ref(),
             given.stripe_capture.unwrap_or_default(),
         )?;
@@ -122,10 +126,16 @@ impl PaymentPlace {
         let notices = StripeNotices {
             secrets: secrets.context("stripe_webhook_secret")?,
             account: account.transpose().context("stripe_account")?,
+            live: StripeKey::parse(key).context("stripe_key")?.is_live(),
         };
         Ok(Self {
             stripe: Some((Arc::new(stripe), notices)),
         })
+    }
+
+    /// Whether anybody takes money.
+    pub(crate) const fn is_some(&self) -> bool {
+        self.stripe.is_some()
     }
 
     /// In a word.

@@ -4,16 +4,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{Access, Listeners, PaymentDesk, ServerSettings};
+use soldonce_server::{Access, CookieSecurity, Listeners, PaymentDesk, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::settings::{AdminKey, Settings, Shoppers};
+use super::settings::{AdminKey, CookieWord, FreeSales, Settings, Shoppers};
+use crate::clear_text::ClearLink;
 use crate::exit::Exit;
 
 /// A running server.
@@ -37,6 +39,7 @@ pub(crate) async fn start(
     settings: &Settings,
     desk: Option<Arc<dyn PaymentDesk>>,
 ) -> anyhow::Result<Started> {
+    settings.clear_links.iter().for_each(ClearLink::warn);
     let listener = listen("--listen", &settings.listen.value).await?;
     let admin_listener = match &settings.admin_listen.value {
         Some(address) => Some(listen("--admin-listen", address).await?),
@@ -48,22 +51,23 @@ pub(crate) async fn start(
     let ledger = settings.ledger.clone().by(strategy);
     let engine = ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.value.pay(engine);
+    let engine = free_sales(engine, settings.free_sales.value);
     let engine = settings.webhooks.value.post(engine)?;
     let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
     let address = listener.local_addr()?;
+    let listeners = [Some(&listener), admin_listener.as_ref()];
+    let cookie = cookie(settings.cookie.value, listeners);
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let server = ServerSettings {
-        shoppers: match settings.shoppers.value {
-            Shoppers::Open => Access::Open,
-            Shoppers::Closed => Access::Closed,
-        },
+        shoppers: access(settings.shoppers.value),
+        cookie,
         allowed_origins: settings.origins.value.clone(),
         streams: settings.limits.streams(),
         rates: settings.limits.rates(),
+        accept: settings.limits.accept(),
         stripe,
         demo_desk: desk,
-        ..ServerSettings::default()
     };
     let listeners = Listeners {
         public: listener,
@@ -104,6 +108,13 @@ pub(crate) async fn start(
     })
 }
 
+fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
+    match word {
+        Some(FreeSales::On) => engine.with_free_sales(),
+        Some(FreeSales::Off) | None => engine,
+    }
+}
+
 /// Waits for SIGINT or SIGTERM, then ends everything in order: no new requests, those in flight
 /// answered, the ledger closed.
 ///
@@ -124,6 +135,40 @@ pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> 
     Ok(Exit::Done)
 }
 
+fn access(shoppers: Shoppers) -> Access {
+    match shoppers {
+        Shoppers::Open => Access::Open,
+        Shoppers::Closed => Access::Closed,
+    }
+}
+
+/// The operator's word, else secure unless nobody but this machine can ask.
+fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> CookieSecurity {
+    let is_loopback = |listener: &TcpListener| {
+        let address = listener.local_addr();
+        address.is_ok_and(|address| address.ip().is_loopback())
+    };
+    match word {
+        Some(CookieWord::Plain) => CookieSecurity::Plain,
+        None if listeners.into_iter().flatten().all(is_loopback) => CookieSecurity::Plain,
+        Some(CookieWord::Secure) | None => CookieSecurity::Secure,
+    }
+}
+
+/// Raises the number of files and sockets that may be open to what the system allows: most shells and
+/// services give 1,024, which is less than the connections alone.
+pub(super) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => tracing::debug!(before = limit.current, after = limit.maximum, "open files"),
+        Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
+    }
+}
+
 async fn listen(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address)
         .await
@@ -132,9 +177,15 @@ async fn listen(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
 
 /// Takes the operator's admin key, or makes one if the ledger has none; tells the new one.
 async fn admin_key(engine: &Engine, given: Option<&AdminKey>) -> anyhow::Result<Option<String>> {
-    let name = Text::parse("admin")?;
     if let Some(AdminKey(text)) = given {
-        engine.adopt_key(name, vec![Scope::Admin], text).await?;
+        let adopted = engine.adopt_admin_key(text).await?;
+        for key in adopted.ended {
+            tracing::info!(%key, "admin_key: the key that this setting named before is revoked");
+        }
+        anyhow::ensure!(
+            adopted.key.revoked_at.is_none(),
+            "admin_key: this key was revoked and stays so; choose another"
+        );
         return Ok(None);
     }
     let is_admin = |key: &soldonce_engine::keys::ApiKey| {
@@ -143,6 +194,7 @@ async fn admin_key(engine: &Engine, given: Option<&AdminKey>) -> anyhow::Result<
     if engine.keys().iter().any(is_admin) {
         return Ok(None);
     }
+    let name = Text::parse("admin")?;
     let (_, text) = engine.create_key(name, vec![Scope::Admin]).await?;
     Ok(Some(text))
 }

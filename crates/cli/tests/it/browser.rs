@@ -70,5 +70,6 @@ macro_rules! files {
 }
 
 files!(
-    bighall, choosing, connection, crowd, hold, keyboard, looks, pay, race, report
+    axe, bighall, choosing, clock, connection, crowd, elsewhere, hold, keyboard, link, looks, pay,
+    race, refusal, report, storage
 );

@@ -1,10 +1,12 @@
 //! What operators are told of settings that are wrong, and of a data folder that is empty, no folder, or
 //! holds no ledger.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::crash::server::PROGRAM;
+use crate::crash::server::{PROGRAM, Server, serving};
 use crate::store::folder;
 
 /// The exit code of the program in this folder, and what it says.
@@ -94,6 +96,41 @@ fn wrong_settings_are_a_usage_error_and_named() {
         let (code, said) = run(&place, &words);
         assert_eq!(code, Some(2), "{line}: {said}");
         assert!(said.contains(named), "{line}: {said}");
+    }
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// The mode of each file in a folder.
+fn modes(data: &Path) -> Vec<(String, u32)> {
+    let files = std::fs::read_dir(data).unwrap().map(Result::unwrap);
+    let mode = |file: std::fs::DirEntry| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        (name, file.metadata().unwrap().permissions().mode() & 0o777)
+    };
+    files.map(mode).collect()
+}
+
+#[test]
+fn every_file_of_a_ledger_is_its_owners_alone_whatever_the_folder_was() {
+    let place = folder("private");
+    let data = place.join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, Permissions::from_mode(0o777)).unwrap();
+    for start in ["a new ledger", "one that others could read"] {
+        let server = Server::run(serving(&data), &place.join("server")).unwrap();
+        let modes = modes(&data);
+        let names = ["ledger.sqlite", "ledger.sqlite-wal", "high-water"];
+        for name in names {
+            assert!(modes.iter().any(|(found, _)| found == name), "{modes:?}");
+        }
+        for (name, mode) in &modes {
+            assert_eq!(*mode, 0o600, "{start}: {name} has mode {mode:o}");
+        }
+        for (name, _) in &modes {
+            let open = Permissions::from_mode(0o644);
+            std::fs::set_permissions(data.join(name), open).unwrap();
+        }
+        drop(server);
     }
     std::fs::remove_dir_all(&place).unwrap();
 }

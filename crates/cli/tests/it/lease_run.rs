@@ -39,17 +39,7 @@ impl Rig {
 
     /// Starts a run whose script prints a line, and returns once it has.
     fn start(&self, options: &[&str], script: &str) -> Run {
-        let mut command = self.command(options, script);
-        let mut runner = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut first = String::new();
-        let mut lines = BufReader::new(runner.stdout.take().unwrap());
-        lines.read_line(&mut first).unwrap();
-        let child = first.trim().parse().unwrap();
-        Run {
-            runner,
-            child,
-            lines,
-        }
+        Run::of(&mut self.command(options, script))
     }
 
     /// Whether the backend holds a lease now.
@@ -77,6 +67,20 @@ struct Run {
 }
 
 impl Run {
+    /// Starts it, and waits for the first line.
+    fn of(command: &mut Command) -> Self {
+        let mut runner = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut lines = BufReader::new(runner.stdout.take().unwrap());
+        lines.read_line(&mut first).unwrap();
+        let child = first.trim().parse().unwrap();
+        Run {
+            runner,
+            child,
+            lines,
+        }
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.runner.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
@@ -201,13 +205,46 @@ fn a_signal_while_waiting_leaves_nothing_behind() {
 #[test]
 fn signals_while_running_reach_the_whole_group() {
     let rig = Rig::new();
-    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
-        let script = "trap 'exit 9' INT TERM HUP; echo $$; while :; do sleep 0.05; done";
-        let mut run = rig.start(&[], script);
+    for (signal, word) in [
+        (Signal::INT, "INT"),
+        (Signal::TERM, "TERM"),
+        (Signal::HUP, "HUP"),
+        (Signal::QUIT, "QUIT"),
+        (Signal::USR1, "USR1"),
+        (Signal::USR2, "USR2"),
+        (Signal::ALARM, "ALRM"),
+    ] {
+        let script = format!("trap 'exit 9' {word}; echo $$; while :; do sleep 0.05; done");
+        let mut run = rig.start(&[], &script);
         run.signal(signal);
-        assert_eq!(run.code(), Some(9), "signal {number}");
+        assert_eq!(run.code(), Some(9), "signal {word}");
         assert!(!rig.is_held());
     }
+}
+
+/// Whether a process ignores a signal.
+fn ignores(process: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = u64::from_str_radix(bits.unwrap().trim(), 16).unwrap();
+    bits & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
+fn signals_that_were_ignored_at_the_start_stay_ignored() {
+    let rig = Rig::new();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP INT; exec \"$@\"", "sh"]);
+    let run = rig.command(&[], "echo $$; while :; do sleep 0.05; done");
+    let mut run = Run::of(shell.arg(run.get_program()).args(run.get_args()));
+    for signal in [Signal::HUP, Signal::INT] {
+        assert!(ignores(run.runner.id(), signal), "the runner");
+        assert!(ignores(run.child, signal), "the command");
+        run.signal(signal);
+    }
+    assert!(!ignores(run.child, Signal::TERM));
+    run.signal(Signal::TERM);
+    assert_eq!(run.code(), Some(143));
 }
 
 #[test]
@@ -254,6 +291,14 @@ fn the_command_dies_with_a_killed_runner() {
         rig.is_held(),
         "a killed runner releases nothing: the ttl does"
     );
+}
+
+#[test]
+fn what_the_command_started_dies_with_a_killed_runner() {
+    let rig = Rig::new();
+    let run = rig.start(&[], "sleep 60 & echo $!; wait");
+    run.signal(Signal::KILL);
+    until("the grandchild is dead", PATIENCE, || !run.is_alive()).unwrap();
 }
 
 #[test]

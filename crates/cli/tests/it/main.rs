@@ -5,9 +5,12 @@
 mod bench;
 mod browser;
 mod crash;
+mod crowd;
 mod folders;
 mod lease_backends;
 mod lease_run;
+mod lease_said;
+mod lease_terminal;
 mod migrate;
 mod money;
 mod operate;

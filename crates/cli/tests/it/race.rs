@@ -223,13 +223,17 @@ fn a_race_in_which_naive_sells_nothing_twice_is_refused() {
 }
 
 #[cfg(feature = "planted")]
-#[test]
-fn a_guarded_strategy_that_sells_twice_is_refused() {
-    let output = race(&["--strategies", "planted", "--buyers", "20", "--seats", "1"]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("units were sold twice"), "{said}");
-    assert!(said.contains("I1 sold-twice"), "{said}");
+mod planted {
+    use super::race;
+
+    #[test]
+    fn a_guarded_strategy_that_sells_twice_is_refused() {
+        let output = race(&["--strategies", "planted", "--buyers", "20", "--seats", "1"]);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("units were sold twice"), "{said}");
+        assert!(said.contains("I1 sold-twice"), "{said}");
+    }
 }
 
 #[test]

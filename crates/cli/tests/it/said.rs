@@ -104,3 +104,49 @@ fn a_redis_that_is_away_is_told_before_anybody_asks() {
     };
     until("the log tells it", PATIENCE, is_told).unwrap();
 }
+
+/// Everybody who opens the page would get tickets for nothing: that is said, or the server does not start.
+#[test]
+fn open_shoppers_without_a_provider_must_be_meant() {
+    let at = folder("said-free");
+    let refused = said(&["serve", "--shoppers", "open"], &at, 2);
+    for word in ["free_sales: say `on` or `off`", "for nothing", "stripe_key"] {
+        assert!(refused.contains(word), "{refused}");
+    }
+    assert!(!at.join("data").exists());
+    for meant in ["--free-sales", "--free-sales=off"] {
+        let all = ["serve", "--shoppers", "open", meant, "--print-settings"];
+        let shown = said(&all, &at, 0);
+        assert!(shown.contains("free_sales"), "{shown}");
+    }
+    std::fs::remove_dir_all(&at).unwrap();
+}
+
+/// Where servers, their database and their Redis talk in clear text is for the operator to know.
+#[test]
+fn a_link_to_another_machine_that_is_not_encrypted_is_told() {
+    let at = folder("said-clear");
+    // The kernel takes it for this machine, where nothing listens; it is no loopback address.
+    let remote = "redis://:hush@0.0.0.0:9";
+    let data = at.join("data");
+    let mut command = crate::crash::server::serving(&data);
+    command.args(["--redis-url", remote]);
+    let _server = Server::run(command, &data).unwrap();
+    let log = std::fs::read_to_string(data.with_extension("log")).unwrap();
+    assert!(
+        log.contains("a link to another machine: it is not encrypted"),
+        "{log}"
+    );
+    assert!(
+        log.contains("redis_url") && log.contains("0.0.0.0"),
+        "{log}"
+    );
+    assert!(!log.contains("hush"), "{log}");
+    let output = run(&["doctor", "--shield-url", remote], &at);
+    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(
+        told.contains("remark  link: shield_url leads to 0.0.0.0"),
+        "{told}"
+    );
+    assert!(!told.contains("hush"), "{told}");
+}

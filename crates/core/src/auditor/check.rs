@@ -141,9 +141,10 @@ impl<'a> Walk<'a> {
     }
 
     fn budgets(&mut self, touched: &Touched) {
-        let Some(limit) = self.history.units_per_holder_max else {
+        let Some(terms) = &self.history.terms else {
             return;
         };
+        let limit = terms.units_per_holder_max;
         for hold in touched.holds.keys() {
             let Some(terms) = self.memory.terms(*hold) else {
                 continue;

@@ -1,5 +1,5 @@
 //! Turns the history of one event into the list of what is wrong with it. Uses none of the code that
-//! decides: it knows the invariants of assurance.md 3.1 and the transitions, nothing else.
+//! decides, nor the table of transitions that this code asks: it has its own (`legal`).
 //!
 //! It finds what a history can show: a unit sold twice (I1), two live holds of a unit (I2), states
 //! that do not follow from each other (I3), a confirm that was late or fenced out (I4), half a hold
@@ -7,13 +7,14 @@
 //! budget overrun (I9), a unit that is not in the chart (I10), gaps (I20), time going back (I21).
 
 mod check;
+mod legal;
 mod step;
 
 mod live;
 
 use std::fmt;
 
-use crate::{Commit, Hold, HoldId, Holder, Seq, Timestamp, UnitNo};
+use crate::{Commit, Hold, HoldId, Holder, Policy, Seq, Timestamp, UnitNo};
 
 /// What of a hold does not stand in its transitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +48,8 @@ impl From<&Hold> for HoldTerms {
 pub struct History {
     /// How many units the chart has.
     pub units: u32,
-    /// Most units a holder may hold live at once; none when it changed on the way.
-    pub units_per_holder_max: Option<u32>,
-    /// How far a pinned hold may go beyond its cap; none when it changed on the way.
-    pub payment_window: Option<crate::Span>,
+    /// The terms of the event; none when they changed on the way, or nobody knows whether they did.
+    pub terms: Option<Policy>,
     /// The holds that occur.
     pub holds: Vec<HoldTerms>,
     /// What happened.

@@ -2,6 +2,7 @@
 
 use super::Invariant;
 use super::check::{Touched, Walk};
+use super::legal::is_legal;
 use super::live::{Pin, Terms};
 use crate::{Cause, HoldId, Span, StateKind, Timestamp, Transition, Unit, UnitState};
 
@@ -53,11 +54,11 @@ impl Walk<'_> {
     }
 
     fn legal_step(&mut self, step: &Transition, before: Unit) {
-        if step.cause.allows(before.state.kind(), step.to.kind()) {
-            return;
-        }
-        let invariant = match (before.state.kind(), step.to.kind()) {
+        let (from, to) = (before.state.kind(), step.to.kind());
+        let invariant = match (from, to) {
+            // Whatever any table says.
             (StateKind::Sold, StateKind::Sold | StateKind::Held) => Invariant::I1SoldTwice,
+            _ if is_legal(step.cause, from, to) => return,
             (StateKind::Held, StateKind::Held) => Invariant::I2HeldTwice,
             _ => Invariant::I3BrokenState,
         };
@@ -165,7 +166,11 @@ impl Walk<'_> {
             let detail = format!("{id:?} is over when made: end {until:?}");
             self.report_at(step, Invariant::I3BrokenState, detail);
         }
-        let window = self.history.payment_window;
+        let window = self
+            .history
+            .terms
+            .as_ref()
+            .map(|terms| terms.payment_window);
         let beyond = if pinned_once {
             window
         } else {

@@ -4,7 +4,7 @@ use super::Inventory;
 use super::claim::unavailable;
 use super::sell::require_staff_count;
 use super::work::Work;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Answer, Cause, Conflict, ConflictState, EventNo, Rejection, Selection, Text, Timestamp, UnitNo,
     UnitState,
@@ -74,7 +74,7 @@ impl Inventory {
                 to,
                 fence: self.unit_fence(event, *unit),
                 cause,
-                hold: None,
+                by: Owner::Nobody,
             };
             self.step(work, event, *unit, step);
         }

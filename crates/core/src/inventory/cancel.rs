@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::work::Work;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Amount, Answer, AreaNo, Authority, Booking, BookingId, BookingState, Cause, Chart, Invalid,
     LineChoice, LineState, Rejection, UnitNo, UnitState,
@@ -31,14 +31,16 @@ impl Inventory {
         Ok(self.answer_booking(id))
     }
 
-    /// Owners may give units back until the event's deadline, staff always.
+    /// Owners may give units back until the event's deadline, which is its start unless it says
+    /// otherwise; staff always.
     pub(super) fn require_before_deadline(
         &self,
         work: &Work<'_>,
         booking: &Booking,
         by: Authority,
     ) -> Result<(), Rejection> {
-        match self.book(booking.event)?.event.policy.cancel_until {
+        let event = &self.book(booking.event)?.event;
+        match event.policy.cancel_until.of(event.starts_at) {
             Some(until) if until <= work.now && by != Authority::Staff => {
                 Err(Rejection::CancelClosed(until))
             }
@@ -68,7 +70,7 @@ impl Inventory {
                 to: UnitState::Free,
                 fence: self.unit_fence(booking.event, line.unit).next(),
                 cause,
-                hold: None,
+                by: Owner::Booking(id),
             };
             line.version = self.step(work, booking.event, line.unit, step);
             line.state = LineState::Cancelled;

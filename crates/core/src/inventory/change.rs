@@ -6,7 +6,7 @@ use super::budget::Demand;
 use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::work::Work;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Answer, Cause, Change, Hold, HoldId, Invalid, Rejection, Selection, UnitNo, UnitState,
 };
@@ -82,7 +82,7 @@ impl Inventory {
                 to: UnitState::Free,
                 fence: hold.fence,
                 cause: Cause::Changed,
-                hold: Some(id),
+                by: Owner::Hold(id),
             };
             self.step(work, hold.event, *unit, step);
         }

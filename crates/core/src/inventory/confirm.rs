@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::work::Work;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Amount, Answer, Booking, BookingId, BookingState, Cause, Hold, HoldId, HoldState, Line,
     LineState, OnHold, Planted, Rejection, Text, Timestamp, UnitState,
@@ -69,7 +69,7 @@ impl Inventory {
                 to: UnitState::Sold(booking),
                 fence: hold.fence,
                 cause,
-                hold: Some(id),
+                by: Owner::Hold(id),
             };
             held.version = self.step(work, hold.event, held.unit, step);
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Inventory;
 use super::work::Work;
 use crate::{
-    Answer, Cause, Event, EventNo, EventState, HoldId, HoldState, NewEvent, Policy, Rejection, Seq,
-    Text, Timestamp,
+    Answer, Cause, Event, EventNo, EventState, HoldId, HoldState, NewEvent, PolicyChange,
+    Rejection, Seq, Text, Timestamp,
 };
 
 impl Inventory {
@@ -34,10 +34,11 @@ impl Inventory {
         &mut self,
         work: &mut Work<'_>,
         event: EventNo,
-        policy: Policy,
+        change: &PolicyChange,
     ) -> Result<Answer, Rejection> {
-        self.book(event)?;
-        policy.validate()?;
+        let found = &self.book(event)?.event;
+        let policy = found.policy.changed(change)?;
+        policy.require_sale(found.starts_at)?;
         self.remember_event(event);
         let book = self.book_mut(event);
         book.event = Arc::new(Event {

@@ -27,6 +27,11 @@ impl Expiries {
         EventNo(event.0.wrapping_sub(self.first_event)).index()
     }
 
+    pub(super) fn count(&self, event: EventNo) -> usize {
+        let ends = self.of_event.get(self.place(event));
+        ends.map_or(0, BTreeSet::len)
+    }
+
     pub(super) fn add_event(&mut self) {
         self.of_event.push(BTreeSet::new());
     }

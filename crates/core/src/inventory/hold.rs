@@ -5,7 +5,7 @@ use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::{Choice, require_adjacency};
 use super::work::Work;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Planted, Rejection, Span,
     Timestamp, UnitNo, UnitState, Wish,
@@ -131,7 +131,7 @@ impl Inventory {
                 to: UnitState::Held { hold, until },
                 fence,
                 cause: Cause::Held,
-                hold: Some(hold),
+                by: Owner::Hold(hold),
             };
             self.step(work, new.event, *unit, step);
         }

@@ -104,7 +104,7 @@ impl Inventory {
     fn decide(&mut self, work: &mut Work<'_>, command: Command) -> Result<Answer, Rejection> {
         match command {
             Command::CreateEvent(new) => self.create_event(work, &new),
-            Command::UpdatePolicy { event, policy } => self.update_policy(work, event, *policy),
+            Command::UpdatePolicy { event, change } => self.update_policy(work, event, &change),
             Command::CancelEvent { event, reason } => self.cancel_event(work, event, &reason),
             Command::Hold(new) => self.hold_units(work, new),
             Command::Change(change) => self.change(work, &change),
@@ -229,6 +229,11 @@ impl Inventory {
     /// Bookings that are here, forgotten ones not.
     pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
         self.bookings.values()
+    }
+
+    /// How many holds of an event are not over as written down. Constant time.
+    pub fn live_holds(&self, event: EventNo) -> usize {
+        self.expiries.count(event)
     }
 
     /// When the next hold ends by the clock. Constant time.

@@ -32,9 +32,10 @@ impl Inventory {
                     to: UnitState::Free,
                     fence: unit.fence,
                     cause: Cause::Released,
-                    hold: Some(hold.id),
+                    by: unit.state.into(),
                 };
                 self.step(work, hold.event, held.unit, step);
+                work.in_the_name_of(hold.id);
             }
         }
         if !hold.state.is_terminal() {

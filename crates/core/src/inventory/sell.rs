@@ -7,7 +7,7 @@ use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::work::Work;
 use crate::limits::UNITS_PER_STAFF_COMMAND_MAX;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Answer, Booking, BookingId, BookingState, Cause, EventNo, Fence, Holder, Invalid, Line,
     LineState, Rejection, Selection, Text, Timestamp, UnitNo, UnitState,
@@ -90,7 +90,7 @@ impl Inventory {
                 to: UnitState::Sold(booking.id),
                 fence,
                 cause: Cause::SoldDirectly,
-                hold: None,
+                by: Owner::Nobody,
             };
             line.version = self.step(work, event, line.unit, step);
             line.state = LineState::Sold;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Inventory;
-use crate::unit::Step;
+use crate::unit::{Owner, Step};
 use crate::{
     Answer, Applied, Booking, BookingId, BookingState, Cause, Commit, Effect, EventNo, Fence, Hold,
     HoldId, HoldState, Origin, Planted, Text, Timestamp, Transition, UnitNo, UnitState, Version,
@@ -54,6 +54,13 @@ impl<'a> Work<'a> {
     pub(super) fn changed_booking(&mut self, booking: BookingId) {
         if !self.bookings.contains(&booking) {
             self.bookings.push(booking);
+        }
+    }
+
+    /// Planted bug: the last step says that this hold made it.
+    pub(super) fn in_the_name_of(&mut self, hold: HoldId) {
+        if let Some((_, step)) = self.transitions.last_mut() {
+            step.hold = Some(hold);
         }
     }
 
@@ -140,7 +147,7 @@ impl Inventory {
                 to: UnitState::Free,
                 fence,
                 cause,
-                hold: Some(id),
+                by: Owner::Hold(id),
             };
             held.version = self.step(work, hold.event, held.unit, step);
         }
@@ -207,7 +214,7 @@ impl Inventory {
             to: UnitState::Free,
             fence: self.unit_fence(hold.event, unit),
             cause: Cause::Expired,
-            hold: Some(id),
+            by: Owner::Hold(id),
         };
         self.step(work, hold.event, unit, step);
         self.track(&hold);
@@ -226,7 +233,7 @@ impl Inventory {
                 to,
                 fence: hold.fence,
                 cause,
-                hold: Some(hold.id),
+                by: Owner::Hold(hold.id),
             };
             held.version = self.step(work, hold.event, held.unit, step);
         }

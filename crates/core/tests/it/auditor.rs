@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use soldonce_core::{
-    Auditor, BookingId, Cause, Command, Fence, History, HoldId, Invariant, Span, Timestamp,
-    Transition, UnitNo, UnitState, Version,
+    Auditor, BookingId, Cause, Command, Fence, History, HoldId, Invariant, Policy, Seq, Span,
+    StateKind, Timestamp, Transition, UnitNo, UnitState, Version,
 };
 
 use crate::world::{World, booked, on, policy, rows_and_floor};
@@ -384,7 +384,10 @@ const SPOILED: [(&str, usize, &[Invariant], Spoil); 34] = [
         MADE,
         &[Invariant::I9OverBudget],
         |history| {
-            history.units_per_holder_max = Some(1);
+            history.terms = Some(Policy {
+                units_per_holder_max: 1,
+                ..policy()
+            });
         },
     ),
     (
@@ -462,6 +465,68 @@ fn gaps_and_jumps_are_named() {
     assert!(found(&history).contains(&Invariant::I3BrokenState));
 }
 
+/// A unit that makes one step from one kind of state to another.
+fn made(from: StateKind, cause: Cause, to: StateKind) -> History {
+    let (until, id) = (Timestamp::from_ms(2_000_000), HoldId::from_bits(1));
+    let state = |kind| match kind {
+        StateKind::Free => UnitState::Free,
+        StateKind::Held => UnitState::Held { hold: id, until },
+        StateKind::Sold => UnitState::Sold(BookingId::from_bits(1)),
+        StateKind::Blocked => UnitState::Blocked,
+    };
+    let mut history = good();
+    history.commits.truncate(2);
+    let before = if from == StateKind::Free {
+        UnitState::Blocked
+    } else {
+        UnitState::Free
+    };
+    let steps = [
+        (before, state(from), Cause::Held),
+        (state(from), state(to), cause),
+    ];
+    for (n, (from, to, cause)) in (1_u64..).zip(steps) {
+        let commit = &mut history.commits[usize::try_from(n).unwrap() - 1];
+        commit.transitions = vec![Transition {
+            unit: UnitNo(5),
+            from,
+            to,
+            fence: Fence(n),
+            version: Version(n),
+            cause,
+            hold: Some(id),
+        }];
+    }
+    history
+}
+
+/// The auditor has a table of its own. A wrong line in it, or in that of the rules, shows here; and no line
+/// of either lets a unit be sold twice.
+#[test]
+fn the_auditor_and_the_rules_name_the_same_steps() {
+    for cause in Cause::ALL {
+        for (from, to) in StateKind::ALL
+            .map(|from| StateKind::ALL.map(|to| (from, to)))
+            .concat()
+        {
+            let found = Auditor::check(&made(from, cause, to));
+            let of_step = found.iter().filter(|found| found.seq == Seq(2));
+            let refused = of_step.clone().any(|found| found.detail.contains(" > "));
+            let why = format!("{from:?} > {to:?} by {cause:?}: {found:?}");
+            assert_eq!(refused, !cause.allows(from, to), "{why}");
+            if from == StateKind::Sold && matches!(to, StateKind::Sold | StateKind::Held) {
+                let twice = of_step.map(|found| found.invariant);
+                assert!(
+                    twice
+                        .into_iter()
+                        .any(|found| found == Invariant::I1SoldTwice),
+                    "{why}"
+                );
+            }
+        }
+    }
+}
+
 /// A hold that gives up all it has for units that were never held keeps a fence above its own.
 #[test]
 fn a_hold_under_a_lower_fence_is_named() {
@@ -491,7 +556,10 @@ fn a_hold_under_a_lower_fence_is_named() {
 fn a_pin_goes_beyond_the_cap_by_one_window() {
     let beyond = |ms: i64, window: Option<u64>| {
         let mut history = good();
-        history.payment_window = window.map(Span::from_ms);
+        history.terms = window.map(|ms| Policy {
+            payment_window: Span::from_ms(ms),
+            ..policy()
+        });
         until(&mut history, PINNED, 1_180_000 + ms);
         found(&history).contains(&Invariant::I8BeyondCap)
     };

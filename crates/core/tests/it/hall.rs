@@ -2,7 +2,9 @@
 //! `.` is free, `X` sold, `h` held, `e` held by a hold that is over but not written down as such.
 //! A small letter of `a` to `d` is a free seat of another price class.
 
-use soldonce_core::{Adjacency, Chart, ChartBuilder, Command, Policy, SeatSpec, UnitNo};
+use soldonce_core::{
+    Adjacency, Chart, ChartBuilder, Command, Policy, PolicyChange, SeatSpec, UnitNo,
+};
 
 use crate::world::{World, holder};
 
@@ -43,7 +45,10 @@ pub(crate) fn hall(plan: &str, rules: &Policy) -> World {
         world.hold("other", &name);
     }
     let policy = Box::new(roomy);
-    let update = Command::UpdatePolicy { event, policy };
+    let update = Command::UpdatePolicy {
+        event,
+        change: Box::new(PolicyChange::from(&*policy)),
+    };
     world.apply(update).unwrap();
     world
 }

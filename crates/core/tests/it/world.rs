@@ -253,8 +253,7 @@ impl World {
         let of_event = self.holds.values().filter(|(of, _)| *of == event);
         History {
             units: self.inventory.event(event).unwrap().chart.units(),
-            units_per_holder_max: self.terms.as_ref().map(|terms| terms.units_per_holder_max),
-            payment_window: self.terms.as_ref().map(|terms| terms.payment_window),
+            terms: self.terms.clone(),
             holds: of_event.map(|(_, terms)| terms.clone()).collect(),
             commits: self.commits.get(&event).cloned().unwrap_or_default(),
         }

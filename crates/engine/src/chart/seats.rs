@@ -174,7 +174,7 @@ mod tests {
         refused(
             &seats(&["A-1", "A 2"]),
             "chart.seats[1].seat",
-            "`A 2` is no legal id",
+            "`A 2` is not allowed",
         );
         let twice = seats(&["A-1", "B-1", "A-2", "A-1"]);
         refused(

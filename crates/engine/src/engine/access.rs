@@ -3,15 +3,24 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use soldonce_core::{Rejection, Span, Text};
+use soldonce_core::{Invalid, Rejection, Span, Text};
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
 use crate::caller::Caller;
-use crate::keys::{ApiKey, KeyId, Scope, hash_key, mint_key_text};
+use crate::keys::{ADOPTED_NAME, ApiKey, KeyId, Revocation, Scope, hash_key, mint_key_text};
 use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
 use crate::secret::Session;
+
+/// The admin key of a setting, and what it put an end to.
+#[derive(Clone, Debug)]
+pub struct Adopted {
+    /// The key.
+    pub key: ApiKey,
+    /// Those that the setting named before: revoked.
+    pub ended: Vec<KeyId>,
+}
 
 impl Engine {
     /// Who a bearer token stands for: an API key or a session; nobody when it is wrong or over.
@@ -49,7 +58,7 @@ impl Engine {
     /// Makes an API key; its text is told here and never again.
     ///
     /// # Errors
-    /// `ReadOnly` when it cannot be stored.
+    /// `Invalid` for the name of keys of the setting; `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
     /// Dropped, a key that nobody knows may exist: list and revoke it.
@@ -58,45 +67,73 @@ impl Engine {
         name: Text,
         scopes: Vec<Scope>,
     ) -> Result<(ApiKey, String), EngineError> {
+        if name.as_str() == ADOPTED_NAME {
+            let text = "keys of the setting `admin_key` are called so".to_owned();
+            return Err(Rejection::from(Invalid::new("name", text)).into());
+        }
         let text = mint_key_text(&*self.parts.world.entropy);
-        let key = self.adopt_key(name, scopes, &text).await?;
+        let key = self.store_key(name, scopes, &text).await?;
         Ok((key, text))
     }
 
-    /// Makes an API key of a text that the operator chose.
+    /// Takes the admin key that the operator chose by a setting, and revokes those that the setting
+    /// named before. A key that was revoked stays so.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
-    /// Dropped, the key may exist: repeat.
-    pub async fn adopt_key(
+    /// Dropped, the key may exist and the ones before still work: repeat.
+    pub async fn adopt_admin_key(&self, text: &str) -> Result<Adopted, EngineError> {
+        let hash = hash_key(text);
+        let known = self.keys().into_iter().find(|key| key.hash == hash);
+        let key = if let Some(key) = known {
+            key
+        } else {
+            let name = Text::parse(ADOPTED_NAME)
+                .map_err(|error| Rejection::from(Invalid::new("name", error.to_string())))?;
+            self.store_key(name, vec![Scope::Admin], text).await?
+        };
+        let mut ended = Vec::new();
+        if key.revoked_at.is_none() {
+            let is_before = |other: &ApiKey| {
+                let is_adopted = other.name.as_str() == ADOPTED_NAME;
+                is_adopted && other.id != key.id && other.revoked_at.is_none()
+            };
+            for before in self.keys().into_iter().filter(is_before) {
+                self.revoke_key(before.id).await?;
+                ended.push(before.id);
+            }
+        }
+        Ok(Adopted { key, ended })
+    }
+
+    async fn store_key(
         &self,
         name: Text,
         scopes: Vec<Scope>,
         text: &str,
     ) -> Result<ApiKey, EngineError> {
-        let hash = hash_key(text);
-        if let Some(known) = self.keys().into_iter().find(|key| key.hash == hash) {
-            return Ok(known);
-        }
         let (id, created_at) = (self.parts.ids.caller(), self.now());
         let key = ApiKey {
             id,
             name,
             scopes,
-            hash,
+            hash: hash_key(text),
             created_at,
             revoked_at: None,
         };
         self.parts.ledger.add_key(key.clone()).await?;
         // Another server may have adopted the same text at the same time: one of the two counts.
         self.refresh_keys().await?;
-        let stored = self.keys().into_iter().find(|key| key.hash == hash);
+        let stored = self.keys().into_iter().find(|known| known.hash == key.hash);
         Ok(stored.unwrap_or(key))
     }
 
     /// Reads the API keys again: on a ledger that many servers share, others make and revoke them.
+    ///
+    /// Readings may come back in another sequence than they were made. Keys are only added and
+    /// revoked, so what is known already is added to and never taken back.
     ///
     /// # Errors
     /// [`ReadError`] when they cannot be read; then those known before stay.
@@ -104,8 +141,13 @@ impl Engine {
     /// # Cancel safety
     /// Dropped, those known before stay.
     pub async fn refresh_keys(&self) -> Result<(), ReadError> {
-        let keys = self.parts.ledger.keys().await?;
-        *self.keys_mut() = keys.into_iter().map(|key| (key.hash, key)).collect();
+        let read = self.parts.ledger.keys().await?;
+        let mut keys = self.keys_mut();
+        for key in read {
+            let known = keys.get(&key.hash).and_then(|known| known.revoked_at);
+            let revoked_at = key.revoked_at.or(known);
+            keys.insert(key.hash, ApiKey { revoked_at, ..key });
+        }
         Ok(())
     }
 
@@ -121,20 +163,32 @@ impl Engine {
         keys
     }
 
-    /// Revokes an API key; whether there was one to revoke.
+    /// Revokes an API key: here it is refused once this has answered. The last admin key stays.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
     /// Dropped, the key may be revoked in the ledger and still work here: repeat.
-    pub async fn revoke_key(&self, id: KeyId) -> Result<bool, Rejection> {
+    pub async fn revoke_key(&self, id: KeyId) -> Result<Revocation, EngineError> {
         let at = self.now();
-        let revoked = self.parts.ledger.revoke_key(id, at).await?;
-        for key in self.keys_mut().values_mut().filter(|key| key.id == id) {
-            key.revoked_at.get_or_insert(at);
+        if self.parts.ledger.revoke_key(id, at).await? {
+            for key in self.keys_mut().values_mut().filter(|key| key.id == id) {
+                key.revoked_at.get_or_insert(at);
+            }
         }
-        Ok(revoked)
+        let of_id = |key: &ApiKey| key.id == id;
+        let mut found = self.keys().into_iter().find(of_id);
+        // Another server may have made it, or revoked it, just now.
+        if found.as_ref().is_none_or(|key| key.revoked_at.is_none()) {
+            self.refresh_keys().await?;
+            found = self.keys().into_iter().find(of_id);
+        }
+        Ok(match found {
+            None => Revocation::Unknown,
+            Some(key) if key.revoked_at.is_some() => Revocation::Revoked(key),
+            Some(_) => Revocation::LastAdmin,
+        })
     }
 }
 

@@ -2,13 +2,12 @@
 
 use soldonce_core::{
     Authority, Booking, BookingId, Chart, Command, Difference, EventId, Fence, GivenLines, HoldId,
-    Holder, HolderName, Invalid, LineChoice, OnHold, Rejection, Text,
+    Holder, HolderName, Invalid, LineChoice, Rejection, Text,
 };
 
 use super::{Engine, EngineError, NamedUnits, Reply};
-use crate::caller::{Call, Caller};
+use crate::caller::{Call, HoldSecret};
 use crate::limits::LIST_MAX;
-use crate::metrics::OutcomeLabel;
 use crate::reply::{self, StoredReply};
 
 /// Lines of a booking to give back in exchange.
@@ -47,7 +46,8 @@ impl Engine {
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`; every rejection of model.md 5 for *confirm*; `PaymentRequired` when a
-    /// shopper confirms what costs something, and there is a provider.
+    /// shopper confirms what costs something, unless the operator gives it away
+    /// ([`Engine::with_free_sales`]).
     ///
     /// # Cancel safety
     /// Dropped, the booking may have been made: ask again with the same key.
@@ -61,9 +61,7 @@ impl Engine {
         require_key(call)?;
         let on = self.on_hold(call, hold, fence)?;
         let booking = self.parts.ids.booking();
-        // A shopper cannot vouch for money that somebody here would take.
-        let is_vouched = self.provider().is_none() || matches!(call.caller, Caller::Key { .. });
-        let command = if is_vouched {
+        let command = if self.is_vouched(&call.caller) {
             Command::Confirm {
                 on,
                 booking,
@@ -77,16 +75,7 @@ impl Engine {
             }
         };
         let done = self.submit(call, command).await;
-        let outcome = match &done {
-            Ok(crate::ledger::Done::Replayed(_)) => "replayed",
-            Ok(crate::ledger::Done::Fresh { .. }) => "ok",
-            Err(rejection) => rejection.code(),
-        };
-        self.parts
-            .metrics
-            .confirms
-            .get_or_create(&OutcomeLabel { outcome })
-            .inc();
+        self.parts.metrics.confirmed(done.as_ref());
         self.reply(done?)
     }
 
@@ -104,7 +93,7 @@ impl Engine {
         ask: SellAsk<'_>,
     ) -> Result<Reply, EngineError> {
         require_key(call)?;
-        let event = self.live(event)?.event();
+        let event = self.live(event).await?.event();
         let selection = ask.units.wanted(&event.chart)?;
         let holder = Holder {
             caller: call.caller.id(),
@@ -136,7 +125,7 @@ impl Engine {
         units: &NamedUnits<'_>,
     ) -> Result<Reply, EngineError> {
         require_key(call)?;
-        let (found, by) = self.own_booking(call, id).await?;
+        let (found, by) = self.own_booking(call, call.booking_proof(), id).await?;
         let lines = if units.is_empty() {
             LineChoice::All
         } else {
@@ -159,7 +148,7 @@ impl Engine {
 
     /// Swaps lines of a booking for the units of a hold, in one commit; what they cost less goes
     /// back. Needs an idempotency key. What they cost more takes a checkout of the hold
-    /// ([`Engine::checkout`]); where nobody takes money, the caller has seen to it.
+    /// ([`Engine::checkout`]); where nobody takes money, a caller with a key has seen to it.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `HoldNotFound` and why the hold cannot be used,
@@ -170,10 +159,11 @@ impl Engine {
     pub async fn exchange(&self, call: &Call, ask: ExchangeAsk<'_>) -> Result<Reply, EngineError> {
         require_key(call)?;
         let on = self.on_hold(call, ask.hold, ask.fence)?;
-        let given = self.given_lines(on, &ask.given).await?;
-        let difference = match self.provider() {
-            Some(_) => Difference::Unpaid,
-            None => Difference::Vouched,
+        let given = self.given_lines(call, &ask.given).await?;
+        let difference = if self.provider().is_none() && self.is_vouched(&call.caller) {
+            Difference::Vouched
+        } else {
+            Difference::Unpaid
         };
         let command = Command::Exchange {
             given,
@@ -183,44 +173,32 @@ impl Engine {
         self.reply(self.submit(call, command).await?)
     }
 
-    /// Lines by their units. Whether the caller may give them is for the rules to say.
+    /// Lines of a booking that the caller may act on, by their units. The right to a hold is not
+    /// enough: its secret proves that hold, and no booking of the same holder.
     pub(super) async fn given_lines(
         &self,
-        on: OnHold,
+        call: &Call,
         ask: &GivenAsk<'_>,
     ) -> Result<GivenLines, EngineError> {
-        let found = self.parts.ledger.booking(ask.booking).await?;
-        let found = found.ok_or(Rejection::BookingNotFound)?;
-        match lines_of(ask, &self.event_of(found.event)?.chart) {
-            Ok(given) => Ok(given),
-            // Nobody else hears more than that there is none.
-            Err(_) if !self.is_of_owner(on, &found).await? => {
-                Err(Rejection::BookingNotFound.into())
-            }
-            Err(rejection) => Err(rejection.into()),
-        }
+        let secret = call.booking_secret.as_ref();
+        let (found, _) = self.own_booking(call, secret, ask.booking).await?;
+        Ok(lines_of(ask, &self.event_of(found.event)?.chart)?)
     }
 
-    /// Whether who acts on a hold may know of this booking.
-    async fn is_of_owner(&self, on: OnHold, booking: &Booking) -> Result<bool, EngineError> {
-        Ok(match on.by {
-            Authority::Staff => true,
-            Authority::Caller(caller) => caller == booking.holder.caller,
-            Authority::Secret => {
-                let hold = self.parts.ledger.hold(on.hold).await?;
-                hold.is_some_and(|hold| hold.holder == booking.holder)
-            }
-        })
-    }
-
-    /// A booking as it is stored.
+    /// A booking as it is stored, with its secret.
     ///
     /// # Errors
     /// `BookingNotFound`, also for a foreign one.
-    pub async fn booking(&self, call: &Call, id: BookingId) -> Result<StoredReply, EngineError> {
-        let (booking, _) = self.own_booking(call, id).await?;
+    pub async fn booking(&self, call: &Call, id: BookingId) -> Result<Reply, EngineError> {
+        let (booking, _) = self.own_booking(call, call.booking_proof(), id).await?;
         let event = self.event_of(booking.event)?;
-        Ok(reply::booking(&event, &booking))
+        let stored = reply::booking(&event, &booking);
+        Ok(Reply {
+            secret: self.secret_of(&stored),
+            stored,
+            replayed: false,
+            intent: None,
+        })
     }
 
     /// The caller's bookings of one holder, newest first.
@@ -244,18 +222,24 @@ impl Engine {
         Ok(replies)
     }
 
-    /// A booking that the caller may see, and by what right.
+    /// A booking that the caller may see, and by what right. `secret` is that of its hold; one that is
+    /// sent must be right.
     async fn own_booking(
         &self,
         call: &Call,
+        secret: Option<&HoldSecret>,
         id: BookingId,
     ) -> Result<(Booking, Authority), EngineError> {
         let missing = || EngineError::from(Rejection::BookingNotFound);
         let booking = self.parts.ledger.booking(id).await?.ok_or_else(missing)?;
-        let by = match (&call.secret, booking.hold) {
+        let by = match (secret, booking.hold) {
             (None, _) => call.caller.authority(),
+            (Some(HoldSecret(text)), _) if self.parts.secrets.opens_booking(id, text) => {
+                call.caller.authority_by_secret()
+            }
             (Some(_), None) => return Err(missing()),
-            (Some(_), Some(hold)) => self.authority(call, hold).map_err(|_| missing())?,
+            (Some(secret), Some(hold)) if !self.opens(secret, hold) => return Err(missing()),
+            (Some(_), Some(_)) => call.caller.authority_by_secret(),
         };
         match by {
             Authority::Caller(caller) if caller != booking.holder.caller => Err(missing()),

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use soldonce_core::{
-    Answer, BookingId, Command, Commit, Event, EventId, HoldId, NewEvent, Origin, Policy,
-    Rejection, Seq, Text,
+    Amount, Answer, BookingId, Command, Commit, Event, EventId, EventNo, HoldId, Invalid, NewEvent,
+    Origin, PolicyChange, Rejection, Seq, Text,
 };
+
+use tokio::sync::watch;
 
 use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
@@ -22,6 +24,30 @@ pub struct EventSummary {
     pub picture: Arc<Picture>,
 }
 
+/// The policy and the state of an event, as they change.
+pub struct EventNews {
+    changes: watch::Receiver<Arc<Event>>,
+    live: Arc<LiveEvent>,
+}
+
+impl EventNews {
+    /// Returns the event as it is now.
+    pub fn summary(&self) -> EventSummary {
+        EventSummary::of(&self.live)
+    }
+
+    /// Waits until the event has changed since the last call.
+    ///
+    /// # Cancel safety
+    /// Dropped, no change is lost.
+    pub async fn changed(&mut self) {
+        if self.changes.changed().await.is_err() {
+            // The sender lives as long as `live` does.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 impl EventSummary {
     fn of(live: &LiveEvent) -> Self {
         Self {
@@ -32,6 +58,21 @@ impl EventSummary {
 }
 
 impl Engine {
+    /// Passes an event whose prices can be paid here: nothing is held that no checkout could sell.
+    fn require_chargeable(&self, new: &NewEvent) -> Result<(), Rejection> {
+        let Some(provider) = self.provider() else {
+            return Ok(());
+        };
+        for (category, price) in &new.prices {
+            if *price == Amount::ZERO {
+                continue;
+            }
+            let chargeable = provider.require_chargeable(new.currency, *price);
+            chargeable.map_err(|why| Invalid::new("prices", format!("`{category}`: {why}")))?;
+        }
+        Ok(())
+    }
+
     /// Creates an event; whether it is new. `chart` is the seat plan as it was given, which the
     /// ledger keeps.
     ///
@@ -46,6 +87,7 @@ impl Engine {
         new: NewEvent,
         chart: Arc<[u8]>,
     ) -> Result<(EventSummary, bool), EngineError> {
+        self.require_chargeable(&new)?;
         let actor = soldonce_core::Actor::Caller(call.caller.id());
         let origin = Origin {
             actor,
@@ -69,7 +111,7 @@ impl Engine {
         Ok((self.summary_of(done)?, created))
     }
 
-    /// Gives an event another policy.
+    /// Sets fields of an event's policy; the others stay, whichever server set them last.
     ///
     /// # Errors
     /// `EventNotFound`, `Invalid`.
@@ -80,12 +122,12 @@ impl Engine {
         &self,
         call: &Call,
         event: &EventId,
-        policy: Policy,
+        change: PolicyChange,
     ) -> Result<EventSummary, EngineError> {
-        let event = self.live(event)?.event().no;
+        let event = self.live(event).await?.event().no;
         let command = Command::UpdatePolicy {
             event,
-            policy: Box::new(policy),
+            change: Box::new(change),
         };
         let done = self.submit(call, command).await?;
         self.summary_of(done)
@@ -104,7 +146,7 @@ impl Engine {
         event: &EventId,
         reason: Text,
     ) -> Result<EventSummary, EngineError> {
-        let event = self.live(event)?.event().no;
+        let event = self.live(event).await?.event().no;
         let done = self
             .submit(call, Command::CancelEvent { event, reason })
             .await?;
@@ -131,16 +173,26 @@ impl Engine {
     ///
     /// # Errors
     /// `EventNotFound`.
-    pub fn event(&self, event: &EventId) -> Result<EventSummary, Rejection> {
-        Ok(EventSummary::of(&*self.live(event)?))
+    pub async fn event(&self, event: &EventId) -> Result<EventSummary, EngineError> {
+        Ok(EventSummary::of(&*self.live(event).await?))
     }
 
     /// One event without its counts: what most callers need, and cheaper.
     ///
     /// # Errors
     /// `EventNotFound`.
-    pub fn find_event(&self, event: &EventId) -> Result<Arc<Event>, Rejection> {
-        Ok(self.live(event)?.event())
+    pub async fn find_event(&self, event: &EventId) -> Result<Arc<Event>, EngineError> {
+        Ok(self.live(event).await?.event())
+    }
+
+    /// One event that this server knows already: for the names of units.
+    pub fn known_event(&self, event: &EventId) -> Option<Arc<Event>> {
+        self.parts.live.find(event).map(|live| live.event())
+    }
+
+    /// Returns the event of this number, if this server knows it.
+    pub fn event_of_no(&self, no: EventNo) -> Option<Arc<Event>> {
+        self.event_of(no).ok()
     }
 
     /// The event of a hold that exists: for names of units in a refusal.
@@ -155,8 +207,12 @@ impl Engine {
         self.event_of(booking.event).ok()
     }
 
-    /// Events by id, those after `after`, at most `limit`; and whether there are more.
-    pub fn events(&self, after: Option<&EventId>, limit: usize) -> (Vec<EventSummary>, bool) {
+    /// Events by id, those after `after`, at most `limit`; and whether there are more. While the store
+    /// is away, those that this server knows.
+    pub async fn events(&self, after: Option<&EventId>, limit: usize) -> (Vec<EventSummary>, bool) {
+        if let Err(error) = self.parts.ledger.find_new_events().await {
+            tracing::debug!(%error, "new events were not looked for");
+        }
         let limit = limit.clamp(1, LIST_MAX);
         let mut page = self.parts.live.page(after, limit.saturating_add(1));
         let more = page.len() > limit;
@@ -167,12 +223,20 @@ impl Engine {
         )
     }
 
-    /// Goes on with an event's feed after a commit number.
+    /// Goes on with an event's feed after a commit number, or after what is shown now.
     ///
     /// # Errors
     /// `EventNotFound`.
-    pub fn subscribe(&self, event: &EventId, after: Seq) -> Result<Subscription, Rejection> {
-        Ok(self.live(event)?.feed.subscribe(after))
+    pub async fn subscribe(
+        &self,
+        event: &EventId,
+        after: Option<Seq>,
+    ) -> Result<(Subscription, EventNews), EngineError> {
+        let live = self.live(event).await?;
+        let after = after.unwrap_or_else(|| live.seq());
+        let entries = live.feed.subscribe(after);
+        let changes = live.watch_event();
+        Ok((entries, EventNews { changes, live }))
     }
 
     /// Takes free units out of sale.
@@ -189,7 +253,7 @@ impl Engine {
         units: &NamedUnits<'_>,
         reason: Text,
     ) -> Result<Reply, EngineError> {
-        let event = self.live(event)?.event();
+        let event = self.live(event).await?.event();
         let selection = units.wanted(&event.chart)?;
         let command = Command::Block {
             event: event.no,
@@ -215,7 +279,7 @@ impl Engine {
         units: &NamedUnits<'_>,
         reason: Text,
     ) -> Result<Reply, EngineError> {
-        let event = self.live(event)?.event();
+        let event = self.live(event).await?.event();
         let selection = units.wanted(&event.chart)?;
         let command = Command::Unblock {
             event: event.no,
@@ -236,7 +300,7 @@ impl Engine {
         event: &EventId,
         unit: &str,
     ) -> Result<(Arc<Event>, Vec<Commit>), EngineError> {
-        let event = self.live(event)?.event();
+        let event = self.live(event).await?.event();
         let unknown = || Rejection::UnknownUnit(vec![unit.to_owned()]);
         let no = event.chart.find_unit(unit).ok_or_else(unknown)?;
         let history = self

@@ -1,7 +1,8 @@
 //! Hold: from a request to the ledger, past the shields.
 
 use soldonce_core::{
-    Command, Event, HoldTermsAsked, Holder, HolderName, NewHold, Rejection, Span, Together, Wish,
+    Command, Event, HoldTermsAsked, Holder, HolderName, NewHold, Rejection, Span, Timestamp,
+    Together, Wish,
 };
 
 use super::shields::Asked;
@@ -81,7 +82,7 @@ impl Engine {
         event: &soldonce_core::EventId,
         ask: HoldAsk<'_>,
     ) -> Result<Reply, EngineError> {
-        let live = self.live(event)?;
+        let live = self.live(event).await?;
         let event = live.event();
         let holder = Holder {
             caller: call.caller.id(),
@@ -94,21 +95,26 @@ impl Engine {
             ttl: ask.ttl,
             ttl_max,
         };
-        let mut pass = None;
-        // A key may stand for a hold that was made: then the ledger has the answer, not a shield.
-        if call.key.is_none()
-            && let Wish::Named(selection) = &wish
+        let (mut pass, now) = (None, self.now());
+        // A key may stand for a hold that was made. Alone, the ledger knows its answer at no cost; of a
+        // shared one it is read, so what is known to be another's is refused first (0091).
+        let is_keyed = call.key.is_some();
+        if let Wish::Named(selection) = &wish
+            && (!is_keyed || self.parts.ledger.is_shared())
+            && self.may_ask_shields(&event, now, asked)?
         {
-            let now = self.now();
-            event.require_terms(now, asked)?;
             let asked = Asked {
                 live: &live,
                 event: &event,
                 holder: &holder,
                 selection,
                 now,
+                is_keyed,
             };
-            pass = self.pass_shields(asked).await?;
+            self.pass_own_shield(asked)?;
+            if !is_keyed {
+                pass = self.pass_shared_shield(asked).await?;
+            }
         }
         let hold = self.parts.ids.hold();
         let (event, ttl) = (event.no, ask.ttl);
@@ -123,6 +129,24 @@ impl Engine {
         let done = self.submit(call, Command::Hold(new)).await;
         self.tell_outcome(&live, pass, &done);
         self.reply(done?)
+    }
+}
+
+impl Engine {
+    /// Refuses a request that the terms of the event forbid, if this server alone decides; returns
+    /// whether shields are to be asked. Other servers may have changed the terms a moment ago: then
+    /// the ledger refuses.
+    fn may_ask_shields(
+        &self,
+        event: &Event,
+        now: Timestamp,
+        asked: HoldTermsAsked,
+    ) -> Result<bool, Rejection> {
+        match event.require_terms(now, asked) {
+            Ok(_) => Ok(true),
+            Err(_) if self.parts.ledger.is_shared() => Ok(false),
+            Err(refusal) => Err(refusal),
+        }
     }
 }
 

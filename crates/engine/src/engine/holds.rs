@@ -183,12 +183,14 @@ impl Engine {
 
     pub(super) fn authority(&self, call: &Call, hold: HoldId) -> Result<Authority, Rejection> {
         match &call.secret {
-            Some(HoldSecret(text)) if !self.parts.secrets.opens_hold(hold, text) => {
-                Err(Rejection::HoldNotFound)
-            }
-            Some(_) if !call.caller.is_admin() => Ok(Authority::Secret),
-            Some(_) | None => Ok(call.caller.authority()),
+            Some(secret) if !self.opens(secret, hold) => Err(Rejection::HoldNotFound),
+            Some(_) => Ok(call.caller.authority_by_secret()),
+            None => Ok(call.caller.authority()),
         }
+    }
+
+    pub(super) fn opens(&self, secret: &HoldSecret, hold: HoldId) -> bool {
+        self.parts.secrets.opens_hold(hold, &secret.0)
     }
 
     /// A hold that the caller may see.

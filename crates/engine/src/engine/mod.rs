@@ -6,6 +6,7 @@ mod bookings;
 mod events;
 mod hold;
 mod holds;
+mod lists;
 mod money;
 mod names;
 mod shields;
@@ -13,13 +14,15 @@ mod sweep;
 mod webhooks;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-pub use access::run_key_watch;
+pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
-pub use events::EventSummary;
+pub use events::{EventNews, EventSummary};
 pub use hold::{HoldAsk, WishAsk};
 pub use holds::{ChangeAsk, ExtendAsk};
+pub use lists::{ListAsk, ListPage};
 pub use money::{CheckoutAsk, Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
 pub use names::NamedUnits;
 pub use shields::run_shield_messages;
@@ -64,6 +67,7 @@ struct Parts {
     secrets: Secrets,
     keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
     provider: OnceLock<Arc<dyn PaymentProvider>>,
+    free_sales: AtomicBool,
     sender: OnceLock<Sender>,
 }
 
@@ -86,7 +90,7 @@ pub enum EngineError {
 pub struct Reply {
     /// The answer.
     pub stored: StoredReply,
-    /// The secret of the hold or webhook endpoint, for answers that carry one.
+    /// The secret of the hold, the booking or the webhook endpoint, for answers that carry one.
     pub secret: Option<String>,
     /// Whether the same request was answered before.
     pub replayed: bool,
@@ -132,6 +136,7 @@ impl Engine {
             secrets,
             keys,
             provider: OnceLock::new(),
+            free_sales: AtomicBool::new(false),
             sender: OnceLock::new(),
         };
         Ok(Self {
@@ -142,6 +147,17 @@ impl Engine {
     /// The ledger's time now.
     pub fn now(&self) -> Timestamp {
         self.parts.ledger.now()
+    }
+
+    /// The machine's wall clock: for what leaves this server and what others signed. The ledger's clock
+    /// only orders commands and ends holds, and may be ahead (`docs/decisions/0090`).
+    pub fn wall_now(&self) -> Timestamp {
+        Timestamp::from_ms(self.world().clock.wall_ms())
+    }
+
+    /// How far the ledger's clock is ahead of this machine's wall clock, milliseconds; negative if behind.
+    pub fn clock_ahead_ms(&self) -> i64 {
+        self.now().ms().saturating_sub(self.wall_now().ms())
     }
 
     /// The machine's clock and randomness.
@@ -174,8 +190,15 @@ impl Engine {
         self.parts.ledger.close().await;
     }
 
-    fn live(&self, event: &soldonce_core::EventId) -> Result<Arc<LiveEvent>, Rejection> {
-        self.parts.live.find(event).ok_or(Rejection::EventNotFound)
+    /// Returns an event, one that another server created a moment ago too: the store is asked before
+    /// an id is denied.
+    async fn live(&self, event: &soldonce_core::EventId) -> Result<Arc<LiveEvent>, EngineError> {
+        if let Some(live) = self.parts.live.find(event) {
+            return Ok(live);
+        }
+        self.parts.ledger.find_new_events().await?;
+        let found = self.parts.live.find(event);
+        Ok(found.ok_or(Rejection::EventNotFound)?)
     }
 
     fn event_of(&self, no: soldonce_core::EventNo) -> Result<Arc<Event>, Rejection> {
@@ -247,7 +270,10 @@ impl Engine {
                 let endpoint = EndpointId::from_bytes(stored.subject);
                 secrets.of_endpoint(endpoint, 0).first().map(secret_text)
             }
-            ReplyKind::Hold | ReplyKind::Booked | ReplyKind::Booking | ReplyKind::Units => None,
+            ReplyKind::Booked | ReplyKind::Booking => {
+                Some(secrets.of_booking(soldonce_core::BookingId::from_bytes(stored.subject)))
+            }
+            ReplyKind::Hold | ReplyKind::Units => None,
         }
     }
 

@@ -21,6 +21,14 @@ impl NamedUnits<'_> {
         self.seats.is_empty() && self.areas.is_empty() && self.places.is_empty()
     }
 
+    /// Returns how many units are named, each as often as it is.
+    pub fn count(&self) -> u32 {
+        let single = self.seats.len().saturating_add(self.places.len());
+        let single = u32::try_from(single).unwrap_or(u32::MAX);
+        let places = self.areas.iter().map(|(_, quantity)| *quantity);
+        places.fold(single, u32::saturating_add)
+    }
+
     /// For units that are wanted: seats and quantities.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ pub(super) struct Asked<'a> {
     pub(super) holder: &'a Holder,
     pub(super) selection: &'a Selection,
     pub(super) now: Timestamp,
+    /// Whether the request has an idempotency key.
+    pub(super) is_keyed: bool,
 }
 
 /// What a request may have claimed between servers. Dropped, whether the ledger refused or nobody
@@ -55,19 +57,33 @@ impl Drop for Pass {
 }
 
 impl Engine {
-    /// Asks the shield in process, then the one between servers.
+    /// Asks the shield in process. What is sold may have been sold to who asks: with a key, the ledger
+    /// knows.
     ///
     /// # Errors
     /// `UnitUnavailable` with every conflict, as the ledger would say.
-    pub(super) async fn pass_shields(&self, asked: Asked<'_>) -> Result<Option<Pass>, Rejection> {
+    pub(super) fn pass_own_shield(&self, asked: Asked<'_>) -> Result<(), Rejection> {
         let (chart, seats) = (&asked.event.chart, asked.selection.seats());
-        let verdict = asked
-            .live
-            .shield
-            .try_seats(chart, seats, asked.holder, asked.now);
-        if let Verdict::Refused(refusal) = verdict {
-            return Err(self.refused_by(ShieldKind::local, refusal));
+        let shield = &asked.live.shield;
+        match shield.try_seats(chart, seats, asked.holder, asked.now) {
+            Verdict::Refused(refusal)
+                if asked.is_keyed && refusal.conflicts.iter().any(is_sold) =>
+            {
+                Ok(())
+            }
+            Verdict::Refused(refusal) => Err(self.refused_by(ShieldKind::local, refusal)),
+            Verdict::Passed => Ok(()),
         }
+    }
+
+    /// Asks the shield between servers, if there is one.
+    ///
+    /// # Errors
+    /// As [`Engine::pass_own_shield`].
+    pub(super) async fn pass_shared_shield(
+        &self,
+        asked: Asked<'_>,
+    ) -> Result<Option<Pass>, Rejection> {
         let Some(guard) = self.parts.live.guard() else {
             return Ok(None);
         };
@@ -76,7 +92,7 @@ impl Engine {
             who: Who::of(asked.holder),
             parts: parts(
                 (self.parts.secrets.ledger(), asked.event.no),
-                chart,
+                &asked.event.chart,
                 asked.selection,
             ),
         };
@@ -174,6 +190,16 @@ impl Engine {
             guard.shield.drop_claims(who, &part).await;
         }
     }
+}
+
+fn is_sold(conflict: &Conflict) -> bool {
+    matches!(
+        conflict,
+        Conflict::Seat {
+            state: ConflictState::Sold,
+            ..
+        }
+    )
 }
 
 /// Tells the shield between servers what the ledger does, until `shutdown`. Without such a shield it

@@ -1,5 +1,6 @@
 //! The sweeper: writes down, a few times a second, which holds the clock has ended. Nothing is
-//! decided by it; a unit is sellable the millisecond its hold ends, sweeper dead or alive.
+//! decided by it; a unit is sellable the millisecond its hold ends, sweeper dead or alive. It tells
+//! operators, too, when the ledger's clock and the machine's are apart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use crate::ledger::{Done, Transaction};
-use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
+use crate::limits::{CLOCK_AHEAD_MS, CLOCK_LEAST_MS, SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
 use crate::trouble::Trouble;
 
 /// Sweeps until `shutdown`. A ledger that does not take it now, a database that is away above all, may
@@ -20,6 +21,7 @@ use crate::trouble::Trouble;
 pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
     let mut refused = Trouble::default();
+    let mut watch = ClockWatch::default();
     loop {
         let next = clock.boot().plus(Duration::from_millis(SWEEP_EVERY_MS));
         if shutdown
@@ -40,6 +42,44 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
                 }
             }
         }
+        watch.look(&engine);
+    }
+}
+
+/// Whether the ledger's clock is ahead of the machine's, as operators were told last.
+#[derive(Default)]
+struct ClockWatch {
+    is_ahead: bool,
+}
+
+impl ClockWatch {
+    /// Measures how far the ledger's clock is ahead of the machine's, and tells when that begins and ends.
+    fn look(&mut self, engine: &Engine) {
+        let ahead_ms = engine.clock_ahead_ms();
+        let seconds = Duration::from_millis(ahead_ms.unsigned_abs()).as_secs_f64();
+        let metrics = engine.metrics();
+        metrics
+            .clock_ahead
+            .set(seconds.copysign(if ahead_ms < 0 { -1.0 } else { 1.0 }));
+        let is_ahead = ahead_ms >= CLOCK_AHEAD_MS;
+        match (self.is_ahead, is_ahead) {
+            (false, true) if engine.wall_now().ms() < CLOCK_LEAST_MS => {
+                tracing::error!(
+                    seconds,
+                    "this machine's clock is wrong, far behind the ledger's: set it"
+                );
+            }
+            (false, true) => {
+                tracing::warn!(
+                    seconds,
+                    "the ledger's clock is ahead, because the machine's has stepped back: it runs at \
+                     half speed until they meet, and holds last up to twice as long"
+                );
+            }
+            (true, false) => tracing::info!("the ledger's clock and the machine's are one again"),
+            (true, true) | (false, false) => {}
+        }
+        self.is_ahead = is_ahead;
     }
 }
 

@@ -2,6 +2,7 @@
 //! check-then-act cannot be written against it. It makes the decisions of `core` durable and answers
 //! only then.
 
+mod clock;
 mod decide;
 mod memory;
 mod migrated;
@@ -121,6 +122,28 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
 
+    /// The holds of an event after an id, in the order of their ids, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn holds_in(
+        &self,
+        event: EventNo,
+        after: Option<HoldId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>>;
+
+    /// The bookings of an event after an id, in the order of their ids, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn bookings_in(
+        &self,
+        event: EventNo,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
+
     /// What is to be done outside next: the oldest effect of each booking, at most `limit`. Those it
     /// gives are left to the caller for `keep`, whoever else asks at other servers.
     ///
@@ -194,7 +217,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// `ReadOnly` when it cannot be stored.
     fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>>;
 
-    /// Revokes an API key; whether there was one to revoke.
+    /// Revokes an API key; whether there was one to revoke. The last one with scope `admin` stays, also
+    /// when two are revoked at once.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.
@@ -213,6 +237,21 @@ pub trait Ledger: Send + Sync + 'static {
     /// How commands reach the store (model.md 7), for a label.
     fn strategy(&self) -> &'static str {
         "queue"
+    }
+
+    /// Whether other servers write to the same store: then what this one remembers may be old, and
+    /// only [`Ledger::transact`] refuses for good.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Looks for events that other servers created and this one does not know yet. Concurrent callers
+    /// share one look at the store.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store cannot be read.
+    fn find_new_events(&self) -> LedgerFuture<'_, Result<(), ReadError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Whether commands are taken, as far as this server knows without asking.
@@ -277,6 +316,9 @@ pub trait Observer: Send + Sync + 'static {
         self.committed(inventory, applied);
     }
 
+    /// Another server may have changed this event's policy or state; the inventory knows.
+    fn event_changed(&self, _inventory: &Inventory, _event: EventNo) {}
+
     /// Other servers changed these units; the inventory knows.
     fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}
 
@@ -289,6 +331,13 @@ pub trait Observer: Send + Sync + 'static {
     /// A strategy's wish for a lease ended so after so long: `acquired`, `refused`, `timed_out` or
     /// `away`.
     fn leased(&self, _outcome: &'static str, _took: std::time::Duration) {}
+
+    /// The oldest commit that has no number is so old; a transaction of this process of the database is the
+    /// oldest that writes.
+    fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
+
+    /// The store refused what this server remembered of an event, which is read anew.
+    fn disbelieved(&self) {}
 
     /// The ledger failed to store and takes no more commands.
     fn failed(&self, why: &str);

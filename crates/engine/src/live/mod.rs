@@ -12,6 +12,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -24,33 +25,44 @@ pub use shield::{LocalShield, Verdict};
 
 use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Seq, UnitNo};
 
+use tokio::sync::watch;
+
 use crate::ledger::Observer;
 use crate::metrics::Metrics;
 use crate::shield::{Guard, Shield};
 
 /// One event as it is shown.
 pub struct LiveEvent {
-    event: RwLock<Arc<Event>>,
+    /// Readers of the feed wait for its changes.
+    event: watch::Sender<Arc<Event>>,
     picture: RwLock<Arc<Picture>>,
     /// Its numbered changes.
     pub feed: FeedSource,
     /// Refuses losers before the ledger is asked.
     pub shield: LocalShield,
+    /// Holds that are not over, as they were counted last.
+    holds: AtomicI64,
 }
 
 impl LiveEvent {
     fn new(inventory: &Inventory, event: &Arc<Event>, company: Company) -> Self {
         Self {
-            event: RwLock::new(Arc::clone(event)),
+            event: watch::Sender::new(Arc::clone(event)),
             picture: RwLock::new(Arc::new(Picture::of(inventory, event))),
             feed: FeedSource::starting_after(inventory.seq(event.no)),
             shield: LocalShield::of(inventory, event, company),
+            holds: AtomicI64::new(0),
         }
     }
 
     /// The event with its present policy.
     pub fn event(&self) -> Arc<Event> {
-        Arc::clone(&self.event.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.event.borrow())
+    }
+
+    /// Returns a receiver that is told of each change of the policy or the state.
+    pub fn watch_event(&self) -> watch::Receiver<Arc<Event>> {
+        self.event.subscribe()
     }
 
     /// The seats at one commit number.
@@ -59,7 +71,13 @@ impl LiveEvent {
     }
 
     fn replace_event(&self, event: &Arc<Event>) {
-        *self.event.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(event);
+        self.event.send_if_modified(|shown| {
+            let is_new = shown.policy != event.policy || shown.state != event.state;
+            if is_new {
+                *shown = Arc::clone(event);
+            }
+            is_new
+        });
     }
 
     /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused.
@@ -176,6 +194,15 @@ impl Live {
         }
     }
 
+    /// Counts the live holds of an event again.
+    fn count_holds(&self, inventory: &Inventory, event: EventNo) {
+        if let Some(live) = self.event(event) {
+            let now = i64::try_from(inventory.live_holds(event)).unwrap_or(i64::MAX);
+            let before = live.holds.swap(now, Ordering::Relaxed);
+            self.metrics.holds_live.inc_by(now.saturating_sub(before));
+        }
+    }
+
     /// Tells the shield between servers, beside the answers.
     fn tell(&self, inventory: &Inventory, commit: &Commit) {
         if let (Some(guard), Some(event)) = (&self.guard, inventory.event(commit.event)) {
@@ -206,6 +233,11 @@ impl Observer for Live {
         for event in inventory.events() {
             registry.add(inventory, event, self.company());
         }
+        drop(registry);
+        self.metrics.holds_live.set(0);
+        for event in inventory.events() {
+            self.count_holds(inventory, event.no);
+        }
     }
 
     fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
@@ -215,6 +247,7 @@ impl Observer for Live {
             }
             for commit in &done.commits {
                 self.note_commit(inventory, commit);
+                self.count_holds(inventory, commit.event);
                 self.tell(inventory, commit);
             }
             self.metrics.applied(done);
@@ -241,9 +274,16 @@ impl Observer for Live {
         }
     }
 
+    fn event_changed(&self, inventory: &Inventory, event: EventNo) {
+        if let (Some(live), Some(event)) = (self.event(event), inventory.event(event)) {
+            live.replace_event(event);
+        }
+    }
+
     fn refreshed(&self, inventory: &Inventory, event: EventNo, units: &[UnitNo]) {
         if let Some(live) = self.event(event) {
             live.shield.refresh(inventory, event, units.iter().copied());
+            self.count_holds(inventory, event);
         }
     }
 
@@ -263,6 +303,14 @@ impl Observer for Live {
 
     fn leased(&self, outcome: &'static str, took: Duration) {
         self.metrics.leased(outcome, took);
+    }
+
+    fn feed_lag(&self, behind: Duration, _process: Option<i32>) {
+        self.metrics.feed_lag.set(behind.as_secs_f64());
+    }
+
+    fn disbelieved(&self) {
+        self.metrics.ledger_disbelieved.inc();
     }
 
     fn failed(&self, why: &str) {

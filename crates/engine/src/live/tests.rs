@@ -317,3 +317,27 @@ fn a_refusal_by_the_shield_is_one_commits_state_while_the_writer_works() {
     });
     assert_eq!(torn.into_inner().expect("no panic"), Vec::<String>::new());
 }
+
+#[test]
+fn live_holds_and_those_that_the_clock_ended_are_counted() {
+    let mut world = World::new();
+    let counts = |world: &World| {
+        let metrics = &world.live.metrics;
+        (metrics.holds_live.get(), metrics.holds_expired.get())
+    };
+    let hold = |world: &mut World, holder, seats: &[u8]| {
+        let command = world.hold(holder, &named(seats), 0);
+        world.apply(command)
+    };
+    hold(&mut world, 0, &[0, 1]).expect("they are free");
+    assert_eq!(counts(&world), (1, 0));
+    world.now = world.now.plus(Span::from_ms(3_600_000));
+    // A takeover ends it, no sweeper.
+    hold(&mut world, 1, &[1]).expect("its hold is over");
+    assert_eq!(counts(&world), (1, 1));
+    world.now = world.now.plus(Span::from_ms(3_600_000));
+    world
+        .apply(Command::Sweep { limit: 10 })
+        .expect("it sweeps");
+    assert_eq!(counts(&world), (0, 2));
+}

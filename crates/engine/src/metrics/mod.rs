@@ -2,6 +2,7 @@
 
 mod leases;
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
@@ -10,10 +11,11 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use soldonce_core::{Answer, Applied, Rejection};
+use soldonce_core::{Applied, Cause, Rejection};
 use soldonce_lease::Locks;
 
 use self::leases::LeaseMetrics;
+use crate::ledger::Done;
 use crate::webhook::Then;
 
 /// How a command ended, for a label.
@@ -87,7 +89,7 @@ pub struct Metrics {
     pub shield_notes_dropped: Counter,
     /// Units named in refusals.
     pub units_conflicted: Counter,
-    /// Final-sale conflicts: confirms that lost to another owner.
+    /// Final-sale conflicts: confirms whose hold was over, or whose units another has.
     pub confirm_conflicts: Counter,
     /// Attempts to deliver webhooks.
     pub webhook_attempts: Family<OutcomeLabel, Counter>,
@@ -107,8 +109,14 @@ pub struct Metrics {
     pub holds_expired: Counter,
     /// Holds that are not over.
     pub holds_live: Gauge,
+    /// How old the oldest commit is that feed and maps do not show, seconds: alert on it.
+    pub feed_lag: Gauge<f64, AtomicU64>,
+    /// Times the store refused what the server remembered of an event: alert on it.
+    pub ledger_disbelieved: Counter,
     /// 1 while the ledger takes commands.
     pub ledger_writable: Gauge,
+    /// How far the ledger's clock is ahead of this machine's wall clock, seconds.
+    pub clock_ahead: Gauge<f64, AtomicU64>,
     batch_size: Histogram,
     commit_seconds: Histogram,
     /// Where the strategy takes leases.
@@ -142,7 +150,10 @@ impl Default for Metrics {
             stale_writes: Counter::default(),
             holds_expired: Counter::default(),
             holds_live: Gauge::default(),
+            feed_lag: Gauge::default(),
+            ledger_disbelieved: Counter::default(),
             ledger_writable,
+            clock_ahead: Gauge::default(),
             batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
             commit_seconds: seconds(),
             leases: None,
@@ -256,10 +267,29 @@ impl Metrics {
             "Holds that are not over",
             self.holds_live.clone(),
         );
+        self.register_ledger(r);
+    }
+
+    fn register_ledger(&self, r: &mut Registry) {
+        r.register(
+            "feed_lag_seconds",
+            "Age of the oldest commit that feed and maps do not show",
+            self.feed_lag.clone(),
+        );
+        r.register(
+            "ledger_disbelieved",
+            "Times the store refused what the server remembered of an event",
+            self.ledger_disbelieved.clone(),
+        );
         r.register(
             "ledger_writable",
             "1 while commands are taken",
             self.ledger_writable.clone(),
+        );
+        r.register(
+            "ledger_clock_ahead_seconds",
+            "How far the ledger's clock is ahead of this machine's",
+            self.clock_ahead.clone(),
         );
         r.register(
             "ledger_batch_size",
@@ -284,20 +314,30 @@ impl Metrics {
         self.webhook_attempts.get_or_create(&label).inc();
     }
 
+    /// Counts the holds that the clock ended, whether the sweeper wrote them down or who took their units.
     pub(crate) fn applied(&self, applied: &Applied) {
-        match &applied.answer {
-            Answer::Swept(holds) => {
-                self.holds_expired
-                    .inc_by(u64::try_from(*holds).unwrap_or_default());
-            }
-            Answer::EventCreated(_)
-            | Answer::Event(_)
-            | Answer::Held(_)
-            | Answer::OwnHold(_)
-            | Answer::Hold(_)
-            | Answer::Booked(_)
-            | Answer::Booking(_)
-            | Answer::Units(..) => {}
+        let steps = applied
+            .commits
+            .iter()
+            .flat_map(|commit| &commit.transitions);
+        let ended = steps.filter(|step| step.cause == Cause::Expired);
+        let mut holds: Vec<_> = ended.filter_map(|step| step.hold).collect();
+        // All units of a hold end together.
+        holds.dedup();
+        self.holds_expired
+            .inc_by(u64::try_from(holds.len()).unwrap_or_default());
+    }
+
+    /// Counts a confirm.
+    pub(crate) fn confirmed(&self, done: Result<&Done, &Rejection>) {
+        let outcome = match done {
+            Ok(Done::Replayed(_)) => "replayed",
+            Ok(Done::Fresh { .. }) => "ok",
+            Err(rejection) => rejection.code(),
+        };
+        self.confirms.get_or_create(&OutcomeLabel { outcome }).inc();
+        if let Err(Rejection::HoldExpired | Rejection::UnitUnavailable(_)) = done {
+            self.confirm_conflicts.inc();
         }
     }
 

@@ -5,7 +5,8 @@ use crate::limits::PROVIDER_KEY_BYTES_MAX;
 /// Longest idempotency key that is given to a provider, bytes: room is left for the state that an
 /// intent is in, and for an ending.
 pub const GIVEN_KEY_BYTES_MAX: usize = PROVIDER_KEY_BYTES_MAX - 26;
-/// Longest wait for one answer of Stripe, milliseconds.
+/// Longest wait for an answer of Stripe, all tries of one call together, milliseconds: so long a buyer
+/// waits for a provider that hangs.
 pub const STRIPE_CALL_MS: u64 = 15_000;
 /// Longest wait for a connection to Stripe, milliseconds.
 pub const STRIPE_CONNECT_MS: u64 = 5_000;
@@ -15,7 +16,8 @@ pub const STRIPE_TRIES_MAX: u32 = 3;
 pub const STRIPE_KEYS_MAX: u32 = 5;
 /// Wait before it is made again, milliseconds; the next one is twice as long.
 pub const STRIPE_RETRY_MS: u64 = 250;
-/// Longest such wait, also if Stripe names a longer one, milliseconds.
+/// Longest such wait, milliseconds. Where Stripe names a longer one, the call ends, and whoever made it
+/// is told how long to wait.
 pub const STRIPE_RETRY_AFTER_MS_MAX: u64 = 2_000;
 /// Longest answer of Stripe that is read, bytes.
 pub const STRIPE_ANSWER_BYTES_MAX: usize = 1024 * 1024;

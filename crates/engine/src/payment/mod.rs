@@ -36,6 +36,14 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Its name, for a label.
     fn name(&self) -> &'static str;
 
+    /// Passes a price that the provider charges. What costs nothing never gets to it.
+    ///
+    /// # Errors
+    /// Why it would refuse the payment of one unit.
+    fn require_chargeable(&self, _currency: Currency, _price: Amount) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Creates an intent to pay a booking: nothing is reserved yet.
     ///
     /// # Errors

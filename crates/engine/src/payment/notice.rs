@@ -71,8 +71,8 @@ pub struct Notice {
     pub id: NoticeId,
     /// The provider's word for what happened, for the log.
     pub kind: String,
-    /// When it was written, on the provider's clock.
-    pub created_at: Timestamp,
+    /// When it was written, on the provider's clock, if it says.
+    pub created_at: Option<Timestamp>,
     /// Whose it is, if it names an account other than the one whose secret signed it.
     pub account: Option<AccountId>,
     /// Whether real money moved, not that of a test.

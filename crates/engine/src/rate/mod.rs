@@ -10,6 +10,8 @@ mod redis;
 
 use std::fmt::Debug;
 
+use soldonce_core::{EventNo, Span};
+
 pub use quota::{InvalidQuota, Quota, Taken};
 pub use redis::RedisRates;
 
@@ -34,6 +36,42 @@ pub trait SharedRates: Debug + Send + Sync {
     /// # Cancel safety
     /// Dropped, the request may be counted.
     fn take(&self, key: RateKey, quota: Quota) -> Fut<'_, Result<Taken, Unshared>>;
+
+    /// Tells what this server counts of what an address holds of one event, in place of what it told
+    /// before; returns what all servers count.
+    ///
+    /// # Errors
+    /// [`Unshared`] when that cannot be known; the request then goes on.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may be told.
+    fn tell_held(&self, own: OwnHeld) -> Fut<'_, Result<HeldSums, Unshared>>;
+}
+
+/// What one server counts of what an address holds of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnHeld {
+    /// The bits of the address.
+    pub address: u128,
+    /// The event.
+    pub event: EventNo,
+    /// Units in live holds.
+    pub units: u32,
+    /// Payments under way.
+    pub checkouts: u32,
+    /// After so long none of it is held any more.
+    pub ends_in: Span,
+}
+
+/// What an address holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldSums {
+    /// Units in live holds.
+    pub units: u32,
+    /// Those of one event.
+    pub of_event: u32,
+    /// Payments under way.
+    pub checkouts: u32,
 }
 
 /// Why it is not known what other servers counted.

@@ -1,19 +1,25 @@
 //! Rates on Redis: one script per request, by the server's clock. Knows no HTTP; whoever gets no
 //! answer in time is let go on.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisScript;
 use soldonce_lease::{BackendError, Clock, Namespace};
 
-use super::{Fut, Quota, RateKey, SharedRates, Taken, Unshared};
+use super::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use crate::redis::{OptionalRedis, Unheard, Words};
 
 static TAKE: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_str!("take.lua")));
+static HELD: LazyLock<RedisScript> = LazyLock::new(|| RedisScript::new(include_str!("held.lua")));
 
 /// Rates that all servers on one Redis, or one Redis Cluster, share.
-pub struct RedisRates(OptionalRedis);
+pub struct RedisRates {
+    redis: OptionalRedis,
+    /// Tells this server from the others.
+    server: u64,
+}
 
 impl std::fmt::Debug for RedisRates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -37,13 +43,16 @@ impl RedisRates {
             away: "rate limits are not shared: each server counts for itself until Redis answers",
             back: "rate limits are shared again: Redis answers",
         };
-        Ok(Self(OptionalRedis::at(url, namespace, clock, words)?))
+        let server = RandomState::new().hash_one("server") >> 1;
+        let redis = OptionalRedis::at(url, namespace, clock, words)?;
+        Ok(Self { redis, server })
     }
 
     /// Waits so long for an answer; default [`REDIS_WAIT_MS`](crate::limits::REDIS_WAIT_MS).
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
-        Self(self.0.wait(wait))
+        let redis = self.redis.wait(wait);
+        Self { redis, ..self }
     }
 
     /// Connects before the first caller comes, and tells the log when nobody answers.
@@ -51,18 +60,35 @@ impl RedisRates {
     /// # Cancel safety
     /// Dropped, the first caller connects.
     pub async fn greet(&self) {
-        self.0.greet().await;
+        self.redis.greet().await;
     }
 
     async fn take(&self, key: RateKey, quota: Quota) -> Result<Taken, Unshared> {
-        let tag = self.0.tag(&key.id.to_be_bytes());
+        let tag = self.redis.tag(&key.id.to_be_bytes());
         let keys = [format!("sr:{}:{}:{:032x}", tag.as_str(), key.kind, key.id)];
         let args = [quota.interval_us(), quota.whole_us()];
-        let answer = self.0.ask(&TAKE, (&tag, &keys), &args, read).await;
-        answer.map_err(|unheard| match unheard {
-            Unheard::NoAnswer => Unshared::NoAnswer,
-            Unheard::NotAsked => Unshared::NotAsked,
-        })
+        let answer = self.redis.ask(&TAKE, (&tag, &keys), &args, read).await;
+        answer.map_err(Unshared::from)
+    }
+
+    async fn tell_held(&self, own: OwnHeld) -> Result<HeldSums, Unshared> {
+        let tag = self.redis.tag(&own.address.to_be_bytes());
+        let keys = [format!("sr:{}:held:{:032x}", tag.as_str(), own.address)];
+        let (event, units, checkouts) = (own.event.0, own.units, own.checkouts);
+        let counts = [event, units, checkouts].map(u64::from);
+        let [event, units, checkouts] = counts;
+        let args = [self.server, event, units, checkouts, own.ends_in.ms()];
+        let answer = self.redis.ask(&HELD, (&tag, &keys), &args, read_sums).await;
+        answer.map_err(Unshared::from)
+    }
+}
+
+impl From<Unheard> for Unshared {
+    fn from(unheard: Unheard) -> Self {
+        match unheard {
+            Unheard::NoAnswer => Self::NoAnswer,
+            Unheard::NotAsked => Self::NotAsked,
+        }
     }
 }
 
@@ -70,6 +96,21 @@ impl SharedRates for RedisRates {
     fn take(&self, key: RateKey, quota: Quota) -> Fut<'_, Result<Taken, Unshared>> {
         Box::pin(self.take(key, quota))
     }
+
+    fn tell_held(&self, own: OwnHeld) -> Fut<'_, Result<HeldSums, Unshared>> {
+        Box::pin(self.tell_held(own))
+    }
+}
+
+fn read_sums(answer: &[i64]) -> Option<HeldSums> {
+    let &[units, of_event, checkouts] = answer else {
+        return None;
+    };
+    Some(HeldSums {
+        units: u32::try_from(units).ok()?,
+        of_event: u32::try_from(of_event).ok()?,
+        checkouts: u32::try_from(checkouts).ok()?,
+    })
 }
 
 fn read(answer: &[i64]) -> Option<Taken> {
@@ -119,10 +160,14 @@ mod tests {
     /// The rules of lease.md 6.2 that a reader would otherwise have to trust.
     #[test]
     fn the_script_keeps_the_rules() {
-        let text = include_str!("take.lua");
-        assert!(text.starts_with("#!lua\n"), "or it may touch other slots");
-        assert_eq!(text.matches("redis.call('TIME')").count(), 1);
-        assert!(!text.contains("tostring("), "it loses digits");
-        assert!(text.contains("'PX'"), "what is not used ends by itself");
+        for (text, end) in [
+            (include_str!("take.lua"), "'PX'"),
+            (include_str!("held.lua"), "'PEXPIRE'"),
+        ] {
+            assert!(text.starts_with("#!lua\n"), "or it may touch other slots");
+            assert_eq!(text.matches("redis.call('TIME')").count(), 1);
+            assert!(!text.contains("tostring("), "it loses digits");
+            assert!(text.contains(end), "what is not used ends by itself");
+        }
     }
 }

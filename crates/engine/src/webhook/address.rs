@@ -28,13 +28,18 @@ impl Destinations {
         is_public(address) || (self == Self::Any && is_near(address))
     }
 
-    /// Passes an address of an endpoint that may be kept. Names are looked up with each connection.
+    /// Passes an address of an endpoint that may be kept, and gives it as it was understood: what is
+    /// kept is what was looked at. Names are looked up with each connection.
     ///
     /// # Errors
     /// [`UrlProblem`], in words for whoever gave it.
-    pub fn require(self, text: &str) -> Result<(), UrlProblem> {
+    pub fn require(self, text: &str) -> Result<String, UrlProblem> {
         if text.len() > WEBHOOK_URL_BYTES_MAX {
             return Err(UrlProblem::TooLong);
+        }
+        // A parser leaves some of them out, so that others may read another address.
+        if text.chars().any(char::is_control) {
+            return Err(UrlProblem::HasControl);
         }
         let url = Url::parse(text).map_err(|_| UrlProblem::NotOne)?;
         match (url.scheme(), self) {
@@ -45,7 +50,12 @@ impl Destinations {
         if has_login || url.fragment().is_some() {
             return Err(UrlProblem::HasMore);
         }
-        self.require_host(&url)
+        self.require_host(&url)?;
+        let understood = String::from(url);
+        if understood.len() > WEBHOOK_URL_BYTES_MAX {
+            return Err(UrlProblem::TooLong);
+        }
+        Ok(understood)
     }
 
     /// Passes a URL whose host is a name, or an address that is allowed.
@@ -72,6 +82,9 @@ pub enum UrlProblem {
     /// A user, a password or a fragment.
     #[error("must have no user, password or fragment")]
     HasMore,
+    /// A line break or another control character.
+    #[error("must have no control characters")]
+    HasControl,
     /// An address that may not be connected to.
     #[error("must be out in the internet: this address is private, local or reserved")]
     Forbidden,
@@ -254,8 +267,18 @@ mod tests {
         ] {
             assert_eq!(public(text), Err(UrlProblem::Forbidden), "{text}");
         }
-        assert_eq!(public("https://example.org/hooks?a=1"), Ok(()));
-        assert_eq!(public("https://1.1.1.1/"), Ok(()));
+        for (text, understood) in [
+            (
+                "https://example.org/hooks?a=1",
+                "https://example.org/hooks?a=1",
+            ),
+            ("https://1.1.1.1/", "https://1.1.1.1/"),
+            ("https://EXAMPLE.org", "https://example.org/"),
+            ("https://example.org/a b", "https://example.org/a%20b"),
+            ("https://0x01.1.1.1/", "https://1.1.1.1/"),
+        ] {
+            assert_eq!(public(text).as_deref(), Ok(understood));
+        }
     }
 
     #[test]
@@ -270,13 +293,18 @@ mod tests {
             ("file:///etc/passwd", UrlProblem::NotEncrypted),
             ("https://user:word@example.org/", UrlProblem::HasMore),
             ("https://example.org/#a", UrlProblem::HasMore),
+            ("https://a.example/x\r\nX-Y: 1", UrlProblem::HasControl),
+            ("https://a.example/\tx", UrlProblem::HasControl),
+            ("https://a.example/\u{85}", UrlProblem::HasControl),
+            ("\0https://a.example/", UrlProblem::HasControl),
             (long.as_str(), UrlProblem::TooLong),
         ] {
             let refused = Destinations::Public.require(text);
             assert_eq!(refused, Err(problem), "{text}");
         }
         let any = |text: &str| Destinations::Any.require(text);
-        assert_eq!(any("http://127.0.0.1:9000/hooks"), Ok(()));
+        let own = "http://127.0.0.1:9000/hooks";
+        assert_eq!(any(own).as_deref(), Ok(own));
         assert_eq!(any("http://169.254.169.254/"), Err(UrlProblem::Forbidden));
     }
 }

@@ -370,3 +370,66 @@ async fn taken_seats_are_back_after_one_walk_over_each_table() {
     assert_eq!(test.recorder.opened.lock().unwrap().0, 5_000, "held");
     assert!(again.hold(&event, "bob", &["A-1"]).await.is_err());
 }
+
+/// What a unit may be in the file at the version that memory has, unlike in memory.
+const WRONG: [&str; 3] = [
+    "UPDATE units SET state = 2, owner = zeroblob(16), until = NULL WHERE unit_no = 0",
+    "UPDATE units SET state = 1, owner = zeroblob(16), until = 9000000000000 WHERE unit_no = 0",
+    "UPDATE units SET state = 3, owner = NULL, until = NULL WHERE unit_no = 0",
+];
+
+/// One process writes the file, so whose memory is not the file's is ill: it stops, and says so.
+async fn stops(test: TestLedger, command: Command, wrong: &str) {
+    assert_eq!(database(&test).execute(wrong, []).unwrap(), 1);
+    let refused = test.ask(command).await.unwrap_err();
+    assert_eq!(refused, Rejection::ReadOnly, "{wrong}");
+    let why = test.recorder.failures.lock().unwrap().join("; ");
+    assert!(why.contains("memory and file differ"), "{why}");
+    let sold = "SELECT count(*) FROM lines";
+    let lines = database(&test).query_row(sold, [], |row| row.get::<_, i64>(0));
+    assert_eq!(lines.unwrap(), 0, "{wrong}");
+    assert!(!report(&test).is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memory_that_is_wrong_at_the_right_version_sells_nothing_and_stops() {
+    for wrong in WRONG {
+        let test = TestLedger::sqlite();
+        let event = test.event().await;
+        let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+        let confirm = test.confirm_command(&hold);
+        stops(test, confirm, wrong).await;
+        let test = TestLedger::sqlite();
+        let event = test.event().await;
+        let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
+        held(test.ask(Command::Release { on: on(&hold) }).await).unwrap();
+        let wish = test.hold_command(&event, "bob", &["A-1"]);
+        stops(test, wish, wrong).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_without_one_of_its_guards_is_not_served() {
+    let holes = [
+        "DROP INDEX sold_unit_key",
+        "DROP INDEX sold_unit_key; CREATE INDEX sold_unit_key ON lines (event_no, unit_no)",
+        "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = replace(sql, 'BETWEEN 0 AND 3', \
+         'BETWEEN 0 AND 9') WHERE name = 'units'",
+    ];
+    for hole in holes {
+        let test = TestLedger::sqlite();
+        busy(&test).await;
+        test.ledger.close().await;
+        assert!(report(&test).is_clean());
+        database(&test).execute_batch(hole).unwrap();
+        let found = report(&test).findings;
+        assert!(
+            found.iter().any(|finding| finding.what == "guards"),
+            "{hole}: {found:?}"
+        );
+        let options = SqliteOptions::new(folder(&test));
+        let refused = open_in(&options, &test.clock, &test.recorder);
+        let refused = refused.err().unwrap().to_string();
+        assert!(refused.contains("refuses less"), "{hole}: {refused}");
+    }
+}

@@ -9,8 +9,9 @@ use crate::backend::Fut;
 use crate::backend::postgres::{Link, Param, PgConfig};
 use crate::{Clock, EpochError, EpochSource, SystemClock, TokenSource};
 
-/// Longest wait for a connection, and for a number.
-const LIMIT: Duration = Duration::from_secs(2);
+/// Longest wait for a number, connecting included. Shorter than a call may take, so that an acquire
+/// hears why it has no number, and that nothing was granted (`docs/decisions/0017`).
+const LIMIT: Duration = Duration::from_millis(400);
 
 const NEXT_EPOCH: &str = "\
 -- epoch_next

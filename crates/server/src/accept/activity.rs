@@ -4,14 +4,11 @@
 //! hyper's own header timeout makes and drops a boxed timer at every request, cannot tell an idle
 //! connection from a slow head, and does not run while the protocol version is still unknown.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
-use axum::body::{Body, Bytes, HttpBody};
 use futures_util::task::AtomicWaker;
-use hyper::body::{Frame, SizeHint};
 
 /// What an HTTP/2 client with prior knowledge says first; hyper-util's first read asks for its length.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -124,46 +121,16 @@ impl InFlight {
         activity.head_began.store(false, Ordering::Relaxed);
         Self(Arc::clone(activity))
     }
+
+    /// The rest of a request's body, which is still read after its answer.
+    pub(crate) fn go_on(activity: &Arc<Activity>) -> Self {
+        activity.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(activity))
+    }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// An answer's body that keeps its request in flight until it is sent or dropped.
-#[derive(Debug)]
-pub(crate) struct WatchedBody {
-    body: Body,
-    _in_flight: InFlight,
-}
-
-impl WatchedBody {
-    pub(crate) fn new(body: Body, in_flight: InFlight) -> Self {
-        Self {
-            body,
-            _in_flight: in_flight,
-        }
-    }
-}
-
-impl HttpBody for WatchedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,96 +15,130 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use soldonce_lease::Clock;
 use tokio::net::TcpStream;
 use tower::Service;
 
-use super::activity::{Activity, InFlight, Verdict, WatchedBody};
+use super::activity::{Activity, InFlight, Verdict};
+use super::leftover::Rests;
+use super::progress::WatchedBody;
 use super::socket::WatchedSocket;
 use super::streams::StreamTasks;
-use super::{Ended, Peer};
+use super::{Ended, Peer, host};
 use crate::limits::{
     HEADER_BYTES_MAX, HEADER_FIELDS_MAX, HTTP2_PING_ANSWER_MS_MAX, HTTP2_PING_MS,
     HTTP2_RESETS_LOCAL_MAX, HTTP2_RESETS_PENDING_MAX, HTTP2_SEND_BUFFER_BYTES_MAX,
     HTTP2_STREAMS_MAX,
 };
 
-/// Serves one connection to its end and joins the tasks of its streams.
-///
-/// # Cancel safety
-/// Dropping the future drops the connection and cuts its requests in flight.
-pub(crate) async fn serve_connection(
-    stream: TcpStream,
-    peer: Peer,
-    router: Router,
-    activity: Arc<Activity>,
-) -> Ended {
-    let streams = StreamTasks::default();
-    let ended = drive(stream, peer, router, &activity, streams.clone()).await;
-    streams.end().await;
-    ended
+/// One connection and what it is served with.
+pub(crate) struct Connection {
+    pub(crate) peer: Peer,
+    pub(crate) router: Router,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) activity: Arc<Activity>,
+    pub(crate) streams: StreamTasks,
 }
 
-async fn drive(
-    stream: TcpStream,
-    peer: Peer,
-    router: Router,
-    activity: &Arc<Activity>,
-    streams: StreamTasks,
-) -> Ended {
-    let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(activity)));
-    // One router per connection, borrowed per request: a clone per request would have all cores
-    // write to the same count.
-    let router = RefCell::new(router);
-    let in_service = Arc::clone(activity);
-    let service = service_fn(move |request| answer(&router, request, peer, &in_service));
-    let protocol = protocol(streams);
-    let mut connection = pin!(protocol.serve_connection(io, service));
-    let mut closing = false;
-    poll_fn(|cx| {
-        match activity.order(cx.waker()) {
-            Verdict::Serve => {}
-            Verdict::Close if closing => {}
-            Verdict::Close => {
-                closing = true;
-                connection.as_mut().graceful_shutdown();
+impl Connection {
+    /// Serves the connection to its end and joins the tasks of its streams.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the connection and cuts its requests in flight.
+    pub(crate) async fn serve(self, stream: TcpStream) -> Ended {
+        let streams = self.streams.clone();
+        let ended = self.drive(stream).await;
+        streams.end().await;
+        ended
+    }
+
+    async fn drive(self, stream: TcpStream) -> Ended {
+        let Self {
+            peer,
+            router,
+            clock,
+            activity,
+            streams,
+        } = self;
+        let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(&activity)));
+        let protocol = protocol(streams.clone());
+        let answerer = Answerer {
+            // One router per connection, borrowed per request: a clone per request would have all
+            // cores write to the same count.
+            router: RefCell::new(router),
+            peer,
+            rests: Arc::new(Rests::new(Arc::clone(&activity), clock, &streams)),
+            activity: Arc::clone(&activity),
+        };
+        let service = service_fn(move |request| answerer.answer(request));
+        let mut connection = pin!(protocol.serve_connection(io, service));
+        let mut closing = false;
+        poll_fn(|cx| {
+            match activity.order(cx.waker()) {
+                Verdict::Serve => {}
+                Verdict::Close if closing => {}
+                Verdict::Close => {
+                    closing = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                Verdict::Cut => return Poll::Ready(Ended::Cut),
             }
-            Verdict::Cut => return Poll::Ready(Ended::Cut),
-        }
-        connection.as_mut().poll(cx).map(|result| {
-            if let Err(error) = result {
+            if let Err(error) = ready!(connection.as_mut().poll(cx)) {
                 tracing::debug!(peer = %peer.0, error, "connection ended with an error");
             }
-            Ended::Finished
+            Poll::Ready(Ended::Finished)
         })
-    })
-    .await
-}
-
-/// Hands one request to the router. Its answer, body included, counts as in flight until it is sent.
-fn answer(
-    router: &RefCell<Router>,
-    mut request: Request<Incoming>,
-    peer: Peer,
-    activity: &Arc<Activity>,
-) -> impl Future<Output = Result<Response<WatchedBody>, Infallible>> + Send + use<> {
-    let in_flight = InFlight::begin(activity);
-    // hyper bounds the fields of HTTP/1 alone.
-    let passed = (request.headers().len() <= HEADER_FIELDS_MAX).then(|| {
-        request.extensions_mut().insert(peer);
-        router.borrow_mut().call(request)
-    });
-    async move {
-        let response = match passed {
-            Some(response) => response.await?,
-            None => too_many_fields(),
-        };
-        Ok(response.map(|body| WatchedBody::new(body, in_flight)))
+        .await
     }
 }
 
-fn too_many_fields() -> Response<Body> {
+/// Answers the requests of one connection.
+struct Answerer {
+    router: RefCell<Router>,
+    peer: Peer,
+    rests: Arc<Rests>,
+    activity: Arc<Activity>,
+}
+
+impl Answerer {
+    /// Hands one request to the router. Its answer, body included, counts as in flight until it is
+    /// sent.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<WatchedBody>, Infallible>> + Send + use<> {
+        let in_flight = InFlight::begin(&self.activity);
+        let refusal = refusal(&request);
+        let (parts, body) = request.into_parts();
+        let (body, leftover) = self.rests.lend(&parts, body);
+        let mut request = Request::from_parts(parts, body);
+        let passed = refusal.is_none().then(|| {
+            request.extensions_mut().insert(self.peer);
+            self.router.borrow_mut().call(request)
+        });
+        async move {
+            let mut response = match passed {
+                Some(response) => response.await?,
+                None => refused(refusal.unwrap_or(StatusCode::BAD_REQUEST)),
+            };
+            leftover.read_beside(&mut response);
+            Ok(response.map(|body| WatchedBody::new(body, in_flight)))
+        }
+    }
+}
+
+/// Why a request does not reach the router.
+fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
+    // hyper bounds the fields of HTTP/1 alone.
+    if request.headers().len() > HEADER_FIELDS_MAX {
+        return Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
+    (!host::is_named(request)).then_some(StatusCode::BAD_REQUEST)
+}
+
+fn refused(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    *response.status_mut() = status;
     response
         .headers_mut()
         .insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -6,28 +6,36 @@
 
 mod activity;
 mod connection;
+mod counts;
+mod host;
+mod leftover;
+mod progress;
 mod settings;
 mod socket;
 mod streams;
 mod watch;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use soldonce_lease::{Clock, SystemClock};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use self::settings::AcceptLimits;
+pub use self::counts::ConnectionCounts;
+pub use self::settings::{AcceptLimits, AcceptSettings};
 
 use self::activity::Activity;
-use self::connection::serve_connection;
-use self::watch::Watch;
+use self::connection::Connection;
+use self::counts::{ADDRESS, ROOM};
+use self::streams::StreamTasks;
+use self::watch::{Watch, Watched};
 use crate::limits::{ACCEPT_BACKOFF_MS_MAX, ACCEPT_BACKOFF_MS_MIN};
+use crate::rate::network;
+use crate::throttle::Throttle;
 
 /// The address at the other end of the connection, as an extension of every request. Behind a proxy
 /// it is the proxy's.
@@ -63,18 +71,18 @@ impl Drained {
 ///
 /// # Errors
 /// None: a connection's error ends that connection. When `accept` itself fails (out of file
-/// descriptors), it is tried again after a pause.
+/// descriptors), the connection that is idle for longest ends, and it is tried again after a pause.
 ///
 /// # Cancel safety
 /// Dropping the future cuts every connection at once, requests in flight included.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: AcceptLimits,
+    settings: impl Into<AcceptSettings>,
     shutdown: CancellationToken,
 ) -> Drained {
     // With its state given, every handler becomes a route here, once, and not at each request.
-    let mut loop_ = AcceptLoop::new(router.with_state(()), limits);
+    let mut loop_ = AcceptLoop::new(router.with_state(()), settings.into());
     loop_.accept_until(listener, &shutdown).await;
     loop_.drain().await
 }
@@ -82,10 +90,12 @@ pub async fn serve(
 /// The owner of all connection tasks.
 struct AcceptLoop {
     router: Router,
-    limits: AcceptLimits,
-    clock: SystemClock,
+    settings: AcceptSettings,
     tasks: JoinSet<Ended>,
     watch: Watch,
+    /// Accepted, and waits for the end of another one.
+    waiting: Option<(TcpStream, SocketAddr)>,
+    refused: Throttle,
     ended: Drained,
 }
 
@@ -97,36 +107,41 @@ enum Ended {
 }
 
 impl AcceptLoop {
-    fn new(router: Router, limits: AcceptLimits) -> Self {
+    fn new(router: Router, settings: AcceptSettings) -> Self {
         Self {
             router,
-            limits,
-            clock: SystemClock,
             tasks: JoinSet::new(),
-            watch: Watch::new(limits),
+            watch: Watch::new(settings.limits),
+            settings,
+            waiting: None,
+            refused: Throttle::default(),
             ended: Drained::default(),
         }
     }
 
-    /// Accepts while there is room. A full house accepts nothing: newcomers wait in the kernel.
+    /// Accepts while there is room, and one more, for which an idle connection ends.
     async fn accept_until(&mut self, listener: TcpListener, shutdown: &CancellationToken) {
         let mut backoff = Backoff::default();
+        let clock = Arc::clone(&self.settings.clock);
         loop {
-            let room = self.tasks.len() < self.limits.connections_max;
-            let clock = self.clock;
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                Some(task) = self.tasks.join_next_with_id() => self.note_end(task),
+                Some(task) = self.tasks.join_next_with_id() => {
+                    self.note_end(task);
+                    self.start_waiting();
+                }
                 () = clock.sleep_until(self.watch.next_at()), if self.watch.is_needed() => {
                     self.watch.look(clock.boot());
+                    self.start_waiting();
                 }
-                accepted = listener.accept(), if room => match accepted {
-                    Ok((stream, peer)) => {
+                accepted = listener.accept(), if self.waiting.is_none() => match accepted {
+                    Ok(accepted) => {
                         backoff = Backoff::default();
-                        self.start(stream, peer);
+                        self.take(accepted);
                     }
                     Err(error) => {
                         let Some(pause) = backoff.after(&error) else { continue };
+                        self.watch.end_longest_idle(clock.boot());
                         tracing::warn!(%error, ?pause, "cannot accept connections, pausing");
                         tokio::select! {
                             () = shutdown.cancelled() => return,
@@ -138,29 +153,71 @@ impl AcceptLoop {
         }
     }
 
+    /// Takes a new connection, unless its address has as many as it may.
+    fn take(&mut self, accepted: (TcpStream, SocketAddr)) {
+        let address = self.counted_address(accepted.1.ip());
+        let most = self.settings.limits.connections_per_address_max;
+        if address.is_some_and(|address| self.watch.of_address(address) >= most) {
+            self.settings.counts.closed_early(&ADDRESS);
+            if let Some(left_out) = self.refused.pass(self.settings.clock.boot()) {
+                let peer = accepted.1.ip();
+                tracing::warn!(%peer, left_out, "this address has as many connections as it may");
+            }
+            return;
+        }
+        self.waiting = Some(accepted);
+        self.start_waiting();
+    }
+
+    /// Starts the connection that waits if there is room, else ends an idle one for it.
+    fn start_waiting(&mut self) {
+        let Some((stream, peer)) = self.waiting.take() else {
+            return;
+        };
+        if self.tasks.len() < self.settings.limits.connections_max {
+            self.start(stream, peer);
+        } else {
+            if self.watch.end_longest_idle(self.settings.clock.boot()) {
+                self.settings.counts.closed_early(&ROOM);
+            }
+            self.waiting = Some((stream, peer));
+        }
+    }
+
     fn start(&mut self, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = prepare(&stream) {
             tracing::debug!(%peer, %error, "connection was gone before it began");
             return;
         }
         let activity = Arc::new(Activity::default());
-        let served = serve_connection(
-            stream,
-            Peer(peer),
-            self.router.clone(),
-            Arc::clone(&activity),
-        );
-        let task = self.tasks.spawn(served);
-        self.watch.add(task.id(), activity, self.clock.boot());
+        let streams = StreamTasks::default();
+        let connection = Connection {
+            peer: Peer(peer),
+            router: self.router.clone(),
+            clock: Arc::clone(&self.settings.clock),
+            activity: Arc::clone(&activity),
+            streams: streams.clone(),
+        };
+        self.settings.counts.open.inc();
+        let task = self.tasks.spawn(connection.serve(stream));
+        let watched = Watched::new(activity, streams, self.counted_address(peer.ip()));
+        let now = self.settings.clock.boot();
+        self.watch.add(task.id(), watched, now);
+    }
+
+    /// As whose connection it counts; a trusted proxy's counts as nobody's.
+    fn counted_address(&self, peer: IpAddr) -> Option<IpAddr> {
+        let mut trusted = self.settings.trusted_proxies.iter();
+        (!trusted.any(|network| network.contains(peer))).then(|| network(peer))
     }
 
     /// Waits for all connections, at most `drain_ms`, then cuts the others and joins them.
     async fn drain(mut self) -> Drained {
         self.watch.close_all();
-        let clock = self.clock;
-        let deadline = clock
-            .boot()
-            .plus(Duration::from_millis(self.limits.drain_ms));
+        self.waiting = None;
+        let clock = Arc::clone(&self.settings.clock);
+        let drain = Duration::from_millis(self.settings.limits.drain_ms);
+        let deadline = clock.boot().plus(drain);
         loop {
             tokio::select! {
                 task = self.tasks.join_next_with_id() => match task {
@@ -186,9 +243,13 @@ impl AcceptLoop {
         let (id, count) = match task {
             Ok((id, Ended::Finished)) => (id, &mut self.ended.finished),
             Ok((id, Ended::Cut)) => (id, &mut self.ended.cut),
-            Err(error) => (error.id(), &mut self.ended.panicked),
+            Err(error) => {
+                tracing::error!(%error, "a connection was lost to a panic");
+                (error.id(), &mut self.ended.panicked)
+            }
         };
         *count += 1;
+        self.settings.counts.open.dec();
         self.watch.remove(id);
     }
 }

@@ -1,18 +1,26 @@
 //! What an operator may set of the accept loop. The bounds that only a change of code may move are
 //! constants in `limits.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_lease::{Clock, SystemClock};
+
+use super::ConnectionCounts;
 use crate::limits::{
-    CONNECTION_IDLE_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_READ_MS_MAX, WATCH_MS_MAX,
-    WATCH_MS_MIN, WATCHES_PER_WAIT, WRITE_STALL_MS_MAX,
+    CONNECTION_IDLE_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, DRAIN_MS_MAX,
+    HEADER_READ_MS_MAX, WATCH_MS_MAX, WATCH_MS_MIN, WATCHES_PER_WAIT, WRITE_STALL_MS_MAX,
 };
+use crate::rate::Network;
 
 /// Bounds of the accept loop. The default is what a server on the open internet should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptLimits {
     /// Most connections at once; default [`CONNECTIONS_MAX`].
     pub connections_max: usize,
+    /// Most connections at once of one address (IPv6: of one /64 network) that is no trusted proxy;
+    /// default [`CONNECTIONS_PER_ADDRESS_MAX`].
+    pub connections_per_address_max: usize,
     /// Longest wait for a whole request head, milliseconds; default [`HEADER_READ_MS_MAX`].
     pub header_read_ms: u64,
     /// Longest silence between two requests, milliseconds; default [`CONNECTION_IDLE_MS_MAX`].
@@ -28,10 +36,35 @@ impl Default for AcceptLimits {
     fn default() -> Self {
         Self {
             connections_max: CONNECTIONS_MAX,
+            connections_per_address_max: CONNECTIONS_PER_ADDRESS_MAX,
             header_read_ms: HEADER_READ_MS_MAX,
             idle_ms: CONNECTION_IDLE_MS_MAX,
             write_stall_ms: WRITE_STALL_MS_MAX,
             drain_ms: DRAIN_MS_MAX,
+        }
+    }
+}
+
+/// What an accept loop works with: its bounds, and what a test may set besides.
+#[derive(Clone)]
+pub struct AcceptSettings {
+    /// The bounds.
+    pub limits: AcceptLimits,
+    /// Peers whose connections are not counted by address; default none.
+    pub trusted_proxies: Vec<Network>,
+    /// What waits are measured with; default the system's clock.
+    pub clock: Arc<dyn Clock>,
+    /// What is counted; default for nobody.
+    pub counts: ConnectionCounts,
+}
+
+impl From<AcceptLimits> for AcceptSettings {
+    fn from(limits: AcceptLimits) -> Self {
+        Self {
+            limits,
+            trusted_proxies: Vec::new(),
+            clock: Arc::new(SystemClock),
+            counts: ConnectionCounts::default(),
         }
     }
 }

@@ -1,29 +1,108 @@
-//! The tasks of one HTTP/2 connection's streams. They belong to the connection and end with it:
-//! hyper-util's own executor would leave them to nobody.
+//! The tasks of one connection: its HTTP/2 streams, and what reads the rest of a body. They belong to
+//! the connection and end with it, which hyper-util's own executor does not ensure.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
-use tokio::task::JoinSet;
+use soldonce_lease::BootTime;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-/// Where hyper puts the streams of one connection. HTTP/1 never uses it. How many there are at once
-/// is bounded by the stream limits of the connection.
+use super::progress::{Mark, Progress, STREAM};
+
+/// Where hyper puts the streams of one connection. HTTP/1 has none. How many there are at once is
+/// bounded by the stream limits of the connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamTasks {
-    tasks: Arc<Mutex<JoinSet<()>>>,
+    tasks: Arc<Mutex<Tasks>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    all: JoinSet<()>,
+    streams: HashMap<Id, Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    abort: AbortHandle,
+    progress: Arc<Progress>,
+    /// What the last look saw, and since when.
+    seen: Option<(Mark, BootTime)>,
 }
 
 impl StreamTasks {
-    /// Cuts the streams that are left and waits for their ends.
-    ///
-    /// # Cancel safety
-    /// Dropped before it is done, the streams are cut, but not waited for.
-    pub(crate) async fn end(self) {
-        let mut tasks = std::mem::take(&mut *self.lock());
-        tasks.shutdown().await;
+    /// What spawns further tasks.
+    pub(crate) fn spawner(&self) -> TaskSpawner {
+        TaskSpawner(Arc::downgrade(&self.tasks))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
+    /// Resets the streams whose peer took nothing of its answer for so long.
+    pub(crate) fn look(&self, now: BootTime, stall: Duration) {
+        for stream in self.lock().streams.values_mut() {
+            stream.look(now, stall);
+        }
+    }
+
+    /// Cuts the tasks that are left and waits for their ends.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the tasks are cut, but not waited for.
+    pub(crate) async fn end(self) {
+        let mut tasks = std::mem::take(&mut *self.lock());
+        tasks.all.shutdown().await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Spawns tasks that are no streams. Weak, because streams hold it: with a strong one the tasks would
+/// keep each other when the connection is dropped.
+#[derive(Debug)]
+pub(crate) struct TaskSpawner(Weak<Mutex<Tasks>>);
+
+impl TaskSpawner {
+    /// Runs a task until it or the connection ends.
+    pub(crate) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(tasks) = self.0.upgrade() {
+            let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.forget_ended();
+            tasks.all.spawn(task);
+        }
+    }
+}
+
+impl Tasks {
+    fn forget_ended(&mut self) {
+        while let Some(ended) = self.all.try_join_next_with_id() {
+            let id = ended.map_or_else(|error| lost(&error), |(id, ())| id);
+            self.streams.remove(&id);
+        }
+    }
+}
+
+/// The task that was lost. One that was reset is no news.
+fn lost(error: &JoinError) -> Id {
+    if error.is_panic() {
+        tracing::error!(%error, "an HTTP/2 stream was lost to a panic");
+    }
+    error.id()
+}
+
+impl Stream {
+    fn look(&mut self, now: BootTime, stall: Duration) {
+        let mark = self.progress.mark();
+        match self.seen {
+            Some((seen, since)) if seen == mark => {
+                if mark.is_for_peer() && now.since(since) >= stall {
+                    tracing::debug!("the peer took nothing of an answer, resetting its stream");
+                    self.abort.abort();
+                }
+            }
+            _ => self.seen = Some((mark, now)),
+        }
     }
 }
 
@@ -32,12 +111,16 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
+        let progress = Arc::new(Progress::default());
+        let stream = STREAM.scope(Arc::clone(&progress), stream);
         let mut tasks = self.lock();
-        while let Some(ended) = tasks.try_join_next() {
-            if let Err(error) = ended {
-                tracing::debug!(%error, "the task of an HTTP/2 stream was lost");
-            }
-        }
-        tasks.spawn(stream);
+        tasks.forget_ended();
+        let abort = tasks.all.spawn(stream);
+        let stream = Stream {
+            abort: abort.clone(),
+            progress,
+            seen: None,
+        };
+        tasks.streams.insert(abort.id(), stream);
     }
 }

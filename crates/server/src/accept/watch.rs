@@ -3,6 +3,8 @@
 //! periods late, never early.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use tokio::task::Id;
 
 use super::activity::{Activity, Phase, Verdict};
 use super::settings::AcceptLimits;
+use super::streams::StreamTasks;
 
 /// The connections of one accept loop, never more than its cap.
 #[derive(Debug)]
@@ -18,11 +21,16 @@ pub(crate) struct Watch {
     limits: AcceptLimits,
     next_at: BootTime,
     connections: HashMap<Id, Watched>,
+    by_address: HashMap<IpAddr, usize>,
 }
 
+/// One connection.
 #[derive(Debug)]
-struct Watched {
+pub(crate) struct Watched {
     activity: Arc<Activity>,
+    streams: StreamTasks,
+    /// As whose it counts.
+    address: Option<IpAddr>,
     phase: Phase,
     since: BootTime,
     told_to_close: bool,
@@ -34,6 +42,7 @@ impl Watch {
             limits,
             next_at: BootTime::default(),
             connections: HashMap::new(),
+            by_address: HashMap::new(),
         }
     }
 
@@ -47,22 +56,54 @@ impl Watch {
         self.next_at
     }
 
-    pub(crate) fn add(&mut self, id: Id, activity: Arc<Activity>, now: BootTime) {
+    /// How many connections an address has.
+    pub(crate) fn of_address(&self, address: IpAddr) -> usize {
+        self.by_address.get(&address).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn add(&mut self, id: Id, watched: Watched, now: BootTime) {
         if self.connections.is_empty() {
             self.next_at = now.plus(self.limits.watch_period());
         }
-        let phase = activity.phase();
+        if let Some(address) = watched.address {
+            let own = self.by_address.entry(address).or_default();
+            *own = own.saturating_add(1);
+        }
         let watched = Watched {
-            activity,
-            phase,
             since: now,
-            told_to_close: false,
+            ..watched
         };
         self.connections.insert(id, watched);
     }
 
     pub(crate) fn remove(&mut self, id: Id) {
-        self.connections.remove(&id);
+        let Some(watched) = self.connections.remove(&id) else {
+            return;
+        };
+        if let Some(address) = watched.address
+            && let Entry::Occupied(mut own) = self.by_address.entry(address)
+        {
+            *own.get_mut() = own.get().saturating_sub(1);
+            if *own.get() == 0 {
+                own.remove();
+            }
+        }
+    }
+
+    /// Ends the connection that is without a request for the longest time. One that was told before
+    /// and is still open is cut. A connection that just came has a period to ask.
+    pub(crate) fn end_longest_idle(&mut self, now: BootTime) -> bool {
+        let period = self.limits.watch_period();
+        let idle = self.connections.values_mut();
+        let idle = idle.filter(|watched| watched.is_idle_for(period, now));
+        let longest = idle.min_by_key(|watched| (!watched.told_to_close, watched.since));
+        let is_first = longest
+            .as_ref()
+            .is_some_and(|longest| !longest.told_to_close);
+        if let Some(longest) = longest {
+            longest.end();
+        }
+        is_first
     }
 
     /// Tells every connection to finish what is in flight and end.
@@ -89,7 +130,35 @@ impl Watch {
 }
 
 impl Watched {
+    pub(crate) fn new(
+        activity: Arc<Activity>,
+        streams: StreamTasks,
+        address: Option<IpAddr>,
+    ) -> Self {
+        Self {
+            phase: activity.phase(),
+            activity,
+            streams,
+            address,
+            since: BootTime::default(),
+            told_to_close: false,
+        }
+    }
+
+    /// Whether it waited for a request all that time. What it did since the last look counts.
+    fn is_idle_for(&self, period: Duration, now: BootTime) -> bool {
+        let phase = self.activity.phase();
+        match phase {
+            Phase::Head(_) | Phase::Idle(_) => {
+                phase == self.phase && now.since(self.since) >= period
+            }
+            Phase::Busy | Phase::WriteBlocked(_) => false,
+        }
+    }
+
     fn look(&mut self, now: BootTime, limits: &AcceptLimits) {
+        let stall = Duration::from_millis(limits.write_stall_ms);
+        self.streams.look(now, stall);
         let phase = self.activity.phase();
         if phase != self.phase {
             self.phase = phase;
@@ -99,9 +168,7 @@ impl Watched {
         let waited = now.since(self.since);
         match phase {
             Phase::Head(_) if waited >= Duration::from_millis(limits.header_read_ms) => self.cut(),
-            Phase::WriteBlocked(_) if waited >= Duration::from_millis(limits.write_stall_ms) => {
-                self.cut();
-            }
+            Phase::WriteBlocked(_) if waited >= stall => self.cut(),
             // Told to close and still here: an HTTP/2 peer that ignores GOAWAY.
             Phase::Idle(_) if self.told_to_close => {
                 if waited >= Duration::from_millis(limits.header_read_ms) {
@@ -113,6 +180,14 @@ impl Watched {
                 self.since = now;
             }
             Phase::Busy | Phase::Head(_) | Phase::WriteBlocked(_) | Phase::Idle(_) => {}
+        }
+    }
+
+    /// Ends without waiting for more of a head.
+    fn end(&mut self) {
+        match self.activity.phase() {
+            Phase::Idle(_) if !self.told_to_close => self.close(),
+            Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::WriteBlocked(_) => self.cut(),
         }
     }
 

@@ -50,7 +50,7 @@ pub(super) fn about(app: &App, event: &EventId, said: Result<Reply, EngineError>
     match said {
         Ok(said) => Ok(reply(app, &said)),
         Err(error) => {
-            let event = app.engine.find_event(event).ok();
+            let event = app.engine.known_event(event);
             let chart = event.as_ref().map(|event| &*event.chart);
             Err(Problem::of(&error, chart))
         }
@@ -108,8 +108,17 @@ pub(super) fn stored(app: &App, stored: &StoredReply) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// One page of holds or bookings, which is also the last one.
-pub(super) fn list(app: &App, name: &str, replies: &[StoredReply]) -> Response {
+/// What a list says behind its entries.
+#[derive(Debug, Default)]
+pub(super) struct PageEnd {
+    /// Where the next page begins.
+    pub(super) next: Option<String>,
+    /// Every commit up to this one is in the list.
+    pub(super) seq: Option<u64>,
+}
+
+/// A page of holds or bookings.
+pub(super) fn list(app: &App, name: &str, replies: &[StoredReply], end: &PageEnd) -> Response {
     let mut body = format!("{{\"{name}\":[").into_bytes();
     for (at, reply) in replies.iter().enumerate() {
         if at > 0 {
@@ -118,7 +127,17 @@ pub(super) fn list(app: &App, name: &str, replies: &[StoredReply]) -> Response {
         body.extend_from_slice(&reply.body);
         close(app, &mut body);
     }
-    body.extend_from_slice(b"],\"next\":null");
+    body.push(b']');
+    // Writing to memory does not fail.
+    let written = match &end.next {
+        Some(next) => write!(body, ",\"next\":\"{next}\""),
+        None => write!(body, ",\"next\":null"),
+    };
+    debug_assert!(written.is_ok());
+    if let Some(seq) = end.seq {
+        let written = write!(body, ",\"seq\":{seq}");
+        debug_assert!(written.is_ok());
+    }
     close(app, &mut body);
     json(StatusCode::OK, body)
 }

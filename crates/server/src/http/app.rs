@@ -14,8 +14,10 @@ use super::rendered::Rendered;
 use super::request_id::RequestIds;
 use super::route::Route;
 use super::streams::Streams;
+use crate::accept::ConnectionCounts;
 use crate::rate::Rates;
 use crate::settings::{Access, ServerSettings};
+use crate::throttle::Throttle;
 
 /// The server's parts. One per server, shared by all requests.
 pub(super) struct App {
@@ -30,8 +32,8 @@ pub(super) struct App {
     pub(super) streams: Arc<Streams>,
     pub(super) rates: Rates,
     pub(super) pages: Pages,
-    /// Two changes of a policy must not each begin from what the other is about to replace.
-    pub(super) policy_changes: tokio::sync::Mutex<()>,
+    pub(super) false_notices: Throttle,
+    pub(super) connections: ConnectionCounts,
 }
 
 impl App {
@@ -47,6 +49,8 @@ impl App {
         registry.register_collector(Box::new(Arc::clone(&metrics)));
         let rates = Rates::new(settings.rates.clone());
         rates.counts.register(&mut registry);
+        let connections = ConnectionCounts::default();
+        connections.register(&mut registry);
         Self {
             request_ids: RequestIds::new(engine.ids()),
             metrics,
@@ -56,7 +60,8 @@ impl App {
             streams: Arc::new(Streams::new(settings.streams)),
             rates,
             pages: Pages::load(),
-            policy_changes: tokio::sync::Mutex::default(),
+            false_notices: Throttle::default(),
+            connections,
             engine,
             settings,
             shutdown,

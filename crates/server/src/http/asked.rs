@@ -23,6 +23,7 @@ use super::route::{BodySize, Route};
 use crate::limits::{BODY_READ_MS_MAX, CHART_BODY_READ_MS_MAX, IDEMPOTENCY_KEY_BYTES_MAX};
 
 const HOLD_SECRET: HeaderName = HeaderName::from_static("hold-secret");
+const BOOKING_SECRET: HeaderName = HeaderName::from_static("booking-secret");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that was let in.
@@ -75,7 +76,8 @@ impl Asked {
             caller: caller.ok_or_else(|| Problem::new(&kinds::UNAUTHENTICATED))?,
             request: Arc::clone(&self.request_id),
             key: None,
-            secret: self.hold_secret(),
+            secret: self.secret(HOLD_SECRET),
+            booking_secret: self.secret(BOOKING_SECRET),
         })
     }
 
@@ -91,8 +93,8 @@ impl Asked {
     }
 
     /// A secret that cannot be read opens nothing.
-    fn hold_secret(&self) -> Option<HoldSecret> {
-        let value = self.parts.headers.get(HOLD_SECRET)?;
+    fn secret(&self, header: HeaderName) -> Option<HoldSecret> {
+        let value = self.parts.headers.get(header)?;
         Some(HoldSecret(value.to_str().unwrap_or_default().into()))
     }
 
@@ -162,7 +164,7 @@ impl Asked {
             return read;
         }
         let wait = match self.route.body {
-            BodySize::Usual => BODY_READ_MS_MAX,
+            BodySize::Usual | BodySize::Notice => BODY_READ_MS_MAX,
             BodySize::Chart => CHART_BODY_READ_MS_MAX,
         };
         let clock = self.app.clock();

@@ -10,9 +10,13 @@ use super::kinds;
 use super::origin;
 use super::problem::Problem;
 use super::route::{Admission, Route, Verb};
+use crate::settings::CookieSecurity;
 
-/// The cookie that carries a shopper's session.
-pub(super) const SESSION_COOKIE: &str = "soldonce_session";
+/// The cookie that carries a shopper's session over HTTP.
+const PLAIN_COOKIE: &str = "soldonce_session";
+/// The same for HTTPS alone. Browsers take a cookie of this prefix from this very host only, so that no
+/// other host of the domain can plant one (RFC 6265bis, 4.1.3.2).
+pub(super) const SECURE_COOKIE: &str = "__Host-soldonce_session";
 
 /// What a shopper hears where there are none.
 const CLOSED: &str = "shoppers are not let in here: the server lets them in with `--shoppers open`, and \
@@ -38,8 +42,9 @@ impl App {
             | (Admission::Buy, Some(Caller::Shopper(_))) => true,
             (Admission::NewShopper, _) | (Admission::Look, None) => self.is_open(),
             (Admission::Buy | Admission::Sell, Some(caller)) => caller.has(Scope::Sell),
+            (Admission::Staff, Some(caller)) => caller.has(Scope::Read),
             (Admission::Admin, Some(caller)) => caller.is_admin(),
-            (Admission::Buy | Admission::Sell | Admission::Admin, None) => false,
+            (Admission::Buy | Admission::Sell | Admission::Staff | Admission::Admin, None) => false,
         };
         match (may_pass, &caller) {
             (true, _) => Ok(caller),
@@ -54,7 +59,7 @@ impl App {
     /// Who the request's credentials stand for. Wrong ones are refused, except where a browser sends
     /// the cookie of a session that is over to a route that asks for none.
     fn identify(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
-        let Some((token, carrier)) = token(&parts.headers)? else {
+        let Some((token, carrier)) = token(self.settings.cookie, &parts.headers)? else {
             return Ok(None);
         };
         let known = self.engine.authenticate(token);
@@ -80,6 +85,7 @@ impl App {
 fn forbidden(admission: Admission) -> Problem {
     let needs = match admission {
         Admission::Admin => "this route needs a key with the scope `admin`",
+        Admission::Staff => "this route needs a key with the scope `read` or `admin`",
         Admission::Sell => "this route needs a key with the scope `sell`",
         Admission::NewShopper => "shoppers are not let in here",
         Admission::Buy | Admission::Look | Admission::Anyone => {
@@ -89,20 +95,40 @@ fn forbidden(admission: Admission) -> Problem {
     Problem::detailed(&kinds::FORBIDDEN, needs)
 }
 
+/// The name of the cookie that carries a shopper's session.
+pub(super) const fn session_cookie(security: CookieSecurity) -> &'static str {
+    match security {
+        CookieSecurity::Plain => PLAIN_COOKIE,
+        CookieSecurity::Secure => SECURE_COOKIE,
+    }
+}
+
 /// The token that was sent, from the `Authorization` header first.
-fn token(headers: &HeaderMap) -> Result<Option<(&str, Carrier)>, Problem> {
+fn token(
+    security: CookieSecurity,
+    headers: &HeaderMap,
+) -> Result<Option<(&str, Carrier)>, Problem> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let bearer = value.to_str().ok().and_then(bearer);
         let token = bearer.ok_or_else(|| Problem::new(&kinds::UNAUTHENTICATED))?;
         return Ok(Some((token, Carrier::Header)));
     }
     let cookies = headers.get_all(header::COOKIE).iter();
-    let mut pairs = cookies
+    let name = session_cookie(security);
+    let mut sessions = cookies
         .filter_map(|value| value.to_str().ok())
         .flat_map(|text| text.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    let session = pairs.find(|(name, _)| *name == SESSION_COOKIE);
-    Ok(session.map(|(_, token)| (token, Carrier::Cookie)))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(named, _)| *named == name);
+    let Some((_, token)) = sessions.next() else {
+        return Ok(None);
+    };
+    // One of them may be planted; which one, nothing tells.
+    if sessions.next().is_some() {
+        let text = format!("more than one cookie `{name}` was sent");
+        return Err(Problem::detailed(&kinds::UNAUTHENTICATED, text));
+    }
+    Ok(Some((token, Carrier::Cookie)))
 }
 
 /// The token of `Bearer <token>`.

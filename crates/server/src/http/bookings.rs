@@ -32,9 +32,17 @@ pub(super) async fn confirm(mut asked: Asked) -> Handled {
     let call = asked.keyed_call(&[&hold.to_string()], &body)?;
     let engine = &asked.app.engine;
     match engine.confirm(&call, hold, fence, reference).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Ok(reply) => {
+            asked.hoarder().ended(hold).await;
+            Ok(answer::reply(&asked.app, &reply))
+        }
         Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
-            let detail = "what costs something is paid by checkout";
+            let detail = if asked.app.engine.provider().is_some() {
+                "what costs something is paid by checkout"
+            } else {
+                "nobody takes money here, and the server sells nothing for nothing: start it with a \
+                 payment provider or `--free-sales=on`, or confirm with an API key"
+            };
             Err(Problem::detailed(&kinds::FORBIDDEN, detail))
         }
         Err(error) => Err(error.into()),
@@ -46,8 +54,9 @@ pub(super) async fn confirm(mut asked: Asked) -> Handled {
 pub(super) struct SaleRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
+    /// For whom: the caller's own id of the buyer.
     #[serde(borrow)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, required = true)]
     holder: Option<Str<'a>>,
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
@@ -74,14 +83,19 @@ pub(super) async fn read(asked: Asked) -> Handled {
     asked.query(&[])?;
     let booking = asked.booking_id()?;
     let found = asked.app.engine.booking(&asked.call()?, booking).await?;
-    Ok(answer::stored(&asked.app, &found))
+    Ok(answer::reply(&asked.app, &found))
 }
 
 /// `GET /v1/bookings`
 pub(super) async fn list(asked: Asked) -> Handled {
     let holder = asked.query(&["holder"])?.holder()?;
     let found = asked.app.engine.bookings_of(&asked.call()?, holder).await?;
-    Ok(answer::list(&asked.app, "bookings", &found))
+    Ok(answer::list(
+        &asked.app,
+        "bookings",
+        &found,
+        &answer::PageEnd::default(),
+    ))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -13,6 +13,7 @@ use crate::desk::{BankAnswer, DeskCard, DeskIntent, DeskRefusal};
 #[derive(Serialize)]
 struct PaymentsBody<'a> {
     provider: Option<&'a str>,
+    free_sales: bool,
     demo_cards: Vec<CardBody>,
 }
 
@@ -36,6 +37,7 @@ pub(super) async fn payments(asked: Asked) -> Handled {
     };
     let body = PaymentsBody {
         provider: app.engine.provider().map(|provider| provider.name()),
+        free_sales: app.engine.gives_away(),
         demo_cards: cards.iter().map(card).collect(),
     };
     Ok(answer::object(app, StatusCode::OK, &body))

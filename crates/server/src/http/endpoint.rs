@@ -2,6 +2,7 @@
 //! headers that every answer has, counters, and the access log. One plain function per route, no layers: a layer
 //! would box one more future per request.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,14 +11,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{MethodRouter, on};
 use bytes::Bytes;
+use futures_util::FutureExt;
 
 use super::app::App;
 use super::asked::Asked;
+use super::coding::{self, Coding};
 use super::origin;
 use super::problem::{Handled, Problem};
 use super::rates;
 use super::request_id::REQUEST_ID;
-use super::route::Route;
+use super::route::{Route, Verb};
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -50,9 +53,10 @@ where
     let (parts, body) = request.into_parts();
     let request_id = app.request_ids.of(&parts.headers);
     let origin = origin::to_answer(&app.settings, &parts.headers);
+    let coding = Coding::accepted(&parts.headers);
     let admitted = app.admit(route, &parts);
     let counted = app.count(route, &admitted, &parts, began).await;
-    let too_often = counted.as_ref().and_then(rates::refusal);
+    let too_often = counted.iter().flatten().find_map(rates::refusal);
     let outcome = match too_often.map_or(admitted, Err) {
         Ok(caller) => {
             let asked = Asked {
@@ -63,18 +67,25 @@ where
                 parts,
                 body,
             };
-            handler(asked).await
+            caught(route, &request_id, handler(asked)).await
         }
         Err(problem) => Err(problem),
     };
     let code = outcome.as_ref().err().map_or("", Problem::code);
     let mut response = outcome.unwrap_or_else(Problem::into_response);
+    // Answers to commands may carry secrets: coded, their length would tell of them.
+    if route.verb == Verb::Get {
+        response = coding::of_answer(coding, response).await;
+    }
     let headers = response.headers_mut();
     set(headers, REQUEST_ID, &request_id);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
-    if let Some(counted) = &counted {
+    for counted in counted.iter().flatten() {
         rates::tell(headers, counted);
+    }
+    if !app.settings.allowed_origins.is_empty() {
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
     }
     if let Some(origin) = origin {
         origin::allow(headers, origin);
@@ -94,6 +105,27 @@ where
         "request served"
     );
     response
+}
+
+/// Answers for a handler that panics. Its connection and the other requests on it go on.
+async fn caught(
+    route: Route,
+    request_id: &str,
+    handling: impl Future<Output = Handled>,
+) -> Handled {
+    let handled = AssertUnwindSafe(handling).catch_unwind().await;
+    handled.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        tracing::error!(
+            method = route.verb.as_str(),
+            route = route.path,
+            request_id,
+            panic = text.unwrap_or("without a text"),
+            "a handler panicked"
+        );
+        Err(Problem::unknown_outcome())
+    })
 }
 
 fn micros(took: Duration) -> u64 {

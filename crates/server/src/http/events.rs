@@ -21,7 +21,7 @@ use super::event_body::EventBody;
 use super::json::{self, Str, Time};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
-use crate::limits::{INLINE_PARSE_BYTES_MAX, PAGE_MAX};
+use crate::limits::INLINE_PARSE_BYTES_MAX;
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,8 +90,7 @@ fn read(body: &Bytes, ids: &Ids) -> Result<Wanted, Problem> {
         Some(id) => Cow::Borrowed(&*id.0),
         None => Cow::Owned(format!("evt_{}", soldonce_core::encode_128(ids.bits()))),
     };
-    let mut policy = Policy::default();
-    request.policy.apply(&mut policy);
+    let policy = Policy::default().changed(&request.policy.0);
     let invalid = |error: soldonce_core::Invalid| Problem::invalid(error.field, error.reason);
     let chart = request.chart.get().as_bytes();
     let ReadChart { chart: read, notes } = chart::read(chart).map_err(invalid)?;
@@ -102,7 +101,7 @@ fn read(body: &Bytes, ids: &Ids) -> Result<Wanted, Problem> {
         currency: currency(&request.currency)?,
         chart: Arc::new(read),
         prices: prices(request.prices)?,
-        policy,
+        policy: policy.map_err(invalid)?,
         fingerprint: fingerprint(body),
     };
     Ok(Wanted {
@@ -141,17 +140,9 @@ pub(super) async fn list(asked: Asked) -> Handled {
     let query = asked.query(&["after", "limit"])?;
     let after = query.get("after").map(EventId::parse).transpose();
     let after = after.map_err(|error| Problem::invalid("after", error))?;
-    let limit = match query.number("limit")? {
-        None => PAGE_MAX,
-        Some(limit @ 1..=PAGE_MAX) => limit,
-        Some(limit) => {
-            let reason = format!("{limit} is outside 1 ..= {PAGE_MAX}");
-            return Err(Problem::invalid("limit", reason));
-        }
-    };
+    let limit = query.limit()?;
     let app = &asked.app;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let (found, more) = app.engine.events(after.as_ref(), limit);
+    let (found, more) = app.engine.events(after.as_ref(), limit).await;
     let now = app.engine.now();
     let end = found.last().filter(|_| more);
     let list = EventList {
@@ -167,7 +158,7 @@ pub(super) async fn list(asked: Asked) -> Handled {
 /// `GET /v1/events/{event}`
 pub(super) async fn read_one(asked: Asked) -> Handled {
     asked.query(&[])?;
-    let found = asked.app.engine.event(&asked.event_id()?)?;
+    let found = asked.app.engine.event(&asked.event_id()?).await?;
     Ok(described(&asked, &found))
 }
 
@@ -183,12 +174,12 @@ pub(super) async fn update(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: UpdateRequest = json::parse(&body)?;
     let call = asked.call()?;
-    let app = &asked.app;
-    let changing = app.policy_changes.lock().await;
-    let mut policy = app.engine.find_event(&event)?.policy.clone();
-    request.policy.apply(&mut policy);
-    let found = app.engine.update_policy(&call, &event, policy).await?;
-    drop(changing);
+    let change = request.policy.0;
+    let found = asked
+        .app
+        .engine
+        .update_policy(&call, &event, change)
+        .await?;
     Ok(described(&asked, &found))
 }
 

@@ -11,13 +11,14 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use soldonce_core::{EventId, Seq};
+use soldonce_core::Seq;
 use soldonce_engine::live::{FeedEntry, Subscription};
-use soldonce_lease::Clock;
+use soldonce_engine::{EventNews, EventSummary};
 use tokio::sync::broadcast::Receiver;
-use tokio_util::sync::CancellationToken;
 
+use super::app::App;
 use super::asked::Asked;
+use super::event_body::EventBody;
 use super::origin;
 use super::problem::{Handled, Problem};
 use super::streams::StreamPermit;
@@ -31,21 +32,23 @@ const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");
 pub(super) async fn feed(asked: Asked) -> Handled {
     origin::require_own(&asked.app.settings, &asked.parts)?;
     let event = asked.event_id()?;
-    let after = after(&asked, &event)?;
+    let after = after(&asked)?;
     let app = &asked.app;
     let permit = app.enter_stream(&asked.parts)?;
-    let body = match app.engine.subscribe(&event, after)? {
+    let (entries, news) = app.engine.subscribe(&event, after).await?;
+    let body = match entries {
         Subscription::Resumed { missed, next } => Body::from_stream(unfold(
             Reader {
+                news,
+                is_new: true,
                 missed: missed.into(),
                 next,
-                clock: Arc::clone(app.clock()),
-                shutdown: app.shutdown.clone(),
+                app: Arc::clone(app),
                 _permit: permit,
             },
             Reader::next_part,
         )),
-        Subscription::Reset => Body::from(reset(app.engine.event(&event)?.picture.seq)),
+        Subscription::Reset => Body::from(reset(news.summary().picture.seq)),
     };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -59,19 +62,24 @@ pub(super) async fn feed(asked: Asked) -> Handled {
 
 /// The last entry that the reader knows: a browser that reconnects says so itself; a new reader may
 /// say it in the query; without either it begins with what comes next.
-fn after(asked: &Asked, event: &EventId) -> Result<Seq, Problem> {
-    let query = asked.query(&["after"])?;
+fn after(asked: &Asked) -> Result<Option<Seq>, Problem> {
+    let after = asked.query(&["after"])?.number("after")?;
     if let Some(value) = asked.parts.headers.get(LAST_EVENT_ID) {
         let number = value.to_str().ok().and_then(|text| text.parse().ok());
         let rule = "the number of a feed entry";
-        return number
-            .map(Seq)
-            .ok_or_else(|| Problem::invalid("Last-Event-ID", rule));
+        let number = number.ok_or_else(|| Problem::invalid("Last-Event-ID", rule));
+        return Ok(Some(Seq(number?)));
     }
-    match query.number("after")? {
-        Some(after) => Ok(Seq(after)),
-        None => Ok(asked.app.engine.event(event)?.picture.seq),
-    }
+    Ok(after.map(Seq))
+}
+
+/// The event as `GET /v1/events/{event}` shows it, for a reader that just came or when its policy or
+/// state changed. It has no id: a reader that comes again gets it anew.
+fn event_part(app: &App, summary: &EventSummary) -> Bytes {
+    let body = EventBody::new(summary, app.engine.now(), &[]);
+    // Writing to memory does not fail.
+    let data = serde_json::to_string(&body).unwrap_or_default();
+    Bytes::from(format!("event: event\ndata: {data}\n\n"))
 }
 
 /// Tells a reader to take a new snapshot; the stream ends with it.
@@ -81,29 +89,37 @@ fn reset(seq: Seq) -> String {
 
 /// One open stream.
 struct Reader {
+    news: EventNews,
+    /// Whether it has been sent nothing yet.
+    is_new: bool,
     missed: VecDeque<Arc<FeedEntry>>,
     next: Receiver<Arc<FeedEntry>>,
-    clock: Arc<dyn Clock>,
-    shutdown: CancellationToken,
+    app: Arc<App>,
     _permit: StreamPermit,
 }
 
 impl Reader {
     /// What is sent next; nothing at shutdown, or when the reader was too slow.
     async fn next_part(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
-        if self.shutdown.is_cancelled() {
+        if self.app.shutdown.is_cancelled() {
             return None;
+        }
+        if std::mem::take(&mut self.is_new) {
+            let part = event_part(&self.app, &self.news.summary());
+            return Some((Ok(part), self));
         }
         if let Some(entry) = self.missed.pop_front() {
             return Some((Ok(entry.sse()), self));
         }
         let quiet = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
-        let quiet_until = self.clock.boot().plus(quiet);
+        let clock = self.app.clock();
+        let quiet_until = clock.boot().plus(quiet);
         let part = tokio::select! {
             biased;
-            () = self.shutdown.cancelled() => return None,
+            () = self.app.shutdown.cancelled() => return None,
+            () = self.news.changed() => event_part(&self.app, &self.news.summary()),
             entry = self.next.recv() => entry.ok()?.sse(),
-            () = self.clock.sleep_until(quiet_until) => KEEP_ALIVE,
+            () = clock.sleep_until(quiet_until) => KEEP_ALIVE,
         };
         Some((Ok(part), self))
     }

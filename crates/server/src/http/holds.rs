@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
+use super::hoarding::More;
 use super::json::{self, Str};
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest, UnitRequest};
@@ -71,8 +72,19 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
         ttl: json::ttl(request.ttl_ms),
     };
     let call = asked.keyed_call(&[event.as_str()], &body)?;
-    let said = asked.app.engine.hold(&call, &event, ask).await;
-    answer::about(&asked.app, &event, said)
+    let units = match &ask.wish {
+        WishAsk::Named(units) => units.count(),
+        WishAsk::Best { quantity, .. } => *quantity,
+    };
+    let admitted = asked.hoarder().admit(&event, units).await?;
+    match asked.app.engine.hold(&call, &event, ask).await {
+        Ok(reply) => {
+            let hold = HoldId::from_bytes(reply.stored.subject);
+            let answer = answer::reply(&asked.app, &reply);
+            Ok(admitted.settle(&asked.app, hold, answer))
+        }
+        Err(error) => answer::about(&asked.app, &event, Err(error)),
+    }
 }
 
 /// `GET /v1/holds/{hold}`
@@ -87,7 +99,12 @@ pub(super) async fn read(asked: Asked) -> Handled {
 pub(super) async fn list(asked: Asked) -> Handled {
     let holder = asked.query(&["holder"])?.holder()?;
     let found = asked.app.engine.holds_of(&asked.call()?, holder).await?;
-    Ok(answer::list(&asked.app, "holds", &found))
+    Ok(answer::list(
+        &asked.app,
+        "holds",
+        &found,
+        &answer::PageEnd::default(),
+    ))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -111,8 +128,13 @@ pub(super) async fn change(mut asked: Asked) -> Handled {
         fence: json::fence(request.fence),
     };
     let call = asked.keyed_call(&[&hold.to_string()], &body)?;
+    let more = More::Units(ask.add.count().saturating_sub(ask.drop.count()));
+    let admitted = asked.hoarder().admit_on(hold, more).await?;
     match asked.app.engine.change(&call, hold, ask).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Ok(reply) => {
+            let answer = answer::reply(&asked.app, &reply);
+            Ok(admitted.settle(&asked.app, hold, answer))
+        }
         Err(error) => Err(refused(&asked.app.engine, hold, error).await),
     }
 }
@@ -162,6 +184,7 @@ pub(super) async fn release(asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
     let call = asked.call()?;
     let reply = asked.app.engine.release(&call, hold, fence).await?;
+    asked.hoarder().ended(hold).await;
     Ok(answer::reply(&asked.app, &reply))
 }
 

@@ -51,36 +51,6 @@ impl<'de> Visitor<'de> for StrVisitor {
     }
 }
 
-/// A field that may be left out, or be `null`, which takes away what stands there.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Nullable<T> {
-    /// Left out.
-    #[default]
-    Absent,
-    /// `null`.
-    Null,
-    /// A value.
-    Given(T),
-}
-
-impl<T> Nullable<T> {
-    /// What stands there from now on, where `before` did.
-    pub(super) fn or(self, before: Option<T>) -> Option<T> {
-        match self {
-            Self::Absent => before,
-            Self::Null => None,
-            Self::Given(value) => Some(value),
-        }
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let given = Option::deserialize(from)?;
-        Ok(given.map_or(Self::Null, Self::Given))
-    }
-}
-
 /// A point of time as the API writes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time(pub(super) Timestamp);
@@ -102,10 +72,14 @@ impl Visitor<'_> for TimeVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
-        let time: Result<jiff::Timestamp, _> = text.parse();
-        let refusal = |_| E::invalid_value(Unexpected::Str(text), &self);
-        Ok(Timestamp::from_ms(time.map_err(refusal)?.as_millisecond()))
+        time_of(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
+}
+
+/// A point of time as the API writes it.
+pub(super) fn time_of(text: &str) -> Option<Timestamp> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(Timestamp::from_ms(time.as_millisecond()))
 }
 
 /// `holder` of a body.

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use soldonce_engine::keys::{ApiKey, KeyId, Scope};
+use soldonce_engine::keys::{ApiKey, KeyId, Revocation, Scope};
 use soldonce_engine::reply::Rfc3339;
 
 use utoipa::ToSchema;
@@ -95,8 +95,12 @@ pub(super) async fn revoke(asked: Asked) -> Handled {
     let missing = || Problem::detailed(&kinds::NOT_FOUND, "there is no API key of this id");
     let id: KeyId = asked.segment(2).parse().map_err(|_| missing())?;
     let engine = &asked.app.engine;
-    engine.revoke_key(id).await?;
-    let key = engine.keys().into_iter().find(|key| key.id == id);
-    let row = KeyRow::new(&key.ok_or_else(missing)?);
-    Ok(answer::object(&asked.app, StatusCode::OK, &row))
+    match engine.revoke_key(id).await? {
+        Revocation::Revoked(key) => {
+            let row = KeyRow::new(&key);
+            Ok(answer::object(&asked.app, StatusCode::OK, &row))
+        }
+        Revocation::Unknown => Err(missing()),
+        Revocation::LastAdmin => Err(Problem::new(&kinds::LAST_ADMIN_KEY)),
+    }
 }

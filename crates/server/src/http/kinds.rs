@@ -190,6 +190,14 @@ kinds! {
         "The payment provider refused",
         "It does not take this payment; the hold is as after a failed payment.",
         "Read the hold and begin another checkout; if it stays, tell the operator the `Request-Id`.";
+    NOTHING_PAID "nothing_paid" "nothing-paid" 409
+        "Nothing was paid",
+        "No money of this booking went through a provider, so none can go back.",
+        "Send it back where it was paid; cancel the booking to free its units.";
+    LAST_ADMIN_KEY "last_admin_key" "last-admin-key" 409
+        "It is the last admin key",
+        "Without it nobody could make or revoke keys any more. It still works.",
+        "Make another key with scope `admin` first, and revoke this one with that.";
     BODY_TOO_LARGE "body_too_large" "body-too-large" 413
         "The body is too large",
         "A body may have `limit` bytes on this route.",
@@ -203,9 +211,9 @@ kinds! {
         "This `Idempotency-Key` was used on this route for another path or body. Nothing was done.",
         "Use a fresh key for each new request.";
     RATE_LIMITED "rate_limited" "rate-limited" 429
-        "A little too fast",
-        "This address, session or key asks for more in a while than it may; the `RateLimit-Policy` header says how much that is. Nothing was done.",
-        "Wait `Retry-After` seconds, or `retry_after_ms`. Keep what is left of `RateLimit` in view to ask evenly.";
+        "A little too much at once",
+        "This address, session or key asks for more in a while than it may, or shoppers at this address hold more than they may; `detail` says which, and the `RateLimit-Policy` header how much that is. Nothing was done.",
+        "Wait `Retry-After` seconds, or `retry_after_ms`; or buy or release what is held. Keep what is left of `RateLimit` in view to ask evenly.";
     INTERNAL_ERROR "internal_error" "internal-error" 500
         "The server failed",
         "The server could not finish the request. It is not known whether it took effect.",

@@ -19,6 +19,8 @@ mod problem;
 mod problems_page;
 
 mod answer;
+mod coding;
+mod conditional;
 mod json;
 mod query;
 mod units;
@@ -35,20 +37,24 @@ mod streams;
 
 mod bookings;
 mod desk;
+mod hoarding;
 mod holds;
 mod payments;
 mod webhook_endpoints;
 mod webhooks;
 
 mod keys;
+mod lists;
 mod sessions;
 mod staff;
 
+mod classic;
 mod metrics;
 mod openapi;
 mod pages;
 mod system;
 
+use crate::accept::ConnectionCounts;
 use std::sync::Arc;
 
 use axum::Router;
@@ -56,7 +62,7 @@ use soldonce_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
 use self::app::App;
-use self::route::{Admission, Route, Verb};
+use self::route::{Admission, BodySize, METRICS, Route, Verb};
 use self::table::{FALLBACKS, Table};
 use crate::settings::ServerSettings;
 
@@ -65,10 +71,12 @@ pub use self::openapi::document as openapi;
 /// The routers of a server.
 #[derive(Debug)]
 pub struct Routers {
-    /// The API, the feed and the pages; metrics too when there is no admin router.
+    /// The API, the feed and the pages; all of it when there is no admin router.
     pub public: Router,
-    /// Metrics and health, if they were asked for apart.
+    /// Every route, with those for staff and the metrics, if they were asked for apart.
     pub admin: Option<Router>,
+    /// What the metrics tell of connections, for the listeners to count.
+    pub connections: ConnectionCounts,
 }
 
 /// A line of the route table, for tests and reports.
@@ -82,12 +90,12 @@ pub struct RouteInfo {
     pub admission: &'static str,
 }
 
-/// Where metrics are.
+/// Where the routes for staff and the metrics are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminRoutes {
     /// With everything else.
     Public,
-    /// On a router of their own.
+    /// On a second router alone, which has everything else too: an admin client needs one address.
     Apart,
 }
 
@@ -99,47 +107,25 @@ pub fn routers(
     admin_routes: AdminRoutes,
     shutdown: CancellationToken,
 ) -> Routers {
-    let with_admin = admin_routes == AdminRoutes::Apart;
-    let mut public = Table::starting_at(0);
-    events_and_seats(&mut public);
-    holds_and_bookings(&mut public);
-    staff_and_keys(&mut public);
-    webhooks_out(&mut public);
-    pages_and_health(&mut public);
+    let mut table = Table::new(admin_routes);
+    fill(&mut table);
     if settings.demo_desk.is_some() {
-        desk_of_demo(&mut public);
+        desk_of_demo(&mut table);
     }
-    let mut admin = Table::starting_at(if with_admin {
-        public.routes.len() + FALLBACKS.len()
-    } else {
-        0
-    });
-    if with_admin {
-        health(&mut admin);
-        metrics_of(&mut admin);
-    } else {
-        metrics_of(&mut public);
-    }
-    let mut routes = public.routes.clone();
-    routes.extend(FALLBACKS);
-    routes.extend(&admin.routes);
+    let routes: Vec<Route> = table.routes.iter().copied().chain(FALLBACKS).collect();
     let app = Arc::new(App::new(engine, settings, shutdown, &routes));
-    let fallbacks = public.routes.len();
+    let (public, admin) = table.finish(&app);
     Routers {
-        public: public.finish(&app, fallbacks),
-        admin: with_admin.then(|| admin.finish(&app, fallbacks)),
+        public,
+        admin,
+        connections: app.connections.clone(),
     }
 }
 
-/// Every route of a server without an admin listener.
+/// Every route of a server.
 pub fn route_table() -> Vec<RouteInfo> {
-    let mut table = Table::starting_at(0);
-    events_and_seats(&mut table);
-    holds_and_bookings(&mut table);
-    staff_and_keys(&mut table);
-    webhooks_out(&mut table);
-    pages_and_health(&mut table);
-    metrics_of(&mut table);
+    let mut table = Table::new(AdminRoutes::Public);
+    fill(&mut table);
     let info = |route: &Route| RouteInfo {
         method: route.verb.as_str(),
         path: route.path,
@@ -148,10 +134,18 @@ pub fn route_table() -> Vec<RouteInfo> {
     table.routes.iter().map(info).collect()
 }
 
+fn fill(table: &mut Table) {
+    events_and_seats(table);
+    holds_and_bookings(table);
+    staff_and_keys(table);
+    webhooks_out(table);
+    pages_and_health(table);
+}
+
 fn events_and_seats(table: &mut Table) {
     use Admission::{Admin, Look};
     table.add(Verb::Get, "/v1/events", Look, events::list);
-    table.add_with_chart("/v1/events", Admin, events::create);
+    table.add_sized("/v1/events", Admin, BodySize::Chart, events::create);
     table.add(Verb::Get, "/v1/events/{event}", Look, events::read_one);
     table.add(Verb::Patch, "/v1/events/{event}", Admin, events::update);
     table.add(
@@ -168,6 +162,10 @@ fn events_and_seats(table: &mut Table) {
 fn holds_and_bookings(table: &mut Table) {
     use Admission::{Admin, Buy, Sell};
     table.add(Verb::Post, "/v1/events/{event}/holds", Buy, holds::create);
+    let staff = Admission::Staff;
+    table.add(Verb::Get, "/v1/events/{event}/holds", staff, lists::holds);
+    let path = "/v1/events/{event}/bookings";
+    table.add(Verb::Get, path, staff, lists::bookings);
     table.add(Verb::Get, "/v1/holds", Buy, holds::list);
     table.add(Verb::Get, "/v1/holds/{hold}", Buy, holds::read);
     table.add(Verb::Patch, "/v1/holds/{hold}", Buy, holds::change);
@@ -209,10 +207,10 @@ fn holds_and_bookings(table: &mut Table) {
     );
     table.add(Verb::Post, "/v1/exchanges", Buy, payments::exchange);
     table.add(Verb::Get, "/v1/payments", Admission::Look, desk::payments);
-    table.add(
-        Verb::Post,
+    table.add_sized(
         "/v1/webhooks/stripe",
         Admission::Anyone,
+        BodySize::Notice,
         webhooks::stripe,
     );
 }
@@ -268,16 +266,10 @@ fn pages_and_health(table: &mut Table) {
     table.add(Verb::Get, "/assets/{*path}", Anyone, pages::asset);
     table.add(Verb::Get, "/problems/{code}", Anyone, problems_page::page);
     table.add(Verb::Get, "/docs", Anyone, pages::docs);
+    table.add(Verb::Get, "/docs/", Anyone, pages::docs);
     table.add(Verb::Get, "/docs/{*path}", Anyone, pages::docs_part);
     table.add(Verb::Get, "/openapi.json", Anyone, openapi::serve);
-    health(table);
-}
-
-fn health(table: &mut Table) {
-    table.add(Verb::Get, "/healthz", Admission::Anyone, system::healthz);
-    table.add(Verb::Get, "/readyz", Admission::Anyone, system::readyz);
-}
-
-fn metrics_of(table: &mut Table) {
-    table.add(Verb::Get, "/metrics", Admission::Anyone, system::metrics);
+    table.add(Verb::Get, "/healthz", Anyone, system::healthz);
+    table.add(Verb::Get, "/readyz", Anyone, system::readyz);
+    table.add(Verb::Get, METRICS, Anyone, system::metrics);
 }

@@ -28,7 +28,6 @@ pub(super) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
         HeaderValue::from_static("true"),
     );
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
-    headers.append(header::VARY, HeaderValue::from_static("Origin"));
 }
 
 const EXPOSED: HeaderValue = HeaderValue::from_static(
@@ -36,7 +35,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 );
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Authorization, Content-Type, Hold-Secret, Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id",
+    "Authorization, Booking-Secret, Content-Type, Hold-Secret, Idempotency-Key, If-None-Match, Last-Event-ID, Request-Id",
 );
 
 /// The answer to a browser that asks whether a page of an allowed origin may send a request.

@@ -9,8 +9,11 @@ use bytes::Bytes;
 use rust_embed::Embed;
 
 use super::asked::Asked;
+use super::coding::{Coded, Coding};
+use super::conditional::is_known;
 use super::kinds;
 use super::problem::{Handled, Problem};
+use crate::limits::FILE_MAX_AGE_S;
 
 #[derive(Embed)]
 #[folder = "web/"]
@@ -28,47 +31,107 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
+const UNKEPT: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Every file by its path below its folder.
 #[derive(Debug)]
 pub(super) struct Pages {
     map: Folder,
     docs: Folder,
+    /// Names the files of this build. Under it a path never changes its bytes, so that a browser asks
+    /// for each file once, and modules find each other by relative paths.
+    build: String,
+    /// What a browser may keep for good.
+    forever: HeaderValue,
 }
 
 type Folder = BTreeMap<String, Page>;
 
 #[derive(Debug)]
 struct Page {
-    bytes: Bytes,
+    coded: Coded,
     media: HeaderValue,
     etag: HeaderValue,
 }
 
 impl Pages {
     pub(super) fn load() -> Self {
+        let (mut map, build) = folder::<Web>();
+        let modules: Vec<String> = map
+            .keys()
+            .filter(|path| path.rsplit_once('.').is_some_and(|(_, kind)| kind == "js"))
+            .cloned()
+            .collect();
+        let tag = HeaderValue::try_from(format!("W/\"{build}\""));
+        if let (Some(index), Ok(tag)) = (map.get_mut("index.html"), tag) {
+            index.etag = tag;
+            index.coded = Coded::new(of_build(
+                &index.coded.bytes(Coding::Identity),
+                &build,
+                &modules,
+            ));
+        }
+        let forever = format!("public, max-age={FILE_MAX_AGE_S}, immutable");
         Self {
-            map: folder::<Web>(),
-            docs: folder::<WebDocs>(),
+            map,
+            docs: folder::<WebDocs>().0,
+            build,
+            forever: HeaderValue::try_from(forever).unwrap_or(REVALIDATED),
+        }
+    }
+
+    /// A file of the page, and how long it may be kept.
+    fn asset(&self, path: &str) -> (Option<&Page>, HeaderValue) {
+        if let Some(page) = self.map.get(path) {
+            return (Some(page), REVALIDATED);
+        }
+        match path.split_once('/') {
+            Some((build, path)) if build == self.build => {
+                (self.map.get(path), self.forever.clone())
+            }
+            // Of another server's build, while servers are replaced one by one.
+            Some((_, path)) => (self.map.get(path), UNKEPT),
+            None => (None, UNKEPT),
         }
     }
 }
 
-fn folder<E: Embed>() -> Folder {
+/// The first page: its files are those of this build, and the browser fetches all modules at once in
+/// place of finding them one by one.
+fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
+    let text = String::from_utf8_lossy(index);
+    let text = text.replace("\"/assets/", &format!("\"/assets/{build}/"));
+    let mut links = String::new();
+    for path in modules {
+        links.push_str("    <link rel=\"modulepreload\" href=\"/assets/");
+        links.push_str(build);
+        links.push('/');
+        links.push_str(path);
+        links.push_str("\" />\n");
+    }
+    text.replacen("  </head>", &format!("{links}  </head>"), 1)
+        .into()
+}
+
+/// The files of a folder, and a name for all of them together.
+fn folder<E: Embed>() -> (Folder, String) {
+    let mut build = 0_u128;
     let files = E::iter().filter_map(|path| {
         let file = E::get(&path)?;
         let hash = file.metadata.sha256_hash();
         let half = hash.iter().take(16);
         let bits = half.fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
-        let etag = format!("\"{}\"", soldonce_core::encode_128(bits));
+        build = build.rotate_left(5) ^ bits;
+        let etag = format!("W/\"{}\"", soldonce_core::encode_128(bits));
         let page = Page {
-            bytes: Bytes::from(file.data.into_owned()),
+            coded: Coded::new(Bytes::from(file.data.into_owned())),
             media: media_of(&path)?,
             etag: HeaderValue::try_from(etag).ok()?,
         };
         Some((path.into_owned(), page))
     });
-    files.collect()
+    let files = files.collect();
+    (files, soldonce_core::encode_128(build))
 }
 
 /// The media types of files that are served; others are not.
@@ -89,43 +152,49 @@ fn media_of(path: &str) -> Option<HeaderValue> {
 
 /// `GET /`
 pub(super) async fn index(asked: Asked) -> Handled {
-    serve(&asked, asked.app.pages.map.get("index.html"))
+    serve(&asked, asked.app.pages.map.get("index.html"), REVALIDATED)
 }
 
 /// `GET /assets/{*path}`
 pub(super) async fn asset(asked: Asked) -> Handled {
     let path = asked.parts.uri.path().strip_prefix("/assets/");
-    serve(&asked, asked.app.pages.map.get(path.unwrap_or_default()))
+    let (page, cache) = asked.app.pages.asset(path.unwrap_or_default());
+    serve(&asked, page, cache)
 }
 
 /// `GET /docs`
 pub(super) async fn docs(asked: Asked) -> Handled {
-    serve(&asked, asked.app.pages.docs.get("docs.html"))
+    serve(&asked, asked.app.pages.docs.get("docs.html"), REVALIDATED)
 }
 
 /// `GET /docs/{*path}`
 pub(super) async fn docs_part(asked: Asked) -> Handled {
     let path = asked.parts.uri.path().strip_prefix("/docs/");
-    serve(&asked, asked.app.pages.docs.get(path.unwrap_or_default()))
+    let page = asked.app.pages.docs.get(path.unwrap_or_default());
+    serve(&asked, page, REVALIDATED)
 }
 
-fn serve(asked: &Asked, page: Option<&Page>) -> Handled {
+fn serve(asked: &Asked, page: Option<&Page>, cache: HeaderValue) -> Handled {
     let page = page.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    let known = asked.parts.headers.get(header::IF_NONE_MATCH);
-    let unchanged = known == Some(&page.etag);
+    let coding = Coding::accepted(&asked.parts.headers);
+    let unchanged = is_known(&asked.parts.headers, &page.etag);
     let body = if unchanged {
         Bytes::new()
     } else {
-        page.bytes.clone()
+        page.coded.bytes(coding)
     };
     let mut response = html(Body::from(body));
+    let headers = response.headers_mut();
+    coding.tell(headers);
+    if unchanged {
+        headers.remove(header::CONTENT_ENCODING);
+    }
+    headers.insert(header::CONTENT_TYPE, page.media.clone());
+    headers.insert(header::ETAG, page.etag.clone());
+    headers.insert(header::CACHE_CONTROL, cache);
     if unchanged {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, page.media.clone());
-    headers.insert(header::ETAG, page.etag.clone());
-    headers.insert(header::CACHE_CONTROL, REVALIDATED);
     Ok(response)
 }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::answer;
 use super::asked::Asked;
+use super::hoarding::More;
 use super::json::{self, Str};
 use super::kinds;
 use super::problem::{Handled, Problem};
@@ -60,8 +61,14 @@ pub(super) async fn checkout(mut asked: Asked) -> Handled {
     };
     let of = ask.exchange.as_ref().map(|given| given.booking);
     let call = asked.keyed_call(&[&hold.to_string()], &body)?;
+    let admitted = asked.hoarder().admit_on(hold, More::Checkout).await?;
+    // The payment may have begun although the provider does not answer.
+    asked.hoarder().doubt(hold);
     match (asked.app.engine.checkout(&call, hold, ask).await, of) {
-        (Ok(reply), _) => Ok(answer::reply(&asked.app, &reply)),
+        (Ok(reply), _) => {
+            let answer = answer::reply(&asked.app, &reply);
+            Ok(admitted.settle(&asked.app, hold, answer))
+        }
         (Err(error), Some(of)) => Err(about_lines(&asked.app, of, &error).await),
         (Err(error), None) => Err(error.into()),
     }
@@ -81,6 +88,7 @@ pub(super) async fn abandon(mut asked: Asked) -> Handled {
     let call = asked.call()?;
     let fence = json::fence(request.fence);
     let reply = asked.app.engine.abandon(&call, hold, fence).await?;
+    asked.hoarder().doubt(hold);
     Ok(answer::reply(&asked.app, &reply))
 }
 
@@ -100,9 +108,8 @@ pub(super) async fn refund(mut asked: Asked) -> Handled {
     let call = asked.keyed_call(&[&booking.to_string()], &body)?;
     match asked.app.engine.refund(&call, booking, amount).await {
         Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
-        Err(error @ EngineError::Rejected(Rejection::BookingNotConfirmed)) => {
-            let detail = "nothing was paid through a provider, so no money can go back";
-            Err(Problem::from(error).saying(detail))
+        Err(EngineError::Rejected(Rejection::BookingNotConfirmed)) => {
+            Err(Problem::new(&kinds::NOTHING_PAID))
         }
         Err(error) => Err(error.into()),
     }
@@ -140,7 +147,10 @@ pub(super) async fn exchange(mut asked: Asked) -> Handled {
     };
     let call = asked.keyed_call(&[], &body)?;
     match asked.app.engine.exchange(&call, ask).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+        Ok(reply) => {
+            asked.hoarder().ended(hold).await;
+            Ok(answer::reply(&asked.app, &reply))
+        }
         Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
             let detail = "it costs more than what is given back: check the hold out with \
                           `exchange`, which takes the difference";

@@ -1,153 +1,237 @@
-//! An event's policy as the API writes it: what is left out stays as it is.
+//! An event's policy as the API writes it, made from the fields that `core` declares.
 
-use serde::{Deserialize, Serialize};
-use soldonce_core::{Adjacency, LatePayment, OnPaymentFailure, Policy, Span};
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use soldonce_core::{
+    POLICY_FIELDS, Policy, PolicyChange, PolicyField, PolicyKind, PolicyValue, Timestamp,
+};
 use soldonce_engine::reply::Rfc3339;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use super::json::{Nullable, Time};
+use super::json::Time;
 
-/// A part of a policy. `null` takes a limit or a time away.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PolicyRequest {
-    hold_ttl_ms: Option<u64>,
-    hold_max_ms: Option<u64>,
-    units_per_hold_max: Option<u32>,
-    units_per_holder_max: Option<u32>,
-    #[serde(default)]
-    #[schema(value_type = Option<u32>)]
-    units_bought_per_holder_max: Nullable<u32>,
-    payment_window_ms: Option<u64>,
-    retry_window_ms: Option<u64>,
-    late_payment: Option<LateWord>,
-    on_payment_failure: Option<FailureWord>,
-    adjacency: Option<AdjacencyWord>,
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    sale_opens_at: Nullable<Time>,
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    sale_closes_at: Nullable<Time>,
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    cancel_until: Nullable<Time>,
-}
+/// A part of a policy: what is left out stays as it is, `null` takes a limit or a time away.
+#[derive(Debug, Default)]
+pub(super) struct PolicyRequest(pub(super) PolicyChange);
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum LateWord {
-    Refuse,
-    IfStillFree,
-    Refund,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum FailureWord {
-    Keep,
-    Release,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum AdjacencyWord {
-    None,
-    NoOrphan,
-}
-
-impl PolicyRequest {
-    /// Puts what was asked for in its place.
-    pub(super) fn apply(self, to: &mut Policy) {
-        let spans = [
-            (self.hold_ttl_ms, &mut to.hold_ttl),
-            (self.hold_max_ms, &mut to.hold_max),
-            (self.payment_window_ms, &mut to.payment_window),
-            (self.retry_window_ms, &mut to.retry_window),
-        ];
-        for (asked, span) in spans {
-            *span = asked.map_or(*span, Span::from_ms);
-        }
-        let counts = [
-            (self.units_per_hold_max, &mut to.units_per_hold_max),
-            (self.units_per_holder_max, &mut to.units_per_holder_max),
-        ];
-        for (asked, count) in counts {
-            *count = asked.unwrap_or(*count);
-        }
-        let times = [
-            (self.sale_opens_at, &mut to.sale_opens_at),
-            (self.sale_closes_at, &mut to.sale_closes_at),
-            (self.cancel_until, &mut to.cancel_until),
-        ];
-        for (asked, time) in times {
-            *time = asked.or(time.map(Time)).map(|time| time.0);
-        }
-        to.units_bought_per_holder_max = self
-            .units_bought_per_holder_max
-            .or(to.units_bought_per_holder_max);
-        to.late_payment = self.late_payment.map_or(to.late_payment, Into::into);
-        to.on_payment_failure = self
-            .on_payment_failure
-            .map_or(to.on_payment_failure, Into::into);
-        to.adjacency = self.adjacency.map_or(to.adjacency, Into::into);
+impl<'de> Deserialize<'de> for PolicyRequest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Fields).map(Self)
     }
 }
 
-/// A whole policy.
-#[derive(Serialize)]
-pub(super) struct PolicyBody {
-    hold_ttl_ms: u64,
-    hold_max_ms: u64,
-    units_per_hold_max: u32,
-    units_per_holder_max: u32,
-    units_bought_per_holder_max: Option<u32>,
-    payment_window_ms: u64,
-    retry_window_ms: u64,
-    late_payment: LateWord,
-    on_payment_failure: FailureWord,
-    adjacency: AdjacencyWord,
-    sale_opens_at: Option<Rfc3339>,
-    sale_closes_at: Option<Rfc3339>,
-    cancel_until: Option<Rfc3339>,
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = PolicyChange;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with fields of a policy")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PolicyChange, A::Error> {
+        let (mut change, mut given) = (PolicyChange::default(), Vec::new());
+        while let Some(field) = map.next_key_seed(Named)? {
+            if given.contains(&field.name) {
+                return Err(Error::duplicate_field(field.name));
+            }
+            given.push(field.name);
+            if let Some(value) = map.next_value_seed(ValueOf(field))? {
+                change.set(field, value).map_err(Error::custom)?;
+            }
+        }
+        Ok(change)
+    }
 }
 
-impl PolicyBody {
-    pub(super) fn new(policy: &Policy) -> Self {
-        Self {
-            hold_ttl_ms: policy.hold_ttl.ms(),
-            hold_max_ms: policy.hold_max.ms(),
-            units_per_hold_max: policy.units_per_hold_max,
-            units_per_holder_max: policy.units_per_holder_max,
-            units_bought_per_holder_max: policy.units_bought_per_holder_max,
-            payment_window_ms: policy.payment_window.ms(),
-            retry_window_ms: policy.retry_window.ms(),
-            late_payment: policy.late_payment.into(),
-            on_payment_failure: policy.on_payment_failure.into(),
-            adjacency: policy.adjacency.into(),
-            sale_opens_at: policy.sale_opens_at.map(Rfc3339),
-            sale_closes_at: policy.sale_closes_at.map(Rfc3339),
-            cancel_until: policy.cancel_until.map(Rfc3339),
+/// Refuses a name while the reader is at it, so that the refusal tells the place.
+struct Named;
+
+impl<'de> DeserializeSeed<'de> for Named {
+    type Value = &'static PolicyField;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Named {
+    type Value = &'static PolicyField;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+        PolicyField::named(name).ok_or_else(|| {
+            let known: Vec<&str> = POLICY_FIELDS.iter().map(|field| field.name).collect();
+            let known = known.join("`, `");
+            E::custom(format!("unknown field `{name}`, expected one of `{known}`"))
+        })
+    }
+}
+
+/// A word of a field, or `null`; refuses another while the reader is at it.
+struct WordOf(&'static PolicyField);
+
+impl<'de> Visitor<'de> for WordOf {
+    type Value = Option<PolicyValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.kind.in_words())
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_str(self)
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
+        let illegal = || E::invalid_value(Unexpected::Str(word), &self);
+        self.0.word(word).ok_or_else(illegal).map(Some)
+    }
+}
+
+/// The value of a field; none leaves it as it is.
+struct ValueOf(&'static PolicyField);
+
+impl<'de> DeserializeSeed<'de> for ValueOf {
+    type Value = Option<PolicyValue>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        match self.0.kind {
+            PolicyKind::Millis => {
+                let ms: Option<u64> = Option::deserialize(from)?;
+                Ok(ms.map(PolicyValue::Number))
+            }
+            PolicyKind::Count => {
+                let count: Option<u32> = Option::deserialize(from)?;
+                Ok(count.map(|count| PolicyValue::Number(count.into())))
+            }
+            PolicyKind::CountOrNull => {
+                let count: Option<u32> = Option::deserialize(from)?;
+                let number = |count: u32| PolicyValue::Number(count.into());
+                Ok(Some(count.map_or(PolicyValue::Null, number)))
+            }
+            PolicyKind::TimeOrNull => {
+                let time: Option<Time> = Option::deserialize(from)?;
+                let time = time.map_or(PolicyValue::Null, |time| PolicyValue::Time(time.0));
+                Ok(Some(time))
+            }
+            PolicyKind::Deadline => {
+                let time: Option<Time> = Option::deserialize(from)?;
+                let time = time.map(|time| PolicyValue::Time(time.0));
+                Ok(time.or_else(|| self.0.word("never")))
+            }
+            PolicyKind::Word(_) => from.deserialize_option(WordOf(self.0)),
         }
     }
 }
 
-/// Both ways between a word of the API and a rule of `core`.
-macro_rules! same {
-    ($word:ident, $rule:ident: $($variant:ident),*) => {
-        impl From<$word> for $rule {
-            fn from(word: $word) -> Self {
-                match word { $($word::$variant => Self::$variant),* }
+/// A whole policy, of an event that starts then: what ends with its start says when that is.
+pub(super) struct PolicyBody<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) starts_at: Option<Timestamp>,
+}
+
+impl PolicyBody<'_> {
+    fn value(&self, field: &PolicyField) -> PolicyValue {
+        let value = field.get(self.policy);
+        match (field.kind, value) {
+            (PolicyKind::Deadline, PolicyValue::Null) => {
+                self.starts_at.map_or(PolicyValue::Null, PolicyValue::Time)
+            }
+            (PolicyKind::Deadline, PolicyValue::Word(_)) => PolicyValue::Null,
+            (_, value) => value,
+        }
+    }
+}
+
+impl Serialize for PolicyBody<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(POLICY_FIELDS.len()))?;
+        for field in POLICY_FIELDS {
+            match self.value(field) {
+                PolicyValue::Null => map.serialize_entry(field.name, &())?,
+                PolicyValue::Number(number) => map.serialize_entry(field.name, &number)?,
+                PolicyValue::Time(time) => map.serialize_entry(field.name, &Rfc3339(time))?,
+                PolicyValue::Word(word) => map.serialize_entry(field.name, word)?,
             }
         }
-        impl From<$rule> for $word {
-            fn from(rule: $rule) -> Self {
-                match rule { $($rule::$variant => Self::$variant),* }
-            }
-        }
+        map.end()
+    }
+}
+
+impl PartialSchema for PolicyRequest {
+    fn schema() -> RefOr<Schema> {
+        let about = "A part of a policy: what is left out stays as it is, `null` takes a limit or \
+                     a time away.";
+        let fields = POLICY_FIELDS.iter();
+        fields
+            .fold(ObjectBuilder::new(), |object, field| {
+                object.property(field.name, property(field))
+            })
+            .description(Some(about))
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+            .into()
+    }
+}
+
+impl ToSchema for PolicyRequest {}
+
+/// The description of a whole policy.
+pub(super) struct PolicySchema;
+
+impl PartialSchema for PolicySchema {
+    fn schema() -> RefOr<Schema> {
+        let fields = POLICY_FIELDS.iter();
+        fields
+            .fold(ObjectBuilder::new(), |object, field| {
+                let object = object.property(field.name, property(field));
+                object.required(field.name)
+            })
+            .description(Some("The rules of an event."))
+            .into()
+    }
+}
+
+impl ToSchema for PolicySchema {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Policy".into()
+    }
+}
+
+fn property(field: &PolicyField) -> Schema {
+    let object = ObjectBuilder::new().description(Some(field.about.trim()));
+    let int = |format| Some(SchemaFormat::KnownFormat(format));
+    let or_null = |of| SchemaType::from_iter([of, Type::Null]);
+    let object = match field.kind {
+        PolicyKind::Millis => object
+            .schema_type(Type::Integer)
+            .format(int(KnownFormat::Int64))
+            .minimum(Some(0)),
+        PolicyKind::Count => object
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(u32::MAX)),
+        PolicyKind::CountOrNull => object
+            .schema_type(or_null(Type::Integer))
+            .minimum(Some(1))
+            .maximum(Some(u32::MAX)),
+        PolicyKind::TimeOrNull | PolicyKind::Deadline => object
+            .schema_type(or_null(Type::String))
+            .format(int(KnownFormat::DateTime)),
+        PolicyKind::Word(words) => object
+            .schema_type(Type::String)
+            .enum_values(Some(words.iter().copied())),
     };
+    object.into()
 }
-
-same!(LateWord, LatePayment: Refuse, IfStillFree, Refund);
-same!(FailureWord, OnPaymentFailure: Keep, Release);
-same!(AdjacencyWord, Adjacency: None, NoOrphan);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use soldonce_core::{Fence, HolderName};
 
 use super::problem::Problem;
+use crate::limits::PAGE_MAX;
 
 /// Most characters of an unknown name that a refusal quotes.
 const NAME_CHARS_MAX: usize = 64;
@@ -57,6 +58,18 @@ impl<'a> Query<'a> {
         number
             .map(Some)
             .ok_or_else(|| Problem::invalid(name, "it must be a whole number"))
+    }
+
+    /// `limit`, or as many as a page may have.
+    pub(super) fn limit(&self) -> Result<usize, Problem> {
+        match self.number("limit")? {
+            None => Ok(usize::try_from(PAGE_MAX).unwrap_or(usize::MAX)),
+            Some(limit @ 1..=PAGE_MAX) => Ok(usize::try_from(limit).unwrap_or(usize::MAX)),
+            Some(limit) => {
+                let reason = format!("{limit} is outside 1 ..= {PAGE_MAX}");
+                Err(Problem::invalid("limit", reason))
+            }
+        }
     }
 
     /// `fence`, if it is given.

@@ -19,22 +19,38 @@ use super::streams::StreamPermit;
 use crate::accept::Peer;
 use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of};
 
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 impl App {
-    /// Counts a request as its caller's; nothing where nobody is counted.
+    /// Counts a request as its caller's, and a session's command as its address's too; nothing where
+    /// nobody is counted.
     pub(super) async fn count(
         &self,
         route: Route,
         admitted: &Result<Option<Caller>, Problem>,
         parts: &Parts,
         now: BootTime,
-    ) -> Option<Counted<'_>> {
-        let who = self.counted_as(route, admitted, parts)?;
+    ) -> [Option<Counted<'_>>; 2] {
+        let Some(who) = self.counted_as(route, admitted, parts) else {
+            return [None, None];
+        };
+        let first = self.count_one(who, parts, now).await;
+        let is_command = who.kind == RateKind::Commands;
+        if !is_command || first.as_ref().is_some_and(is_refused) {
+            return [first, None];
+        }
+        let address = Counting {
+            kind: RateKind::AddressCommands,
+            id: id_of(self.address_of(parts)),
+        };
+        [first, self.count_one(address, parts, now).await]
+    }
+
+    async fn count_one(&self, who: Counting, parts: &Parts, now: BootTime) -> Option<Counted<'_>> {
         let counted = self.rates.count(who, now).await?;
         if who.kind.is_by_address() && is_refused(&counted) {
-            self.warn_of_proxy(parts);
+            warn_of_proxy(self.unknown_proxy(parts));
         }
         Some(counted)
     }
@@ -69,7 +85,7 @@ impl App {
     }
 
     /// The address that a request came from.
-    fn address_of(&self, parts: &Parts) -> IpAddr {
+    pub(super) fn address_of(&self, parts: &Parts) -> IpAddr {
         let peer = peer_of(parts);
         client(peer, &self.rates.trusted_proxies, &parts.headers)
     }
@@ -84,21 +100,27 @@ impl App {
         })
     }
 
-    /// Tells the operator, once, if it may be a proxy that is refused for all behind it.
-    fn warn_of_proxy(&self, parts: &Parts) {
-        static WARNED: Once = Once::new();
+    /// Returns the peer if it names others and is not trusted: it may be a proxy.
+    pub(super) fn unknown_proxy(&self, parts: &Parts) -> Option<IpAddr> {
         let peer = peer_of(parts);
         let mut trusted = self.rates.trusted_proxies.iter();
         let is_trusted = trusted.any(|network| network.contains(peer));
-        if parts.headers.contains_key(FORWARDED_FOR) && !is_trusted {
-            WARNED.call_once(|| {
-                tracing::warn!(
-                    %peer,
-                    "refused for asking too often, and it names others in X-Forwarded-For: if this \
-                     is your proxy, name it in trusted_proxies, so that its clients are counted apart"
-                );
-            });
-        }
+        (parts.headers.contains_key(FORWARDED_FOR) && !is_trusted).then_some(peer)
+    }
+}
+
+/// Tells the operator, once, that a proxy may be refused for all behind it.
+pub(super) fn warn_of_proxy(proxy: Option<IpAddr>) {
+    static WARNED: Once = Once::new();
+    if let Some(peer) = proxy {
+        WARNED.call_once(|| {
+            tracing::warn!(
+                %peer,
+                "refused for asking too often or holding too much, and it names others in \
+                 X-Forwarded-For: if this is your proxy, name it in trusted_proxies, so that its \
+                 clients are counted apart"
+            );
+        });
     }
 }
 
@@ -120,6 +142,11 @@ pub(super) fn refusal(counted: &Counted<'_>) -> Option<Problem> {
     let detail = match counted.limit.kind {
         RateKind::Sessions => "this address has opened as many sessions as it may for now",
         RateKind::Commands => "this session has done as much as it may for now",
+        RateKind::AddressCommands => "this address has done as much as it may for now",
+        RateKind::Lapses => {
+            "too many holds of this address ended without being bought or released: it may hold more \
+             later"
+        }
         RateKind::Reads => "this address has asked as often as it may for now",
         RateKind::Keys => "this key has asked as often as it may for now",
     };
@@ -132,7 +159,7 @@ pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
         Taken::Passed { left, whole_in } => (left, whole_seconds(whole_in)),
         Taken::Refused { retry_in } => (0, whole_seconds(retry_in)),
     };
-    headers.insert(RATE_LIMIT_POLICY, counted.limit.policy.clone());
+    headers.append(RATE_LIMIT_POLICY, counted.limit.policy.clone());
     let mut text = Backwards::default();
     text.number(seconds);
     text.put(b";t=");
@@ -142,7 +169,7 @@ pub(super) fn tell(headers: &mut HeaderMap, counted: &Counted<'_>) {
     text.put(b"\"");
     // Digits and our own words are legal in a header, so this never fails.
     if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
-        headers.insert(RATE_LIMIT, value);
+        headers.append(RATE_LIMIT, value);
     }
 }
 

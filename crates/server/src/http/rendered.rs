@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use soldonce_core::{EventId, Seq};
 use tokio::task::spawn_blocking;
 
+use super::coding::{Coding, OpenBody};
 use super::problem::Problem;
 use crate::limits::{INLINE_RENDER_SEATS_MAX, RENDERED_BYTES_MAX};
 
@@ -15,10 +15,17 @@ use crate::limits::{INLINE_RENDER_SEATS_MAX, RENDERED_BYTES_MAX};
 #[derive(Clone, Debug)]
 pub(super) struct Rendering {
     pub(super) seq: Seq,
-    pub(super) bytes: Bytes,
+    pub(super) body: OpenBody,
 }
 
-/// The newest answer of each event. One reader writes it, those who come meanwhile wait for it.
+/// Which answer is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wanted {
+    pub(super) event: EventId,
+    pub(super) coding: Coding,
+}
+
+/// The newest answer of each event in each coding. One reader writes it, those who come meanwhile wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
     entries: Mutex<Entries>,
@@ -26,7 +33,7 @@ pub(super) struct Rendered {
 
 #[derive(Debug, Default)]
 struct Entries {
-    by_event: BTreeMap<EventId, Entry>,
+    by_wish: BTreeMap<Wanted, Entry>,
     bytes: usize,
     uses: u64,
 }
@@ -45,12 +52,12 @@ impl Rendered {
     /// `units`, unless somebody else just did.
     pub(super) async fn get(
         &self,
-        event: &EventId,
+        wanted: &Wanted,
         at_least: Seq,
         units: u32,
         write: impl FnOnce() -> Rendering + Send + 'static,
     ) -> Result<Rendering, Problem> {
-        let slot = self.slot(event);
+        let slot = self.slot(wanted);
         let mut latest = slot.lock().await;
         if let Some(known) = latest.as_ref().filter(|known| known.seq >= at_least) {
             return Ok(known.clone());
@@ -63,15 +70,15 @@ impl Rendered {
         };
         *latest = Some(written.clone());
         drop(latest);
-        self.entries().note(event, written.bytes.len());
+        self.entries().note(wanted, written.body.bytes.len());
         Ok(written)
     }
 
-    fn slot(&self, event: &EventId) -> Arc<Slot> {
+    fn slot(&self, wanted: &Wanted) -> Arc<Slot> {
         let mut entries = self.entries();
         entries.uses = entries.uses.saturating_add(1);
         let uses = entries.uses;
-        if let Some(entry) = entries.by_event.get_mut(event) {
+        if let Some(entry) = entries.by_wish.get_mut(wanted) {
             entry.used = uses;
             return Arc::clone(&entry.slot);
         }
@@ -80,7 +87,7 @@ impl Rendered {
             ..Entry::default()
         };
         let slot = Arc::clone(&entry.slot);
-        entries.by_event.insert(event.clone(), entry);
+        entries.by_wish.insert(wanted.clone(), entry);
         slot
     }
 
@@ -91,17 +98,17 @@ impl Rendered {
 
 impl Entries {
     /// An event's answer now has so many bytes; forgets others, least recently used first.
-    fn note(&mut self, event: &EventId, bytes: usize) {
-        if let Some(entry) = self.by_event.get_mut(event) {
+    fn note(&mut self, wanted: &Wanted, bytes: usize) {
+        if let Some(entry) = self.by_wish.get_mut(wanted) {
             self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
             entry.bytes = bytes;
         }
         while self.bytes > RENDERED_BYTES_MAX {
-            let oldest = self.by_event.iter().min_by_key(|(_, entry)| entry.used);
-            let Some(oldest) = oldest.map(|(event, _)| event.clone()) else {
+            let oldest = self.by_wish.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(wanted, _)| wanted.clone()) else {
                 return;
             };
-            if let Some(gone) = self.by_event.remove(&oldest) {
+            if let Some(gone) = self.by_wish.remove(&oldest) {
                 self.bytes = self.bytes.saturating_sub(gone.bytes);
             }
         }
@@ -112,14 +119,17 @@ impl Entries {
 mod tests {
     use super::*;
 
-    fn event(name: &str) -> EventId {
-        EventId::parse(name).unwrap()
+    fn event(name: &str) -> Wanted {
+        Wanted {
+            event: EventId::parse(name).unwrap(),
+            coding: Coding::Identity,
+        }
     }
 
     fn rendering(seq: u64, bytes: usize) -> Rendering {
         Rendering {
             seq: Seq(seq),
-            bytes: vec![b'x'; bytes].into(),
+            body: OpenBody::new(Coding::Identity, vec![b'x'; bytes].into()),
         }
     }
 
@@ -161,7 +171,7 @@ mod tests {
         let kept = rendered.entries();
         assert!(kept.bytes <= RENDERED_BYTES_MAX);
         assert_eq!(
-            kept.by_event.keys().cloned().collect::<Vec<_>>(),
+            kept.by_wish.keys().cloned().collect::<Vec<_>>(),
             [event("b")]
         );
     }

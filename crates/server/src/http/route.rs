@@ -2,7 +2,7 @@
 
 use axum::routing::MethodFilter;
 
-use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX};
+use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX, NOTICE_BYTES_MAX};
 
 /// A method that a route may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,9 @@ pub(super) enum Admission {
     Buy,
     /// Keys that sell.
     Sell,
-    /// Staff.
+    /// Whoever looks behind the counter: keys with the scope `read` or `admin`.
+    Staff,
+    /// Keys that administer.
     Admin,
 }
 
@@ -61,6 +63,7 @@ impl Admission {
             Self::Look => "look",
             Self::Buy => "buy",
             Self::Sell => "sell",
+            Self::Staff => "staff",
             Self::Admin => "admin",
         }
     }
@@ -80,6 +83,8 @@ pub(super) struct Route {
 pub(super) enum BodySize {
     /// [`BODY_BYTES_MAX`].
     Usual,
+    /// [`NOTICE_BYTES_MAX`].
+    Notice,
     /// [`CHART_BODY_BYTES_MAX`].
     Chart,
 }
@@ -88,12 +93,21 @@ impl BodySize {
     pub(super) const fn bytes_max(self) -> usize {
         match self {
             Self::Usual => BODY_BYTES_MAX,
+            Self::Notice => NOTICE_BYTES_MAX,
             Self::Chart => CHART_BODY_BYTES_MAX,
         }
     }
 }
 
+/// Where metrics are.
+pub(super) const METRICS: &str = "/metrics";
+
 impl Route {
+    /// Whether it moves to the admin listener when there is one.
+    pub(super) fn is_for_operators(self) -> bool {
+        self.admission == Admission::Admin || self.path == METRICS
+    }
+
     /// Method and path template, for metrics and the log.
     pub(super) fn label(self) -> String {
         format!("{} {}", self.verb.as_str(), self.path)

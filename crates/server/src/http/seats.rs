@@ -17,34 +17,43 @@ use soldonce_engine::live::Picture;
 
 use super::answer;
 use super::asked::Asked;
+use super::coding::{Coding, OpenBody};
+use super::conditional::is_known;
 use super::problem::{Handled, Problem};
-use super::rendered::Rendering;
+use super::rendered::{Rendering, Wanted};
 use crate::limits::CHART_MAX_AGE_S;
 
 /// `GET /v1/events/{event}/seats`
 pub(super) async fn snapshot(asked: Asked) -> Handled {
     asked.query(&[])?;
     let app = &*asked.app;
-    let found = app.engine.event(&asked.event_id()?)?;
+    let found = app.engine.event(&asked.event_id()?).await?;
     let seq = found.picture.seq;
-    if is_known(&asked, &etag(&found.event, seq)?) {
-        return Ok(unchanged(etag(&found.event, seq)?, revalidated()));
+    let coding = Coding::accepted(&asked.parts.headers);
+    let tag = etag(&found.event, seq)?;
+    if is_known(&asked.parts.headers, &tag) {
+        return Ok(unchanged(tag, revalidated()));
     }
     let (event, picture) = (Arc::clone(&found.event), Arc::clone(&found.picture));
-    let write = move || write_snapshot(&event, &picture);
+    let write = move || Rendering {
+        seq: picture.seq,
+        body: OpenBody::new(coding, write_snapshot(&event, &picture)),
+    };
     let units = found.event.chart.units();
-    let rendering = app
-        .snapshots
-        .get(&found.event.id, seq, units, write)
-        .await?;
+    let wanted = Wanted {
+        event: found.event.id.clone(),
+        coding,
+    };
+    let rendering = app.snapshots.get(&wanted, seq, units, write).await?;
     let mut tail = Vec::with_capacity(48);
     answer::close(app, &mut tail);
     let body = Body::new(Halves {
-        first: rendering.bytes,
-        second: tail.into(),
+        second: rendering.body.end(&tail).into(),
+        first: rendering.body.bytes,
     });
     let mut response = answer::json(StatusCode::OK, body);
     let headers = response.headers_mut();
+    coding.tell(headers);
     headers.insert(header::ETAG, etag(&found.event, rendering.seq)?);
     headers.insert(header::CACHE_CONTROL, revalidated());
     Ok(response)
@@ -54,21 +63,30 @@ pub(super) async fn snapshot(asked: Asked) -> Handled {
 pub(super) async fn chart_of(asked: Asked) -> Handled {
     asked.query(&[])?;
     let app = &*asked.app;
-    let event = app.engine.find_event(&asked.event_id()?)?;
+    let event = app.engine.find_event(&asked.event_id()?).await?;
     let tag = etag(&event, Seq(0))?;
     // A shared cache may keep what anybody may see, and nothing else.
     let scope = if app.is_open() { "public" } else { "private" };
     let cache = format!("{scope}, max-age={CHART_MAX_AGE_S}, immutable");
     let cache = HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))?;
-    if is_known(&asked, &tag) {
+    if is_known(&asked.parts.headers, &tag) {
         return Ok(unchanged(tag, cache));
     }
     let chart = Arc::clone(&event.chart);
-    let write = move || write_chart(&chart);
+    let coding = Coding::accepted(&asked.parts.headers);
+    let write = move || Rendering {
+        seq: Seq(0),
+        body: OpenBody::whole(coding, &write_chart(&chart)),
+    };
     let units = event.chart.units();
-    let rendering = app.charts.get(&event.id, Seq(0), units, write).await?;
-    let mut response = answer::json(StatusCode::OK, rendering.bytes);
+    let wanted = Wanted {
+        event: event.id.clone(),
+        coding,
+    };
+    let rendering = app.charts.get(&wanted, Seq(0), units, write).await?;
+    let mut response = answer::json(StatusCode::OK, rendering.body.bytes);
     let headers = response.headers_mut();
+    coding.tell(headers);
     headers.insert(header::ETAG, tag);
     headers.insert(header::CACHE_CONTROL, cache);
     Ok(response)
@@ -85,28 +103,20 @@ fn etag(event: &Event, seq: Seq) -> Result<HeaderValue, Problem> {
     HeaderValue::try_from(tag).map_err(|error| Problem::internal(&error))
 }
 
-fn is_known(asked: &Asked, tag: &HeaderValue) -> bool {
-    let sent = asked.parts.headers.get_all(header::IF_NONE_MATCH).iter();
-    let mut known = sent
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    known.any(|known| known.trim() == "*" || known.trim().as_bytes() == tag.as_bytes())
-}
-
 fn unchanged(tag: HeaderValue, cache: HeaderValue) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
-    response.headers_mut().insert(header::ETAG, tag);
-    response.headers_mut().insert(header::CACHE_CONTROL, cache);
+    let headers = response.headers_mut();
+    Coding::Identity.tell(headers);
+    headers.insert(header::ETAG, tag);
+    headers.insert(header::CACHE_CONTROL, cache);
     response
 }
 
-fn write_chart(chart: &Chart) -> Rendering {
-    let bytes = serde_json::to_vec(&chart::write(chart)).unwrap_or_default();
-    Rendering {
-        seq: Seq(0),
-        bytes: bytes.into(),
-    }
+fn write_chart(chart: &Chart) -> Bytes {
+    serde_json::to_vec(&chart::write(chart))
+        .unwrap_or_default()
+        .into()
 }
 
 #[derive(Serialize)]
@@ -128,7 +138,7 @@ struct AreaCounts<'a> {
 }
 
 /// An open object: the server's time is added to each answer.
-fn write_snapshot(event: &Event, picture: &Picture) -> Rendering {
+fn write_snapshot(event: &Event, picture: &Picture) -> Bytes {
     let head = Head {
         event: event.id.as_str(),
         seq: picture.seq.0,
@@ -159,10 +169,7 @@ fn write_snapshot(event: &Event, picture: &Picture) -> Rendering {
         .map(|(area, tally)| counts(area.id.as_str(), area.capacity, *tally))
         .collect();
     body.extend(serde_json::to_vec(&areas).unwrap_or_default());
-    Rendering {
-        seq: picture.seq,
-        bytes: body.into(),
-    }
+    body.into()
 }
 
 /// Ids have no character that JSON escapes.

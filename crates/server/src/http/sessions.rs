@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
-use super::auth::SESSION_COOKIE;
+use super::auth::session_cookie;
 use super::json;
+use super::origin;
 use super::problem::{Handled, Problem};
 use crate::settings::CookieSecurity;
 
@@ -26,6 +27,8 @@ struct SessionBody<'a> {
 
 /// `POST /v1/sessions`
 pub(super) async fn open(mut asked: Asked) -> Handled {
+    // A page of another origin must not replace the shopper's session by a new one.
+    origin::require_own(&asked.app.settings, &asked.parts)?;
     let body = asked.json_or_nothing().await?;
     let SessionRequest {} = json::parse(&body)?;
     let app = &asked.app;
@@ -37,13 +40,13 @@ pub(super) async fn open(mut asked: Asked) -> Handled {
     };
     let mut response = answer::object(app, StatusCode::CREATED, &answer);
     let seconds = app.engine.now().until(session.expires_at).ms() / 1_000;
+    let name = session_cookie(app.settings.cookie);
     let secure = match app.settings.cookie {
         CookieSecurity::Plain => "",
         CookieSecurity::Secure => "; Secure",
     };
-    let cookie = format!(
-        "{SESSION_COOKIE}={token}; HttpOnly; SameSite=Lax; Path=/; Max-Age={seconds}{secure}"
-    );
+    let cookie =
+        format!("{name}={token}; HttpOnly; SameSite=Lax; Path=/; Max-Age={seconds}{secure}");
     let mut cookie = HeaderValue::try_from(cookie).map_err(|error| Problem::internal(&error))?;
     cookie.set_sensitive(true);
     response.headers_mut().insert(header::SET_COOKIE, cookie);

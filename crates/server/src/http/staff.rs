@@ -54,7 +54,7 @@ async fn set(mut asked: Asked, to: Block) -> Handled {
     };
     match done {
         Err(EngineError::Rejected(Rejection::UnitUnavailable(refusal))) => {
-            let event = engine.find_event(&event)?;
+            let event = engine.find_event(&event).await?;
             Err(in_the_way(*refusal, to, &event.chart))
         }
         done => answer::about(&asked.app, &event, done),

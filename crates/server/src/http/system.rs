@@ -4,12 +4,15 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use prometheus_client::encoding::text::encode;
+use soldonce_engine::limits::CLOCK_AHEAD_MS;
 
 use super::answer;
 use super::asked::Asked;
+use super::classic;
 use super::kinds;
 use super::problem::{Handled, Problem};
 
+const CLASSIC: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
@@ -18,22 +21,32 @@ pub(super) async fn healthz(_: Asked) -> Handled {
     Ok(answer::json(StatusCode::OK, r#"{"status":"ok"}"#))
 }
 
-/// `GET /readyz`: commands are taken.
+/// `GET /readyz`: commands are taken. Tells when the ledger's clock is ahead of the machine's.
 pub(super) async fn readyz(asked: Asked) -> Handled {
     let app = &asked.app;
     if app.shutdown.is_cancelled() || !app.engine.is_writable() {
         return Err(Problem::new(&kinds::READ_ONLY));
     }
-    Ok(answer::json(StatusCode::OK, r#"{"status":"ready"}"#))
+    let ahead = app.engine.clock_ahead_ms();
+    let body = if ahead >= CLOCK_AHEAD_MS {
+        format!(r#"{{"status":"ready","clock_ahead_ms":{ahead}}}"#)
+    } else {
+        r#"{"status":"ready"}"#.to_owned()
+    };
+    Ok(answer::json(StatusCode::OK, body))
 }
 
-/// `GET /metrics`
+/// `GET /metrics`: `OpenMetrics` where `Accept` names it.
 pub(super) async fn metrics(asked: Asked) -> Handled {
     let mut text = String::new();
     encode(&mut text, &asked.app.registry).map_err(|error| Problem::internal(&error))?;
+    let (text, media) = if classic::is_open_metrics_asked(&asked.parts.headers) {
+        (text, OPEN_METRICS)
+    } else {
+        (classic::of(&text), CLASSIC)
+    };
     let mut response = Response::new(Body::from(text));
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, OPEN_METRICS);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, media);
     Ok(response)
 }

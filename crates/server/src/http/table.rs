@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 
+use super::AdminRoutes;
 use super::app::App;
 use super::asked::Asked;
 use super::endpoint::{endpoint, serve};
@@ -39,20 +40,20 @@ async fn no_such_method(asked: Asked) -> Handled {
     Err(Problem::new(&kinds::METHOD_NOT_ALLOWED))
 }
 
-/// Routes and the router made of them.
+/// Routes and the routers made of them.
 pub(super) struct Table {
-    router: Router<Arc<App>>,
+    public: Router<Arc<App>>,
+    /// Every route, on a listener of its own; None when the public one has them all.
+    admin: Option<Router<Arc<App>>>,
     pub(super) routes: Vec<Route>,
-    /// Place of the first route among the counters.
-    first: usize,
 }
 
 impl Table {
-    pub(super) fn starting_at(first: usize) -> Self {
+    pub(super) fn new(admin_routes: AdminRoutes) -> Self {
         Self {
-            router: Router::new(),
+            public: Router::new(),
+            admin: (admin_routes == AdminRoutes::Apart).then(Router::new),
             routes: Vec::new(),
-            first,
         }
     }
 
@@ -75,11 +76,12 @@ impl Table {
         self.push(route, handler);
     }
 
-    /// A POST whose body may carry a chart.
-    pub(super) fn add_with_chart<F, Fut>(
+    /// A POST whose body may have another size than the usual one.
+    pub(super) fn add_sized<F, Fut>(
         &mut self,
         path: &'static str,
         admission: Admission,
+        body: BodySize,
         handler: F,
     ) where
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
@@ -89,7 +91,7 @@ impl Table {
             verb: Verb::Post,
             path,
             admission,
-            body: BodySize::Chart,
+            body,
         };
         self.push(route, handler);
     }
@@ -99,30 +101,38 @@ impl Table {
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        let at = self.first.saturating_add(self.routes.len());
-        let method = endpoint(route, at, handler);
-        self.router = std::mem::take(&mut self.router).route(route.path, method);
+        let method = endpoint(route, self.routes.len(), handler);
+        if self.admin.is_none() || !route.is_for_operators() {
+            let public = std::mem::take(&mut self.public);
+            self.public = public.route(route.path, method.clone());
+        }
+        if let Some(admin) = self.admin.take() {
+            self.admin = Some(admin.route(route.path, method));
+        }
         self.routes.push(route);
     }
 
-    /// The router; `fallbacks` is the place of the fallback routes among the counters.
-    pub(super) fn finish(self, app: &Arc<App>, fallbacks: usize) -> Router {
-        let [path_route, method_route] = FALLBACKS;
-        let no_path = move |State(app): State<Arc<App>>, request: Request| {
-            serve(app, path_route, fallbacks, no_such_path, request)
-        };
-        let no_method = move |State(app): State<Arc<App>>, request: Request| {
-            serve(
-                app,
-                method_route,
-                fallbacks.saturating_add(1),
-                no_such_method,
-                request,
-            )
-        };
-        self.router
-            .fallback(no_path)
-            .method_not_allowed_fallback(no_method)
-            .with_state(Arc::clone(app))
+    /// The routers, public and admin. The fallback routes follow the others among the counters.
+    pub(super) fn finish(self, app: &Arc<App>) -> (Router, Option<Router>) {
+        let fallbacks = self.routes.len();
+        let admin = self
+            .admin
+            .map(|router| with_fallbacks(router, app, fallbacks));
+        (with_fallbacks(self.public, app, fallbacks), admin)
     }
+}
+
+fn with_fallbacks(router: Router<Arc<App>>, app: &Arc<App>, fallbacks: usize) -> Router {
+    let [path_route, method_route] = FALLBACKS;
+    let no_path = move |State(app): State<Arc<App>>, request: Request| {
+        serve(app, path_route, fallbacks, no_such_path, request)
+    };
+    let no_method = move |State(app): State<Arc<App>>, request: Request| {
+        let at = fallbacks.saturating_add(1);
+        serve(app, method_route, at, no_such_method, request)
+    };
+    router
+        .fallback(no_path)
+        .method_not_allowed_fallback(no_method)
+        .with_state(Arc::clone(app))
 }

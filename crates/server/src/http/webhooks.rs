@@ -3,10 +3,11 @@
 
 use axum::http::{HeaderName, StatusCode};
 use axum::response::Response;
-use soldonce_engine::payment::Notice;
 use soldonce_engine::payment::stripe::{WebhookError, verify};
+use soldonce_engine::payment::{AccountId, Notice};
 
 use super::answer;
+use super::app::App;
 use super::asked::Asked;
 use super::kinds;
 use super::problem::{Handled, Problem};
@@ -27,34 +28,46 @@ pub(super) async fn stripe(mut asked: Asked) -> Handled {
         &body,
         signature.unwrap_or_default(),
         &settings.secrets,
-        engine.now(),
+        engine.wall_now(),
     );
-    let notice = notice.map_err(|error| refused(&error))?;
+    let notice = notice.map_err(|error| refused(&asked.app, &error))?;
     if is_ours(&settings, &notice) {
         engine.take_notice(&notice).await?;
     }
     Ok(taken())
 }
 
-/// The own account is not named in its notices, another's is.
+/// Whether a notice is about the account and the kind of money that this server is set up for. The own
+/// account is not named in its notices, a connected one is. Another is answered as taken: Stripe sends
+/// what others cause to the same place, and would go on for days.
 fn is_ours(settings: &StripeNotices, notice: &Notice) -> bool {
-    let is_ours = notice.account.is_none() || notice.account == settings.account;
-    if !is_ours {
-        let account = notice
-            .account
-            .as_ref()
-            .map(soldonce_engine::payment::AccountId::as_str);
+    let (id, account) = (notice.id.as_str(), notice.account.as_ref());
+    let account = account.map(AccountId::as_str);
+    if notice.account != settings.account {
         tracing::warn!(
-            notice = notice.id.as_str(),
+            notice = id,
             account,
-            "a notice is about another account"
+            "a notice is refused: it is about another account"
         );
+        return false;
     }
-    is_ours
+    if settings.live.is_some_and(|live| live != notice.live) {
+        let live = notice.live;
+        tracing::warn!(
+            notice = id,
+            live,
+            "a notice is refused: test or real money, unlike the key"
+        );
+        return false;
+    }
+    true
 }
 
-fn refused(error: &WebhookError) -> Problem {
-    tracing::warn!(%error, "a notice was not believed");
+/// Anybody can send a false notice, so that they share a line a minute.
+fn refused(app: &App, error: &WebhookError) -> Problem {
+    if let Some(left_out) = app.false_notices.pass(app.clock().boot()) {
+        tracing::warn!(%error, left_out, "a notice was not believed");
+    }
     Problem::invalid("Stripe-Signature", error)
 }
 

@@ -5,7 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-use super::RateKind;
+use super::{HeldKind, RateKind};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabel {
@@ -22,12 +22,9 @@ pub(crate) struct RateCounts {
 impl RateCounts {
     /// Lists the counters, all of them from the first scrape on.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let streams = [STREAMS].into_iter();
-        for limit in RateKind::ALL
-            .map(RateKind::as_str)
-            .into_iter()
-            .chain(streams)
-        {
+        let rates = RateKind::ALL.map(RateKind::as_str).into_iter();
+        let held = HeldKind::ALL.map(HeldKind::as_str).into_iter();
+        for limit in rates.chain(held).chain([STREAMS]) {
             self.refused.get_or_create(&LimitLabel { limit }).inc_by(0);
         }
         registry.register(
@@ -42,15 +39,14 @@ impl RateCounts {
         );
     }
 
-    pub(crate) fn refused(&self, kind: RateKind) {
-        let limit = kind.as_str();
+    /// Counts a refusal by the limit of this name.
+    pub(crate) fn refused(&self, limit: &'static str) {
         self.refused.get_or_create(&LimitLabel { limit }).inc();
     }
 
     /// A feed stream was refused because its address has as many as it may.
     pub(crate) fn refused_stream(&self) {
-        let limit = STREAMS;
-        self.refused.get_or_create(&LimitLabel { limit }).inc();
+        self.refused(STREAMS);
     }
 
     pub(crate) fn unshared(&self) {

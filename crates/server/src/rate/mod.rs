@@ -1,12 +1,13 @@
 //! How often callers may ask: who is counted for what, in memory of a fixed size. Decides nothing
 //! about units and writes no answers; those are in `http/rates.rs`.
 //!
-//! A key is counted as itself, a session's commands as the session's, and all else by address. A
-//! session's reads count by address too, so that sessions, which address alone pays for, bring
-//! nothing but their own commands.
+//! A key is counted as itself, a session's commands as the session's and as the address's, and all
+//! else by address. A session's reads count by address too, so that sessions, which address alone
+//! pays for, bring nothing but their own commands. What an address holds is counted in `held.rs`.
 
 mod address;
 mod counts;
+mod held;
 mod settings;
 mod table;
 
@@ -18,10 +19,12 @@ use soldonce_engine::rate::{Quota, RateKey, SharedRates, Taken};
 use soldonce_lease::BootTime;
 
 pub use self::address::{InvalidNetwork, Network};
+pub use self::held::HeldLimits;
 pub use self::settings::RateLimits;
 
 pub(crate) use self::address::{FORWARDED_FOR, client, id_of, network};
 pub(crate) use self::counts::RateCounts;
+pub(crate) use self::held::{Held, HeldKind, Reserved, Wish, exceeded};
 
 use self::table::Table;
 
@@ -33,6 +36,10 @@ pub(crate) enum RateKind {
     Sessions,
     /// What a session does, by session.
     Commands,
+    /// What all sessions at an address do, by address.
+    AddressCommands,
+    /// Holds of sessions that ended unpaid by their time, by address.
+    Lapses,
     /// What is looked at, and whatever was refused for its credentials, by address.
     Reads,
     /// Everything an API key does, by key.
@@ -40,13 +47,22 @@ pub(crate) enum RateKind {
 }
 
 impl RateKind {
-    pub(crate) const ALL: [Self; 4] = [Self::Sessions, Self::Commands, Self::Reads, Self::Keys];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Sessions,
+        Self::Commands,
+        Self::AddressCommands,
+        Self::Lapses,
+        Self::Reads,
+        Self::Keys,
+    ];
 
     /// Its name in headers, metrics and Redis.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",
             Self::Commands => "commands",
+            Self::AddressCommands => "address",
+            Self::Lapses => "lapses",
             Self::Reads => "reads",
             Self::Keys => "keys",
         }
@@ -55,7 +71,7 @@ impl RateKind {
     /// Whether it is the address that is counted.
     pub(crate) const fn is_by_address(self) -> bool {
         match self {
-            Self::Sessions | Self::Reads => true,
+            Self::Sessions | Self::AddressCommands | Self::Lapses | Self::Reads => true,
             Self::Commands | Self::Keys => false,
         }
     }
@@ -103,7 +119,9 @@ pub(crate) struct Rates {
     /// By place in [`RateKind::ALL`].
     limits: [Option<Limit>; RateKind::ALL.len()],
     table: Table,
-    shared: Option<Arc<dyn SharedRates>>,
+    pub(crate) shared: Option<Arc<dyn SharedRates>>,
+    pub(crate) held_limits: HeldLimits,
+    pub(crate) held: Arc<Held>,
     pub(crate) trusted_proxies: Vec<Network>,
     pub(crate) counts: RateCounts,
 }
@@ -114,6 +132,8 @@ impl Rates {
             let quota = match kind {
                 RateKind::Sessions => settings.sessions,
                 RateKind::Commands => settings.commands,
+                RateKind::AddressCommands => settings.address_commands,
+                RateKind::Lapses => settings.lapses,
                 RateKind::Reads => settings.reads,
                 RateKind::Keys => settings.keys,
             };
@@ -123,6 +143,8 @@ impl Rates {
             limits,
             table: Table::default(),
             shared: settings.shared,
+            held_limits: settings.held,
+            held: Arc::default(),
             trusted_proxies: settings.trusted_proxies,
             counts: RateCounts::default(),
         }
@@ -151,8 +173,22 @@ impl Rates {
             _ => own,
         };
         if let Taken::Refused { .. } = taken {
-            self.counts.refused(who.kind);
+            self.counts.refused(who.kind.as_str());
         }
+        Some(Counted { limit, taken })
+    }
+
+    /// Whether it matters what an address holds.
+    pub(crate) fn are_holds_limited(&self) -> bool {
+        self.held_limits != HeldLimits::default() || self.limit(RateKind::Lapses).is_some()
+    }
+
+    /// Looks whether a request would be let in, and counts none.
+    pub(crate) fn look(&self, who: Counting, now: BootTime) -> Option<Counted<'_>> {
+        let limit = self.limit(who.kind)?;
+        let now_us = micros(now.since(BootTime::default()));
+        let look = |paid_us| (limit.quota.take(paid_us, now_us).0, paid_us);
+        let taken = self.table.update(who, look);
         Some(Counted { limit, taken })
     }
 

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use soldonce_engine::rate::{Quota, SharedRates};
 
-use super::Network;
-use crate::limits::{RATE_COMMANDS_PER_MINUTE, RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE};
+use super::{HeldLimits, Network};
+use crate::limits::{
+    CHECKOUTS_PER_ADDRESS_MAX, HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX,
+    RATE_ADDRESS_COMMANDS_PER_MINUTE, RATE_COMMANDS_PER_MINUTE, RATE_LAPSES_PER_HOUR,
+    RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE,
+};
 
-/// How often callers may ask. No quota is no limit.
+/// How often callers may ask, and how much shoppers at one address may hold. No quota is no limit.
 #[derive(Clone, Debug)]
 pub struct RateLimits {
     /// New sessions of one address (IPv6: of one /64 network); default
@@ -15,6 +19,14 @@ pub struct RateLimits {
     pub sessions: Option<Quota>,
     /// Holds and all other commands of one session; default [`RATE_COMMANDS_PER_MINUTE`].
     pub commands: Option<Quota>,
+    /// Commands of all sessions at one address; default [`RATE_ADDRESS_COMMANDS_PER_MINUTE`].
+    pub address_commands: Option<Quota>,
+    /// Holds of sessions at one address that end unpaid by their time; with none left further holds
+    /// wait; default [`RATE_LAPSES_PER_HOUR`].
+    pub lapses: Option<Quota>,
+    /// What sessions at one address may hold at once; default [`HELD_UNITS_PER_ADDRESS_MAX`],
+    /// [`HELD_SHARE_PERCENT_MAX`] and [`CHECKOUTS_PER_ADDRESS_MAX`].
+    pub held: HeldLimits,
     /// Reads and openings of feeds of one address, and its requests with wrong credentials; default
     /// [`RATE_READS_PER_MINUTE`].
     pub reads: Option<Quota>,
@@ -32,6 +44,9 @@ impl RateLimits {
         Self {
             sessions: None,
             commands: None,
+            address_commands: None,
+            lapses: None,
+            held: HeldLimits::default(),
             reads: None,
             keys: None,
             trusted_proxies: Vec::new(),
@@ -46,6 +61,13 @@ impl Default for RateLimits {
         Self {
             sessions: per_minute(RATE_SESSIONS_PER_MINUTE),
             commands: per_minute(RATE_COMMANDS_PER_MINUTE),
+            address_commands: per_minute(RATE_ADDRESS_COMMANDS_PER_MINUTE),
+            lapses: Quota::new(RATE_LAPSES_PER_HOUR, 3_600).ok(),
+            held: HeldLimits {
+                units: Some(HELD_UNITS_PER_ADDRESS_MAX),
+                share_percent: Some(HELD_SHARE_PERCENT_MAX),
+                checkouts: Some(CHECKOUTS_PER_ADDRESS_MAX),
+            },
             reads: per_minute(RATE_READS_PER_MINUTE),
             ..Self::off()
         }

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Middleman } from "./proxy.mjs";
 import { Stage } from "./stage.mjs";
 
 const stage = Stage.set();
@@ -73,6 +74,60 @@ test("a hall of 50,000 seats can be moved, zoomed and bought in", async (t) => {
   await shopper.seatIs("A-60", "blocked");
   await shopper.part("zoom-fit").click();
   await shopper.confirm();
+});
+
+test("the first frame of a large hall shows where its seats are", async (t) => {
+  const chart = { format: "grid", rows: ROWS, seats_per_row: SEATS_PER_ROW, category: "Standard" };
+  const event = await stage.server.event({ chart });
+  const shopper = await stage.shopper(t);
+  await shopper.page.addInitScript(() => {
+    // What stands in the middle of the map when it was first drawn.
+    window.firstFrame = new Promise((resolve) => {
+      const look = () => {
+        const canvas = document.querySelector('[data-testid="seat-map"]');
+        if (!canvas || canvas.width < 2) return requestAnimationFrame(look);
+        // A copy, because the map itself is not made for being read.
+        const pen = new OffscreenCanvas(1, 200).getContext("2d", { willReadFrequently: true });
+        pen.drawImage(canvas, -canvas.width / 2, -canvas.height / 2);
+        const pixels = pen.getImageData(0, 0, 1, 200).data;
+        // An opaque canvas is black before anything is drawn.
+        if (pixels[0] + pixels[1] + pixels[2] === 0) return requestAnimationFrame(look);
+        const colours = new Set();
+        for (let k = 0; k < pixels.length; k += 4) colours.add(`${pixels[k]},${pixels[k + 1]},${pixels[k + 2]}`);
+        resolve(colours.size);
+      };
+      requestAnimationFrame(look);
+    });
+  });
+  await shopper.visit(event);
+  const colours = await shopper.page.evaluate(() => window.firstFrame);
+  assert.ok(colours > 1, "the first frame is blank");
+});
+
+test("a chart that takes its time is waited for as long as it keeps coming", async (t) => {
+  const event = await stage.server.event();
+  const proxy = await Middleman.before(stage.server);
+  const shopper = await stage.shopper(t, { baseURL: proxy.url });
+  await shopper.page.clock.install();
+  await shopper.page.addInitScript(() => {
+    window.partsRead = 0;
+    const { read } = ReadableStreamDefaultReader.prototype;
+    ReadableStreamDefaultReader.prototype.read = async function () {
+      const part = await read.call(this);
+      window.partsRead += 1;
+      return part;
+    };
+  });
+  const slowly = proxy.slowly(/\/chart$/, 4);
+  await shopper.page.goto(`/#/events/${event}`);
+  for (let part = 1; part <= 4; part += 1) {
+    slowly.next();
+    await shopper.until((read) => window.partsRead >= read, part);
+    await shopper.page.clock.fastForward(10_000);
+  }
+  slowly.next();
+  await shopper.part("seat-map").waitFor();
+  assert.equal(slowly.requests, 1);
 });
 
 /** A .. Z, AA ..: as the server names the rows of a grid. @param {number} row */

@@ -36,6 +36,111 @@ test("the best two together are neighbours, of the category that was asked for",
   await shopper.seatIs("B-2", "free");
 });
 
+test("seats that are not as they were asked for are said to be so before they are paid", async (t) => {
+  const apart = {
+    ...MIXED,
+    chart: { ...MIXED.chart, seats: MIXED.chart.seats.filter(({ seat }) => ["A-1", "A-3", "B-2"].includes(seat)) },
+  };
+  const event = await stage.server.event(apart);
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.part("best-plus").click();
+  await shopper.part("best-together").click();
+  await shopper.holds("A-1", "A-3", "B-2");
+  for (const place of ["not-as-asked", "compromise"]) {
+    const said = await shopper.part(place).innerText();
+    assert.match(said, /not all side by side[^]*Premium \(€90\.00\) and Standard \(€45\.00\)/);
+  }
+  // Looked at, the notice is gone; what is to be paid still says it.
+  await shopper.part("dismiss").click();
+  await shopper.part("not-as-asked").waitFor({ state: "detached" });
+  assert.ok(await shopper.part("compromise").isVisible());
+  await shopper.press("B-2");
+  await shopper.holds("A-1", "A-3");
+  assert.ok(await shopper.part("compromise").isHidden());
+});
+
+test("sold out is said of what is sold alone; what is held may come back", async (t) => {
+  const chart = { format: "grid", rows: 1, seats_per_row: 2, category: "Standard" };
+  const event = await stage.server.event({ chart });
+  const shopper = await stage.shopper(t);
+  const rival = await stage.server.rival();
+  await shopper.visit(event);
+  await rival.hold(event, "A-1", "A-2");
+  await shopper.seatIs("A-2", "held");
+  const says = (/** @type {string} */ text) =>
+    shopper.until(
+      (wanted) =>
+        ["free-count", "category-Standard"].every((id) =>
+          document.querySelector(`[data-testid="${id}"]`).textContent.includes(wanted),
+        ),
+      text,
+    );
+  await says("all taken for now");
+  const badge = async () => {
+    const list = await stage.shopper(t);
+    await list.page.goto("/");
+    return list.page.locator(`[data-event="${event}"]`).innerText();
+  };
+  assert.match(await badge(), /All taken for now[^]*0 of 2 free/);
+  const [hold] = (await stage.server.done("GET", "/v1/holds", undefined, rival.session)).holds;
+  await stage.server.done("POST", `/v1/holds/${hold.id}/confirm`, {}, rival.session);
+  await says("sold out");
+  assert.match(await badge(), /Sold out/);
+});
+
+test("a seat that is taken says so when it is pressed", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t, { hasTouch: true });
+  const rival = await stage.server.rival();
+  await shopper.visit(event);
+  await rival.hold(event, "B-5");
+  await shopper.seatIs("B-5", "held");
+  const point = await shopper.pointOf("B-5");
+  await shopper.page.touchscreen.tap(point.x, point.y);
+  assert.match(await shopper.part("tip").innerText(), /Row B seat 5[^]*€45\.00[^]*held by somebody else for now/);
+  // A free one says which it is, and what it costs.
+  const free = await shopper.pointOf("B-6");
+  await shopper.page.touchscreen.tap(free.x, free.y);
+  await shopper.holds("B-6");
+  assert.match(await shopper.part("tip").innerText(), /Row B seat 6[^]*€45\.00/);
+});
+
+test("events are listed by date, with what is left of each", async (t) => {
+  const day = 24 * 60 * 60 * 1000;
+  const at = (/** @type {number} */ days) => new Date(Date.now() + days * day).toISOString();
+  const late = await stage.server.event({ name: "Late", starts_at: at(300) });
+  const soon = await stage.server.event({ name: "Soon", starts_at: at(1) });
+  const ever = await stage.server.event({ name: "Ever", starts_at: undefined });
+  const off = await stage.server.event({ name: "Off", starts_at: at(2) });
+  await stage.server.done("POST", `/v1/events/${off}/cancel`, {});
+  const shopper = await stage.shopper(t);
+  await shopper.page.goto("/");
+  const cards = shopper.part("event-card");
+  await cards.first().waitFor();
+  const order = await cards.evaluateAll((all) => all.map(({ dataset }) => dataset.event));
+  const mine = order.filter((id) => [late, soon, ever, off].includes(id));
+  assert.deepEqual(mine, [soon, off, late, ever]);
+  assert.match(await shopper.page.locator(`[data-event="${soon}"]`).innerText(), /40 of 40 free/);
+  assert.match(await shopper.page.locator(`[data-event="${off}"]`).innerText(), /Cancelled/);
+});
+
+test("what staff change of an event is on open pages at once", async (t) => {
+  const event = await stage.server.event({}, { units_per_hold_max: 4 });
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  const note = shopper.part("sale-note");
+  const path = `/v1/events/${event}`;
+  const opens = new Date(Date.now() + 3_600_000).toISOString();
+  await stage.server.done("PATCH", path, { policy: { sale_opens_at: opens, units_per_hold_max: 1 } });
+  await note.getByText("The sale opens on").waitFor();
+  await shopper.part("best-together").getByText("Hold the best seat").waitFor();
+  await stage.server.done("PATCH", path, { policy: { sale_opens_at: null } });
+  await note.waitFor({ state: "hidden" });
+  await stage.server.done("POST", `${path}/cancel`, {});
+  await note.getByText("This event was cancelled").waitFor();
+});
+
 test("best together says so when there are not enough", async (t) => {
   const event = await stage.server.event(MIXED);
   const shopper = await stage.shopper(t);
@@ -149,6 +254,9 @@ test("an event that is not on sale yet tells when it will be", async (t) => {
   shopper.foresee(409);
   await shopper.visit(event);
   assert.match(await shopper.part("sale-note").innerText(), /The sale opens on .*, in \d+:\d\d/);
+  // Nothing looks for sale: neither the seats nor what chooses them.
+  assert.ok(await shopper.part("best-together").isDisabled());
+  assert.equal(await shopper.page.evaluate(() => window.__soldonce.state().open), false);
   await shopper.press("A-1");
   assert.equal((await shopper.state()).refusal, "not_on_sale");
 });

@@ -35,6 +35,23 @@ test("a lost connection shows, and the page heals with the server", async (t) =>
   await shopper.seatIs("D-1", "held");
 });
 
+test("without a network the page says so at once, and heals when it is back", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  shopper.foreseeNoServer();
+  await shopper.visit(event);
+  const stands = (/** @type {string} */ state) =>
+    shopper.page.locator(`[data-testid="connection-state"][data-state="${state}"]`).waitFor();
+  await stands("live");
+  await shopper.page.context().setOffline(true);
+  await stands("lost");
+  await shopper.page.context().setOffline(false);
+  await stands("live");
+  const rival = await stage.server.rival();
+  await rival.hold(event, "D-1");
+  await shopper.seatIs("D-1", "held");
+});
+
 test("a confirm whose answer is lost is the same confirm after a reload", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t);

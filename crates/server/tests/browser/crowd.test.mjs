@@ -33,6 +33,14 @@ test("200 bots: the map agrees with the ledger, and a person buys among them", a
   });
   assert.deepEqual(seen, recorded);
 
+  // However long they buy, they leave a visitor something to choose from.
+  const total = seen.free + seen.held + seen.sold + seen.blocked;
+  await shopper.until((most) => window.__soldonce.state().counts.free < most, total * 0.45);
+  const full = await shopper.state();
+  await shopper.until((first) => window.__soldonce.state().seq > first + 300, full.seq);
+  const { free } = (await shopper.state()).counts;
+  assert.ok(free > total * 0.3, `${free} of ${total} are free`);
+
   // The bots buy seats only, so the standing floor is never sold out.
   await shopper.page.locator('[data-testid^="area-"][data-testid$="-plus"]').click();
   await shopper.until(() => window.__soldonce.state().hold);

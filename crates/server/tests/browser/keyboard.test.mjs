@@ -37,6 +37,46 @@ test("a purchase by keyboard alone, from the list to the booking", async (t) => 
   await shopper.until(() => document.activeElement?.tagName === "H1");
 });
 
+test("on a zoomed phone the letters of rows stay in sight", async (t) => {
+  const chart = { format: "grid", rows: 10, seats_per_row: 40, category: "Standard" };
+  const event = await stage.server.event({ chart });
+  const shopper = await stage.shopper(t, PHONE);
+  await shopper.visit(event);
+  assert.deepEqual((await shopper.state()).pinned, []);
+  // The middle of the hall, as near as a finger needs it.
+  await shopper.pointOf("E-20");
+  await shopper.until(() => window.__soldonce.state().pinned.includes("E"));
+});
+
+test("on a narrow phone sum and time of a large hold stand apart", async (t) => {
+  const event = await stage.server.event({ prices: { Standard: 123_450 } });
+  const shopper = await stage.shopper(t, { ...PHONE, viewport: { width: 360, height: 740 } });
+  await shopper.visit(event);
+  for (let k = 0; k < 8; k += 1) await shopper.part("best-plus").click();
+  await shopper.part("best-together").click();
+  await shopper.until(() => window.__soldonce.state().hold?.units.length === 10);
+  await shopper.page.evaluate(() => scrollTo(0, 0));
+  await shopper.part("phone-bar").waitFor();
+  const { sum, go, bar } = await shopper.page.evaluate(() => {
+    const bar = document.querySelector('[data-testid="phone-bar"]');
+    const box = (/** @type {Element} */ part) => part.getBoundingClientRect().toJSON();
+    return { sum: box(bar.firstElementChild), go: box(bar.lastElementChild), bar: box(bar) };
+  });
+  assert.ok(sum.right <= go.left && go.right <= bar.right, JSON.stringify({ sum, go, bar }));
+});
+
+test("a phone on its side keeps the map usable", async (t) => {
+  const event = await stage.server.event();
+  const landscape = { ...PHONE, viewport: { width: 740, height: 360 } };
+  const shopper = await stage.shopper(t, landscape);
+  await shopper.visit(event);
+  const seen = await shopper.page.evaluate(() => {
+    const { top, bottom } = document.querySelector('[data-testid="seat-map"]').getBoundingClientRect();
+    return Math.min(bottom, innerHeight) - top;
+  });
+  assert.ok(seen >= 240, `${seen} pixels of the map are in sight`);
+});
+
 test("on a phone: nothing is cut off, a tap holds, the bar leads to the confirm", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t, PHONE);

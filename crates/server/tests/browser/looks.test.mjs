@@ -32,6 +32,27 @@ const colours = () => {
   return seen.size;
 };
 
+/** How light a seat is on the map, in its middle and at its edge. */
+async function lightness(shopper, seat) {
+  const { x, y } = await shopper.pointOf(seat);
+  // Drawn, and no flash of the change about it any more.
+  await shopper.until(() => window.__soldonce.atRest());
+  return shopper.page.evaluate(([x, y]) => {
+    const canvas = document.querySelector('[data-testid="seat-map"]');
+    const box = canvas.getBoundingClientRect();
+    const ratio = canvas.width / box.width;
+    // A copy, because the map itself is not made for being read.
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const at = (/** @type {number} */ dx) => {
+      const { data } = copy.getImageData((x + dx - box.left) * ratio, (y - box.top) * ratio, 1, 1);
+      return 0.21 * data[0] + 0.72 * data[1] + 0.07 * data[2];
+    };
+    const half = window.__soldonce.seatSide() / 2;
+    return { middle: at(half * 0.3), edge: at(half * 0.82) };
+  }, [x, y]);
+}
+
 for (const [size, options] of Object.entries(SIZES)) {
   for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
     test(`${size}, ${colorScheme}: list, hall, hold and booking`, async (t) => {
@@ -61,6 +82,36 @@ for (const [size, options] of Object.entries(SIZES)) {
     });
   }
 }
+
+test("held and sold are told apart at a glance, also without colours", async (t) => {
+  const event = await stage.server.event();
+  for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+    const shopper = await stage.shopper(t, { colorScheme });
+    await shopper.visit(event);
+    const looks = {};
+    for (const [state, seats] of Object.entries({ held: ["B-2", "B-3"], sold: ["C-2", "C-3"] })) {
+      const units = seats.map((seat) => ({ seat }));
+      if (state === "sold") await stage.server.ask("POST", `/v1/events/${event}/sales`, { units, holder: "box" });
+      else await stage.server.ask("POST", `/v1/events/${event}/holds`, { units, holder: "other" });
+      await shopper.seatIs(seats[0], state);
+      looks[state] = await lightness(shopper, seats[0]);
+    }
+    // What is held has an edge, what is sold has none.
+    const { held, sold } = looks;
+    assert.ok(Math.abs(held.edge - held.middle) > 60, JSON.stringify(looks));
+    assert.ok(Math.abs(held.edge - sold.edge) > 40, JSON.stringify(looks));
+  }
+});
+
+test("the description of the API fits a phone, with and without a slash", async (t) => {
+  const { page } = await stage.shopper(t, SIZES.phone);
+  for (const path of ["/docs", "/docs/"]) {
+    await page.goto(path);
+    await page.locator("details").first().waitFor();
+    await page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+  }
+});
 
 test("the chosen theme outlives a reload, whatever the system prefers", async (t) => {
   const shopper = await stage.shopper(t, { colorScheme: "light" });

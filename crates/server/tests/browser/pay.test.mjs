@@ -53,6 +53,26 @@ test("a declined card keeps the seats, and another one buys them", async (t) => 
   await bookingIs(shopper, "confirmed");
 });
 
+test("seats whose payment failed are not booked by anybody", async (t) => {
+  for (const fails of [["declined"], ["challenged", "bank-no"]]) {
+    const { event, shopper } = await holding(t, ["A-1", "A-2"]);
+    await shopper.pay(fails[0]);
+    if (fails[1]) await shopper.part(fails[1]).click();
+    await shopper.stage("again");
+    await shopper.part("put-away").click();
+    await shopper.part("release").click();
+    await shopper.seatIs("A-1", "free");
+    const listed = shopper.page.waitForResponse(/\/v1\/bookings$/);
+    await shopper.page.reload();
+    assert.equal((await (await listed).json()).bookings.length, 1);
+    await shopper.live(event);
+    assert.deepEqual((await shopper.state()).booked, []);
+    const { x, y } = await shopper.pointOf("A-1");
+    await shopper.page.mouse.move(x, y);
+    assert.match(await shopper.part("tip").innerText(), /free/);
+  }
+});
+
 test("a declined card frees the seats at once where the event says so", async (t) => {
   const { event, shopper } = await holding(t, ["A-1"], { on_payment_failure: "release" });
   const other = await stage.shopper(t);
@@ -220,6 +240,18 @@ test("a seat is exchanged for two dearer ones, and both tickets say what was pai
   assert.equal(await shopper.part("booking-paid").innerText(), "€45.00");
 });
 
+test("in the demo's shortest sale the late card is told within its time", async (t) => {
+  const shopper = await stage.shopper(t);
+  await shopper.visit("last-minute");
+  await shopper.part("best-together").click();
+  await shopper.until(() => window.__soldonce.state().hold);
+  await shopper.settled();
+  await shopper.begin();
+  const { hold } = await shopper.state();
+  assert.ok(Date.parse(hold.expires_at) - Date.parse(hold.server_time) <= 40_000);
+  assert.match(await shopper.part("card-late").innerText(), /in Last Minute within 40 seconds/);
+});
+
 test("money that comes too late buys the seats if they are still free", async (t) => {
   const { shopper } = await holding(t, ["A-1"], SHORT);
   await shopper.pay("late");
@@ -260,14 +292,19 @@ test("a shop has no desk, and the seats are kept while its provider is away", as
   const keys = ["--stripe-key", "sk_test_nobody", "--stripe-webhook-secret", `whsec_${"0".repeat(24)}`];
   const nowhere = ["--stripe-url", "http://127.0.0.1:9"];
   const shop = await Server.start(["serve", "--shoppers", "open", ...keys, ...nowhere]);
-  t.after(() => shop.stop());
+  /** @type {import("./shopper.mjs").Shopper|undefined} */ let shopper;
+  t.after(async () => {
+    // A page that outlives its server complains.
+    await shopper?.page.context().close();
+    await shop.stop();
+  });
   const desk = await shop.ask("POST", "/demo/payments/pi_1", { client_secret: "", card: "good" });
   assert.deepEqual([desk.status, desk.body.code], [404, "not_found"]);
   const { provider, demo_cards } = await shop.done("GET", "/v1/payments");
   assert.deepEqual([provider, demo_cards], ["stripe", []]);
 
   const event = await shop.event();
-  const shopper = await stage.browser.shopper(t, shop);
+  shopper = await stage.browser.shopper(t, shop);
   shopper.foresee(503);
   await shopper.visit(event);
   await shopper.press("A-1");
@@ -311,6 +348,7 @@ test("what was paid before the demo was started again goes back all the same", a
   t.after(() => own.stop());
   const event = await own.event();
   const shopper = await stage.browser.shopper(t, own);
+  shopper.foreseeNoServer();
   await shopper.visit(event);
   await shopper.press("A-1");
   await shopper.buy("good");

@@ -30,7 +30,7 @@ export class Server {
   }
 
   /** @param {string[]} [command] */
-  static async start(command = ["serve", "--shoppers", "open"]) {
+  static async start(command = ["serve", "--shoppers", "open", "--free-sales=on"]) {
     const server = new Server(command);
     await server.start();
     return server;
@@ -114,6 +114,7 @@ export class Server {
   async rival() {
     const { session } = await (await fetch(`${this.url}/v1/sessions`, { method: "POST" })).json();
     return {
+      session,
       /** @param {string} event @param {string[]} seats */
       hold: (event, ...seats) =>
         this.done(

@@ -117,6 +117,7 @@ fn generous() -> AcceptLimits {
     let long_ms = 600_000;
     AcceptLimits {
         connections_max: 100,
+        connections_per_address_max: 100,
         header_read_ms: long_ms,
         idle_ms: long_ms,
         write_stall_ms: long_ms,
@@ -267,30 +268,63 @@ async fn a_head_of_too_many_bytes_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_cap_wait_until_one_ends() {
+async fn connections_beyond_the_cap_wait_while_all_are_busy() {
     let server = Server::start(AcceptLimits {
         connections_max: 2,
+        write_stall_ms: 100,
         ..generous()
     })
     .await;
     let (mut first, mut second) = (server.connect().await, server.connect().await);
-    first.get("/", "here").await;
-    second.get("/", "here").await;
+    for busy in [&mut first, &mut second] {
+        busy.send("GET /slow HTTP/1.1\r\nhost: here\r\n\r\n").await;
+        server.slow_was_entered().await;
+    }
     let mut third = server.connect().await;
     third.send("GET /slow HTTP/1.1\r\nhost: here\r\n\r\n").await;
-    for _ in 0..200 {
-        first.get("/", "here").await;
-        second.get("/", "here").await;
-    }
-    assert_eq!(
-        server.entered.available_permits(),
-        0,
-        "the third was served beyond the cap"
-    );
-    drop(first);
-    server.slow_was_entered().await;
+    // A fourth is not even accepted, and the third is not served.
+    let mut fourth = server.connect().await;
     server.released.add_permits(1);
+    let first_answered = tokio::select! {
+        _ = first.answer("slow") => true,
+        _ = second.answer("slow") => false,
+    };
+    server.slow_was_entered().await;
+    assert_eq!(server.entered.available_permits(), 0);
+    server.released.add_permits(2);
+    let busy = if first_answered {
+        &mut second
+    } else {
+        &mut first
+    };
+    busy.answer("slow").await;
     third.answer("slow").await;
+    fourth.get("/", "here").await;
+}
+
+#[tokio::test]
+async fn a_request_names_its_host_once() {
+    let server = Server::start(generous()).await;
+    let cases = [
+        ("HTTP/1.1", "", "400"),
+        ("HTTP/1.1", "host: here\r\nhost: there\r\n", "400"),
+        ("HTTP/1.1", "host: a b/c\r\n", "400"),
+        ("HTTP/1.1", "host: here@there\r\n", "400"),
+        ("HTTP/1.1", "host: [::1]:8080\r\n", "200"),
+        ("HTTP/1.1", "host:\r\n", "200"),
+        ("HTTP/1.0", "", "200"),
+    ];
+    for (version, fields, status) in cases {
+        let mut client = server.connect().await;
+        client
+            .send(&format!(
+                "GET / {version}\r\n{fields}connection: close\r\n\r\n"
+            ))
+            .await;
+        let answer = String::from_utf8(client.rest().await).unwrap();
+        let expected = format!(" {status} ");
+        assert_eq!(answer.find(&expected), Some(8), "{fields}: {answer}");
+    }
 }
 
 #[tokio::test]

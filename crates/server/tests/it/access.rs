@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
+use soldonce_core::Text;
+use soldonce_engine::keys::Scope;
 use soldonce_engine::webhook::{EndpointId, Kinds};
 use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 
@@ -35,6 +37,16 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
         "POST",
         "/v1/events/{event}/holds",
         [401, 200, 200, 403, 200, 200],
+    ),
+    (
+        "GET",
+        "/v1/events/{event}/holds",
+        [401, 403, 403, 200, 403, 200],
+    ),
+    (
+        "GET",
+        "/v1/events/{event}/bookings",
+        [401, 403, 403, 200, 403, 200],
     ),
     ("GET", "/v1/holds", [401, 200, 200, 403, 200, 200]),
     ("GET", "/v1/holds/{hold}", [401, 200, 404, 403, 404, 200]),
@@ -154,6 +166,7 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
     ("GET", "/assets/{*path}", [200; 6]),
     ("GET", "/problems/{code}", [200; 6]),
     ("GET", "/docs", [200; 6]),
+    ("GET", "/docs/", [200; 6]),
     ("GET", "/docs/{*path}", [200; 6]),
     ("GET", "/openapi.json", [200; 6]),
     ("GET", "/healthz", [200; 6]),
@@ -442,6 +455,40 @@ async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
         }
     }
     assert_eq!(told.len(), 1, "{told:?}");
+}
+
+/// Whoever got the secret of one hold does not change other bookings of that holder.
+#[tokio::test]
+async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let sold = app.held("ann", &["A-1"]).await;
+        let confirm = format!("{}/confirm", sold.path());
+        let booked = app.post(&confirm).by(&app.sell).key("k").send().await;
+        let booked = booked.expect(StatusCode::CREATED).json();
+        let other = app.held("ann", &["A-2"]).await;
+        let body = json!({"booking": booked["id"], "release": [{"seat": "A-1"}], "hold": other.id});
+        let stranger = app
+            .engine
+            .create_key(Text::parse("b").unwrap(), vec![Scope::Sell]);
+        let stranger = stranger.await.unwrap().1;
+        let ask = |by: &str, key: &str| {
+            let ask = app.post("/v1/exchanges").by(by).key(key).json(&body);
+            ask.secret(&other.secret)
+        };
+        for by in [&stranger, &app.shopper().await] {
+            let bare = ask(by, "x").send().await;
+            bare.refused(404, "booking_not_found");
+            for wrong in [&other.secret, "", "hs_"] {
+                let wrong = ask(by, "x").header("booking-secret", wrong).send().await;
+                wrong.refused(404, "booking_not_found");
+            }
+        }
+        // With both proofs it is his to do.
+        let both = ask(&stranger, "y").header("booking-secret", &sold.secret);
+        let swapped = both.send().await.expect(StatusCode::OK).json();
+        assert_eq!(swapped["lines"][0]["seat"], "A-2");
+    }
 }
 
 #[tokio::test]

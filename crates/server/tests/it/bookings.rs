@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Held, Store, TestApp, hall_with_floor, units};
+use crate::harness::{Answer, Held, Store, TestApp, hall, hall_with_floor, units};
 
 #[tokio::test]
 async fn a_hold_becomes_a_booking() {
@@ -30,7 +30,7 @@ async fn a_hold_becomes_a_booking() {
             "lines": [{"seat": "A-1", "price": 4500, "version": 2, "state": "sold"}],
             "total": 4500, "currency": "EUR", "reference": "order-77", "payment": null,
             "created_at": "2026-12-01T12:00:00.000Z", "confirmed_at": "2026-12-01T12:00:00.000Z",
-            "seq": 2, "server_time": "2026-12-01T12:00:00.000Z",
+            "seq": 2, "secret": booked["secret"], "server_time": "2026-12-01T12:00:00.000Z",
         });
         assert_eq!(booked, expected);
         let other = app.post(&path).by(&app.sell).key("k2").send().await;
@@ -60,6 +60,53 @@ async fn a_hold_becomes_a_booking() {
             (&seats["sold"], &seats["held"]),
             (&json!(["A-1"]), &json!([]))
         );
+    }
+}
+
+async fn booked(app: &TestApp, seat: &str) -> Value {
+    let held = app.held("user-42", &[seat]).await;
+    let confirm = app.post(&format!("{}/confirm", held.path()));
+    let booked = confirm.by(&app.sell).key(seat).send().await;
+    booked.expect(StatusCode::CREATED).json()
+}
+
+/// A buyer comes back by a link: another device, another session, weeks later. What the link carries
+/// opens this booking and nothing else, and stands in no log.
+#[tokio::test]
+async fn the_secret_of_a_booking_opens_it_for_anybody_who_has_it() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let (first, second) = (booked(&app, "A-1").await, booked(&app, "A-2").await);
+        let secret = first["secret"].as_str().unwrap();
+        app.clock.advance(Duration::from_hours(24 * 30));
+        let stranger = app.shopper().await;
+        let read = async |booking: &Value, header: Option<&str>| {
+            let path = format!("/v1/bookings/{}", booking["id"].as_str().unwrap());
+            let mut ask = app.get(&path).by(&stranger);
+            if let Some(secret) = header {
+                ask = ask.header("booking-secret", secret);
+            }
+            ask.send().await
+        };
+        read(&first, None).await.refused(404, "booking_not_found");
+        for wrong in ["", "bs_", "bs_00000000000000000000000000"] {
+            let answer = read(&first, Some(wrong)).await;
+            answer.refused(404, "booking_not_found");
+        }
+        let foreign = read(&second, Some(secret)).await;
+        foreign.refused(404, "booking_not_found");
+        let found = read(&first, Some(secret))
+            .await
+            .expect(StatusCode::OK)
+            .json();
+        assert_eq!(
+            (&found["id"], &found["secret"]),
+            (&first["id"], &first["secret"])
+        );
+        let cancel = format!("/v1/bookings/{}/cancel", first["id"].as_str().unwrap());
+        let cancel = app.post(&cancel).by(&stranger).key("given-back");
+        let cancel = cancel.header("booking-secret", secret).send().await;
+        assert_eq!(cancel.expect(StatusCode::OK).json()["state"], "cancelled");
     }
 }
 
@@ -355,5 +402,54 @@ async fn a_request_id_reaches_the_audit() {
     for illegal in ["a b", "", "x\"y", &"x".repeat(65)] {
         let answer = ask().header("request-id", illegal).send().await;
         assert!(answer.header("request-id").starts_with("req_"), "{illegal}");
+    }
+}
+
+/// After an event has begun its buyers give nothing back and buy nothing, unless it says so.
+#[tokio::test]
+async fn sale_and_cancelling_end_when_the_event_starts() {
+    const STARTS: &str = "2026-12-01T12:05:00.000Z";
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let mut event = hall("hall", 1);
+        event["starts_at"] = json!(STARTS);
+        let created = app.post("/v1/events").by(&app.admin).json(&event).send();
+        let created = created.await.expect(StatusCode::CREATED).json();
+        let ends = |event: &Value| {
+            let policy = &event["policy"];
+            [&policy["sale_closes_at"], &policy["cancel_until"]].map(Clone::clone)
+        };
+        assert_eq!(ends(&created), [json!(STARTS), json!(STARTS)]);
+        let held = app.held("ann", &["A-1"]).await;
+        let confirm = app.post(&format!("{}/confirm", held.path())).by(&app.sell);
+        let booked = confirm.key("c").send().await.expect(StatusCode::CREATED);
+        let booking = booked.json()["id"].clone();
+        let other = app.held("ann", &["A-2"]).await;
+        app.clock.advance(Duration::from_mins(5));
+        let cancel = format!("/v1/bookings/{}/cancel", booking.as_str().unwrap());
+        let swap = json!({"booking": booking, "release": [{"seat": "A-1"}], "hold": other.id});
+        let shopper = app.shopper().await;
+        for ask in [
+            app.post(&cancel).by(&app.sell),
+            app.post(&cancel).by(&shopper).secret(&held.secret),
+            app.post("/v1/exchanges").by(&app.sell).json(&swap),
+        ] {
+            let refused = ask.key("x").send().await.refused(409, "cancel_closed");
+            assert_eq!(refused["cancel_until"], STARTS);
+        }
+        let body = json!({"holder": "bob", "units": units(&["A-3"])});
+        let hold = || app.post("/v1/events/hall/holds").by(&app.sell).json(&body);
+        hold().send().await.refused(409, "not_on_sale");
+        let shown = app.get("/v1/events/hall").send().await.json();
+        assert_eq!(shown["on_sale"], false);
+        // For ever is said with `null`; what is not said stays.
+        let sale = json!({"policy": {"sale_closes_at": null}});
+        let patch = app.patch("/v1/events/hall").by(&app.admin).json(&sale);
+        let patched = patch.send().await.expect(StatusCode::OK).json();
+        assert_eq!(ends(&patched), [Value::Null, json!(STARTS)]);
+        hold().send().await.expect(StatusCode::CREATED);
+        // Staff cancels late.
+        let staff = app.post(&cancel).by(&app.admin).key("s").send().await;
+        staff.expect(StatusCode::OK);
     }
 }

@@ -1,10 +1,13 @@
 //! Sessions and keys: how callers come and go, and pages of other origins.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use soldonce_server::{Access, AdminRoutes, CookieSecurity, ServerSettings};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
 
 use crate::harness::{Answer, Store, TestApp, units};
 
@@ -138,6 +141,90 @@ async fn a_key_is_told_once_and_refused_when_revoked() {
     }
 }
 
+/// Keys that are made and revoked at once by many admins: each works when its maker has it, and is
+/// refused when its revoking is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn keys_made_and_revoked_at_once_are_right_at_every_answer() {
+    const ADMINS: usize = 12;
+    const ROUNDS: usize = 30;
+    let app = Arc::new(TestApp::open_on(Store::Sqlite).await);
+    let start = Arc::new(Barrier::new(ADMINS));
+    let mut admins = JoinSet::new();
+    for n in 0..ADMINS {
+        let (app, start) = (Arc::clone(&app), Arc::clone(&start));
+        admins.spawn(async move {
+            start.wait().await;
+            for _ in 0..ROUNDS {
+                let body = json!({"name": format!("till {n}"), "scopes": ["sell"]});
+                let made = app.post("/v1/keys").by(&app.admin).json(&body).send().await;
+                let made = made.expect(StatusCode::CREATED).json();
+                let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+                let look = async || app.get("/v1/holds?holder=a").by(key).send().await;
+                look().await.expect(StatusCode::OK);
+                let path = format!("/v1/keys/{id}");
+                let revoked = app.delete(&path).by(&app.admin).send().await;
+                assert_ne!(
+                    revoked.expect(StatusCode::OK).json()["revoked_at"],
+                    Value::Null
+                );
+                look().await.refused(401, "unauthenticated");
+            }
+        });
+    }
+    while let Some(ended) = admins.join_next().await {
+        ended.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_last_admin_key_is_not_revoked() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let listed = app.get("/v1/keys").by(&app.admin).send().await.json();
+        let keys = listed["keys"].as_array().unwrap();
+        let own = keys.iter().find(|key| key["name"] == "admin").unwrap();
+        let path = format!("/v1/keys/{}", own["id"].as_str().unwrap());
+        let refused = app.delete(&path).by(&app.admin).send().await;
+        refused.refused(409, "last_admin_key");
+        let body = json!({"name": "next", "scopes": ["admin"]});
+        let made = app.post("/v1/keys").by(&app.admin).json(&body).send().await;
+        let next = made.expect(StatusCode::CREATED).json()["key"].clone();
+        let revoked = app.delete(&path).by(&app.admin).send().await;
+        revoked.expect(StatusCode::OK);
+        let late = app.get("/v1/keys").by(&app.admin).send().await;
+        late.refused(401, "unauthenticated");
+        let listed = app.get("/v1/keys").by(next.as_str().unwrap()).send().await;
+        listed.expect(StatusCode::OK);
+    }
+}
+
+/// The admin key of the setting takes the place of the one that the setting named before.
+#[tokio::test]
+async fn another_admin_key_in_the_setting_ends_the_one_before() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let (old, new) = ("an-old-admin-key", "another-admin-key");
+        let look = async |key: &str| app.get("/v1/keys").by(key).send().await;
+        let first = app.engine.adopt_admin_key(old).await.unwrap();
+        assert_eq!(first.ended, []);
+        let again = app.engine.adopt_admin_key(old).await.unwrap();
+        assert_eq!((again.key.id, again.ended), (first.key.id, Vec::new()));
+        look(old).await.expect(StatusCode::OK);
+        let second = app.engine.adopt_admin_key(new).await.unwrap();
+        assert_eq!(second.ended, [first.key.id]);
+        look(old).await.refused(401, "unauthenticated");
+        look(new).await.expect(StatusCode::OK);
+        look(&app.admin).await.expect(StatusCode::OK);
+        // It stays revoked, and does not end the one that is good.
+        let back = app.engine.adopt_admin_key(old).await.unwrap();
+        assert!(back.key.revoked_at.is_some() && back.ended.is_empty());
+        look(new).await.expect(StatusCode::OK);
+        let body = json!({"name": "admin (of the setting)", "scopes": ["admin"]});
+        let made = app.post("/v1/keys").by(new).json(&body).send().await;
+        made.refused(400, "invalid_request");
+    }
+}
+
 #[tokio::test]
 async fn a_page_of_another_origin_may_not_act_for_the_shopper() {
     let app = TestApp::open().await.with_hall(1).await;
@@ -216,4 +303,84 @@ async fn only_named_origins_may_read_answers() {
         .header("origin", "https://shop.example")
         .header("host", "hall.example");
     held.json(&body).send().await.expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_secure_cookie_has_a_name_that_no_other_host_can_plant() {
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        cookie: CookieSecurity::Secure,
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let opened = app.post("/v1/sessions").send().await;
+    let cookie = opened.header("set-cookie");
+    assert!(
+        cookie.starts_with("__Host-soldonce_session=ses_"),
+        "{cookie}"
+    );
+    assert!(
+        cookie.contains("; Path=/;") && cookie.ends_with("; Secure"),
+        "{cookie}"
+    );
+    let (pair, _) = cookie.split_once(';').unwrap();
+    let holds = async |cookie: &str| app.get("/v1/holds").header("cookie", cookie).send().await;
+    holds(pair).await.expect(StatusCode::OK);
+    let planted = pair.replace("__Host-", "");
+    holds(&planted).await.refused(401, "unauthenticated");
+    let both = holds(&format!("{planted}; {pair}")).await;
+    both.expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn two_sessions_in_cookies_are_none() {
+    let app = TestApp::open().await;
+    let (one, other) = (app.shopper().await, app.shopper().await);
+    let both = format!("soldonce_session={one}; soldonce_session={other}");
+    let refused = app.get("/v1/holds").header("cookie", &both).send().await;
+    let problem = refused.refused(401, "unauthenticated");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("more than one cookie")
+    );
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_cannot_replace_the_session() {
+    let app = TestApp::open().await;
+    let open = async |origin: &str| {
+        let ask = app.post("/v1/sessions").header("host", "hall.example");
+        let ask = ask.header("origin", origin);
+        ask.body("application/x-www-form-urlencoded", "")
+            .send()
+            .await
+    };
+    for foreign in ["https://evil.example", "null"] {
+        let refused = open(foreign).await;
+        assert_eq!(refused.header("set-cookie"), "");
+        refused.refused(403, "forbidden");
+    }
+    open("https://hall.example")
+        .await
+        .expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn every_answer_says_that_the_origin_matters_where_it_does() {
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        allowed_origins: vec!["https://shop.example".to_owned()],
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public)
+        .await
+        .with_hall(1)
+        .await;
+    for path in ["/v1/events/hall/chart", "/v1/events", "/nope"] {
+        let answer = app.get(path).send().await;
+        let vary = answer.headers.get_all("vary").iter();
+        assert!(vary.into_iter().any(|vary| vary == "Origin"), "{path}");
+    }
 }

@@ -9,7 +9,9 @@ use soldonce_server::{
     ServerSettings, route_table,
 };
 
+use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
 use crate::harness::{Store, TestApp};
+use crate::served::{ask, ask_on, get, served_with};
 
 const CHARGE: &str = "/demo/payments/pi_1";
 const ANSWER: &str = "/demo/payments/pi_1/answer";
@@ -40,6 +42,7 @@ impl PaymentDesk for Desk {
     fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a> {
         Box::pin(async move {
             self.note(of, card)?;
+            assert_ne!(card, "panics", "on purpose");
             if card == "good" {
                 Ok(())
             } else {
@@ -106,4 +109,55 @@ async fn the_desk_is_for_buyers_who_have_the_secret() {
     let late = app.post(ANSWER).by(&app.sell).json(&no).send().await;
     late.refused(409, "payment_refused");
     assert_eq!(*desk.0.lock().unwrap(), ["gold", "good", "No"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_a_problem_a_line_and_a_count() {
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        demo_desk: Some(Arc::new(Desk::default())),
+        ..ServerSettings::default()
+    };
+    let served = served_with(settings).await;
+    crate::log::capture();
+    let body = r#"{"client_secret": "sesame", "card": "panics"}"#;
+    let bearer = format!("Bearer {}", served.key);
+    let request = format!(
+        "POST {CHARGE} HTTP/1.1\r\nhost: here\r\nauthorization: {bearer}\r\nrequest-id: over-1\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (mut stream, answer) = ask(served.public, &request, "internal_error").await;
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    assert!(answer.contains("application/problem+json"), "{answer}");
+    let again = ask_on(&mut stream, &get("/readyz"), "ready").await;
+    assert!(again.starts_with("HTTP/1.1 200 "), "{again}");
+
+    let mut client = Client::connect(served.public, b"").await;
+    let fields = [
+        ("authorization", &*bearer),
+        ("content-type", "application/json"),
+        ("request-id", "over-2"),
+    ];
+    let asks = frames::head("POST", CHARGE, &fields);
+    client.send(HEADERS, END_HEADERS, 1, &asks).await;
+    client.send_body(1, body.as_bytes()).await;
+    let problem = String::from_utf8(client.body_of(1).await).unwrap();
+    assert!(problem.contains("internal_error"), "{problem}");
+    let ready = frames::head("GET", "/readyz", &[]);
+    client
+        .send(HEADERS, END_STREAM_AND_HEADERS, 3, &ready)
+        .await;
+    assert!(!client.body_of(3).await.is_empty());
+
+    for id in ["over-1", "over-2"] {
+        let is_told = |line: &String| {
+            line.starts_with("ERROR")
+                && line.contains(id)
+                && line.contains("/demo/payments/{intent}")
+        };
+        assert!(crate::log::lines().iter().any(is_told), "{id}");
+    }
+    let counted = r#"route="POST /demo/payments/{intent}",status="500"} 2"#;
+    ask(served.admin, &get("/metrics"), counted).await;
 }

@@ -1,7 +1,7 @@
 //! Events: create, look, change, call off.
 
 use axum::http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Store, TestApp, hall, hall_with_floor};
 
@@ -28,7 +28,7 @@ async fn an_event_is_created_and_shown() {
                 "adjacency": "none", "sale_opens_at": null, "sale_closes_at": null,
                 "cancel_until": null,
             },
-            "state": "open", "created_at": "2026-12-01T12:00:00.000Z", "total": 20, "free": 20,
+            "state": "open", "created_at": "2026-12-01T12:00:00.000Z", "total": 20, "free": 20, "held": 0,
             "on_sale": true, "seq": 0, "server_time": "2026-12-01T12:00:00.000Z",
         });
         assert_eq!(created.json(), expected);
@@ -363,4 +363,40 @@ async fn what_is_no_event_is_not_found() {
         .send()
         .await
         .expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_sale_that_would_open_when_it_is_over_is_refused() {
+    let app = TestApp::open().await;
+    let event = |id: &str, policy: Value| {
+        let mut body = hall(id, 1);
+        body["starts_at"] = json!("2026-12-24T20:00:00Z");
+        body["policy"] = policy;
+        body
+    };
+    let create = async |id: &str, policy: Value| {
+        let asked = app
+            .post("/v1/events")
+            .by(&app.admin)
+            .json(&event(id, policy));
+        asked.send().await
+    };
+    let late = json!({"sale_opens_at": "2026-12-24T20:00:00Z"});
+    let refused = create("late", late.clone()).await;
+    let problem = refused.refused(400, "invalid_request");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.starts_with("policy.sale_opens_at: ") && detail.contains("sale_closes_at"));
+    create("early", json!({"sale_opens_at": "2026-12-24T19:59:59Z"}))
+        .await
+        .expect(StatusCode::CREATED);
+    let patch = async |policy: &Value| {
+        let path = app.patch("/v1/events/early").by(&app.admin);
+        path.json(&json!({"policy": policy})).send().await
+    };
+    patch(&late).await.refused(400, "invalid_request");
+    let for_ever = json!({"sale_opens_at": "2026-12-24T20:00:00Z", "sale_closes_at": null});
+    patch(&for_ever).await.expect(StatusCode::OK);
+    create("coupons", for_ever)
+        .await
+        .expect(StatusCode::CREATED);
 }

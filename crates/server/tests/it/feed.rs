@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, StreamLimits};
@@ -16,6 +16,8 @@ use crate::harness::{Answer, Store, TestApp, hall_with_floor, units};
 struct Stream {
     body: Body,
     unread: Vec<u8>,
+    /// What it was told of the event, oldest first.
+    event: Vec<Value>,
 }
 
 /// A server-sent event.
@@ -34,6 +36,7 @@ impl Stream {
         Self {
             body: response.into_body(),
             unread: Vec::new(),
+            event: Vec::new(),
         }
     }
 
@@ -43,8 +46,25 @@ impl Stream {
         Some(frame.unwrap().into_data().unwrap())
     }
 
-    /// The next event, comments left out; nothing at the end.
+    /// The next change of seats, comments left out; nothing at the end.
     async fn next(&mut self) -> Option<Sent> {
+        loop {
+            let sent = self.next_sent().await?;
+            if sent.event.as_deref() != Some("event") {
+                return Some(sent);
+            }
+            self.event.push(sent.data);
+        }
+    }
+
+    /// The next word about the event itself.
+    async fn next_event(&mut self) -> Value {
+        let sent = self.next_sent().await.unwrap();
+        assert_eq!((sent.event.as_deref(), sent.id), (Some("event"), None));
+        sent.data
+    }
+
+    async fn next_sent(&mut self) -> Option<Sent> {
         loop {
             let text = String::from_utf8(self.unread.clone()).unwrap();
             let Some((block, rest)) = text.split_once("\n\n") else {
@@ -225,6 +245,7 @@ async fn a_reader_that_comes_again_misses_nothing() {
         let mut again = Stream {
             body: again.into_body(),
             unread: Vec::new(),
+            event: Vec::new(),
         };
         assert_eq!(again.next().await.unwrap().id, Some(2));
         assert_eq!(again.next().await.unwrap().id, Some(3));
@@ -296,6 +317,7 @@ async fn a_reader_that_does_not_read_is_dropped() {
 async fn a_quiet_stream_shows_that_it_lives() {
     let app = TestApp::open().await.with_hall(1).await;
     let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    stream.next_event().await;
     let (part, ()) = tokio::join!(stream.part(), async {
         tokio::task::yield_now().await;
         app.clock.advance(Duration::from_secs(15));
@@ -355,7 +377,43 @@ async fn one_change_is_written_once_for_all() {
     let app = TestApp::open().await.with_hall(1).await;
     let mut a = Stream::open(&app, "/v1/events/hall/feed").await;
     let mut b = Stream::open(&app, "/v1/events/hall/feed").await;
+    a.next_event().await;
+    b.next_event().await;
     app.held("a", &["A-1"]).await;
     let (a, b) = (a.part().await.unwrap(), b.part().await.unwrap());
     assert_eq!(a.as_ptr(), b.as_ptr(), "both readers share the same bytes");
+}
+
+#[tokio::test]
+async fn a_reader_is_told_of_the_event_at_once_and_when_its_terms_change() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(1).await;
+        let shown = app.get("/v1/events/hall").send().await.json();
+        let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+        let now = stream.next_event().await;
+        assert_eq!(
+            (&now["policy"], &now["state"]),
+            (&shown["policy"], &json!("open"))
+        );
+        let change = async |path: &str, verb: Method, body: &Value| {
+            let asked = app.ask(verb, path).by(&app.admin).json(body);
+            asked.send().await.expect(StatusCode::OK);
+        };
+        let stop = json!({"policy": {"sale_closes_at": "2020-01-01T00:00:00.000Z"}});
+        change("/v1/events/hall", Method::PATCH, &stop).await;
+        let stopped = stream.next_event().await;
+        assert_eq!(stopped["on_sale"], false);
+        assert_eq!(
+            stopped["policy"]["sale_closes_at"],
+            "2020-01-01T00:00:00.000Z"
+        );
+        let end = json!({"reason": "fog"});
+        change("/v1/events/hall/cancel", Method::POST, &end).await;
+        assert_eq!(stream.next_event().await["state"], "cancelled");
+        // What changes nothing is no news.
+        change("/v1/events/hall", Method::PATCH, &stop).await;
+        app.shutdown.cancel();
+        assert_eq!(stream.next().await, None);
+        assert_eq!(stream.event, Vec::<Value>::new());
+    }
 }

@@ -87,7 +87,9 @@ impl TestApp {
             shoppers: Access::Open,
             ..ServerSettings::default()
         };
-        Self::start(store, settings, AdminRoutes::Public).await
+        let app = Self::start(store, settings, AdminRoutes::Public).await;
+        drop(app.engine.clone().with_free_sales());
+        app
     }
 
     pub(crate) async fn start(store: Store, settings: ServerSettings, routes: AdminRoutes) -> Self {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::json;
-use soldonce_engine::rate::{Fut, Quota, RateKey, SharedRates, Taken, Unshared};
+use soldonce_engine::rate::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use soldonce_server::{Access, AdminRoutes, Peer, RateLimits, ServerSettings, StreamLimits};
 
 use crate::harness::{Answer, Ask, Store, TestApp, units};
@@ -365,7 +365,7 @@ async fn refusals_are_counted_by_limit() {
         counted(&app, "rate_limited_total{limit=\"reads\"}").await,
         2
     );
-    for limit in ["sessions", "commands", "keys", "streams"] {
+    for limit in ["sessions", "commands", "address", "held", "keys", "streams"] {
         let name = format!("rate_limited_total{{limit=\"{limit}\"}}");
         assert_eq!(counted(&app, &name).await, 0);
     }
@@ -384,6 +384,10 @@ impl SharedRates for Others {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let answer = self.answer.lock().unwrap().unwrap();
         Box::pin(std::future::ready(answer))
+    }
+
+    fn tell_held(&self, _: OwnHeld) -> Fut<'_, Result<HeldSums, Unshared>> {
+        Box::pin(std::future::ready(Err(Unshared::NotAsked)))
     }
 }
 

@@ -8,10 +8,12 @@ use axum::http::StatusCode;
 use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::{Clock, ManualClock, Namespace, SystemClock};
-use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings};
 use soldonce_testkit::redis::{Data, Redis};
 
-use crate::harness::{Answer, Store, TestApp};
+use serde_json::json;
+
+use crate::harness::{Answer, Held, Store, TestApp};
 
 /// How long a test waits for what takes milliseconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -22,6 +24,10 @@ async fn server(redis: &Redis, clock: &ManualClock) -> TestApp {
     let shared = RedisRates::at(&redis.url(), &namespace, Arc::new(clock.clone())).unwrap();
     let rates = RateLimits {
         reads: Quota::new(10, 86_400).ok(),
+        held: HeldLimits {
+            units: Some(10),
+            ..HeldLimits::default()
+        },
         shared: Some(Arc::new(shared.wait(PATIENCE))),
         ..RateLimits::off()
     };
@@ -89,4 +95,27 @@ async fn while_redis_is_dead_requests_go_on_and_then_are_shared_again() {
         }
         assert!(SystemClock.boot() < end, "it did not come back");
     }
+}
+
+#[tokio::test]
+async fn what_an_address_holds_is_one_sum_over_all_servers() {
+    let (redis, clock) = (Redis::start().unwrap(), ManualClock::at(0));
+    let one = server(&redis, &clock).await.with_hall(3).await;
+    let other = server(&redis, &clock).await.with_hall(3).await;
+    let hold = async |app: &TestApp, by: &str, quantity: u32| {
+        let body = json!({"best": {"quantity": quantity}});
+        let ask = app.post("/v1/events/hall/holds").by(by).json(&body);
+        ask.send().await
+    };
+    let (ann, ben) = (one.shopper().await, other.shopper().await);
+    let held = hold(&one, &ann, 6).await.expect(StatusCode::CREATED);
+    let answer = hold(&other, &ben, 4).await.expect(StatusCode::CREATED);
+    assert!(answer.header("ratelimit").starts_with("\"held\";r=0;"));
+    hold(&other, &ben, 1).await.refused(429, "rate_limited");
+    hold(&one, &ann, 1).await.refused(429, "rate_limited");
+    let held = Held::of(&held);
+    let released = one.delete(&held.path()).by(&ann).send().await;
+    released.expect(StatusCode::OK);
+    hold(&other, &ben, 6).await.expect(StatusCode::CREATED);
+    hold(&one, &ann, 1).await.refused(429, "rate_limited");
 }

@@ -15,18 +15,26 @@ mod harness;
 mod log;
 
 mod accept;
+mod accept_crowds;
 mod accept_http2;
+mod accept_stalls;
+mod behind_proxies;
+mod early_refusals;
+mod frames;
 
 mod access;
 mod bookings;
 mod bounds;
 mod callers;
+mod coded;
 mod desk;
 mod events;
 mod feed;
+mod hoarding;
 mod holds;
 mod limits;
 mod limits_shared;
+mod lists;
 mod logs;
 mod openapi;
 mod pages;

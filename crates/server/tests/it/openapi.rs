@@ -172,6 +172,10 @@ fn every_reference_leads_somewhere() {
 async fn it_is_served_with_a_page_that_reads_it() {
     let app = TestApp::open().await;
     let served = app.get("/openapi.json").send().await.expect(StatusCode::OK);
+    let tag = served.header("etag");
+    let again = app.get("/openapi.json").header("if-none-match", tag);
+    let again = again.send().await.expect(StatusCode::NOT_MODIFIED);
+    assert_eq!((again.body.len(), again.header("etag")), (0, tag));
     assert_eq!(&served.json(), document());
     let page = app.get("/docs").send().await.expect(StatusCode::OK);
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use serde_json::json;
-use soldonce_server::{Access, AdminRoutes, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, ServerSettings, route_table};
 use tower::ServiceExt;
 
 use crate::harness::{Store, TestApp, units};
@@ -119,34 +119,96 @@ async fn requests_are_counted_by_route_and_not_by_what_callers_say() {
     for private in [&*held.id, &held.secret, "user-42", "A-1", &app.sell] {
         assert!(!metrics.contains(private), "{private}");
     }
-    assert!(metrics.ends_with("# EOF\n"));
+    let media = "text/plain; version=0.0.4; charset=utf-8";
+    let classic = app.get("/metrics").send().await;
+    assert_eq!(classic.header("content-type"), media);
+    assert!(
+        classic
+            .text()
+            .contains("# TYPE soldonce_http_requests_total counter\n")
+    );
+    assert!(!classic.text().contains("# EOF"));
+    let accepts = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2";
+    let asked = app.get("/metrics").header("accept", accepts).send().await;
+    assert!(
+        asked
+            .header("content-type")
+            .starts_with("application/openmetrics-text")
+    );
+    assert!(asked.text().ends_with("# EOF\n"));
 }
 
 #[tokio::test]
-async fn metrics_move_to_the_admin_listener() {
+async fn what_is_for_staff_moves_to_the_admin_listener() {
     let settings = ServerSettings {
         shoppers: Access::Open,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Apart)
-        .await
-        .with_hall(1)
-        .await;
-    app.get("/metrics").send().await.refused(404, "not_found");
-    app.get("/healthz").send().await.expect(StatusCode::OK);
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Apart).await;
     let admin = app.admin_router.clone().unwrap();
-    let ask = async |path: &str| {
-        admin
-            .clone()
-            .oneshot(app.get(path).request)
-            .await
-            .unwrap()
-            .status()
+    let on_admin = async |method: &str, path: &str| {
+        let method = method.parse().unwrap();
+        let ask = app.ask(method, path).by(&app.admin);
+        admin.clone().oneshot(ask.request).await.unwrap().status()
     };
-    assert_eq!(ask("/metrics").await, StatusCode::OK);
-    assert_eq!(ask("/healthz").await, StatusCode::OK);
-    assert_eq!(ask("/v1/events").await, StatusCode::NOT_FOUND);
-    assert_eq!(ask("/").await, StatusCode::NOT_FOUND);
+    let missing = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+    for route in route_table() {
+        let path = route.path.replace(['{', '}', '*'], "");
+        let is_for_staff = route.admission == "admin" || path == "/metrics";
+        let method = route.method.parse().unwrap();
+        let public = app.ask(method, &path).by(&app.admin).send().await;
+        let code = serde_json::from_slice::<serde_json::Value>(&public.body);
+        let code = code.map_or(json!(null), |body| body["code"].clone());
+        let is_missing = missing.contains(&public.status)
+            && [json!("not_found"), json!("method_not_allowed")].contains(&code);
+        // A file, a problem or a payment of that name is not there either.
+        let is_named = route.path.contains("{*") || route.path.contains("{code}");
+        if !is_named && path != "/v1/webhooks/stripe" {
+            assert_eq!(is_missing, is_for_staff, "{} {path}: {code}", route.method);
+        }
+        assert_ne!(
+            on_admin(route.method, &path).await,
+            StatusCode::METHOD_NOT_ALLOWED,
+            "{} {path}",
+            route.method
+        );
+    }
+    app.get("/v1/keys")
+        .by(&app.admin)
+        .send()
+        .await
+        .refused(404, "not_found");
+    assert_eq!(on_admin("GET", "/v1/keys").await, StatusCode::OK);
+    assert_eq!(on_admin("GET", "/metrics").await, StatusCode::OK);
+    assert_eq!(on_admin("GET", "/v1/events").await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_known_page_is_not_sent_again() {
+    let app = TestApp::open().await.with_hall(1).await;
+    for path in [
+        "/",
+        "/docs",
+        "/assets/js/main.js",
+        "/v1/events/hall/chart",
+        "/v1/events/hall/seats",
+    ] {
+        let page = app.get(path).send().await.expect(StatusCode::OK);
+        let tag = page.header("etag");
+        let strong = tag.trim_start_matches("W/").to_owned();
+        for known in ["*", tag, &*strong, &format!("\"other\", W/{strong}")] {
+            let ask = app.get(path).header("if-none-match", known).send().await;
+            let again = ask.expect(StatusCode::NOT_MODIFIED);
+            assert!(again.body.is_empty());
+            assert_eq!(again.header("etag"), tag, "{path}");
+        }
+        let other = app
+            .get(path)
+            .header("if-none-match", "\"other\"")
+            .send()
+            .await;
+        other.expect(StatusCode::OK);
+    }
 }
 
 #[tokio::test]
@@ -171,4 +233,31 @@ async fn it_is_ready_while_commands_are_taken() {
         first,
         "bodies of 5xx are constant"
     );
+}
+
+/// The page divides what the provider charges by the same digits as the server counts.
+#[test]
+fn the_page_counts_minor_units_as_the_server_does() {
+    let script = include_str!("../../web/js/format.js");
+    let listed = |name: &str| {
+        let (_, rest) = script.split_once(&format!("const {name} = \"")).unwrap();
+        rest.split_once('"')
+            .unwrap()
+            .0
+            .split(' ')
+            .collect::<Vec<_>>()
+    };
+    let (none, three) = (listed("WITHOUT_DIGITS"), listed("WITH_THREE_DIGITS"));
+    let letters = || b'A'..=b'Z';
+    let mut differing = 0;
+    for (a, b, c) in
+        letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| (a, b, c))))
+    {
+        let code = String::from_utf8(vec![a, b, c]).unwrap();
+        let digits = soldonce_core::Currency::parse(&code).unwrap().digits();
+        assert_eq!(none.contains(&&*code), digits == 0, "{code}");
+        assert_eq!(three.contains(&&*code), digits == 3, "{code}");
+        differing += usize::from(digits != 2);
+    }
+    assert_eq!(differing, none.len() + three.len());
 }

@@ -1,17 +1,20 @@
 //! Money over HTTP: checkout, the provider's notices, what a shopper may confirm, exchange.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_core::Span;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
-use soldonce_engine::payment::{IntentId, ProviderKey};
+use soldonce_engine::payment::{AccountId, IntentId, ProviderKey};
 use soldonce_lease::{ManualClock, SystemClock};
-use soldonce_server::{Access, AdminRoutes, ServerSettings, StripeNotices};
-use soldonce_testkit::stripe::{FakeStripe, Inbox};
+use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
+use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings, StripeNotices};
+use soldonce_testkit::stripe::{FakeStripe, Inbox, signature};
 
-use crate::harness::{Held, NOON, Store, TestApp, units};
+use crate::harness::{Held, NOON, Store, TestApp, hall, units};
+use crate::log;
 
 /// A server that is paid through fake-stripe; the test carries the notices.
 struct Shop {
@@ -22,16 +25,32 @@ struct Shop {
 
 impl Shop {
     async fn open(store: Store) -> Self {
+        Self::that_believes(store, |_, _| {}).await
+    }
+
+    /// A server that is told otherwise whose notices are meant.
+    async fn that_believes(store: Store, change: impl Fn(&FakeStripe, &mut StripeNotices)) -> Self {
+        Self::start(store, RateLimits::default(), change).await
+    }
+
+    async fn start(
+        store: Store,
+        rates: RateLimits,
+        change: impl Fn(&FakeStripe, &mut StripeNotices),
+    ) -> Self {
         let fake = FakeStripe::start_at(Arc::new(ManualClock::at(NOON))).unwrap();
         let inbox = Inbox::start().unwrap();
         fake.deliver_to(&inbox.url()).unwrap();
-        let notices = StripeNotices {
+        let mut notices = StripeNotices {
             secrets: WebhookSecrets::new(fake.webhook_secret(), None).unwrap(),
             account: None,
+            live: Some(false),
         };
+        change(&fake, &mut notices);
         let settings = ServerSettings {
             shoppers: Access::Open,
             stripe: Some(notices),
+            rates,
             ..ServerSettings::default()
         };
         let app = TestApp::start(store, settings, AdminRoutes::Public).await;
@@ -147,6 +166,37 @@ async fn a_notice_that_was_touched_has_no_effect() {
 }
 
 #[tokio::test]
+async fn false_notices_do_not_fill_the_log() {
+    let shop = Shop::open(Store::Sqlite).await;
+    let told = || {
+        let lines = crate::log::lines().into_iter();
+        lines
+            .filter(|line| line.contains("a notice was not believed"))
+            .collect::<Vec<_>>()
+    };
+    let forge = async |body: Vec<u8>| {
+        let ask = shop.app.post("/v1/webhooks/stripe");
+        ask.body("application/json", body).send().await
+    };
+    for _ in 0..20 {
+        forge(b"{}".to_vec()).await.refused(400, "invalid_request");
+    }
+    shop.app.clock.advance(Duration::from_millis(LOG_PERIOD_MS));
+    forge(b"{}".to_vec()).await.refused(400, "invalid_request");
+    // Nineteen of twenty were left out.
+    assert!(
+        told().iter().any(|line| line.contains("left_out=19")),
+        "{:?}",
+        told()
+    );
+    // A large notice is judged by its signature, a larger one is not read.
+    let largest = forge(vec![b' '; NOTICE_BYTES_MAX]).await;
+    largest.refused(400, "invalid_request");
+    let larger = forge(vec![b' '; NOTICE_BYTES_MAX + 1]).await;
+    larger.refused(413, "body_too_large");
+}
+
+#[tokio::test]
 async fn without_a_provider_there_is_no_checkout_and_no_notice() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("ann", &["A-1"]).await;
@@ -161,9 +211,7 @@ async fn without_a_provider_there_is_no_checkout_and_no_notice() {
     let id = sold.json()["id"].as_str().unwrap().to_owned();
     let refund = app.post(&format!("/v1/bookings/{id}/refunds"));
     let refund = refund.by(&app.admin).key("r").json(&json!({"amount": 1}));
-    let refused = refund.send().await.refused(409, "booking_not_confirmed");
-    let detail = "nothing was paid through a provider, so no money can go back";
-    assert_eq!(refused["detail"], detail);
+    refund.send().await.refused(409, "nothing_paid");
 }
 
 #[tokio::test]
@@ -295,4 +343,150 @@ async fn lines_are_exchanged_and_money_is_sent_back() {
             .await;
         assert_eq!(asked.status.as_u16(), status, "{amount}: {}", asked.text());
     }
+}
+
+/// Notices of the platform when a connected account is meant, of test money when the key is of real
+/// money: they are answered, so that they are not sent for days, and move nothing.
+#[tokio::test]
+async fn a_notice_of_another_account_or_of_other_money_moves_nothing() {
+    let account = |fake: &FakeStripe, notices: &mut StripeNotices| {
+        notices.account = Some(AccountId::parse(fake.account()).unwrap());
+    };
+    let of_another = Shop::that_believes(Store::Memory, account).await;
+    let of_tests = Shop::that_believes(Store::Memory, |_, notices| notices.live = Some(true)).await;
+    for (shop, why) in [(of_another, "another account"), (of_tests, "real money")] {
+        let held = shop.app.held("ann", &["A-1"]).await;
+        let begun = shop.paid(&held).await;
+        assert_eq!(shop.booking(&begun).await["state"], "pending_payment");
+        let told = log::lines();
+        let line = told.iter().find(|line| line.contains(why));
+        assert!(
+            line.is_some_and(|line| line.contains("refused")),
+            "{told:?}"
+        );
+    }
+}
+
+/// An intent that the provider does not show us is none of our bookings'.
+#[tokio::test]
+async fn a_notice_about_what_the_provider_does_not_know_is_answered() {
+    let shop = Shop::open(Store::Memory).await;
+    let body = r#"{"id":"evt_1","object":"event","type":"charge.updated","created":1796126400,
+        "livemode":false,"data":{"object":{"object":"charge","payment_intent":"pi_unknown"}}}"#;
+    let second = NOON / 1_000;
+    let v1 = signature::v1(shop.fake.webhook_secret(), second, body.as_bytes());
+    let told = shop.app.post("/v1/webhooks/stripe");
+    let told = told.header("stripe-signature", &format!("t={second},v1={v1}"));
+    let told = told.body("application/json", body).send().await;
+    told.expect(StatusCode::OK);
+}
+
+/// Without a provider a shopper gets nothing that costs something, unless the operator says so.
+#[tokio::test]
+async fn what_costs_something_is_not_given_away_by_oversight() {
+    let settings = ServerSettings {
+        shoppers: Access::Open,
+        ..ServerSettings::default()
+    };
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let chart = json!({"format": "seats", "seats": [
+        {"seat": "A-1", "category": "Free"}, {"seat": "A-2", "category": "Free"},
+        {"seat": "B-1", "category": "Dear"}, {"seat": "B-2", "category": "Dear"}]});
+    let event = json!({"id": "hall", "name": "Hall", "currency": "EUR", "chart": chart,
+        "prices": {"Free": 0, "Dear": 4_500}});
+    let created = app.post("/v1/events").by(&app.admin).json(&event).send();
+    created.await.expect(StatusCode::CREATED);
+    let shopper = app.shopper().await;
+    let hold = async |seat: &str| {
+        let body = json!({"units": units(&[seat])});
+        let held = app.post("/v1/events/hall/holds").by(&shopper).json(&body);
+        Held::of(&held.send().await.expect(StatusCode::CREATED))
+    };
+    let confirm = async |held: &Held, by: &str| {
+        let path = format!("{}/confirm", held.path());
+        let ask = app.post(&path).by(by).secret(&held.secret);
+        ask.key(&held.id).send().await
+    };
+    let dear = hold("B-1").await;
+    let refused = confirm(&dear, &shopper).await.refused(403, "forbidden");
+    assert!(refused["detail"].as_str().unwrap().contains("--free-sales"));
+    let free = confirm(&hold("A-1").await, &shopper).await;
+    let booking = free.expect(StatusCode::CREATED).json()["id"].clone();
+    // Nor by way of an exchange.
+    let swap = json!({"booking": booking, "release": [{"seat": "A-1"}], "hold": dear.id});
+    let swapped = app.post("/v1/exchanges").by(&shopper).key("x").json(&swap);
+    swapped.send().await.refused(409, "payment_required");
+    // A shop's own key answers for the money.
+    let vouched = confirm(&dear, &app.sell).await;
+    vouched.expect(StatusCode::CREATED);
+    drop(app.engine.clone().with_free_sales());
+    let given = confirm(&hold("B-2").await, &shopper).await;
+    given.expect(StatusCode::CREATED);
+}
+
+/// What the provider would refuse at every checkout is refused when the event is made.
+#[tokio::test]
+async fn a_price_that_nobody_could_pay_makes_no_event() {
+    let shop = Shop::open(Store::Memory).await;
+    let create = async |currency: &str, price: i64| {
+        let mut event = hall("priced", 1);
+        event["currency"] = json!(currency);
+        event["prices"]["Standard"] = json!(price);
+        let ask = shop.app.post("/v1/events").by(&shop.app.admin);
+        ask.json(&event).send().await
+    };
+    for (currency, price) in [
+        ("EUR", 10),
+        ("KWD", 1_005),
+        ("USD", 100_000_000),
+        ("ISK", 550),
+    ] {
+        let refused = create(currency, price)
+            .await
+            .refused(400, "invalid_request");
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.starts_with("prices: `Standard`: Stripe"), "{detail}");
+    }
+    create("EUR", 0).await.expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn payments_that_an_address_has_under_way_are_bounded() {
+    let rates = RateLimits {
+        held: HeldLimits {
+            checkouts: Some(2),
+            ..HeldLimits::default()
+        },
+        ..RateLimits::off()
+    };
+    let shop = Shop::start(Store::Memory, rates, |_, _| {}).await;
+    let app = &shop.app;
+    let mut begun = Vec::new();
+    for seat in 1..=3 {
+        let by = app.shopper().await;
+        let body = json!({"units": units(&[&format!("A-{seat}")])});
+        let held = app.post("/v1/events/hall/holds").by(&by).json(&body);
+        begun.push((by, Held::of(&held.send().await.expect(StatusCode::CREATED))));
+    }
+    let ask = async |(by, held): &(String, Held), verb: &str| {
+        let path = format!("{}/{verb}", held.path());
+        let answer = app.post(&path).by(by).key(&held.id).send().await;
+        if let Some(secret) = answer.json()["payment"]["client_secret"].as_str() {
+            app.keep_secret(secret);
+        }
+        answer
+    };
+    for left in [1, 0] {
+        let answer = ask(&begun[1 - left], "checkout").await;
+        let answer = answer.expect(StatusCode::CREATED);
+        let told = format!("\"checkouts\";r={left};");
+        assert!(answer.header("ratelimit").starts_with(&told), "{told}");
+    }
+    let refused = ask(&begun[2], "checkout").await;
+    assert_eq!(refused.header("ratelimit-policy"), "\"checkouts\";q=2");
+    refused.refused(429, "rate_limited");
+    // Asking again is no further payment.
+    ask(&begun[0], "checkout").await.expect(StatusCode::CREATED);
+    ask(&begun[0], "abandon").await.expect(StatusCode::OK);
+    ask(&begun[2], "checkout").await.expect(StatusCode::CREATED);
 }

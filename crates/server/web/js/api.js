@@ -3,10 +3,12 @@
 // all). Callers must not treat the third as the second: the change may have happened.
 
 import { clock } from "./clock.js";
+import { lasting, remembers } from "./storage.js";
 
 /** @typedef {import("./wire.js").Problem} Problem */
 
-const REPLY_WAIT_MS = 12_000;
+// Without a byte for this long a call is given up; a large answer may take longer as a whole.
+const SILENCE_MS = 12_000;
 const SESSION_MARK = "soldonce.session";
 
 /** The server's refusal, with its problem document. */
@@ -23,13 +25,20 @@ export class Refused extends Error {
 /** No reply: the network failed, or the server fell silent. The outcome is unknown. */
 export class Unreachable extends Error {}
 
-/** @type {Promise<void>|null} */
+/** @type {Promise<string>|null} */
 let openingSession = null;
+/** The session's token, where the browser takes no cookie. @type {string|null} */
+let bearer = null;
 
-/** Opens a shopper session; concurrent callers share one request. The cookie is httpOnly. */
+/** Opens a shopper session and returns its token; concurrent callers share one request. The cookie
+ *  is httpOnly. */
 function openSession() {
   openingSession ??= request("POST", "/v1/sessions", { body: {} })
-    .then(() => localStorage.setItem(SESSION_MARK, "open"))
+    .then(({ session }) => {
+      lasting.set(SESSION_MARK, "open");
+      if (!remembers()) bearer = session;
+      return session;
+    })
     .finally(() => {
       openingSession = null;
     });
@@ -38,7 +47,14 @@ function openSession() {
 
 /** Whether this browser ever had a session: without one there is nothing of ours to ask for. */
 export function hadSession() {
-  return localStorage.getItem(SESSION_MARK) !== null;
+  return lasting.get(SESSION_MARK) !== null;
+}
+
+/** A random value that comes once: an Idempotency-Key. Not `randomUUID`, which browsers keep from
+ *  pages that came without TLS. */
+export function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
@@ -51,18 +67,33 @@ export async function asShopper(method, path, options) {
   try {
     return await request(method, path, options);
   } catch (error) {
-    if (!(error instanceof Refused) || error.problem.status !== 401) throw error;
-    await openSession();
-    return request(method, path, options);
+    if (!isUnauthenticated(error)) throw error;
   }
+  const token = await openSession();
+  try {
+    return await request(method, path, options);
+  } catch (error) {
+    if (!isUnauthenticated(error) || bearer) throw error;
+  }
+  // The cookie of a new session did not come back: this browser keeps none.
+  bearer = token;
+  return request(method, path, options);
 }
 
-/** A read that is open to anyone, or to shoppers only: which, the server says. */
-export async function asAnyone(/** @type {string} */ method, /** @type {string} */ path) {
+/** @param {unknown} error */
+function isUnauthenticated(error) {
+  return error instanceof Refused && error.problem.status === 401;
+}
+
+/**
+ * A read that is open to anyone, or to shoppers only: which, the server says.
+ * @param {string} method @param {string} path @param {CallOptions} [options]
+ */
+export async function asAnyone(method, path, options) {
   try {
-    return await request(method, path);
+    return await request(method, path, options);
   } catch (error) {
-    if (error instanceof Refused && error.problem.status === 401) return asShopper(method, path);
+    if (isUnauthenticated(error)) return asShopper(method, path, options);
     throw error;
   }
 }
@@ -72,29 +103,41 @@ export async function asAnyone(/** @type {string} */ method, /** @type {string} 
  * @property {unknown} [body]
  * @property {string} [secret]  Hold-Secret: proves ownership of the hold.
  * @property {string} [key]  Idempotency-Key.
+ * @property {{etag: string}} [version]  What the caller has; takes the newer one. An answer that has
+ *   not changed is `null`.
+ * @property {boolean} [lasting]  It never changes, so the browser may keep it.
  *
  * @param {string} method @param {string} path @param {CallOptions} [options]
  * @returns {Promise<any>}
  */
-export async function request(method, path, { body, secret, key } = {}) {
-  /** @type {Record<string, string>} */
-  const headers = { Accept: "application/json" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (secret) headers["Hold-Secret"] = secret;
-  if (key) headers["Idempotency-Key"] = key;
+export async function request(method, path, options = {}) {
+  const { body, version } = options;
+  const id = newKey();
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), REPLY_WAIT_MS);
+  let timer = setTimeout(() => abort.abort(), SILENCE_MS);
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => abort.abort(), SILENCE_MS);
+  };
   const sentAt = performance.now();
   try {
     const reply = await fetch(path, {
       method,
-      headers,
+      headers: headersOf(id, options),
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: abort.signal,
+      // The browser would hand an unchanged answer out as if it had just been written.
+      cache: options.lasting ? "default" : "no-store",
     });
-    const answer = await readJson(reply);
+    if (reply.status === 304) return null;
+    // Charts and snapshots may take long to arrive; all else comes in one piece.
+    const isLarge = Boolean(options.lasting || version);
+    const answer = parsed(reply, isLarge ? await inParts(reply, heard) : await reply.text());
     if (!reply.ok) throw refusal(reply, answer);
-    if (answer?.server_time) clock.learn(answer.server_time, sentAt, performance.now());
+    if (version) version.etag = reply.headers.get("ETag") ?? "";
+    if (answer?.server_time && isOwn(reply, method, id)) {
+      clock.learn(answer.server_time, sentAt, performance.now());
+    }
     return answer;
   } catch (error) {
     if (error instanceof Refused) throw error;
@@ -104,9 +147,30 @@ export async function request(method, path, { body, secret, key } = {}) {
   }
 }
 
-/** @param {Response} reply */
-async function readJson(reply) {
-  const text = await reply.text();
+/** @param {string} id @param {CallOptions} options */
+function headersOf(id, { body, secret, key, version }) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "application/json", "Request-Id": id };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (secret) headers[secret.startsWith("bs_") ? "Booking-Secret" : "Hold-Secret"] = secret;
+  if (key) headers["Idempotency-Key"] = key;
+  if (version?.etag) headers["If-None-Match"] = version.etag;
+  if (bearer) headers.Authorization = `Bearer ${bearer}`;
+  return headers;
+}
+
+/**
+ * Whether an answer was written for this very request. A cache on the way gives out an answer with
+ * the id of another request; one with an ETag may be an old answer that was found to be unchanged.
+ * @param {Response} reply @param {string} method @param {string} id
+ */
+function isOwn(reply, method, id) {
+  if (method !== "GET") return true;
+  return reply.headers.get("Request-Id") === id && !reply.headers.has("ETag");
+}
+
+/** @param {Response} reply @param {string} text */
+function parsed(reply, text) {
   if (!text) return null;
   try {
     return JSON.parse(text);
@@ -114,6 +178,21 @@ async function readJson(reply) {
     // A proxy's HTML error page is still an answer with a status; a broken success is not.
     if (reply.ok) throw error;
     return null;
+  }
+}
+
+/** The text of an answer. @param {Response} reply @param {() => void} heard  Called with each part. */
+async function inParts(reply, heard) {
+  heard();
+  const reader = reply.body?.getReader();
+  if (!reader) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    heard();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
   }
 }
 

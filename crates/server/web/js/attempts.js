@@ -6,6 +6,8 @@ import { Refused, Unreachable } from "./api.js";
 
 const RETRY_MS = [600, 1200, 2500, 5000, 10_000];
 const IN_FLIGHT_TRIES = 12;
+// A longer pause is told at once: the shopper may do something else meanwhile.
+const WAIT_MS_MAX = 15_000;
 
 /** The page has moved on; nobody waits for the answer any more. */
 export class Abandoned extends Error {}
@@ -50,9 +52,9 @@ export async function insist(call, watch, kind = "repeatable") {
         await pause(error.retryAfterMs || 500);
         continue;
       }
-      if (!asksToWait(error) || postponed) throw error;
-      postponed = true;
       const ms = error.retryAfterMs || 1000;
+      if (!asksToWait(error) || postponed || ms > WAIT_MS_MAX) throw error;
+      postponed = true;
       watch.waiting(ms);
       await pause(ms);
       watch.reached();

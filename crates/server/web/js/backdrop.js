@@ -1,6 +1,8 @@
 // What stands around the seats: the stage, the areas, the names of zones, and the small picture
 // of the whole hall that shows where one has zoomed to.
 
+import { left } from "./format.js";
+
 const INSET_PX = 132;
 
 /** @typedef {import("./camera.js").Camera} Camera */
@@ -25,10 +27,10 @@ export class Backdrop {
   refreshAreas(own) {
     if (own) this.ownOf = own;
     for (const area of this.plan.areas) {
-      const free = this.inventory.areas.get(area.id)?.free ?? 0;
+      const counts = this.inventory.areas.get(area.id) ?? { free: 0, held: 0, sold: 0 };
       const mine = this.ownOf.get(area.id) ?? 0;
-      const left = free === 0 ? "none left" : `${free} free`;
-      this.areaNote.set(area.id, mine > 0 ? `${mine} yours · ${left}` : left);
+      const note = left(counts);
+      this.areaNote.set(area.id, mine > 0 ? `${mine} yours · ${note}` : note);
     }
   }
 

@@ -1,11 +1,13 @@
 // The page of a booking: a ticket that stays true while money moves, and the way to give lines back.
 
-import { Refused, asShopper, paths, request } from "./api.js";
+import { Refused, asShopper, newKey, paths, request } from "./api.js";
 import { insist } from "./attempts.js";
+import { calendarFile } from "./calendar.js";
 import { clock } from "./clock.js";
 import { announce, el, fill, icon } from "./dom.js";
 import { dateAndTime, money, plural } from "./format.js";
 import { storedBookingSecret } from "./holdstore.js";
+import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
 import { Plan } from "./plan.js";
 import { words } from "./refusal.js";
 import { facts, grouped, headline, isOpen, lineElement, sums } from "./ticket.js";
@@ -15,19 +17,23 @@ import { facts, grouped, headline, isOpen, lineElement, sums } from "./ticket.js
 /** @typedef {{title: string, back: number, units: import("./wire.js").UnitRequest[]|null}} Question
  *  What is to be cancelled (`null`: all of it), and how much goes back. */
 
+const OWNED = ["confirmed", "partly_cancelled"];
 const LOOK_MS = [300, 700, 1000, 2000, 3000];
 
-/** @param {string} id */
-export async function openBooking(id) {
-  const secret = storedBookingSecret(id);
+/** @param {string} id @param {string} [linked]  The secret of its link. */
+export async function openBooking(id, linked) {
+  const secret = linked ?? secretOfBooking(id) ?? storedBookingSecret(id);
   /** @type {Booking} */
   const booking = await asShopper("GET", paths.booking(id), { secret });
+  rememberBooking(id, booking.secret);
+  // What stands in the address bar leads back here from any device.
+  history.replaceState(null, "", bookingHash(id, booking.secret));
   // Names and places make the ticket readable; without them it is still a ticket.
   const [event, chart] = await Promise.all([
     request("GET", paths.event(booking.event)).catch(() => null),
-    request("GET", paths.chart(booking.event)).catch(() => null),
+    request("GET", paths.chart(booking.event), { lasting: true }).catch(() => null),
   ]);
-  return new BookingPage(booking, event, chart && new Plan(chart, event?.prices ?? {}));
+  return new BookingPage(booking, event, chart && new Plan(chart, event?.prices ?? {}), secret);
 }
 
 class BookingPage {
@@ -40,12 +46,16 @@ class BookingPage {
   spoken = "";
   /** @type {ReturnType<typeof setTimeout>|undefined} */ looking = undefined;
 
-  /** @param {Booking} booking @param {import("./wire.js").SaleEvent|null} event @param {Plan|null} plan */
-  constructor(booking, event, plan) {
+  /**
+   * @param {Booking} booking @param {import("./wire.js").SaleEvent|null} event @param {Plan|null} plan
+   * @param {string|undefined} secret  What opened it.
+   */
+  constructor(booking, event, plan, secret) {
     this.booking = booking;
     this.event = event;
     this.plan = plan;
-    this.secret = storedBookingSecret(booking.id);
+    this.secret = booking.secret ?? secret;
+    this.copied = false;
     this.wasLate = booking.state === "expired";
     this.shown = "";
     this.ticket = el("article.ticket", { "data-testid": "booking", "data-booking": booking.id });
@@ -95,7 +105,7 @@ class BookingPage {
   refresh() {
     const { booking, question, problem, busy, wasLate } = this;
     const { server_time, ...facts } = booking;
-    const subject = JSON.stringify([facts, question, problem, busy, this.mayCancel()]);
+    const subject = JSON.stringify([facts, question, problem, busy, this.copied, this.mayCancel()]);
     if (subject === this.shown) return;
     this.shown = subject;
     const { title, text } = headline(booking, wasLate);
@@ -116,7 +126,7 @@ class BookingPage {
   /** @param {string} title @param {string} text */
   parts(title, text) {
     const { booking, event, plan } = this;
-    const good = booking.state === "confirmed" || booking.state === "partly_cancelled";
+    const good = booking.state === "confirmed";
     const when = dateAndTime(event?.starts_at);
     const lines = grouped(booking, plan).map((line) =>
       lineElement(line, booking.currency, this.mayCancel() ? () => this.askLine(line) : null),
@@ -135,8 +145,60 @@ class BookingPage {
       el("ul.lines", {}, ...lines),
       ...sums(booking),
       facts(booking),
+      this.linkPart(),
       this.cancelPart(),
     ];
+  }
+
+  /** The way back to this page, and what else a buyer takes home. */
+  linkPart() {
+    const { booking, event, secret } = this;
+    if (!secret?.startsWith("bs_")) return false;
+    const link = bookingLink(booking.id, secret);
+    const owns = booking.lines.some(({ state }) => state === "sold") && OWNED.includes(booking.state);
+    return el(
+      "section.keep",
+      { "aria-label": "Keep this booking" },
+      el("h2", {}, "Keep this link"),
+      el("p.hint", {}, "It opens this booking on any device. Anyone who has it can see and cancel it."),
+      el("a.booking-link", { href: link, "data-testid": "booking-link" }, link),
+      el(
+        "div.actions",
+        {},
+        this.button("secondary", "copy-link", this.copied ? "Copied" : "Copy", false, () => this.copy(link)),
+        owns && event?.starts_at && this.button("secondary", "calendar", "Calendar", false, () => this.saveDate(link)),
+        this.button("secondary", "print", "Print", false, () => print()),
+      ),
+    );
+  }
+
+  /** @param {string} link */
+  async copy(link) {
+    // Pages without TLS have no clipboard; then the link is selected, to be copied by hand.
+    try {
+      await navigator.clipboard.writeText(link);
+      this.copied = true;
+      announce("The link is copied.");
+      this.refresh();
+    } catch {
+      const shown = this.ticket.querySelector(".booking-link");
+      if (shown) getSelection()?.selectAllChildren(shown);
+    }
+  }
+
+  /** @param {string} link */
+  saveDate(link) {
+    const { booking, event, plan } = this;
+    if (!event?.starts_at) return;
+    const kept = booking.lines.filter(({ state }) => state === "sold");
+    const lines = kept.map((line) => plan?.unitName(line) ?? line.seat ?? line.area ?? "");
+    const entry = { id: booking.id, name: event.name, startsAt: event.starts_at, lines, link };
+    const written = booking.confirmed_at ?? event.starts_at;
+    const file = new Blob([calendarFile(entry, written)], { type: "text/calendar" });
+    const href = URL.createObjectURL(file);
+    el("a", { href, download: `${event.id}.ics` }).click();
+    // The download has taken the file over by then.
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
   }
 
   /** Whether its owner may still give something back. */
@@ -174,7 +236,7 @@ class BookingPage {
       el(
         "div.actions",
         {},
-        this.button("primary", "cancel-yes", busy ? "Cancelling…" : "Cancel it", busy, () => this.cancel()),
+        this.button("danger", "cancel-yes", busy ? "Cancelling…" : "Cancel it", busy, () => this.cancel()),
         this.button("secondary", "cancel-no", "Keep it", busy, () => this.ask(null)),
       ),
     );
@@ -216,7 +278,7 @@ class BookingPage {
     this.busy = true;
     this.refresh();
     const body = question.units ? { units: question.units } : {};
-    const options = { body, key: crypto.randomUUID(), secret: this.secret };
+    const options = { body, key: newKey(), secret: this.secret };
     const watch = {
       abandoned: () => this.closed,
       reached: () => {},

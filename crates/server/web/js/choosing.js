@@ -2,7 +2,7 @@
 // N together", and the areas by quantity.
 
 import { amend, announce, el, icon, reveal, setText } from "./dom.js";
-import { count, money, plural, spokenMoney } from "./format.js";
+import { count, left as leftIn, money, plural, spokenMoney } from "./format.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./inventory.js").Inventory} Inventory */
@@ -62,9 +62,9 @@ export class Legend {
   refresh(anyBooked) {
     this.booked.hidden = !anyBooked;
     this.plan.categories.forEach((_, c) => {
-      const free = this.inventory.freeOf(c);
-      setText(this.left[c], free > 0 ? `${count(free)} left` : "sold out");
-      this.buttons[c].classList.toggle("gone", free === 0);
+      const counts = this.inventory.countsOf(c);
+      setText(this.left[c], leftIn(counts));
+      this.buttons[c].classList.toggle("gone", counts.free === 0);
     });
   }
 }
@@ -78,7 +78,6 @@ export class BestTogether {
     this.plan = plan;
     this.holding = holding;
     this.show = show;
-    this.max = Math.min(holding.event.policy?.units_per_hold_max ?? 10, 10);
     this.quantity = Math.min(2, this.max);
     this.stepper = stepper({
       id: "best",
@@ -114,6 +113,12 @@ export class BestTogether {
       this.hint,
     );
     this.element.hidden = plan.size === 0;
+    /** Whether the sale is open. */ this.open = true;
+  }
+
+  /** Seats of one hold, as the event allows them now; more than ten are not side by side anywhere. */
+  get max() {
+    return Math.min(this.holding.event.policy?.units_per_hold_max ?? 10, 10);
   }
 
   async ask() {
@@ -122,13 +127,13 @@ export class BestTogether {
     const first = this.plan.indexOf.get(hold.units[0]?.seat ?? "");
     if (first !== undefined) this.show(first);
     const names = hold.units.map((unit) => this.plan.unitName(unit)).join(", ");
-    const apart = hold.together === false ? " They are not all side by side." : "";
-    announce(`Held for you: ${names}.${apart}`);
+    announce(`Held for you: ${names}. ${this.holding.compromise(this.plan)}`);
   }
 
   refresh() {
+    this.quantity = Math.min(this.quantity, this.max);
     const busy = this.holding.doing === "best";
-    this.button.disabled = busy || this.holding.doing === "confirm";
+    this.button.disabled = busy || this.holding.doing === "confirm" || !this.open;
     const text =
       this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
     amend(this.button, icon("pair"), busy ? "Looking…" : text);
@@ -151,6 +156,7 @@ export class Areas {
       ...this.rows.map((row) => row.element),
     );
     this.element.hidden = plan.areas.length === 0;
+    /** Whether the sale is open. */ this.open = true;
   }
 
   /** @param {import("./plan.js").PlanArea} area */
@@ -194,11 +200,13 @@ export class Areas {
   refresh() {
     const { wanted, held } = this.holding;
     for (const { area, control, left, element } of this.rows) {
-      const free = this.inventory.areas.get(area.id)?.free ?? 0;
+      const counts = this.inventory.areas.get(area.id) ?? { free: 0, held: 0, sold: 0 };
+      const { free } = counts;
       const own = wanted.quantity(area.id);
       const pending = own - held.quantity(area.id);
-      setText(left, free > 0 ? `${count(free)} left` : "none left");
-      control.set(own, 0, own + Math.max(0, free - Math.max(0, pending)));
+      setText(left, leftIn(counts));
+      const more = this.open ? Math.max(0, free - Math.max(0, pending)) : 0;
+      control.set(own, 0, own + more);
       element.classList.toggle("own", own > 0);
       element.classList.toggle("pending", pending !== 0);
     }

@@ -2,8 +2,8 @@
 // may be wrong by minutes, and the hold ends when the server says so. Only elapsed time is
 // measured here, by the monotonic clock.
 
-// An exchange of messages places the server's clock within half its round trip; an older
-// placement drifts (and the monotonic clock may stop while a laptop sleeps), so it loses its rank.
+// An exchange of messages places the server's clock within half its round trip. A newer one wins
+// unless it is much less exact; after this long it always wins, because clocks drift.
 const TRUST_FOR_MS = 60_000;
 
 class ServerClock {
@@ -11,6 +11,7 @@ class ServerClock {
     this.offset = Number.NaN;
     this.spread = Infinity;
     this.learntAt = 0;
+    this.askedAt = -Infinity;
   }
 
   get known() {
@@ -23,17 +24,21 @@ class ServerClock {
   }
 
   /**
+   * Takes the time that an answer was written at. The caller knows that it was written for this
+   * request: an answer out of a cache says when it was stored.
    * @param {string} serverTime @param {number} sentAt @param {number} receivedAt
    */
   learn(serverTime, sentAt, receivedAt) {
     const told = Date.parse(serverTime);
-    if (Number.isNaN(told)) return;
+    // What was asked earlier and answered late is older than what is known.
+    if (Number.isNaN(told) || sentAt < this.askedAt) return;
     const spread = (receivedAt - sentAt) / 2;
     const stale = receivedAt - this.learntAt > TRUST_FOR_MS;
     if (!stale && spread > this.spread) return;
     this.offset = told - (sentAt + spread);
     this.spread = spread;
     this.learntAt = receivedAt;
+    this.askedAt = sentAt;
   }
 
   /** Forgets the rank of the present placement, so that the next answer replaces it. */

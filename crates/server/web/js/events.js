@@ -2,14 +2,14 @@
 
 import { asAnyone, listAll, paths } from "./api.js";
 import { el } from "./dom.js";
-import { count, dateAndTime, money, plural } from "./format.js";
+import { count, dateAndTime, money, roughly } from "./format.js";
 import { drawPoster } from "./poster.js";
 
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
 export async function openEvents() {
   /** @type {SaleEvent[]} */
-  const events = await listAll(asAnyone, paths.events, "events");
+  const events = (await listAll(asAnyone, paths.events, "events")).sort(byDate);
   const element = el(
     "main.events",
     {},
@@ -24,6 +24,12 @@ export async function openEvents() {
       : el("p.nothing", { "data-testid": "event-list" }, "Nothing is on sale at the moment."),
   );
   return { element, title: "What is on", close: () => {} };
+}
+
+/** The next first; what has no date comes last, by name. @param {SaleEvent} a @param {SaleEvent} b */
+function byDate(a, b) {
+  const at = (/** @type {SaleEvent} */ { starts_at }) => (starts_at ? Date.parse(starts_at) : Infinity);
+  return at(a) === at(b) ? a.name.localeCompare(b.name) : at(a) - at(b);
 }
 
 /** @param {SaleEvent} event */
@@ -56,7 +62,7 @@ function card(event) {
           "p.facts",
           {},
           el("strong", {}, span),
-          event.total ? el("span", {}, `${count(event.total)} in all`) : null,
+          el("span", { "data-testid": "event-free" }, freeOf(event)),
         ),
       ),
     ),
@@ -64,14 +70,22 @@ function card(event) {
 }
 
 /** @param {SaleEvent} event */
+function freeOf({ state, free = 0, total = 0 }) {
+  return state === "cancelled" || total === 0 ? "" : `${count(free)} of ${count(total)} free`;
+}
+
+/** @param {SaleEvent} event */
 function badgeOf(event) {
   if (event.state === "cancelled") return { kind: "bad", text: "Cancelled" };
+  if (event.total && event.free === 0) {
+    return event.held ? { kind: "soon", text: "All taken for now" } : { kind: "bad", text: "Sold out" };
+  }
   const opens = event.policy?.sale_opens_at;
   if (event.on_sale === false) {
     return { kind: "soon", text: opens ? `On sale ${dateAndTime(opens)}` : "Not on sale" };
   }
   const ttl = event.policy?.hold_ttl_ms;
   return ttl
-    ? { kind: "good", text: `${plural(Math.round(ttl / 60_000) || 1, "minute")} to decide` }
+    ? { kind: "good", text: `${roughly(ttl)} to decide` }
     : null;
 }

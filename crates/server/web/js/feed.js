@@ -31,8 +31,11 @@ export class Feed extends EventTarget {
     this.pollTimer = setInterval(() => this.poll(), POLL_MS);
     this.onVisibility = () => this.visibilityChanged();
     this.onOnline = () => this.resync();
+    this.onOffline = () => this.lost(null);
+    /** Which snapshot is known. */ this.version = { etag: "" };
     document.addEventListener("visibilitychange", this.onVisibility);
     addEventListener("online", this.onOnline);
+    addEventListener("offline", this.onOffline);
   }
 
   close() {
@@ -42,6 +45,7 @@ export class Feed extends EventTarget {
     clearTimeout(this.hiddenTimer);
     document.removeEventListener("visibilitychange", this.onVisibility);
     removeEventListener("online", this.onOnline);
+    removeEventListener("offline", this.onOffline);
   }
 
   /** Snapshot first, then the stream from its seq on. Safe to call at any time. */
@@ -52,7 +56,7 @@ export class Feed extends EventTarget {
     try {
       const snapshot = await this.snapshot();
       if (this.closed) return;
-      this.inventory.applySnapshot(snapshot);
+      if (snapshot) this.inventory.applySnapshot(snapshot);
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;
       this.open();
@@ -63,9 +67,10 @@ export class Feed extends EventTarget {
     }
   }
 
-  /** @returns {Promise<import("./wire.js").SeatsSnapshot>} */
+  /** The seats as they are; `null` if they are as the last snapshot said.
+   *  @returns {Promise<import("./wire.js").SeatsSnapshot|null>} */
   snapshot() {
-    return asAnyone("GET", paths.seats(this.event));
+    return asAnyone("GET", paths.seats(this.event), { version: this.version });
   }
 
   open() {
@@ -78,6 +83,9 @@ export class Feed extends EventTarget {
     };
     source.onmessage = (message) => this.entry(message);
     source.addEventListener("reset", () => this.resync());
+    source.addEventListener("event", (message) => {
+      this.dispatchEvent(new CustomEvent("event", { detail: JSON.parse(message.data) }));
+    });
     source.onerror = () => {
       if (this.source !== source) return;
       // While CONNECTING the browser tries again itself and sends Last-Event-ID; CLOSED is ours.
@@ -111,9 +119,9 @@ export class Feed extends EventTarget {
     this.retryTimer = setTimeout(() => this.resync(), wait * (0.75 + Math.random() * 0.5));
   }
 
-  /** Without the stream; snapshots may still come through. */
+  /** Without the stream; snapshots may still come through, if there is a network at all. */
   away() {
-    const served = performance.now() - this.snapshotAt < POLL_MS * 1.5;
+    const served = navigator.onLine && performance.now() - this.snapshotAt < POLL_MS * 1.5;
     this.become(served ? "polling" : "lost");
   }
 
@@ -136,7 +144,7 @@ export class Feed extends EventTarget {
       this.heardAt = performance.now();
       this.snapshotAt = this.heardAt;
       if (this.state === "lost") this.become("polling");
-      if (snapshot.seq <= this.inventory.seq) return;
+      if (!snapshot || snapshot.seq <= this.inventory.seq) return;
       const deaf = this.state === "live" && this.inventory.seq === seqBefore;
       this.inventory.applySnapshot(snapshot);
       // Entries we should have heard went past us: the connection is dead without knowing it.

@@ -1,6 +1,17 @@
 // Money, times and names as the shopper reads them. Money arrives in integer minor units of the
 // event's currency and is divided only here, for display.
 
+// How payment providers count minor units; tables of browsers differ for some (a test compares these
+// lists with the server's).
+const WITHOUT_DIGITS = "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF";
+const WITH_THREE_DIGITS = "BHD JOD KWD OMR TND";
+
+/** @param {string} currency */
+function digitsOf(currency) {
+  if (WITHOUT_DIGITS.includes(currency)) return 0;
+  return WITH_THREE_DIGITS.includes(currency) ? 3 : 2;
+}
+
 /** @type {Map<string, {shown: Intl.NumberFormat, spoken: Intl.NumberFormat, unit: number}>} */
 const currencies = new Map();
 
@@ -8,12 +19,10 @@ const currencies = new Map();
 function currencyFormat(currency) {
   let format = currencies.get(currency);
   if (!format) {
-    const shown = new Intl.NumberFormat(undefined, { style: "currency", currency });
-    const digits = shown.resolvedOptions().maximumFractionDigits ?? 2;
-    const spoken = new Intl.NumberFormat(undefined, {
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-    });
+    const digits = digitsOf(currency);
+    const fraction = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    const shown = new Intl.NumberFormat(undefined, { style: "currency", currency, ...fraction });
+    const spoken = new Intl.NumberFormat(undefined, fraction);
     format = { shown, spoken, unit: 10 ** digits };
     currencies.set(currency, format);
   }
@@ -56,6 +65,16 @@ export const count = (n) => countFormat.format(n);
 /** @param {number} n @param {string} one @param {string} [many] */
 export function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/**
+ * How many are left, in words. What is held may come back, so it is not sold out.
+ * @param {{free: number, held: number, sold: number}} counts
+ */
+export function left({ free, held, sold }) {
+  if (free > 0) return `${count(free)} left`;
+  if (held > 0) return "all taken for now";
+  return sold > 0 ? "sold out" : "not for sale";
 }
 
 /** "9:41", "1:02:07" or "3 days": a remaining time that ticks. @param {number} ms */

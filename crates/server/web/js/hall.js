@@ -7,10 +7,11 @@ import { clock } from "./clock.js";
 import { connectionPill } from "./connection.js";
 import { announce, el, icon, setText } from "./dom.js";
 import { Feed } from "./feed.js";
-import { count, dateAndTime, plural, remaining } from "./format.js";
+import { count, dateAndTime, left, money, plural, remaining } from "./format.js";
 import { HoldPanel } from "./holdpanel.js";
 import { exposeHall, withdrawHall } from "./hooks.js";
 import { HELD, Inventory } from "./inventory.js";
+import { bookingHash } from "./links.js";
 import { MapView } from "./mapview.js";
 import { Notices } from "./notices.js";
 import { Paying } from "./paying.js";
@@ -20,12 +21,14 @@ import { Plan } from "./plan.js";
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
 const FOREIGN_CHANGE_MS = 1500;
+// A booking in any other state owns nothing, whatever its lines say.
+const OWNED = ["confirmed", "partly_cancelled"];
 
 /** @param {string} id @param {(hash: string) => void} go */
 export async function openHall(id, go) {
   const [event, chart, payments] = await Promise.all([
     asAnyone("GET", paths.event(id)),
-    asAnyone("GET", paths.chart(id)),
+    asAnyone("GET", paths.chart(id), { lasting: true }),
     asAnyone("GET", paths.payments),
   ]);
   return new Hall(event, chart, payments, go);
@@ -51,9 +54,7 @@ export class Hall {
     );
     this.best = new BestTogether(this.plan, this.holding, (seat) => this.map.bringIntoView(seat));
     this.areas = new Areas(this.plan, this.inventory, this.holding);
-    this.panel = new HoldPanel(this.holding, this.plan, (booking) =>
-      go(`#/bookings/${encodeURIComponent(booking)}`),
-    );
+    this.panel = new HoldPanel(this.holding, this.plan, (booking) => go(bookingHash(booking)));
     this.notices = new Notices(this.holding, this.plan, (seats, covered) =>
       this.map.offer(seats, covered),
     );
@@ -109,17 +110,38 @@ export class Hall {
       this.watchOwn();
     });
     this.holding.addEventListener("change", () => this.schedule());
+    this.feed.addEventListener("event", (e) => {
+      this.setEvent(/** @type {CustomEvent} */ (e).detail);
+    });
     this.holding.addEventListener("booked", (e) => {
-      go(`#/bookings/${encodeURIComponent(/** @type {CustomEvent} */ (e).detail)}`);
+      go(bookingHash(/** @type {CustomEvent} */ (e).detail));
     });
     document.addEventListener("visibilitychange", this.onVisible);
   }
 
+  /** The event was read anew: its terms may have changed. @param {SaleEvent} event */
+  setEvent(event) {
+    this.event = event;
+    this.holding.event = event;
+    this.refreshSale();
+    this.schedule();
+  }
+
   cameBack() {
-    if (document.hidden || !this.holding.hold) return;
+    if (document.hidden) return;
     // A laptop that slept: elapsed time may not have been counted.
     clock.distrust();
-    this.holding.recheck();
+    this.reread();
+    if (this.holding.hold) this.holding.recheck();
+  }
+
+  /** Asks for the event again: the time, and whether it is still on sale. */
+  async reread() {
+    try {
+      this.setEvent(await asAnyone("GET", paths.event(this.event.id)));
+    } catch {
+      // What was read before stands.
+    }
   }
 
   async start() {
@@ -151,9 +173,9 @@ export class Hall {
     try {
       const bookings = await listAll(asShopper, paths.bookings, "bookings");
       for (const booking of bookings) {
-        if (booking.event !== this.event.id) continue;
+        if (booking.event !== this.event.id || !OWNED.includes(booking.state)) continue;
         for (const line of booking.lines ?? []) {
-          if (line.seat && line.state !== "cancelled") this.map.booked.add(line.seat);
+          if (line.seat && line.state === "sold") this.map.booked.add(line.seat);
         }
       }
       this.schedule();
@@ -190,7 +212,7 @@ export class Hall {
   }
 
   refresh() {
-    const { holding, inventory, plan } = this;
+    const { holding, inventory } = this;
     this.map.refreshLooks();
     this.legend.refresh(this.map.booked.size > 0);
     this.areas.refresh();
@@ -198,12 +220,10 @@ export class Hall {
     this.panel.refresh();
     this.notices.refresh();
     this.pill.refresh();
-    let free = 0;
-    for (let c = 0; c < plan.categories.length; c += 1) free += inventory.freeOf(c);
-    setText(
-      this.freeNote,
-      inventory.seq < 0 ? "loading…" : free > 0 ? `${count(free)} free` : "sold out",
-    );
+    const counts = inventory.counts();
+    const word = this.best.open ? "free" : "in all";
+    const free = counts.free > 0 ? `${count(counts.free)} ${word}` : left(counts);
+    setText(this.freeNote, inventory.seq < 0 ? "loading…" : free);
     this.bar.refresh(holding.wanted.size > 0);
     this.sayHold();
   }
@@ -215,7 +235,7 @@ export class Hall {
     if (!settled || size === this.wasHeld) return;
     if (size > this.wasHeld)
       announce(
-        `Held: ${plural(size, this.plan.unitWord)}, ${this.panel.summary().split(" · ")[1]} in all.`,
+        `Held: ${plural(size, this.plan.unitWord)}, ${money(this.panel.wantedTotal(), this.event.currency)} in all.`,
       );
     else if (size > 0) announce(`Given back. ${plural(size, this.plan.unitWord)} still held.`);
     else if (!this.holding.ended) announce("You hold nothing now.");
@@ -228,10 +248,22 @@ export class Hall {
     const closes = event.policy?.sale_closes_at;
     let note = "";
     if (event.state === "cancelled") note = "This event was cancelled. Nothing is sold any more.";
-    else if (opens && clock.known && clock.until(opens) > 0) {
-      note = `The sale opens on ${dateAndTime(opens)}, in ${remaining(clock.until(opens))}.`;
+    else if (opens && (clock.known ? clock.until(opens) > 0 : event.on_sale === false)) {
+      const wait = clock.known ? `, in ${remaining(clock.until(opens))}` : "";
+      note = `The sale opens on ${dateAndTime(opens)}${wait}.`;
     } else if (closes && clock.known && clock.until(closes) === 0) note = "The sale has closed.";
     this.saleNote.hidden = note === "";
     setText(this.saleNote, note);
+    this.showSale(note === "");
+  }
+
+  /** What is not on sale does not look as if it were. @param {boolean} open */
+  showSale(open) {
+    if (this.best.open === open) return;
+    this.best.open = open;
+    this.areas.open = open;
+    this.panel.showSale(open);
+    this.map.painter.showOpen(open);
+    this.schedule();
   }
 }

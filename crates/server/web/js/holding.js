@@ -2,9 +2,11 @@
 // what the shopper wants. Clicks only change what is wanted; the worker (holdworker.js) turns the
 // one into the other, and the server's answer always decides.
 
-import { Refused, hadSession, paths } from "./api.js";
+import { Refused, hadSession, newKey, paths } from "./api.js";
 import { difference } from "./basket.js";
+import { money, sentenceList } from "./format.js";
 import { forgetHold, storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
+import { rememberBooking } from "./links.js";
 import { HoldWorker, isLive } from "./holdworker.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
@@ -15,6 +17,8 @@ import { HoldWorker, isLive } from "./holdworker.js";
 export class Holding extends HoldWorker {
   /** @type {Doing|null} */
   doing = null;
+  /** What the server chose last, and whether it lies together. @type {{units: Basket, together: boolean}|null} */
+  chosen = null;
 
   close() {
     this.closed = true;
@@ -69,14 +73,30 @@ export class Holding extends HoldWorker {
       await this.reconcile();
       const before = this.wanted.copy();
       const old = this.hold;
-      const hold = await this.send("POST", paths.newHold(this.event.id), body, crypto.randomUUID());
+      const hold = await this.send("POST", paths.newHold(this.event.id), body, newKey());
       const since = difference(before, this.wanted);
       this.switchTo(hold);
+      this.chosen = { units: this.held, together: hold.together !== false };
       this.setWanted(this.held.drop(since.drop).add(since.add));
       if (old) await this.giveBack(old);
       await this.reconcile();
       return hold;
     });
+  }
+
+  /**
+   * In what the seats that the server chose are less than was asked for: empty if in nothing, or if
+   * the shopper has changed them since.
+   * @param {import("./plan.js").Plan} plan
+   */
+  compromise(plan) {
+    if (!this.chosen?.units.equals(this.wanted)) return "";
+    const { currency } = this.event;
+    const kinds = new Set([...this.wanted.seats].map((id) => plan.categoryOf(id)));
+    const names = [...kinds].map(({ name, price }) => `${name} (${money(price, currency)})`);
+    const apart = this.chosen.together ? "" : "They are not all side by side: there were no such seats. ";
+    const mixed = names.length > 1 ? `They are of different categories: ${sentenceList(names)}.` : "";
+    return (apart + mixed).trim();
   }
 
   extend() {
@@ -99,7 +119,7 @@ export class Holding extends HoldWorker {
       const stored = { ...storedHold(this.event.id), id: hold.id };
       const { fence } = hold;
       if (!stored.confirmKey || stored.confirmFence !== fence) {
-        Object.assign(stored, { confirmKey: crypto.randomUUID(), confirmFence: fence });
+        Object.assign(stored, { confirmKey: newKey(), confirmFence: fence });
       }
       storeHold(this.event.id, stored);
       // The fence: what another tab added meanwhile is not bought unseen.
@@ -107,6 +127,7 @@ export class Holding extends HoldWorker {
       const booking = await this.send("POST", path, { fence }, stored.confirmKey);
       this.inventory.applyAnswer(this.held.seats, "sold", booking.seq);
       storeBookingSecret(booking.id, hold.secret);
+      rememberBooking(booking.id, booking.secret);
       this.clear();
       return booking;
     });

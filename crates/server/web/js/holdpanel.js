@@ -12,6 +12,9 @@ import { PayPanel } from "./paypanel.js";
 const TICK_MS = 200;
 const HURRY_MS = 60_000;
 const SPOKEN_AT_MS = [300_000, 60_000, 10_000];
+const CHOOSE = "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.";
+const CLOSED = "Nothing can be held here now.";
+const ELSEWHERE = "This page takes no money: the shop that sent you here sells it. It is held for you meanwhile.";
 const RING = 2 * Math.PI * 19;
 
 export class HoldPanel {
@@ -30,24 +33,24 @@ export class HoldPanel {
     this.time = el("span.time", { "data-testid": "countdown", role: "timer", "aria-live": "off" });
     this.ring = ringOf();
     this.cap = el("p.hint", { "data-testid": "cap" });
+    this.compromise = el("p.pay-note", { "data-testid": "compromise" });
+    this.elsewhere = el("p.pay-note", { "data-testid": "elsewhere" }, ELSEWHERE);
     this.extend = this.button("secondary", "extend", () => this.holding.extend());
     this.confirm = this.button("primary", "confirm", () => this.askConfirm());
     this.pay = new PayPanel(holding);
     this.release = this.button("quiet", "release", () => this.holding.release());
-    this.empty = el(
-      "p.empty",
-      {},
-      "Choose a seat: it is held for you at once, and nobody else can take it meanwhile.",
-    );
+    this.empty = el("p.empty", {}, CHOOSE);
     const minor = el("div.minor", {}, this.extend, this.release);
     this.buttons = el("div.buttons", {}, this.confirm, minor);
     this.full = el(
       "div.full",
       {},
       el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), this.clockText()),
+      this.compromise,
       this.lines,
       el("div.sum", {}, el("span", {}, "Total"), this.total),
       this.pay.element,
+      this.elsewhere,
       this.buttons,
     );
     this.element = el(
@@ -75,6 +78,11 @@ export class HoldPanel {
     return el("div.clock-text", {}, this.until, this.cap);
   }
 
+  /** @param {boolean} open  Whether anything is on sale. */
+  showSale(open) {
+    setText(this.empty, open ? CHOOSE : CLOSED);
+  }
+
   async askConfirm() {
     if (this.holding.mustPay) {
       await this.holding.pay();
@@ -95,10 +103,16 @@ export class HoldPanel {
       return;
     }
     this.refill();
+    const compromise = this.holding.compromise(this.plan);
+    this.compromise.hidden = compromise === "";
+    setText(this.compromise, compromise);
     const pending = !wanted.equals(this.holding.held);
     const total = this.wantedTotal();
     const shown = money(total, this.holding.event.currency);
     setText(this.total, shown);
+    const canBuy = this.holding.canBuy(total);
+    this.elsewhere.hidden = canBuy;
+    this.confirm.hidden = !canBuy;
     this.confirm.disabled = !hold || pending || doing !== null || (hold.state === "pinned" && !this.holding.mustPay);
     const paid = this.holding.mustPay && total > 0;
     this.confirm.dataset.testid = paid ? "pay" : "confirm";

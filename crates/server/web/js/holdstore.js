@@ -2,6 +2,8 @@
 // yet, and the payment under way. Per tab, so that two tabs do not pull at one hold; the server's
 // list finds the rest.
 
+import { ofTab } from "./storage.js";
+
 /** @typedef {object} StoredHold
  *  @property {string} id
  *  @property {string} [secret]
@@ -16,38 +18,28 @@ const nameOf = (event) => `soldonce.hold.${event}`;
 
 /** @param {string} event @returns {StoredHold|null} */
 export function storedHold(event) {
-  try {
-    const stored = JSON.parse(sessionStorage.getItem(nameOf(event)) ?? "null");
-    return typeof stored?.id === "string" ? stored : null;
-  } catch {
-    return null;
-  }
+  const stored = ofTab.getJson(nameOf(event));
+  return typeof stored?.id === "string" ? stored : null;
 }
 
 /** @param {string} event @param {StoredHold} hold */
 export function storeHold(event, hold) {
-  sessionStorage.setItem(nameOf(event), JSON.stringify(hold));
+  ofTab.setJson(nameOf(event), hold);
 }
 
 /** @param {string} event */
 export function forgetHold(event) {
-  sessionStorage.removeItem(nameOf(event));
+  ofTab.remove(nameOf(event));
 }
 
 const BOOKED = "soldonce.booked";
 
 /** The secret of a hold proves its booking too, should the session be gone. */
 export function storedBookingSecret(/** @type {string} */ booking) {
-  try {
-    return JSON.parse(sessionStorage.getItem(BOOKED) ?? "{}")[booking];
-  } catch {
-    return undefined;
-  }
+  return ofTab.getJson(BOOKED)?.[booking];
 }
 
 /** @param {string} booking @param {string|undefined} secret */
 export function storeBookingSecret(booking, secret) {
-  if (!secret) return;
-  const known = JSON.parse(sessionStorage.getItem(BOOKED) ?? "{}");
-  sessionStorage.setItem(BOOKED, JSON.stringify({ ...known, [booking]: secret }));
+  if (secret) ofTab.setJson(BOOKED, { ...ofTab.getJson(BOOKED), [booking]: secret });
 }

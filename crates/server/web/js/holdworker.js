@@ -1,7 +1,7 @@
 // Turns what the shopper wants into what is held, one command at a time, and takes the server's
 // word for every outcome. Does not know why something is wanted; that is holding.js.
 
-import { Refused, Unreachable, asShopper, listAll, paths } from "./api.js";
+import { Refused, Unreachable, asShopper, listAll, newKey, paths } from "./api.js";
 import { Abandoned, Lane, asksToWait, insist } from "./attempts.js";
 import { Basket, difference } from "./basket.js";
 import { forgetHold, storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
@@ -78,7 +78,7 @@ export class HoldWorker extends EventTarget {
     const { hold } = this;
     if (!hold) {
       const path = paths.newHold(this.event.id);
-      this.accept(await this.send("POST", path, { units: add }, crypto.randomUUID()));
+      this.accept(await this.send("POST", path, { units: add }, newKey()));
     } else if (this.wanted.size === 0) {
       await this.giveBack(hold);
       // What was chosen while it was given back is still wanted.

@@ -1,5 +1,7 @@
 // What a browser test may hold on to: `window.__soldonce`. Stable, and of no use to the page.
 
+import { clock } from "./clock.js";
+
 /** @typedef {import("./hall.js").Hall} Hall */
 
 /** @type {Hall|null} */
@@ -54,6 +56,9 @@ function state() {
     trouble: holding.trouble,
     refusal: holding.refusal?.problem.code ?? null,
     ended: holding.ended?.state ?? null,
+    open: map.painter.open,
+    booked: [...map.booked],
+    pinned: [...map.painter.rows.pinned],
     scale: map.camera.scale,
   };
 }
@@ -65,8 +70,17 @@ function seatState(id) {
   return ["free", "held", "sold", "blocked"][hall.inventory.state[seat]];
 }
 
+/** A seat's edge in CSS pixels. */
+const seatSide = () => (hall ? hall.plan.seatSide * hall.map.camera.scale : null);
+
+/** Whether the map has nothing left to draw. */
+const atRest = () => hall !== null && hall.map.painter.scheduled === 0;
+
+/** The server's time as the page knows it, and how far off that may be, in milliseconds. */
+const time = () => (clock.known ? { now: clock.now(), spread: clock.spread } : null);
+
 /** Recent frames: `{frames, work_ms: {p50, p95, p99, max, recent}, interval_ms: {..}}`. */
 const frames = () => hall?.map.painter.times.report() ?? null;
 const resetFrames = () => hall?.map.painter.times.reset();
 
-Object.assign(window, { __soldonce: { seatPoint, seatState, state, frames, resetFrames } });
+Object.assign(window, { __soldonce: { seatPoint, seatSide, seatState, state, atRest, time, frames, resetFrames } });

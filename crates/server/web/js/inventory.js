@@ -30,8 +30,9 @@ export class Inventory extends EventTarget {
     // seq are old news and would make the seat flicker back.
     this.answeredSeq = new Float64Array(plan.size).fill(-1);
     this.next = new Uint8Array(plan.size);
-    this.freeSeatsOf = new Int32Array(plan.categories.length);
-    for (let i = 0; i < plan.size; i += 1) this.freeSeatsOf[plan.category[i]] += 1;
+    /** Seats of each category in each state: `seatsIn[state][category]`. */
+    this.seatsIn = STATE_NAMES.map(() => new Int32Array(plan.categories.length));
+    for (let i = 0; i < plan.size; i += 1) this.seatsIn[FREE][plan.category[i]] += 1;
     /** @type {Map<string, {free: number, held: number, sold: number, blocked: number}>} */
     this.areas = new Map();
     for (const area of plan.areas) {
@@ -108,8 +109,8 @@ export class Inventory extends EventTarget {
     if (before === code) return;
     this.state[seat] = code;
     const category = this.plan.category[seat];
-    if (before === FREE) this.freeSeatsOf[category] -= 1;
-    if (code === FREE) this.freeSeatsOf[category] += 1;
+    this.seatsIn[before][category] -= 1;
+    this.seatsIn[code][category] += 1;
     if (mend) this.onSeat(seat, before);
   }
 
@@ -119,26 +120,31 @@ export class Inventory extends EventTarget {
     this.areas.set(id, { free, held, sold, blocked });
   }
 
-  /** Free units of a category, area places included. @param {number} category */
-  freeOf(category) {
-    let free = this.freeSeatsOf[category];
-    for (const area of this.plan.areas) {
-      if (area.category === category) free += this.areas.get(area.id)?.free ?? 0;
+  /** How many units of a category are in each state, area places included. @param {number} category */
+  countsOf(category) {
+    const counts = { free: 0, held: 0, sold: 0, blocked: 0 };
+    STATE_NAMES.forEach((name, state) => (counts[name] += this.seatsIn[state][category]));
+    for (const { id, category: own } of this.plan.areas) {
+      if (own === category) addTo(counts, this.areas.get(id));
     }
-    return free;
+    return counts;
   }
 
-  /** How many units are in each state, area places included. */
+  /** The same of the whole event. */
   counts() {
-    const totals = { free: 0, held: 0, sold: 0, blocked: 0 };
-    for (let i = 0; i < this.plan.size; i += 1) totals[STATE_NAMES[this.state[i]]] += 1;
-    for (const area of this.areas.values()) {
-      for (const name of STATE_NAMES) totals[name] += area[name];
-    }
-    return totals;
+    const counts = { free: 0, held: 0, sold: 0, blocked: 0 };
+    this.plan.categories.forEach((_, c) => addTo(counts, this.countsOf(c)));
+    return counts;
   }
 
   changed() {
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** @typedef {{free: number, held: number, sold: number, blocked: number}} Counts */
+
+/** @param {Counts} counts @param {Counts|undefined} more */
+function addTo(counts, more) {
+  for (const name of STATE_NAMES) counts[name] += more?.[name] ?? 0;
 }

@@ -1,13 +1,16 @@
 // The way in: the frame of the page, and which view stands in it. Views live behind the hash,
-// because the server knows one page only: `#/`, `#/events/<id>`, `#/bookings/<id>`.
+// because the server knows one page only: `#/`, `#/events/<id>`, `#/mine`, `#/bookings/<id>` and
+// `#/bookings/<id>/<secret>`, the link that outlives a session.
 
 import { Refused } from "./api.js";
 import { openBooking } from "./booking.js";
 import { el, icon } from "./dom.js";
 import { openEvents } from "./events.js";
 import { openHall } from "./hall.js";
+import { openMine } from "./mine.js";
 import "./hooks.js";
 import { words } from "./refusal.js";
+import { remembers } from "./storage.js";
 import { themeToggle } from "./theme.js";
 
 /** @typedef {{element: HTMLElement, title: string, close: () => void}} View */
@@ -27,9 +30,10 @@ function go(hash) {
 
 /** @returns {Promise<View>} */
 function open() {
-  const [, kind, id] = location.hash.replace(/^#/, "").split("/").map(decodeURIComponent);
+  const [, kind, id, secret] = location.hash.replace(/^#/, "").split("/").map(decodeURIComponent);
   if (kind === "events" && id) return openHall(id, go);
-  if (kind === "bookings" && id) return openBooking(id);
+  if (kind === "bookings" && id) return openBooking(id, secret);
+  if (kind === "mine") return openMine();
   return openEvents();
 }
 
@@ -92,5 +96,7 @@ document.querySelector("[data-skip]")?.addEventListener("click", (event) => {
   slot.querySelector("h1")?.focus();
 });
 document.getElementById("theme")?.append(themeToggle());
+const forgets = document.getElementById("forgets");
+if (forgets) forgets.hidden = remembers();
 addEventListener("hashchange", show);
 show();

@@ -5,7 +5,7 @@ import { Camera } from "./camera.js";
 import { announce, el, icon, setText } from "./dom.js";
 import { money, spokenMoney } from "./format.js";
 import { Gestures } from "./gestures.js";
-import { FREE, STATE_NAMES } from "./inventory.js";
+import { FREE, SOLD, STATE_NAMES } from "./inventory.js";
 import { LOOK, Painter } from "./painter.js";
 import { SeatGrid } from "./seatgrid.js";
 import { watchTheme } from "./theme.js";
@@ -13,8 +13,8 @@ import { watchTheme } from "./theme.js";
 // A seat smaller than this is looked at, not hit: a tap there goes nearer first.
 const HIT_PX = { mouse: 7, touch: 13 };
 const NEARER_PX = 26;
-// Below this width (as in hall.css) the controls lie along the top instead of the side.
-const NARROW_PX = 900;
+// Below this width (as in narrow.css) the controls lie along the top instead of the side.
+const NARROW = matchMedia("(max-width: 56.2em)");
 const CONTROLS_PX = 62;
 const KEYS = "Arrows move · Enter holds · N next free · + − 0 zoom";
 const HELP =
@@ -40,7 +40,7 @@ export class MapView {
     this.painter = new Painter(this.canvas, plan, inventory, this.camera);
     this.grid = new SeatGrid(plan, this.gridTarget());
     this.keySeat = el("strong");
-    this.tip = el("div.tip", { "aria-hidden": "true", hidden: true });
+    this.tip = el("div.tip", { "aria-hidden": "true", "data-testid": "tip", hidden: true });
     this.element = el(
       "div.map",
       { role: "region", "aria-label": "Seat map" },
@@ -67,7 +67,7 @@ export class MapView {
 
   resize() {
     const { width, height } = this.element.getBoundingClientRect();
-    const narrow = innerWidth < NARROW_PX;
+    const narrow = NARROW.matches;
     this.camera.inset.top = narrow ? CONTROLS_PX : 0;
     this.camera.inset.right = narrow ? 0 : CONTROLS_PX;
     if (width > 0 && height > 0) this.painter.resize(width, height);
@@ -156,10 +156,13 @@ export class MapView {
     const side = this.plan.seatSide * this.camera.scale;
     if (seat >= 0 && side >= (touch ? HIT_PX.touch : HIT_PX.mouse)) {
       this.grid.show(seat);
-      this.tip.hidden = true;
       this.toggle(seat);
+      // A finger hovers over nothing: the label tells which seat was meant, and what became of it.
+      this.painter.hovered = seat;
+      this.showTip(seat);
       return;
     }
+    this.hideTip();
     const area = this.areaAt(x, y);
     if (area) this.chooseArea(area.id);
     else if (seat >= 0 || side < HIT_PX.mouse) this.goNearer(x, y);
@@ -244,10 +247,10 @@ export class MapView {
     if (this.holding.wanted.seats.has(id)) {
       return this.holding.held.seats.has(id) ? "held by you" : "being held for you";
     }
-    if (this.booked.has(id)) return "booked by you";
+    if (this.booked.has(id) && this.inventory.state[seat] === SOLD) return "booked by you";
     const state = STATE_NAMES[this.inventory.state[seat]];
     return state === "held"
-      ? "held by somebody else"
+      ? "held by somebody else for now"
       : state === "blocked"
         ? "not for sale"
         : state;
@@ -278,7 +281,11 @@ export class MapView {
       if (seat !== undefined) marked.set(seat, value);
     };
     marked.clear();
-    for (const id of this.booked) look(id, LOOK.booked);
+    for (const id of this.booked) {
+      const seat = this.plan.indexOf.get(id);
+      // Cancelled meanwhile, perhaps in another window.
+      if (seat !== undefined && this.inventory.state[seat] === SOLD) look(id, LOOK.booked);
+    }
     for (const id of held.seats) look(id, wanted.seats.has(id) ? LOOK.own : LOOK.dropping);
     for (const id of wanted.seats) if (!held.seats.has(id)) look(id, LOOK.adding);
     this.painter.backdrop.refreshAreas(held.areas);

@@ -22,6 +22,7 @@ export class Notices {
     this.element = el("div.notices", { "data-testid": "notices" });
     this.nameOf = (/** @type {{seat?: string, area?: string}} */ unit) => plan.unitName(unit);
     /** @type {unknown} */ this.shown = null;
+    /** A choice of the server that the shopper has looked at. @type {unknown} */ this.accepted = null;
     this.onKey = (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Escape" && !event.defaultPrevented) this.dismiss();
     };
@@ -31,7 +32,8 @@ export class Notices {
 
   refresh() {
     const { refusal, ended, trouble } = this.holding;
-    const subject = trouble === "waiting" ? "waiting" : (refusal ?? ended);
+    const compromise = this.compromise();
+    const subject = trouble === "waiting" ? "waiting" : (refusal ?? ended ?? compromise);
     if (subject === this.shown) return;
     this.shown = subject;
     clearInterval(this.ticking);
@@ -39,13 +41,32 @@ export class Notices {
     if (trouble === "waiting") this.showWaiting();
     else if (refusal) this.showRefusal(refusal);
     else if (ended) this.showEnded(ended);
+    else if (compromise) this.showCompromise(compromise);
     else fill(this.element);
   }
 
-  /** The refusal first: it is what is shown of the two. */
+  /** What the seats that the server chose lack, until it was dismissed. */
+  compromise() {
+    const { chosen } = this.holding;
+    return chosen === this.accepted ? "" : this.holding.compromise(this.plan);
+  }
+
+  /** The refusal first: it is what is shown of the three. */
   dismiss() {
     if (this.holding.refusal) this.holding.dismiss("refusal");
     else if (this.holding.ended) this.holding.dismiss("ended");
+    else {
+      this.accepted = this.holding.chosen;
+      this.refresh();
+    }
+  }
+
+  /** @param {string} text */
+  showCompromise(text) {
+    const { holding } = this;
+    const back = el("button.secondary", { type: "button", "data-testid": "give-back", onclick: () => holding.release() }, "Give them back");
+    this.show(true, "Look before you pay", text, false, [back], { "data-testid": "not-as-asked" });
+    this.offer([], 0);
   }
 
   close() {
@@ -161,7 +182,7 @@ export class Notices {
     const body = el(
       "div.notice-body",
       {},
-      el("h3", {}, title),
+      el("h2", {}, title),
       text && el("p", {}, text),
       more,
       actions,

@@ -6,6 +6,7 @@ import { Backdrop } from "./backdrop.js";
 import { reducedMotion } from "./dom.js";
 import { FrameTimes } from "./frames.js";
 import { Layer } from "./layer.js";
+import { Rows } from "./rows.js";
 import { LOOK, SpriteSheet, readPalette } from "./sprites.js";
 
 const SLICE_MS = 4;
@@ -14,6 +15,8 @@ const MARGIN = 0.3;
 const OVERVIEW_PX = 1400;
 const FLASH_MS = 620;
 const FLASHES = 96;
+// Emphasised where nothing is: all categories are faded.
+const NO_CATEGORY = 1000;
 
 /** @typedef {import("./camera.js").Camera} Camera */
 
@@ -35,6 +38,7 @@ export class Painter {
     this.overview = new Layer(plan, inventory, false);
     this.detail = new Layer(plan, inventory, true);
     this.backdrop = new Backdrop(plan, inventory);
+    this.rows = new Rows(plan);
     this.times = new FrameTimes();
     this.goal = { x: 0, y: 0, width: 1, height: 1, scale: 1 };
     this.detailStale = true;
@@ -43,6 +47,8 @@ export class Painter {
     /** Seats drawn above the layers, with their look. @type {Map<number, number>} */
     this.marked = new Map();
     /** @type {Set<number>} */ this.offered = new Set();
+    this.emphasis = -1;
+    this.open = true;
     this.focused = -1;
     this.hovered = -1;
     this.dimmed = false;
@@ -74,8 +80,20 @@ export class Painter {
 
   /** @param {number} category  -1 for none. */
   emphasise(category) {
-    this.overview.emphasis = category;
-    this.detail.emphasis = category;
+    this.emphasis = category;
+    this.fade();
+  }
+
+  /** @param {boolean} open  Whether anything is on sale: else every free seat is faded. */
+  showOpen(open) {
+    this.open = open;
+    this.fade();
+  }
+
+  fade() {
+    const emphasis = this.open ? this.emphasis : NO_CATEGORY;
+    this.overview.emphasis = emphasis;
+    this.detail.emphasis = emphasis;
     this.redrawAll();
   }
 
@@ -200,11 +218,14 @@ export class Painter {
     pen.fillRect(0, 0, camera.width, camera.height);
     this.backdrop.drawBehind(pen, camera, this.palette);
     const complete = detail.ready && this.coversView(detail.front);
+    // Many seats take a while to draw; until then the rows show where they are.
     if (!complete && overview.ready) this.copy(overview.front);
+    else if (!complete) this.rows.drawBars(pen, camera, this.palette);
     if (detail.ready) this.copy(detail.front);
     this.drawFlashes(now);
     this.drawMarked();
     this.backdrop.drawNames(pen, camera, this.palette);
+    this.rows.drawPins(pen, camera, this.palette);
     if (camera.scale > camera.fitScale * 1.5 && overview.ready) {
       this.backdrop.drawInset(pen, camera, this.palette, overview.front);
     }

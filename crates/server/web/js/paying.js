@@ -2,9 +2,10 @@
 // booking alone, so that a reload, another window or a lost answer leads to the same place. A card
 // is charged where the server says: in a demo at its own desk, elsewhere by the provider's script.
 
-import { Refused, asShopper, paths } from "./api.js";
+import { Refused, asShopper, newKey, paths } from "./api.js";
 import { Holding } from "./holding.js";
 import { storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
+import { rememberBooking } from "./links.js";
 import { isLive } from "./holdworker.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
@@ -40,6 +41,12 @@ export class Paying extends Holding {
   /** Whether what is held must be paid here. */
   get mustPay() {
     return this.payments.provider !== null && (this.hold?.total ?? 1) > 0;
+  }
+
+  /** Whether what costs so much can be bought on this page at all. @param {number} total */
+  canBuy(total) {
+    const { provider, free_sales: free } = this.payments;
+    return provider !== null || free || total === 0;
   }
 
   /** @param {(wanted: import("./basket.js").Basket) => void} change */
@@ -128,13 +135,14 @@ export class Paying extends Holding {
     for (let round = 0; round < 2; round += 1) {
       const stored = this.stored();
       if (!stored.payKey || stored.payFence !== hold.fence) {
-        Object.assign(stored, { payKey: crypto.randomUUID(), payFence: hold.fence });
+        Object.assign(stored, { payKey: newKey(), payFence: hold.fence });
       }
       // Kept over reloads: the same payment, never a second one.
       storeHold(this.event.id, stored);
       const path = paths.checkout(hold.id);
       const begun = await this.begin(path, stored);
       storeBookingSecret(begun.id, hold.secret);
+      rememberBooking(begun.id, begun.secret);
       const booking = await this.fetchBooking(begun.id);
       if (booking.state === "failed") {
         // The key is that of an earlier payment, which is over.

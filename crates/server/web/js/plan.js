@@ -92,6 +92,11 @@ export class Plan {
     return this.zones.length > 1 ? this.zones[this.rows[this.rowOf[seat]].zone].name : "";
   }
 
+  /** @param {string} seat  Its id. */
+  categoryOf(seat) {
+    return this.categories[this.category[this.indexOf.get(seat) ?? 0]];
+  }
+
   /** @param {string} id */
   areaOf(id) {
     return this.areas.find((area) => area.id === id);

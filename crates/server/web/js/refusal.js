@@ -1,11 +1,18 @@
 // Puts the server's refusals into words a shopper can act on. Every code of the API has its
-// sentence here; a code that is not known yet speaks through the problem's own title and detail.
+// sentence here, which a test compares with the API description; a code that is newer than the page
+// speaks through the problem's own title and detail.
 
 import { dateAndTime, plural, roughly, sentenceList } from "./format.js";
 
 /** @typedef {import("./wire.js").Problem} Problem */
 /** @typedef {import("./wire.js").Conflict} Conflict */
 /** @typedef {{title: string, text: string, lost: string[]}} Words */
+
+// What the page itself asked wrongly: it is older or newer than the server.
+const OUT_OF_STEP = {
+  title: "This page and the server do not understand each other",
+  text: "Please reload the page. What you hold is kept.",
+};
 
 /** @type {Record<string, {title: string, text?: string}>} */
 const SAID = {
@@ -42,8 +49,8 @@ const SAID = {
     text: "Payment is needed to confirm; your hold is kept meanwhile.",
   },
   rate_limited: {
-    title: "A little too fast",
-    text: "The server asked for a pause. Nothing was lost; try again in a moment.",
+    title: "A little too much at once",
+    text: "From your network come more requests than it may send, or more is held than it may hold. Nothing was lost: buy or release what you hold, or try again in a moment.",
   },
   overloaded: {
     title: "Very busy right now",
@@ -66,16 +73,57 @@ const SAID = {
     text: "Nothing was charged. Please begin it again.",
   },
   booking_not_confirmed: { title: "There is nothing to cancel here" },
+  nothing_paid: {
+    title: "Nothing was paid here",
+    text: "Please ask the organiser about the money.",
+  },
+  last_admin_key: { title: "The last admin key stays", text: "Make another one first." },
   already_cancelled: { title: "That is cancelled already" },
   cancel_closed: {
     title: "It is too late to cancel here",
     text: "Please ask the organiser.",
+  },
+  hold_expired: { title: "Your time ran out", text: "The hold has ended. Choose again." },
+  hold_released: { title: "Your hold was released", text: "It was given back. Choose again." },
+  hold_revoked: {
+    title: "Your hold was taken back",
+    text: "The organiser ended it. Nothing was charged.",
+  },
+  hold_consumed: { title: "This is booked already", text: "Find it under “My bookings”." },
+  event_exists: { title: "There is such an event already" },
+  payment_required: {
+    title: "There is something left to pay",
+    text: "Begin the payment; your hold is kept meanwhile.",
+  },
+  payment_mismatch: {
+    title: "This payment belongs to another booking",
+    text: "Nothing was charged for this one. Please begin the payment again.",
+  },
+  not_found: { title: "There is nothing here", text: "The address may be incomplete." },
+  invalid_request: OUT_OF_STEP,
+  idempotency_key_missing: OUT_OF_STEP,
+  idempotency_key_reused: OUT_OF_STEP,
+  method_not_allowed: OUT_OF_STEP,
+  body_too_large: OUT_OF_STEP,
+  unsupported_media_type: OUT_OF_STEP,
+  request_timeout: {
+    title: "The connection is very slow",
+    text: "The request did not arrive in time, and nothing was done. Please try again.",
+  },
+  internal_error: {
+    title: "The server made a mistake",
+    text: "What you hold is kept. Try again in a moment.",
   },
   idempotency_in_flight: {
     title: "Still working on it",
     text: "The first attempt is not finished yet. Try again in a moment.",
   },
 };
+
+/** Whether a code has a sentence of its own. @param {string} code */
+export function isKnown(code) {
+  return code === "unit_unavailable" || code === "not_on_sale" || code in SAID;
+}
 
 /**
  * @param {Problem} problem

@@ -27,6 +27,7 @@ export function readPalette() {
     held: themeColour("--seat-held"),
     heldEdge: themeColour("--seat-held-edge"),
     sold: themeColour("--seat-sold"),
+    soldMark: themeColour("--seat-sold-mark"),
     own: themeColour("--own"),
     ownInk: themeColour("--own-ink"),
     ink: themeColour("--ink"),
@@ -55,7 +56,7 @@ export class SpriteSheet {
       drawFree(this.cellOf(pen, LOOK.faded + t), side, palette.tints[t], 0.16);
     }
     drawHeld(this.cellOf(pen, LOOK.held), side, palette);
-    drawTaken(this.cellOf(pen, LOOK.sold), side * 0.82, palette.sold);
+    drawSold(this.cellOf(pen, LOOK.sold), side, palette);
     drawTaken(this.cellOf(pen, LOOK.blocked), side * 0.3, palette.sold);
     drawOwn(this.cellOf(pen, LOOK.own), side, palette.own, palette.ownInk);
     drawAdding(this.cellOf(pen, LOOK.adding), side, palette);
@@ -111,7 +112,7 @@ function drawFree(
   pen.fill();
 }
 
-/** Sold and blocked: smaller and flat, so that form tells it as well as colour. */
+/** Sold and blocked: smaller and flat. */
 function drawTaken(
   /** @type {CanvasRenderingContext2D} */ pen,
   /** @type {number} */ side,
@@ -122,17 +123,38 @@ function drawTaken(
   pen.fill();
 }
 
-/** Held by somebody: grey with an edge, since it may come back. */
+/** Sold: flat and crossed out. Its form tells it from what is held, as well as its colour. */
+function drawSold(
+  /** @type {CanvasRenderingContext2D} */ pen,
+  /** @type {number} */ side,
+  /** @type {Palette} */ palette,
+) {
+  drawTaken(pen, side * 0.82, palette.sold);
+  if (side < 9) return;
+  const reach = side * 0.17;
+  pen.strokeStyle = palette.soldMark;
+  pen.lineWidth = Math.max(1, side * 0.09);
+  pen.lineCap = "round";
+  pen.beginPath();
+  pen.moveTo(-reach, -reach);
+  pen.lineTo(reach, reach);
+  pen.moveTo(reach, -reach);
+  pen.lineTo(-reach, reach);
+  pen.stroke();
+}
+
+/** Held by somebody: a ring, open in the middle, since it may come back. */
 function drawHeld(
   /** @type {CanvasRenderingContext2D} */ pen,
   /** @type {number} */ side,
   /** @type {Palette} */ palette,
 ) {
-  drawTaken(pen, side * 0.86, palette.held);
-  if (side < 9) return;
+  // Of a seat that is a few pixels wide nothing but its edge is left.
+  drawTaken(pen, side * 0.9, side < 5 ? palette.heldEdge : palette.held);
+  if (side < 5) return;
   pen.strokeStyle = palette.heldEdge;
-  pen.lineWidth = Math.max(1, side * 0.07);
-  box(pen, side * 0.86 - pen.lineWidth, 0.34);
+  pen.lineWidth = Math.max(1, side * 0.13);
+  box(pen, side * 0.9 - pen.lineWidth, 0.34);
   pen.stroke();
 }
 

@@ -2,6 +2,7 @@
 // of the root element; all colours are custom properties of the style sheets.
 
 import { el, fill, icon } from "./dom.js";
+import { lasting } from "./storage.js";
 
 /** @typedef {"auto"|"light"|"dark"} Theme */
 
@@ -15,7 +16,7 @@ const watchers = new Set();
 
 /** @returns {Theme} */
 function chosen() {
-  const stored = localStorage.getItem(STORED_AS);
+  const stored = lasting.get(STORED_AS);
   return stored === "light" || stored === "dark" ? stored : "auto";
 }
 
@@ -49,7 +50,7 @@ export function themeToggle() {
     fill(button, icon(GLYPH[theme]));
   };
   button.addEventListener("click", () => {
-    localStorage.setItem(STORED_AS, next());
+    lasting.set(STORED_AS, next());
     apply();
     show();
   });

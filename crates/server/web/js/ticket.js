@@ -1,7 +1,7 @@
 // What stands on the ticket of a booking: its state in words, its lines, and its money.
 
 import { el } from "./dom.js";
-import { dateAndTime, money } from "./format.js";
+import { count, dateAndTime, money, plural } from "./format.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").Line} Line */
@@ -50,7 +50,7 @@ export function headline(booking, wasLate) {
         text: "The seats are kept while you pay. Go back to the map to go on with it.",
       };
     case "partly_cancelled":
-      return { title: "Partly cancelled", text: returned(booking) };
+      return { title: "Partly cancelled", text: `${keptWords(booking)} ${returned(booking)}`.trim() };
     case "cancelled":
       return (payment?.carried ?? 0) > 0
         ? { title: "Exchanged", text: "What was paid for it counts for what you took instead." }
@@ -86,6 +86,14 @@ export function headline(booking, wasLate) {
 const LATE_MONEY =
   "If the bank still says yes, the seats are yours if they are free; otherwise the money goes straight back.";
 
+/** "2 places are still yours, 1 was given back." @param {Booking} booking */
+function keptWords({ lines }) {
+  const sold = lines.filter((line) => line.state === "sold").length;
+  const gone = lines.length - sold;
+  const kept = `${plural(sold, "place")} ${sold === 1 ? "is" : "are"} still yours`;
+  return `${kept}, ${count(gone)} ${gone === 1 ? "was" : "were"} given back.`;
+}
+
 /** @param {Booking} booking */
 function returned(booking) {
   const { payment, currency } = booking;
@@ -102,6 +110,10 @@ export function sums(booking) {
   const { payment, exchange, currency, total } = booking;
   /** @type {[string, string, number][]} */
   const rows = [];
+  const partly = booking.state === "partly_cancelled";
+  const sold = booking.lines.filter((line) => line.state === "sold");
+  const kept = sold.reduce((sum, line) => sum + line.price, 0);
+  if (partly) rows.push(["total", "Booked first", total], ["given-back", "Given back", kept - total]);
   if (payment) {
     const { captured = 0, refunded = 0, carried = 0, state } = payment;
     const coming = comingBack(booking);
@@ -124,8 +136,12 @@ export function sums(booking) {
     el(
       "div.sum",
       {},
-      el("span", {}, "Total"),
-      el("strong.total", { "data-testid": "booking-total" }, money(total, currency)),
+      el("span", {}, partly ? "Kept" : "Total"),
+      el(
+        "strong.total",
+        { "data-testid": partly ? "booking-kept" : "booking-total" },
+        money(partly ? kept : total, currency),
+      ),
     ),
     ...rows.map(row),
   ];

@@ -23,6 +23,8 @@
  * @property {Policy} [policy]
  * @property {"open"|"cancelled"} [state]
  * @property {number} [total]
+ * @property {number} [free]
+ * @property {number} [held]
  * @property {boolean} [on_sale]
  */
 
@@ -99,7 +101,7 @@
  * @property {string} [client_secret]  In the answer to checkout alone.
  *
  * @typedef {{card: string, name: string, about: string}} DemoCard
- * @typedef {{provider: string|null, demo_cards: DemoCard[]}} Payments
+ * @typedef {{provider: string|null, free_sales: boolean, demo_cards: DemoCard[]}} Payments
  *
  * @typedef {object} Booking
  * @property {string} id
@@ -112,6 +114,7 @@
  * @property {string|null} [reference]
  * @property {{booking: string, difference: number, credit: number}} [exchange]
  * @property {Payment|null} [payment]
+ * @property {string} [secret]  Opens it for anybody who has it: what its link carries.
  * @property {string} [confirmed_at]
  * @property {string} [created_at]
  * @property {number} [seq]

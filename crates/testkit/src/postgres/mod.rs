@@ -15,7 +15,9 @@ use anyhow::{Result, bail, ensure};
 use rustix::process::Signal;
 
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until, until_some};
+use crate::server::{
+    Account, Folder, PATIENCE, Port, Process, Site, off_the_runtime, until, until_some,
+};
 
 pub use bouncer::PgBouncer;
 pub use standby::PostgresPair;
@@ -65,7 +67,7 @@ impl PostgresOptions {
     /// # Errors
     /// If PostgreSQL is not on this machine, or ends instead of getting ready.
     pub fn start(self) -> Result<Postgres> {
-        Postgres::start_with(&self)
+        off_the_runtime(|| Postgres::start_with(&self))
     }
 
     /// Runs there instead of on the loopback interface.

@@ -37,7 +37,7 @@ impl PostgresPair {
     /// Waits until the standby shows all that the primary has committed so far.
     ///
     /// # Errors
-    /// If it does not follow within 20 s.
+    /// If it does not follow within a minute.
     pub fn await_sync(&self) -> Result<()> {
         let position = self.primary.query(WRITTEN)?;
         let sql = format!("-- replayed\nSELECT pg_last_wal_replay_lsn() >= '{position}'");
@@ -64,10 +64,13 @@ impl PostgresPair {
     /// Makes the standby a primary and waits until it takes writes.
     ///
     /// # Errors
-    /// If it refuses, or takes more than 20 s.
+    /// If it refuses, or takes more than that.
     pub fn promote(&self) -> Result<()> {
         let promoted = self.standby.query(PROMOTE)?;
-        ensure!(promoted == "t", "the standby was not promoted within 20 s");
+        ensure!(
+            promoted == "t",
+            "the standby was not promoted within a minute"
+        );
         Ok(())
     }
 }

@@ -101,7 +101,7 @@ impl RedisCluster {
     /// Waits until every node says that the cluster is up and its replicas follow.
     ///
     /// # Errors
-    /// If that does not happen within 20 s.
+    /// If that does not happen within a minute.
     pub fn await_ok(&self) -> Result<()> {
         until("the cluster is up on all nodes", PATIENCE, || {
             self.nodes.iter().all(says_ok) && self.replicas_follow()

@@ -41,7 +41,7 @@ impl RedisPair {
     /// Waits until the replica has all that the primary has written so far.
     ///
     /// # Errors
-    /// If it does not follow within 20 s.
+    /// If it does not follow within a minute.
     pub fn await_sync(&self) -> Result<()> {
         until("the replica follows", PATIENCE, || {
             self.replica.is_in_sync_with(&self.primary)

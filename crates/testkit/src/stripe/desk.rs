@@ -1,6 +1,7 @@
 //! One call from its request to its answer: who asks, what goes wrong, whether its key was used, the
 //! effect, and what is told of it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -28,6 +29,8 @@ pub struct SeenCall {
     pub key: Option<String>,
     /// Its `Stripe-Version` header.
     pub version: Option<String>,
+    /// Its `Stripe-Account` header.
+    pub account: Option<String>,
     /// What it was answered; nothing when its connection was closed.
     pub status: Option<u16>,
     /// Whether that was the stored answer to its key.
@@ -51,10 +54,14 @@ pub(super) struct Request {
     pub(super) bearer: Option<String>,
     pub(super) key: Option<String>,
     pub(super) version: Option<String>,
+    pub(super) account: Option<String>,
 }
 
 /// Everything that calls share.
 pub(super) struct Desk {
+    /// The name of the account.
+    pub(super) own: String,
+    is_connected: AtomicBool,
     pub(super) api_keys: ApiKeys,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) post: Arc<Post>,
@@ -94,12 +101,15 @@ pub(super) type Reply = Option<Answer>;
 
 impl Desk {
     pub(super) fn new(
+        own: String,
         api_keys: ApiKeys,
         clock: Arc<dyn Clock>,
         post: Arc<Post>,
         holdings: Holdings,
     ) -> Self {
         Self {
+            own,
+            is_connected: AtomicBool::new(false),
             api_keys,
             clock,
             post,
@@ -111,6 +121,16 @@ impl Desk {
             released: watch::Sender::new(0),
             held: watch::Sender::new(0),
         }
+    }
+
+    pub(super) fn connect(&self) {
+        self.is_connected.store(true, Ordering::Relaxed);
+    }
+
+    /// The account as notices name it and calls must: not at all, if it is the key's own.
+    fn named(&self) -> Option<&str> {
+        let is_named = self.is_connected.load(Ordering::Relaxed);
+        is_named.then_some(self.own.as_str())
     }
 
     pub(super) fn fate(&self) -> MutexGuard<'_, Fate> {
@@ -161,12 +181,21 @@ impl Desk {
             offered.is_some() && offered == account.client_secret(id)
         };
         match request.bearer.as_deref() {
-            Some(bearer) if bearer == self.api_keys.secret => Ok(()),
+            Some(bearer) if bearer == self.api_keys.secret => self.require_account(request),
             _ if route == Route::Authenticate => Ok(()),
             Some(bearer) if bearer != self.api_keys.publishable => Err(Failure::caller()),
             Some(_) if !route.is_for_browsers() => Err(Failure::forbidden()),
             Some(_) | None if route.is_for_browsers() && of_browser(&self.account()) => Ok(()),
             Some(_) | None => Err(Failure::caller()),
+        }
+    }
+
+    /// A key of a server reaches a connected account only by its name.
+    fn require_account(&self, request: &Request) -> Result<(), Failure> {
+        match request.account.as_deref() {
+            Some(asked) if asked != self.own => Err(Failure::account(asked)),
+            None if self.named().is_some() => Err(Failure::account("the platform's own")),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -279,7 +308,10 @@ impl Desk {
     /// Sends what happened on its way, and some of it before anybody is answered.
     pub(super) async fn tell(&self) {
         let fresh = self.account().take_fresh();
-        for notice in fresh {
+        for mut notice in fresh {
+            if let (Some(account), Some(notice)) = (self.named(), notice.as_object_mut()) {
+                notice.insert("account".to_owned(), account.into());
+            }
             let kind = notice.get("type").and_then(Value::as_str);
             let (way, at_once) = {
                 let mut fate = self.fate();
@@ -311,6 +343,7 @@ impl Desk {
                 id: id.to_owned(),
                 key: request.key.clone(),
                 version: request.version.clone(),
+                account: request.account.clone(),
                 status: reply.as_ref().map(|answer| answer.status),
                 is_replayed: reply.as_ref().is_some_and(|answer| answer.is_replayed),
             });

@@ -85,6 +85,15 @@ impl Failure {
         Self::new(401, "invalid_request_error", "", message)
     }
 
+    /// The key reaches no such account.
+    pub(super) fn account(asked: &str) -> Self {
+        let message = format!(
+            "The provided key does not have access to account '{asked}' (or that account does not \
+             exist). Application access may have been revoked."
+        );
+        Self::new(403, "invalid_request_error", "account_invalid", message)
+    }
+
     /// The caller may not do that.
     pub(super) fn forbidden() -> Self {
         let message = "This API call cannot be made with a publishable API key".to_owned();

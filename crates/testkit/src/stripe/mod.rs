@@ -63,7 +63,6 @@ pub const API_VERSION: &str = "2025-03-31.basil";
 /// A provider with one account. Ends when it is dropped, with all calls and notices under way.
 pub struct FakeStripe {
     address: SocketAddr,
-    account: String,
     secrets: SigningSecrets,
     desk: Arc<Desk>,
     stop: Option<oneshot::Sender<()>>,
@@ -114,7 +113,8 @@ impl FakeStripe {
         };
         let post = Arc::new(Post::new(Arc::clone(&clock), secrets.clone()));
         let holdings = holdings(Account::new(format!("http://{address}"), salt), path)?;
-        let desk = Arc::new(Desk::new(api_keys, clock, post, holdings));
+        let own = format!("acct_{salt:016x}");
+        let desk = Arc::new(Desk::new(own, api_keys, clock, post, holdings));
         let (stop, stopped) = oneshot::channel();
         let own = Arc::clone(&desk);
         let thread = std::thread::Builder::new()
@@ -122,7 +122,6 @@ impl FakeStripe {
             .spawn(move || run(listener, &own, stopped))?;
         Ok(Self {
             address,
-            account: format!("acct_{salt:016x}"),
             secrets,
             desk,
             stop: Some(stop),
@@ -157,7 +156,13 @@ impl FakeStripe {
 
     /// The name of the account. As at Stripe, notices of one's own account do not name it.
     pub fn account(&self) -> &str {
-        &self.account
+        &self.desk.own
+    }
+
+    /// From now on the account is one that a platform acts for with its key: each call of a server must
+    /// name it, and so do its notices.
+    pub fn connect(&self) {
+        self.desk.connect();
     }
 
     /// Sends notices there from now on.
@@ -312,6 +317,16 @@ impl FakeStripe {
         let answered = self.at_desk(|account| account.decide(intent, verdict))?;
         self.desk.tell().await;
         paid(answered)
+    }
+
+    /// Somebody changes by hand what an intent costs. Nobody is told.
+    ///
+    /// # Errors
+    /// If there is no such intent.
+    pub fn reprice(&self, intent: &str, amount: i64) -> Result<()> {
+        let answered = self.at_desk(|account| account.reprice(intent, amount))?;
+        let failed = answered.map_err(|failure| failure.json().to_string());
+        failed.map(drop).map_err(anyhow::Error::msg)
     }
 
     /// The buyer's bank sends a refund back.

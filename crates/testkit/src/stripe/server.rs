@@ -28,7 +28,7 @@ const CORS: [(&str, &str); 4] = [
     ("access-control-allow-methods", "GET, POST, OPTIONS"),
     (
         "access-control-allow-headers",
-        "authorization, content-type, idempotency-key, stripe-version",
+        "authorization, content-type, idempotency-key, stripe-account, stripe-version",
     ),
     ("access-control-max-age", "600"),
 ];
@@ -119,6 +119,7 @@ async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
         bearer: bearer.map(|value| value.trim_start_matches("Bearer ").to_owned()),
         key: text("idempotency-key"),
         version: text("stripe-version"),
+        account: text("stripe-account"),
     })
 }
 

@@ -122,6 +122,32 @@ pub const TOOLS: &[Tool] = &[
         by_hand: "apt-get install -y pgbouncer",
     },
     Tool {
+        name: "nginx",
+        variable: "SOLDONCE_NGINX",
+        commands: &["nginx"],
+        places: &["/usr/sbin/nginx"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["nginx"],
+            program: "usr/sbin/nginx",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y nginx-light",
+    },
+    Tool {
+        name: "haproxy",
+        variable: "SOLDONCE_HAPROXY",
+        commands: &["haproxy"],
+        places: &["/usr/sbin/haproxy"],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["haproxy"],
+            program: "usr/sbin/haproxy",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y haproxy",
+    },
+    Tool {
         name: "ip",
         variable: "SOLDONCE_IP",
         commands: &["ip"],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Deserialize;
 
-use super::{AdminKey, LogFormat, Shoppers};
+use super::{AdminKey, CookieWord, FreeSales, LogFormat, Shoppers};
 use crate::serve::ledger::StatementsWord;
 use crate::serve::payments::CaptureWord;
 use crate::serve::shield::ShieldWord;
@@ -26,13 +26,22 @@ pub(super) struct SettingsFile {
     pub(super) redlock_urls: Option<Vec<String>>,
     pub(super) admin_key: Option<AdminKey>,
     pub(super) shoppers: Option<Shoppers>,
+    pub(super) cookie: Option<CookieWord>,
+    pub(super) free_sales: Option<FreeSales>,
     pub(super) origins: Option<Vec<String>>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) limit_sessions: Option<String>,
     pub(super) limit_commands: Option<String>,
+    pub(super) limit_address: Option<String>,
+    pub(super) limit_held: Option<String>,
+    pub(super) limit_share: Option<String>,
+    pub(super) limit_checkouts: Option<String>,
+    pub(super) limit_lapses: Option<String>,
     pub(super) limit_reads: Option<String>,
     pub(super) limit_keys: Option<String>,
     pub(super) limit_streams: Option<String>,
+    pub(super) limit_connections: Option<String>,
+    pub(super) limit_peer: Option<String>,
     pub(super) trusted_proxies: Option<Vec<String>>,
     pub(super) redis_url: Option<String>,
     pub(super) shield: Option<ShieldWord>,

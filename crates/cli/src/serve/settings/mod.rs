@@ -21,6 +21,7 @@ use super::payments::{PaymentArgs, PaymentPlace};
 use super::shield::{Shared, ShieldPlace, ShieldRedis};
 use super::strategy::{StrategyPlace, StrategyWord};
 use super::webhooks::WebhookWord;
+use crate::clear_text::ClearLink;
 use beside::Beside;
 use file::SettingsFile;
 use source::line;
@@ -33,6 +34,26 @@ pub(crate) enum Shoppers {
     Open,
     /// Every request needs an API key.
     Closed,
+}
+
+/// Over what the session cookie may travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CookieWord {
+    /// HTTPS alone.
+    Secure,
+    /// HTTP too.
+    Plain,
+}
+
+/// Whether shoppers confirm units that cost something where nobody takes money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FreeSales {
+    /// They do: nothing is charged.
+    On,
+    /// They confirm only what costs nothing.
+    Off,
 }
 
 /// How log lines are written.
@@ -62,9 +83,14 @@ pub(crate) struct Settings {
     pub(crate) webhooks: Sourced<WebhookWord>,
     pub(crate) admin_key: Sourced<Option<AdminKey>>,
     pub(crate) shoppers: Sourced<Shoppers>,
+    pub(crate) cookie: Sourced<Option<CookieWord>>,
+    /// Nothing where it was not said.
+    pub(crate) free_sales: Sourced<Option<FreeSales>>,
     pub(crate) origins: Sourced<Vec<String>>,
     pub(crate) log_format: Sourced<LogFormat>,
     pub(crate) limits: LimitSettings,
+    /// What leads to another machine without encryption.
+    pub(crate) clear_links: Vec<ClearLink>,
     beside: Beside,
 }
 
@@ -107,6 +133,7 @@ impl Settings {
             connections: given.connections.or(file.database_connections),
             statements: given.statements.or(file.database_statements),
         };
+        let clear_links = clear_links(args, &file, &database, redis.as_deref());
         let shield = shield(args, &file, &database, redis.as_deref())?;
         let strategy = strategy(args, &mut file, &database, redis)?;
         let payments = payments(&args.payments, &mut file)?;
@@ -144,9 +171,12 @@ impl Settings {
             ),
             admin_key: Sourced::first(admin_key.map(Some), file.admin_key.map(Some), None),
             shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
+            cookie: Sourced::first(args.cookie.map(Some), file.cookie.map(Some), None),
+            free_sales: Sourced::first(args.free_sales.map(Some), file.free_sales.map(Some), None),
             origins: Sourced::first(origins, file.origins, Vec::new()),
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
             limits,
+            clear_links,
             beside,
         };
         settings.check()?;
@@ -166,6 +196,13 @@ impl Settings {
                  leave it out and one is made for you"
             );
         }
+        let is_said = self.free_sales.value.is_some() || self.payments.value.is_some();
+        anyhow::ensure!(
+            is_said || self.shoppers.value == Shoppers::Closed,
+            "free_sales: say `on` or `off`, because shoppers are open and nobody takes money: with \
+             --free-sales=on everybody who opens the page gets units that cost something for nothing, \
+             with --free-sales=off only those that cost nothing. To take money set stripe_key"
+        );
         for origin in &self.origins.value {
             anyhow::ensure!(
                 is_origin(origin),
@@ -188,6 +225,8 @@ impl Settings {
             .value
             .as_deref()
             .unwrap_or("with the rest");
+        let cookie = self.cookie.value.as_ref().map(word);
+        let cookie = cookie.as_deref().unwrap_or("secure unless on loopback");
         let data = self.data.value.display();
         let database = if self.database.value {
             "(hidden; in place of data)"
@@ -222,6 +261,15 @@ impl Settings {
             ),
             line("admin_key", key, self.admin_key.source),
             line("shoppers", word(&self.shoppers.value), self.shoppers.source),
+            line("cookie", cookie, self.cookie.source),
+            line(
+                "free_sales",
+                self.free_sales
+                    .value
+                    .as_ref()
+                    .map_or_else(|| "off".to_owned(), word),
+                self.free_sales.source,
+            ),
             line(
                 "origins",
                 self.origins.value.join(", "),
@@ -304,6 +352,32 @@ fn shield(
     let own = args.shield.shield_url.as_ref().or(file.shield_url.as_ref());
     let redis = ShieldRedis::first(own.map(String::as_str), redis);
     name.try_map(|word| ShieldPlace::new(word, shared, redis))
+}
+
+/// The links to other machines that are not encrypted.
+fn clear_links(
+    args: &ServeArgs,
+    file: &SettingsFile,
+    database: &DatabaseArgs,
+    redis: Option<&str>,
+) -> Vec<ClearLink> {
+    let database = database.url.as_deref();
+    let database = database.and_then(|url| ClearLink::to_database("database_url", url));
+    let shield = args.shield.shield_url.as_ref().or(file.shield_url.as_ref());
+    let of_file = file.redlock_urls.as_deref().unwrap_or_default();
+    let nodes = &args.strategy.redlock_urls;
+    let nodes = if nodes.is_empty() { of_file } else { nodes };
+    let redis = [
+        ("redis_url", redis),
+        ("shield_url", shield.map(String::as_str)),
+    ];
+    let redis = redis
+        .into_iter()
+        .filter_map(|(name, url)| Some((name, url?)));
+    let nodes = nodes.iter().map(|url| ("redlock_urls", url.as_str()));
+    let redis = redis.chain(nodes);
+    let redis = redis.filter_map(|(name, url)| ClearLink::to_redis(name, url));
+    database.into_iter().chain(redis).collect()
 }
 
 fn word(value: &impl ValueEnum) -> String {

@@ -40,6 +40,7 @@ fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
         ("stripe_capture", "manual  (default)"),
         ("stripe_url", "that of Stripe  (default)"),
         ("webhook_destinations", "public  (default)"),
+        ("cookie", "secure unless on loopback  (default)"),
     ] {
         // One column for the names, another for the values.
         let line = format!("{name:<21} {shown}");

@@ -242,19 +242,6 @@ fn no_power_cut_takes_what_was_acknowledged() {
     cut_everywhere(&Run::new("power"), Log::Long);
 }
 
-#[cfg(feature = "planted")]
-#[test]
-fn no_power_cut_takes_it_while_the_log_is_moved() {
-    let recording = cut_everywhere(&Run::new("power-moving"), Log::Short);
-    // Teeth: the database itself was synced between answers, more than once.
-    let is_answer = |step: &Happened| matches!(step, Happened::Answered);
-    let last = recording.happened.iter().rposition(is_answer).unwrap();
-    let is_move =
-        |step: &&Happened| matches!(step, Happened::Synced { file, .. } if file == "ledger.sqlite");
-    let moves = recording.happened[..last].iter().filter(is_move).count();
-    assert!(moves >= 3, "the log was moved {moves} times under load");
-}
-
 fn cut_everywhere(run: &Run, log: Log) -> Recording {
     let scratch = Scratch::new(run);
     let recording = Recording::make(run, &scratch, log, None);
@@ -274,23 +261,38 @@ fn cut_everywhere(run: &Run, log: Log) -> Recording {
     recording
 }
 
-/// A commit that is not synced before its answer survives every kill, and no power cut.
 #[cfg(feature = "planted")]
-#[test]
-fn a_ledger_that_does_not_sync_is_caught() {
-    let run = Run::new("sync-normal");
-    let scratch = Scratch::new(&run);
-    let recording = Recording::make(&run, &scratch, Log::Long, Some("sync-normal"));
-    let folder = scratch.join("cut");
-    let caught = (1..=recording.happened.len()).find_map(|steps| {
-        let violations = recording.cut(steps, Rest::Nothing, &mut Draw::new(1), &folder);
-        violations
-            .into_iter()
-            .find(|violation| violation.invariant == "I14")
-    });
-    let seen = caught.expect("sync-normal was missed");
-    println!(
-        "planted sync-normal: caught: {} {:.60}",
-        seen.invariant, seen.what
-    );
+mod planted {
+    use super::*;
+
+    #[test]
+    fn no_power_cut_takes_it_while_the_log_is_moved() {
+        let recording = cut_everywhere(&Run::new("power-moving"), Log::Short);
+        // Teeth: the database itself was synced between answers, more than once.
+        let is_answer = |step: &Happened| matches!(step, Happened::Answered);
+        let last = recording.happened.iter().rposition(is_answer).unwrap();
+        let is_move = |step: &&Happened| matches!(step, Happened::Synced { file, .. } if file == "ledger.sqlite");
+        let moves = recording.happened[..last].iter().filter(is_move).count();
+        assert!(moves >= 3, "the log was moved {moves} times under load");
+    }
+
+    /// A commit that is not synced before its answer survives every kill, and no power cut.
+    #[test]
+    fn a_ledger_that_does_not_sync_is_caught() {
+        let run = Run::new("sync-normal");
+        let scratch = Scratch::new(&run);
+        let recording = Recording::make(&run, &scratch, Log::Long, Some("sync-normal"));
+        let folder = scratch.join("cut");
+        let caught = (1..=recording.happened.len()).find_map(|steps| {
+            let violations = recording.cut(steps, Rest::Nothing, &mut Draw::new(1), &folder);
+            violations
+                .into_iter()
+                .find(|violation| violation.invariant == "I14")
+        });
+        let seen = caught.expect("sync-normal was missed");
+        println!(
+            "planted sync-normal: caught: {} {:.60}",
+            seen.invariant, seen.what
+        );
+    }
 }

@@ -61,7 +61,14 @@ impl Fleet {
         let [database, redis] = &self.urls;
         let mut command = Command::new(PROGRAM);
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--shoppers", "open"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--shoppers",
+                "open",
+                "--free-sales=on",
+            ])
             .args(["--database-url", database, "--redis-url", redis])
             .args(["--strategy", self.strategies[place]])
             .args(&self.extra);

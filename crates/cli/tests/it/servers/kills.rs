@@ -17,8 +17,6 @@ const ROWS: usize = 100;
 const SEATS_PER_ROW: usize = 100;
 /// So many buyers want the same seat.
 const RIVALS: usize = 3;
-/// How often a booking whose outcome nobody knows is asked for again, each time elsewhere.
-const ASKS_MAX: usize = 200;
 
 /// What all buyers share.
 #[derive(Default)]
@@ -78,10 +76,13 @@ fn buy(fleet: &Fleet, sale: &Sale, buyer: usize) -> Vec<String> {
 
 /// The answer to a request with a key, asked at one server after another until one knows.
 fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<Heard> {
-    (first..first + ASKS_MAX).find_map(|place| {
-        let heard = fleet.client(place, "buyer").ask(asked)?;
-        (heard.status < 500).then_some(heard)
-    })
+    let mut places = first..;
+    let heard = until_some("a server that knows", PATIENCE, || {
+        let place = places.next().unwrap_or(first);
+        let heard = fleet.client(place, "buyer").ask(asked);
+        Ok(heard.filter(|heard| heard.status < 500))
+    });
+    heard.ok()
 }
 
 #[test]

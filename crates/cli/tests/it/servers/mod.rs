@@ -8,11 +8,15 @@ mod expiry;
 mod fleet;
 mod kills;
 mod leases;
+mod lists;
+mod log;
 mod one_sale;
 mod pool;
 mod reads;
+mod settled;
 mod shield;
 mod storm;
+mod terms;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

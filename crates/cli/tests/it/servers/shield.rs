@@ -29,11 +29,40 @@ pub(super) fn serve(database: &Postgres, redis: &Redis, extra: &[&str], log: &Pa
 
 /// How often a server's shield between servers refused.
 fn refusals(client: &mut Client) -> u64 {
+    refusals_by(client, "redis")
+}
+
+fn refusals_by(client: &mut Client, shield: &str) -> u64 {
     let told = ask(client, &Ask::get("/metrics".to_owned()));
     let text = String::from_utf8(told.body).unwrap();
-    let line = r#"soldonce_shield_refusals_total{shield="redis"} "#;
-    let count = text.lines().find_map(|it| it.strip_prefix(line));
+    let line = format!(r#"soldonce_shield_refusals_total{{shield="{shield}"}} "#);
+    let count = text.lines().find_map(|it| it.strip_prefix(&line));
     count.map_or(0, |count| count.parse().unwrap())
+}
+
+/// A key must not cost a loser a read of the record, nor a winner the answer.
+#[test]
+fn what_is_known_to_be_taken_is_refused_with_a_key_too() {
+    let (database, logs) = (database(), logs("shield-keyed"));
+    let servers = ["one", "two"].map(|name| super::serve(&database, &logs.join(name)));
+    let mut clients = [servers[0].client("one"), servers[1].client("two")];
+    create(&mut clients[0]);
+    let first = ask(&mut clients[0], &hold("ann", "A-1").keyed("anns"));
+    assert_eq!(first.status, 201);
+    until(&mut clients[1], SEATS, |seats| seats["seq"] == 1);
+    for n in 0..10 {
+        let refused = ask(
+            &mut clients[1],
+            &hold("bob", "A-1").keyed(&format!("bobs-{n}")),
+        );
+        assert_eq!(refused.code(), "unit_unavailable", "{}", refused.shown());
+    }
+    assert_eq!(refusals_by(&mut clients[1], "local"), 10);
+    let again = ask(&mut clients[1], &hold("ann", "A-1").keyed("anns"));
+    assert_eq!(
+        (again.status, again.json()["id"].clone()),
+        (201, first.json()["id"].clone())
+    );
 }
 
 /// Has both want one seat at the same time, until the shield turned one of them away.

@@ -10,8 +10,6 @@ use std::collections::BTreeSet;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-#[cfg(feature = "planted")]
-use proptest::test_runner::Config;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use soldonce_core::{Amount, Booking, LatePayment, OnPaymentFailure, Policy};
 
@@ -160,27 +158,32 @@ fn what_is_kept_is_what_the_sold_units_cost() {
 }
 
 #[cfg(feature = "planted")]
-#[test]
-fn bugs_about_money_are_seen() {
+mod planted {
+    use proptest::test_runner::Config;
     use soldonce_core::Planted;
 
-    let bugs = [
-        Planted::CreditTwice,
-        Planted::RefundTwice,
-        Planted::LateMoneyDropped,
-    ];
-    let is_missed = |bug: &Planted| {
-        let outcome = TestRunner::new(Config {
-            max_shrink_iters: 0,
-            ..cases(600)
-        })
-        .run(&(rules(), vec(op(), 1..80)), |(policy, ops)| {
-            let mut till = Till::new(&policy);
-            till.world.inventory.plant(*bug);
-            go(till, &ops).map(drop)
-        });
-        outcome.is_ok()
-    };
-    let missed: Vec<Planted> = bugs.into_iter().filter(is_missed).collect();
-    assert!(missed.is_empty(), "{missed:?}");
+    use super::*;
+
+    #[test]
+    fn bugs_about_money_are_seen() {
+        let bugs = [
+            Planted::CreditTwice,
+            Planted::RefundTwice,
+            Planted::LateMoneyDropped,
+        ];
+        let is_missed = |bug: &Planted| {
+            let outcome = TestRunner::new(Config {
+                max_shrink_iters: 0,
+                ..cases(600)
+            })
+            .run(&(rules(), vec(op(), 1..80)), |(policy, ops)| {
+                let mut till = Till::new(&policy);
+                till.world.inventory.plant(*bug);
+                go(till, &ops).map(drop)
+            });
+            outcome.is_ok()
+        };
+        let missed: Vec<Planted> = bugs.into_iter().filter(is_missed).collect();
+        assert!(missed.is_empty(), "{missed:?}");
+    }
 }

@@ -1,8 +1,8 @@
 //! Booking states x commands and provider's reports; late policies x the moment the money comes.
 
 use soldonce_core::{
-    Applied, Authority, BookingId, CallerId, Command, EventState, LatePayment, LineChoice, OnHold,
-    OnPaymentFailure, PaymentState, Policy, Rejection,
+    Applied, Authority, BookingId, CallerId, Command, Deadline, EventState, LatePayment,
+    LineChoice, OnHold, OnPaymentFailure, PaymentState, Policy, PolicyChange, Rejection,
 };
 
 use super::{expect_table, outcome, table};
@@ -278,7 +278,9 @@ fn late(since: Since, late_payment: LatePayment) -> (World, BookingId) {
         Policy {
             late_payment,
             on_payment_failure: OnPaymentFailure::Keep,
-            sale_closes_at: Some(crate::world::START.plus(soldonce_core::Span::from_ms(90_000))),
+            sale_closes_at: Deadline::At(
+                crate::world::START.plus(soldonce_core::Span::from_ms(90_000)),
+            ),
             units_bought_per_holder_max: bought_max,
             ..policy()
         },
@@ -327,11 +329,14 @@ fn open_again(world: &mut World) {
     let event = world.event;
     let policy = world.inventory.event(event).unwrap().policy.clone();
     let policy = Box::new(Policy {
-        sale_closes_at: None,
+        sale_closes_at: Deadline::Never,
         ..policy
     });
     world
-        .apply(Command::UpdatePolicy { event, policy })
+        .apply(Command::UpdatePolicy {
+            event,
+            change: Box::new(PolicyChange::from(&*policy)),
+        })
         .unwrap();
 }
 

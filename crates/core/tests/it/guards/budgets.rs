@@ -1,8 +1,8 @@
 //! What a holder may have, and what the box office may sell.
 
 use soldonce_core::{
-    Adjacency, Authority, Budget, Command, Fence, LineChoice, Policy, Rejection, StateKind,
-    Timestamp,
+    Adjacency, Authority, Budget, Command, Deadline, Fence, LineChoice, Policy, PolicyChange,
+    Rejection, StateKind, Timestamp,
 };
 
 use super::{change, world, world_with};
@@ -124,12 +124,15 @@ fn dropping_units_needs_no_budget() {
     let strict = Policy {
         units_per_hold_max: 2,
         units_per_holder_max: 2,
-        sale_closes_at: Some(world.now),
+        sale_closes_at: Deadline::At(world.now),
         ..policy()
     };
     let policy = Box::new(strict);
     world
-        .apply(Command::UpdatePolicy { event, policy })
+        .apply(Command::UpdatePolicy {
+            event,
+            change: Box::new(PolicyChange::from(&*policy)),
+        })
         .unwrap();
     assert_eq!(
         change(&mut world, hold, "", "A-1").unwrap().0,

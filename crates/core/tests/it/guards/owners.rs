@@ -1,8 +1,8 @@
 //! Whose a unit is: fences, and who may give back or swap it until when.
 
 use soldonce_core::{
-    Authority, CallerId, Change, Command, Fence, LineChoice, OnHold, PaymentState, Policy,
-    Rejection, Selection, StateKind, Timestamp,
+    Authority, CallerId, Change, Command, Deadline, Fence, LineChoice, OnHold, PaymentState,
+    Policy, Rejection, Selection, StateKind, Timestamp,
 };
 
 use super::{unknown, world, world_with};
@@ -178,7 +178,7 @@ fn an_exchange_keeps_cancelled_lines() {
 fn owners_give_back_until_the_deadline_and_staff_always() {
     let until = Timestamp::from_ms(1_050_000);
     let mut world = world_with(Policy {
-        cancel_until: Some(until),
+        cancel_until: Deadline::At(until),
         ..policy()
     });
     let hold = world.hold("ann", "A-1 A-2");

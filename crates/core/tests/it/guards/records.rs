@@ -1,6 +1,6 @@
 //! What an inventory keeps: nothing that waits is forgotten, nothing is made twice.
 
-use soldonce_core::{Command, EventNo, HoldState, NewHold, Policy, Rejection, Wish};
+use soldonce_core::{Command, EventNo, HoldState, NewHold, Policy, PolicyChange, Rejection, Wish};
 
 use super::world;
 use crate::world::{booked, holder, policy, text};
@@ -35,7 +35,7 @@ fn events_are_made_once_and_called_off_once() {
     });
     let update = |event| Command::UpdatePolicy {
         event,
-        policy: policy.clone(),
+        change: Box::new(PolicyChange::from(&*policy)),
     };
     assert_eq!(
         world.apply(update(unknown)).unwrap_err(),

@@ -2,7 +2,7 @@
 
 use soldonce_core::{
     Answer, Command, Effect, EventNo, HoldState, Invalid, NewHold, OnPaymentFailure, PaymentState,
-    Policy, Rejection, Span, StateKind, Timestamp, Together, Wish,
+    Policy, PolicyChange, Rejection, Span, StateKind, Timestamp, Together, Wish,
 };
 
 use super::{world, world_with};
@@ -210,7 +210,10 @@ fn a_hold_that_ends_at_once_is_open_at_once() {
         ..policy()
     });
     world
-        .apply(Command::UpdatePolicy { event, policy })
+        .apply(Command::UpdatePolicy {
+            event,
+            change: Box::new(PolicyChange::from(&*policy)),
+        })
         .unwrap();
     world.wait(1_001);
     assert!(world.try_hold("bob", "floor*1").is_err());

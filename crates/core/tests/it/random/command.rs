@@ -2,7 +2,8 @@
 
 use soldonce_core::{
     Amount, Authority, BookingId, CallerId, CategoryNo, Change, Command, EventNo, Fence,
-    GivenLines, Hold, HoldId, Holder, LineChoice, NewHold, Policy, Selection, Span, UnitNo, Wish,
+    GivenLines, Hold, HoldId, Holder, LineChoice, NewHold, Policy, PolicyChange, Selection, Span,
+    UnitNo, Wish,
 };
 
 use super::ops::{By, Known, OnBooking, OnEvent, OnHold, Reach, Units};
@@ -67,7 +68,7 @@ impl Play {
                 };
                 Command::UpdatePolicy {
                     event,
-                    policy: Box::new(policy),
+                    change: Box::new(PolicyChange::from(&policy)),
                 }
             }
             OnEvent::CallOff => Command::CancelEvent {

@@ -3,7 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use soldonce_core::{
-    Adjacency, LatePayment, OnPaymentFailure, PaymentState, Policy, Span, Timestamp, Together,
+    Adjacency, Deadline, LatePayment, OnPaymentFailure, PaymentState, Policy, Span, Timestamp,
+    Together,
 };
 
 use crate::world::{START, policy};
@@ -237,8 +238,9 @@ pub(super) fn rules() -> impl Strategy<Value = Policy> {
     let bought = prop_oneof![2 => Just(None), 1 => (3..9_u32).prop_map(Some)];
     let closes = prop_oneof![3 => Just(None), 1 => (1..900_000_i64).prop_map(Some)];
     let keeps = any::<bool>();
-    (late, adjacency, bought, closes, keeps).prop_map(|(late, adjacency, bought, closes, keeps)| {
-        Policy {
+    let at = |ms| Deadline::At(Timestamp::from_ms(START.ms() + ms));
+    (late, adjacency, bought, closes, keeps).prop_map(
+        move |(late, adjacency, bought, closes, keeps)| Policy {
             units_per_hold_max: 4,
             units_per_holder_max: 5,
             units_bought_per_holder_max: bought,
@@ -249,10 +251,10 @@ pub(super) fn rules() -> impl Strategy<Value = Policy> {
                 OnPaymentFailure::Release
             },
             adjacency,
-            sale_closes_at: closes.map(|ms| Timestamp::from_ms(START.ms() + ms)),
-            cancel_until: closes.map(|ms| Timestamp::from_ms(START.ms() + ms / 2)),
+            sale_closes_at: closes.map_or(Deadline::Never, at),
+            cancel_until: closes.map_or(Deadline::Never, |ms| at(ms / 2)),
             retry_window: Span::from_ms(20_000),
             ..policy()
-        }
-    })
+        },
+    )
 }

@@ -154,7 +154,11 @@ fn sell_verdict(play: &Play, event: EventNo, selection: &Selection, holder: &Hol
 }
 
 fn on_sale(state: &EventState, policy: &Policy, now: Timestamp) -> bool {
-    *state == EventState::Open && policy.sale_closes_at.is_none_or(|closes| now < closes)
+    *state == EventState::Open
+        && policy
+            .sale_closes_at
+            .of(None)
+            .is_none_or(|closes| now < closes)
 }
 
 fn own_hold(play: &Play, new: &NewHold, selection: &Selection) -> Option<HoldId> {

@@ -44,7 +44,7 @@ impl Engine {
         }
         let on = self.on_hold(call, hold, ask.fence)?;
         let exchange = match &ask.exchange {
-            Some(given) => Some(self.given_lines(on, given).await?),
+            Some(given) => Some(self.given_lines(call, given).await?),
             None => None,
         };
         let command = Command::Checkout {

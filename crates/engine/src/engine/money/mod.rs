@@ -10,6 +10,7 @@ mod outbox;
 mod reconcile;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use soldonce_core::{
     Amount, Booking, BookingId, Command, Effect, Origin, PaymentReport, PaymentState, Rejection,
@@ -17,6 +18,7 @@ use soldonce_core::{
 };
 
 use super::{Engine, EngineError};
+use crate::caller::Caller;
 use crate::ledger::{RequestKey, Transaction};
 use crate::metrics::StepLabel;
 use crate::payment::{CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
@@ -62,6 +64,25 @@ impl Engine {
     pub fn paid_by(self, provider: Arc<dyn PaymentProvider>) -> Self {
         self.parts.provider.set(provider).ok();
         self
+    }
+
+    /// The same engine, where shoppers confirm whatever it costs while nobody takes money.
+    #[must_use]
+    pub fn with_free_sales(self) -> Self {
+        self.parts.free_sales.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// Whether shoppers confirm units that cost something: nobody takes money here, and the operator said
+    /// so.
+    pub fn gives_away(&self) -> bool {
+        self.provider().is_none() && self.parts.free_sales.load(Ordering::Relaxed)
+    }
+
+    /// Whether a caller answers for money that no provider has taken: a key does, for its shop. A
+    /// shopper does not, unless nobody takes money here and the operator said so.
+    pub(super) fn is_vouched(&self, caller: &Caller) -> bool {
+        matches!(caller, Caller::Key { .. }) || self.gives_away()
     }
 
     /// Who takes money, if anybody does.
@@ -175,7 +196,35 @@ impl Engine {
             intent: Some(self.told(intent)?),
             settles: effect,
         };
-        self.take_report(report, key).await
+        match self.take_report(report, key).await {
+            Err(StepError::Engine(EngineError::Rejected(Rejection::PaymentMismatch(_))))
+                if is_given_up(intent) =>
+            {
+                self.tell_given_up(booking, intent, effect).await
+            }
+            taken => taken,
+        }
+    }
+
+    /// Takes note that a booking's own intent, which is of another amount or currency than the booking,
+    /// can't be paid any more: then it does not matter what it would have cost.
+    async fn tell_given_up(
+        &self,
+        id: BookingId,
+        intent: &Intent,
+        effect: Option<Effect>,
+    ) -> Result<(), StepError> {
+        let booking = self.booking_for_step(id).await?;
+        if intent_id(&booking)?.as_ref() != Some(&intent.id) {
+            return Err(Rejection::PaymentMismatch(id).into());
+        }
+        tracing::warn!(booking = %id, intent = %intent.id, "an intent that did not fit is cancelled");
+        let currency = self.event_of(booking.event)?.currency;
+        let report = PaymentReport {
+            settles: effect,
+            ..PaymentReport::whole(&booking, currency, intent.state)
+        };
+        self.take_report(report, None).await
     }
 
     async fn take_report(
@@ -217,6 +266,12 @@ impl Engine {
         let label = StepLabel { step, outcome };
         self.parts.metrics.payments.get_or_create(&label).inc();
     }
+}
+
+/// Whether an intent ended without any money of the buyer, and can never be paid.
+fn is_given_up(intent: &Intent) -> bool {
+    let was_taken = intent.state.has_come() || intent.captured > Amount::ZERO;
+    !was_taken && !intent.may_be_paid
 }
 
 /// Whether the provider will never do it.

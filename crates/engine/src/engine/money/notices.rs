@@ -8,7 +8,7 @@ use super::{Engine, StepError};
 use crate::engine::EngineError;
 use crate::ledger::RequestKey;
 use crate::metrics::StepLabel;
-use crate::payment::{Intent, Notice, Subject};
+use crate::payment::{Intent, Notice, ProviderError, Subject};
 
 /// Names notices among idempotency records.
 const ROUTE: &str = "notices of the provider";
@@ -31,6 +31,12 @@ impl Engine {
             Subject::Named(id) => match self.cashier().map_err(StepError::told)?.retrieve(id).await
             {
                 Ok(intent) => intent,
+                // The provider itself does not know it, or does not show it to us.
+                Err(error @ ProviderError::Refused { .. }) => {
+                    let (notice, kind) = (notice.id.as_str(), notice.kind.as_str());
+                    tracing::warn!(notice, kind, intent = %id, %error, "a notice is about nothing we know");
+                    return Ok(());
+                }
                 Err(error) => return Err(EngineError::Provider(error)),
             },
         };

@@ -139,7 +139,8 @@ impl Outbox {
         let before = self.tries.get(&id).map_or(0, |of| of.failed);
         let failed = before.saturating_add(1);
         complain(effect, failed, &error);
-        let next = self.engine.world().clock.boot().plus(pause(failed));
+        let pause = pause(failed).max(asked_pause(&error));
+        let next = self.engine.world().clock.boot().plus(pause);
         let of = Tries {
             effect,
             failed,
@@ -280,6 +281,15 @@ fn was_never_taken(intent: &Intent) -> bool {
 fn pause(failed: u32) -> Duration {
     let doubled = OUTBOX_PAUSE_MS.saturating_mul(1 << failed.min(16));
     Duration::from_millis(doubled.min(OUTBOX_PAUSE_MS_MAX))
+}
+
+/// How long the provider wants to be left alone, within the longest pause.
+fn asked_pause(error: &StepError) -> Duration {
+    let asked = match error {
+        StepError::Provider(ProviderError::Busy { retry_after }) => retry_after.map(Span::ms),
+        StepError::Provider(_) | StepError::Engine(_) | StepError::Odd(_) => None,
+    };
+    Duration::from_millis(asked.unwrap_or_default().min(OUTBOX_PAUSE_MS_MAX))
 }
 
 fn complain(effect: Effect, failed: u32, error: &StepError) {

@@ -182,8 +182,9 @@ async fn attempt(
     endpoint: &Endpoint,
     delivery: &DueDelivery,
 ) -> Attempt {
-    let at = engine.now();
-    let secrets = engine.secrets_of(endpoint, at);
+    // The receiver holds it against its own clock.
+    let at = engine.wall_now();
+    let secrets = engine.secrets_of(endpoint, engine.now());
     let signed = if sender.has(PlantedWebhook::SignsBodyAlone) {
         MessageId::from_bytes([0; 16])
     } else {

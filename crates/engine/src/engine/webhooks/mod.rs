@@ -55,10 +55,11 @@ impl Engine {
         let sender = self.sender();
         let destinations = sender.map_or(Destinations::Public, Sender::destinations);
         let allowed = destinations.require(url);
-        allowed.map_err(|problem| Rejection::from(Invalid::new("url", problem.to_string())))?;
+        let understood =
+            allowed.map_err(|problem| Rejection::from(Invalid::new("url", problem.to_string())))?;
         let endpoint = Endpoint {
             id: EndpointId::from_bytes(self.parts.ids.bits().to_be_bytes()),
-            url: url.into(),
+            url: understood.into(),
             kinds,
             rotation: 0,
             rotated_at: None,

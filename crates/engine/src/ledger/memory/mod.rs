@@ -8,23 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::SecretBox;
 use soldonce_core::{
-    Applied, Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms,
-    Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
+    Answer, Applied, Booking, BookingId, Commit, EventId, EventNo, EventState, History, Hold,
+    HoldId, HoldTerms, Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_lease::{Clock, Entropy};
 
 use self::webhooks::Post;
+use super::clock::LedgerClock;
 use super::{
     Decider, Decision, Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError,
     Transaction, Webhooks,
 };
-use crate::keys::{ApiKey, KeyId};
+use crate::keys::{ApiKey, KeyId, is_last_admin};
 use crate::webhook::Before;
 
 /// Keeps everything in memory, for ever.
 pub struct MemoryLedger {
     state: Mutex<State>,
-    clock: Arc<dyn Clock>,
+    clock: LedgerClock,
     observer: Arc<dyn Observer>,
     master: MasterKey,
 }
@@ -37,6 +38,8 @@ struct State {
     post: Post,
     keys: Vec<ApiKey>,
     closed: bool,
+    /// Events whose terms changed.
+    changed: BTreeSet<EventNo>,
 }
 
 impl MemoryLedger {
@@ -51,7 +54,7 @@ impl MemoryLedger {
         };
         Self {
             state: Mutex::default(),
-            clock,
+            clock: LedgerClock::after(Timestamp::from_ms(0), clock),
             observer,
             master,
         }
@@ -115,6 +118,11 @@ impl State {
             at,
         });
         self.open.extend(open);
+        if let Answer::Event(event) = &applied.answer
+            && event.state == EventState::Open
+        {
+            self.changed.insert(event.no);
+        }
         for commit in &applied.commits {
             self.commits
                 .entry(commit.event)
@@ -189,6 +197,31 @@ impl Ledger for MemoryLedger {
         found.reverse();
         found.truncate(limit);
         ready(Ok(found))
+    }
+
+    fn holds_in(
+        &self,
+        event: EventNo,
+        after: Option<HoldId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        let state = self.state();
+        let holds = state.holds().filter(|hold| hold.event == event);
+        let later = holds.filter(|hold| after.is_none_or(|after| hold.id > after));
+        ready(Ok(later.take(limit).cloned().collect()))
+    }
+
+    fn bookings_in(
+        &self,
+        event: EventNo,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        let state = self.state();
+        let bookings = state.decider.inventory.bookings();
+        let bookings = bookings.filter(|booking| booking.event == event);
+        let later = bookings.filter(|booking| after.is_none_or(|after| booking.id > after));
+        ready(Ok(later.take(limit).cloned().collect()))
     }
 
     fn take_effects(
@@ -270,8 +303,7 @@ impl Ledger for MemoryLedger {
                 let of_event = inventory.holds().filter(|hold| hold.event == event.no);
                 Ok(History {
                     units: event.chart.units(),
-                    units_per_holder_max: None,
-                    payment_window: None,
+                    terms: (!state.changed.contains(&event.no)).then(|| event.policy.clone()),
                     holds: of_event.map(HoldTerms::from).collect(),
                     commits: state.commits.get(&event.no).cloned().unwrap_or_default(),
                 })
@@ -290,9 +322,13 @@ impl Ledger for MemoryLedger {
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
         let mut state = self.state();
-        let found = state.keys.iter_mut().find(|known| known.id == key);
-        let revoked = found.is_some_and(|known| known.revoked_at.replace(at).is_none());
-        ready(Ok(revoked))
+        if is_last_admin(&state.keys, key) {
+            return ready(Ok(false));
+        }
+        let alive = |known: &&mut ApiKey| known.id == key && known.revoked_at.is_none();
+        let found = state.keys.iter_mut().find(alive);
+        let revoked = found.map(|known| known.revoked_at = Some(at));
+        ready(Ok(revoked.is_some()))
     }
 
     fn webhooks(&self) -> &dyn Webhooks {
@@ -304,8 +340,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn now(&self) -> Timestamp {
-        let wall = Timestamp::from_ms(self.clock.wall_ms());
-        wall.max(self.state().decider.inventory.clock())
+        self.clock.now()
     }
 
     fn is_writable(&self) -> bool {

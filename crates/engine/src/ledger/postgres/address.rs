@@ -1,9 +1,10 @@
 //! What an address means: how a database is connected to, and which of its servers.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
@@ -70,9 +71,52 @@ pub(super) fn config(options: &PostgresOptions, serves: Serves) -> Result<Config
     Ok(config)
 }
 
+/// Returns a host of another machine that the database's address names: what goes there is not
+/// encrypted. Nothing for an address that cannot be read.
+pub fn remote_host(url: &str) -> Option<String> {
+    let config: Config = url.parse().ok()?;
+    if let Some(address) = config.get_hostaddrs().iter().find(|ip| !ip.is_loopback()) {
+        return Some(address.to_string());
+    }
+    if !config.get_hostaddrs().is_empty() {
+        return None;
+    }
+    config.get_hosts().iter().find_map(|host| match host {
+        Host::Tcp(name) if is_remote(name) => Some(name.clone()),
+        Host::Tcp(_) | Host::Unix(_) => None,
+    })
+}
+
+/// Whether a host's name or address is not this machine's own.
+pub fn is_remote(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    match address.parse::<IpAddr>() {
+        Ok(address) => !address.to_canonical().is_loopback(),
+        Err(_) => !host.eq_ignore_ascii_case("localhost"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_of_another_machine_is_found() {
+        for (url, remote) in [
+            ("postgres://app:word@db.example/main", Some("db.example")),
+            ("postgres://127.0.0.1,10.0.0.7:5433/main", Some("10.0.0.7")),
+            ("host=[fd00::1] dbname=main", Some("[fd00::1]")),
+            ("host=near hostaddr=127.0.0.1 dbname=main", None),
+            ("host=near hostaddr=10.0.0.7 dbname=main", Some("10.0.0.7")),
+            ("postgres://localhost/main", None),
+            ("postgres://127.0.0.9/main", None),
+            ("host=::1 dbname=main", None),
+            ("host=/run/postgresql dbname=main", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(remote_host(url).as_deref(), remote, "{url}");
+        }
+    }
 
     #[test]
     fn an_address_that_demands_tls_is_refused_with_its_mend() {

@@ -35,12 +35,13 @@ pub(super) struct Seen {
 }
 
 /// A unit that the decisions of a batch rest on, as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     pub(super) unit: UnitNo,
     /// Whether the batch leaves it as it is.
     pub(super) stays: bool,
     pub(super) version: u64,
+    pub(super) state: UnitState,
 }
 
 impl Batch {
@@ -124,16 +125,21 @@ impl Batch {
             unit: step.unit,
             stays: false,
             version: step.version.0.saturating_sub(1),
+            state: step.from,
         });
         let mut seen: Vec<Touched> = changed.collect();
         let seating = replica.inventory.seating(replica.no);
-        seen.extend(self.neighbours(replica).into_iter().map(|unit| Touched {
-            unit,
-            stays: true,
-            version: seating.map_or(0, |seating| seating.unit(unit).version.0),
+        seen.extend(self.neighbours(replica).into_iter().map(|no| {
+            let unit = seating.map(|seating| *seating.unit(no)).unwrap_or_default();
+            Touched {
+                unit: no,
+                stays: true,
+                version: unit.version.0,
+                state: unit.state,
+            }
         }));
         // Of each unit the first: one that changes, in its lowest version.
-        seen.sort_unstable();
+        seen.sort_unstable_by_key(|seen| (seen.unit, seen.stays, seen.version));
         seen.dedup_by_key(|seen| seen.unit);
         seen
     }

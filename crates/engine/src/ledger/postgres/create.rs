@@ -1,9 +1,10 @@
 //! New events, and those that other servers made.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_core::{Answer, Applied, Command, Event, Inventory, NewEvent, Rejection, Seq, UnitNo};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio_postgres::types::Type;
 
 use super::Parts;
@@ -13,6 +14,7 @@ use super::failure::Failure;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
 use super::replica::{Named, Replica, SNAPSHOT};
 use super::route::ask;
+use super::settle;
 use super::strategy;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
@@ -46,6 +48,14 @@ SELECT u.unit_no,
 FROM units u LEFT JOIN ahead a USING (unit_no)
 WHERE u.event_no = $1 AND u.version > 0";
 
+/// Looks for new events: numbered, so that callers can share one.
+#[derive(Default)]
+pub(super) struct Looks {
+    begun: AtomicU64,
+    /// The last look that succeeded.
+    last_good: Mutex<u64>,
+}
+
 impl Parts {
     /// Creates an event, or answers with the one that has its id.
     pub(super) async fn create(&self, transaction: Transaction) -> Result<Done, Rejection> {
@@ -73,6 +83,10 @@ impl Parts {
                 Err(failure) if failure.is_contention() => {}
                 Err(Failure::Unknown(why)) => {
                     tracing::warn!(why, "a new event got no answer");
+                    // Nothing is told of it before what was stored so far is where it has to be.
+                    let (desk, batch) = (&self.desk, self.desk.batch_id());
+                    let settled = settle::settle(&desk.database, &desk.clock, (batch, desk.server));
+                    settled.await.map_err(|failure| failure.rejection())?;
                 }
                 Err(failure) => return Err(failure.rejection()),
             }
@@ -112,8 +126,30 @@ impl Parts {
 
     /// Takes up events that this server does not know yet, in the order of their numbers.
     pub(super) async fn discover(&self) -> Result<(), Failure> {
-        // One at a time: whoever shows an event must be the one who adds it.
-        let _turn = self.discovering.lock().await;
+        // One at a time: the task that shows an event must be the one that adds it.
+        let mut last_good = self.discovering.last_good.lock().await;
+        self.look(&mut last_good).await
+    }
+
+    /// As [`Parts::discover`], but a look that began after the call and succeeded is enough: strangers
+    /// who ask for unknown events cost one statement at a time.
+    pub(super) async fn find_new_events(&self) -> Result<(), Failure> {
+        let begun = self.discovering.begun.load(Ordering::Acquire);
+        let mut last_good = self.discovering.last_good.lock().await;
+        if *last_good > begun {
+            return Ok(());
+        }
+        self.look(&mut last_good).await
+    }
+
+    async fn look(&self, last_good: &mut u64) -> Result<(), Failure> {
+        let number = self.discovering.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        self.take_up_new().await?;
+        *last_good = number;
+        Ok(())
+    }
+
+    async fn take_up_new(&self) -> Result<(), Failure> {
         let desk = &self.desk;
         let first = int(desk.catalogue.next().0)?;
         let mut lane = desk.database.lane().await?;

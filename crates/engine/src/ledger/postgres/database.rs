@@ -8,10 +8,11 @@ use deadpool_postgres::{
 };
 use soldonce_lease::Clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{NoTls, Row};
 
 use super::address::{self, Serves};
+use super::connect::Connector;
 use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
@@ -47,7 +48,7 @@ impl Database {
         let config = address::config(options, serves)?;
         let commands = options.connections.saturating_sub(OTHERS);
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
+        let manager = Manager::from_connect(config, Connector, ManagerConfig { recycling_method });
         let limit = Some(Duration::from_millis(ANSWER_MS));
         let pool = Pool::builder(manager)
             .max_size(options.connections)

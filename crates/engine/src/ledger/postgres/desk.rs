@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use soldonce_core::{Answer, BookingId, EventNo, HoldId, Rejection, Timestamp, UnitNo};
+use soldonce_core::{
+    Answer, BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable,
+    UnitNo,
+};
 use soldonce_lease::{Clock, Entropy};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::batch::{Account, Batch};
 use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
-use super::database::{Database, Lane};
+use super::database::{Database, Lane, Value};
 use super::failure::Failure;
 use super::recent::Recent;
 use super::replica::{Named, Replica};
@@ -18,7 +22,8 @@ use super::route::Routes;
 use super::settle;
 use super::strategy::Strategy;
 use super::tables::idempotency::{self, Record};
-use super::tables::{Id, bookings};
+use super::tables::units::{self, Turn};
+use super::tables::{Columns, Id, bookings, int};
 use super::time::Time;
 use super::write::{Dispatch, Guard, Outcome, RowTypes, Statement};
 use crate::ledger::{Done, Observer, RequestKey};
@@ -51,6 +56,10 @@ pub(super) enum Stored {
     Yes,
     /// Others wrote first: decide it anew on what they wrote.
     Anew,
+    /// The database's own guards refused it: what was remembered is wrong, and is read anew.
+    Wrong,
+    /// The guards refuse this one command on a memory that was just read, too.
+    Refused(Rejection),
     /// It was not stored, and trying again is of no use now.
     No(Rejection),
 }
@@ -100,6 +109,9 @@ impl Desk {
             self.routes.remove(hold);
         }
         booth.note_end(&replica.inventory);
+        if news.event {
+            self.observer.event_changed(&replica.inventory, booth.no);
+        }
         self.note_units(booth, replica, &news.units);
         Ok(())
     }
@@ -140,6 +152,24 @@ impl Desk {
             .await?;
         let records = rows.iter().map(idempotency::read);
         Ok(records.collect::<Result<_, _>>()?)
+    }
+
+    /// Opens a transaction on this connection that has the event's advisory lock alone: until it ends,
+    /// no server stores anything for the event, and everything stored before is visible.
+    ///
+    /// # Errors
+    /// [`Failure`]; after contention the transaction is rolled back.
+    pub(super) async fn lock_event(&self, lane: &mut Lane, event: EventNo) -> Result<(), Failure> {
+        let turn = Turn {
+            event: int(event.0)?,
+            renews: true,
+        };
+        lane.begin_write().await?;
+        let taken = units::take_turn(lane, turn).await;
+        if taken.as_ref().is_err_and(Failure::is_contention) {
+            lane.roll_back().await;
+        }
+        taken
     }
 
     /// A batch that was decided on `replica`, with a fresh name.
@@ -209,10 +239,52 @@ impl Desk {
                 if failure.is_contention() || failure.is_key_taken() {
                     return Stored::Anew;
                 }
+                if failure.is_overtaken() {
+                    self.disbelieve(replica, &failure);
+                    return Stored::Wrong;
+                }
                 tracing::warn!(%failure, "a batch was not stored");
                 Stored::No(failure.rejection())
             }
         }
+    }
+
+    /// Takes note that the memory of an event is wrong.
+    pub(super) fn disbelieve(&self, replica: &mut Replica, failure: &Failure) {
+        let event = replica.no.0;
+        tracing::error!(event, %failure, "what this server remembers is wrong: it is read anew");
+        self.observer.disbelieved();
+        replica.forget();
+    }
+
+    /// Why the database refuses a batch that was decided on a memory just read: bookings have its units,
+    /// though the units' own rows do not say so. `soldonce verify` tells such damage.
+    pub(super) async fn sold_already(
+        &self,
+        lane: &mut Lane,
+        booth: &Booth,
+        batch: &Batch,
+    ) -> Result<Rejection, Failure> {
+        let units = batch.steps().map(|step| int(step.unit.0));
+        let (no, units) = (int(booth.no.0)?, units.collect::<Result<Vec<_>, _>>()?);
+        let values: [Value<'_>; 2] = [(&no, Type::INT4), (&units, Type::INT4_ARRAY)];
+        let rows = lane.rows(bookings::SOLD_UNITS, &values).await?;
+        let conflict = |row: &Row| -> Result<Conflict, Failure> {
+            Ok(Conflict::Seat {
+                unit: UnitNo(Columns::new(row, "lines").small(0)?),
+                state: ConflictState::Sold,
+                retry_after: None,
+            })
+        };
+        let conflicts: Vec<Conflict> = rows.iter().map(conflict).collect::<Result<_, _>>()?;
+        if conflicts.is_empty() {
+            return Ok(Rejection::Overloaded);
+        }
+        Ok(Rejection::UnitUnavailable(Box::new(Unavailable {
+            conflicts,
+            alternatives: Vec::new(),
+            seq: booth.shown(),
+        })))
     }
 
     /// Finds out whether a batch without an answer was stored.
@@ -260,9 +332,7 @@ impl Desk {
 
     async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
         let rows = self.database.rows(sql, &[(&id, Type::BYTEA)]).await?;
-        let no = rows
-            .first()
-            .map(|row| super::tables::Columns::new(row, "events").small(0));
+        let no = rows.first().map(|row| Columns::new(row, "events").small(0));
         Ok(no.transpose()?.map(EventNo))
     }
 }

@@ -19,12 +19,15 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
        current_setting('max_connections')::integer
            - current_setting('superuser_reserved_connections')::integer,
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::integer,
-       floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+       floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+       current_setting('synchronous_standby_names'),
+       (SELECT count(*) FROM pg_stat_replication)::integer";
 
-/// How old the oldest batch is that has no number, milliseconds.
+/// How old the oldest batch is that has no number, and how far the ledger's clock is ahead of the
+/// machine's, milliseconds.
 const WAITING: &str = "-- waiting
-SELECT (floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-            + (SELECT ahead FROM clock) - min(b.at))::bigint
+SELECT (ledger_clock() - min(b.at))::bigint,
+       ledger_clock() - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
 FROM batches b
 WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
   AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)";
@@ -40,6 +43,10 @@ pub struct Examination {
     pub is_standby: bool,
     /// Settings that a durable commit rests on, with their values.
     pub durability: Vec<(&'static str, String)>,
+    /// Which standbys a commit waits for; empty is none.
+    pub standbys_awaited: String,
+    /// How many standbys are connected.
+    pub standbys: i32,
     /// Whether pages have checksums: `on` or `off`.
     pub checksums: String,
     /// Connections that it gives to everybody together.
@@ -52,6 +59,8 @@ pub struct Examination {
     pub schema_known: i64,
     /// How long ago the oldest commit was made that has no number yet, if one waits.
     pub waiting_ms: Option<i64>,
+    /// How far the ledger's clock is ahead of the database's, because that one stepped back.
+    pub ledger_ahead_ms: i64,
     /// One statement there and back, on an open connection.
     pub round_trip: Duration,
     /// How much its clock is ahead of this machine's, milliseconds, give or take a round trip.
@@ -80,13 +89,12 @@ pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError
     let setting = |name, at| Ok::<_, OpenError>((name, columns.get::<String>(at)?));
     let there: i64 = columns.get(9)?;
     let schema = schema::version(&mut lane).await?;
-    let waiting_ms = if schema == schema::SCHEMA {
+    let (mut waiting_ms, mut ledger_ahead_ms) = (None, 0);
+    if schema == schema::SCHEMA {
         let rows = lane.rows(WAITING, &[]).await?;
-        let first = rows.first().map(|row| Columns::new(row, "batches").get(0));
-        first.transpose()?.flatten()
-    } else {
-        None
-    };
+        let columns = Columns::new(rows.first().ok_or_else(nothing)?, "batches");
+        (waiting_ms, ledger_ahead_ms) = (columns.get(0)?, columns.get(1)?);
+    }
     Ok(Examination {
         version: columns.get(0)?,
         version_number: columns.get(1)?,
@@ -96,12 +104,15 @@ pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError
             setting("full_page_writes", 4)?,
             setting("synchronous_commit", 5)?,
         ],
+        standbys_awaited: columns.get(10)?,
+        standbys: columns.get(11)?,
         checksums: columns.get(6)?,
         connections_max: columns.get(7)?,
         connections_taken: columns.get(8)?,
         schema,
         schema_known: schema::SCHEMA,
         waiting_ms,
+        ledger_ahead_ms,
         round_trip,
         clock_ahead_ms: there.saturating_sub(here),
     })

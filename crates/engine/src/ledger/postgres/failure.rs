@@ -132,8 +132,8 @@ impl Failure {
         }
     }
 
-    /// Whether a unit that was not compared had moved, and what depends on it told before its own key
-    /// could: a hold that is over, a unit that is sold.
+    /// Whether a row was not what the decision took it for, though its version was, or was not compared: a
+    /// unit that another owns or has bought, a hold that is over.
     pub(super) fn is_overtaken(&self) -> bool {
         let tells = ["rows_as_meant", "sold_unit_key"];
         matches!(self, Self::Refused { constraint: Some(name), .. } if tells.contains(&&**name))

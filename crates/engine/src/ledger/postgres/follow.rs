@@ -15,19 +15,32 @@ use super::desk::Desk;
 use super::each::{Ailment, Each};
 use super::failure::Failure;
 use super::limits::{FEED_BATCHES_MAX, FOLLOW_LANES_MAX};
-use super::replica::Named;
+use super::replica::{Named, horizon};
 use super::survive::survive;
 use super::tables::{Columns, Id, int};
 use crate::ledger::rows::codes::unsigned;
-use crate::ledger::rows::stored;
+use crate::ledger::rows::{Damaged, stored};
 
-const LAST: &str = "-- last
-SELECT coalesce(max(n), 0) FROM feed";
+/// The last number of the feed, and where to look for changes of events from.
+const END: &str = concat!(
+    "-- end
+SELECT (SELECT coalesce(max(n), 0) FROM feed), ",
+    horizon!()
+);
 
 const NUMBERED: &str = "-- numbered
 SELECT f.n, f.event_no, f.first_seq, f.batch, b.server
 FROM feed f JOIN batches b ON b.id = f.batch
 WHERE f.n > $1 ORDER BY f.n LIMIT $2";
+
+/// Events whose policy or state another server changed since, and where to look on from.
+const RENEWED: &str = concat!(
+    "-- renewed
+SELECT (SELECT array_agg(DISTINCT event_no) FROM batches
+        WHERE renews AND xid >= $1::bigint::text::xid8 AND server <> $2),
+       ",
+    horizon!()
+);
 
 const NOT_SHOWN: &str = "-- not_shown
 SELECT first_seq, batch FROM feed WHERE event_no = $1 AND first_seq > $2 ORDER BY first_seq LIMIT $3";
@@ -49,16 +62,36 @@ enum Writers {
     Others,
 }
 
-/// Where the feed ends now.
-pub(super) async fn last(lane: &mut Lane) -> Result<i64, Failure> {
-    let rows = lane.rows(LAST, &[]).await?;
-    let last = rows.first().map(|row| Columns::new(row, "feed").get(0));
-    Ok(last.transpose()?.unwrap_or(0))
+/// How far a server knows what others wrote.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    /// The last number of the feed.
+    last: i64,
+    /// Changes of events below this transaction are known.
+    renewed: i64,
 }
 
-/// How far the feed was followed.
+impl Known {
+    /// Returns where the ledger ends now.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn end(lane: &mut Lane) -> Result<Self, Failure> {
+        let rows = lane.rows(END, &[]).await?;
+        let row = rows
+            .first()
+            .ok_or_else(|| Damaged::new("sequencer", "its row is missing"))?;
+        let columns = Columns::new(row, "sequencer");
+        Ok(Self {
+            last: columns.get(0)?,
+            renewed: columns.get(1)?,
+        })
+    }
+}
+
+/// Shows what others wrote.
 pub(super) struct Follower {
-    last: i64,
+    known: Known,
     /// What was numbered and is not shown nor being shown. One that this server does not know yet
     /// waits until it does.
     behind: BTreeMap<EventNo, Tail>,
@@ -67,10 +100,10 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// `last` is where the feed ended before the first event was read.
-    pub(super) fn new(last: i64) -> Self {
+    /// `known` is where the ledger ended before the first event was read.
+    pub(super) fn new(known: Known) -> Self {
         Self {
-            last,
+            known,
             behind: BTreeMap::new(),
             each: Each::new("shown"),
             lanes: Arc::new(Semaphore::new(FOLLOW_LANES_MAX)),
@@ -97,6 +130,37 @@ impl Follower {
         Ok(())
     }
 
+    /// Reads again the events that another server changed: no number of the feed tells of it.
+    ///
+    /// # Errors
+    /// [`Failure`]; then the next call finds the same.
+    pub(super) async fn find_renewed(&mut self, desk: &Desk) -> Result<(), Failure> {
+        let values: [Value<'_>; 2] = [
+            (&self.known.renewed, Type::INT8),
+            (&desk.server, Type::BYTEA),
+        ];
+        let rows = desk.database.rows(RENEWED, &values).await?;
+        let Some(row) = rows.first() else {
+            return Ok(());
+        };
+        let columns = Columns::new(row, "batches");
+        let events: Option<Vec<i32>> = columns.get(0)?;
+        for event in events.into_iter().flatten() {
+            self.read_again(EventNo(u32::try_from(event).unwrap_or(u32::MAX)));
+        }
+        self.known.renewed = columns.get(1)?;
+        Ok(())
+    }
+
+    /// Lets the event's memory be read again when it is shown next.
+    fn read_again(&mut self, event: EventNo) {
+        let tail = self.behind.entry(event);
+        let tail = tail.or_insert_with(|| Tail::These(Vec::new(), Writers::Others));
+        if let Tail::These(_, writers) = tail {
+            *writers = Writers::Others;
+        }
+    }
+
     fn begin(&mut self, desk: &Arc<Desk>, event: EventNo) {
         let Some(booth) = desk.catalogue.booth(event) else {
             return;
@@ -112,9 +176,12 @@ impl Follower {
 
     /// Reads on in the feed.
     async fn read(&mut self, desk: &Desk) -> Result<(), Failure> {
-        let values: [Value<'_>; 2] = [(&self.last, Type::INT8), (&FEED_BATCHES_MAX, Type::INT8)];
+        let values: [Value<'_>; 2] = [
+            (&self.known.last, Type::INT8),
+            (&FEED_BATCHES_MAX, Type::INT8),
+        ];
         let rows = desk.database.rows(NUMBERED, &values).await?;
-        let (mut last, mut news) = (self.last, BTreeMap::new());
+        let (mut last, mut news) = (self.known.last, BTreeMap::new());
         for row in &rows {
             let columns = Columns::new(row, "feed");
             last = columns.get(0)?;
@@ -127,7 +194,7 @@ impl Follower {
                 *writers = Writers::Others;
             }
         }
-        self.last = last;
+        self.known.last = last;
         for (event, (batches, writers)) in news {
             match self.behind.entry(event) {
                 Entry::Vacant(entry) => {
@@ -213,6 +280,9 @@ impl Showing {
     async fn number(&self, mut batches: Vec<Numbered>) -> Result<(), Failure> {
         let shown = self.booth.shown();
         batches.retain(|(_, first)| *first > shown);
+        if batches.is_empty() {
+            return Ok(());
+        }
         let events = batches.iter().map(|(id, _)| (*id, self.booth.no));
         let mut found = {
             let _one = self.lanes.acquire().await;

@@ -37,6 +37,15 @@ pub(super) const CLOCK_EVERY_MS: u64 = 200;
 pub(super) const SEQUENCE_EVERY_MS: u64 = 20;
 /// How often a server looks for what others wrote, milliseconds.
 pub(super) const FOLLOW_EVERY_MS: u64 = 25;
+/// How often a server looks for events whose policy or state others changed, milliseconds.
+pub(super) const RENEWED_EVERY_MS: u64 = 200;
+/// How often a server looks how far the feed is behind, milliseconds.
+pub(super) const FEED_LOOK_MS: u64 = 1_000;
+/// How old a commit without a number may be before that is told, milliseconds.
+pub(super) const FEED_LATE_MS: u64 = 5_000;
+/// Longest wait of a list of holds for the memories of events, milliseconds: of those that are taken for
+/// longer, what is stored is read.
+pub(super) const HOLDS_WAIT_MS: u64 = 100;
 /// Connections at once for events that others wrote to.
 pub(super) const FOLLOW_LANES_MAX: usize = 4;
 /// Events at once whose holds that are over are being written down.
@@ -49,8 +58,6 @@ pub(super) const AGAIN_MS: u64 = 1_000;
 pub(super) const RECENT_STEPS_MAX: usize = 65_536;
 /// Batches that are numbered or followed in one step.
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
-/// Idempotency records are kept so long, milliseconds: 24 hours, and an hour for slow clocks.
-pub(super) const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 /// Most commits in one answer of `commits_after`.
 pub(super) const COMMITS_READ_MAX: usize = 10_000;
 /// How often an outcome that nobody knows is asked for before its caller is told so.

@@ -12,6 +12,7 @@ mod limits;
 mod options;
 
 mod address;
+mod connect;
 mod database;
 mod failure;
 mod schema;
@@ -31,6 +32,8 @@ mod desk;
 mod each;
 mod examine;
 mod follow;
+mod guards;
+mod lag;
 mod reads;
 mod recent;
 mod route;
@@ -60,6 +63,7 @@ use super::{
 };
 use crate::keys::{ApiKey, KeyId};
 
+pub use address::{is_remote, remote_host};
 pub use examine::{Examination, examine};
 pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
 pub use schema::migrate;
@@ -81,8 +85,8 @@ struct Parts {
     tasks: Mutex<JoinSet<()>>,
     /// One new event at a time.
     creating: tokio::sync::Mutex<()>,
-    /// One reader of new events at a time.
-    discovering: tokio::sync::Mutex<()>,
+    /// Looks for new events, one at a time.
+    discovering: create::Looks,
     sweeps: sweep::Sweeps,
 }
 
@@ -131,7 +135,7 @@ impl PostgresLedger {
             desk,
             tasks: Mutex::new(JoinSet::new()),
             creating: tokio::sync::Mutex::new(()),
-            discovering: tokio::sync::Mutex::new(()),
+            discovering: create::Looks::default(),
             sweeps: tokio::sync::Mutex::new(each::Each::new("swept")),
         };
         let ledger = Self {
@@ -140,9 +144,11 @@ impl PostgresLedger {
             masters,
         };
         tasks::push_clock(&ledger.parts.desk).await?;
-        let last = follow::last(&mut ledger.parts.desk.database.lane().await?).await?;
+        let mut lane = ledger.parts.desk.database.lane().await?;
+        let known = follow::Known::end(&mut lane).await?;
+        drop(lane);
         ledger.parts.discover().await?;
-        ledger.start_tasks(last);
+        ledger.start_tasks(known);
         Ok(ledger)
     }
 }
@@ -156,6 +162,14 @@ impl Drop for PostgresLedger {
 }
 
 impl Ledger for PostgresLedger {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn find_new_events(&self) -> LedgerFuture<'_, Result<(), ReadError>> {
+        Box::pin(async move { Ok(self.parts.find_new_events().await?) })
+    }
+
     fn transact(&self, transaction: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
         Box::pin(self.parts.route(transaction))
     }
@@ -182,6 +196,26 @@ impl Ledger for PostgresLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         Box::pin(async move { Ok(reads::bookings_of(&self.parts.desk, &holder, limit).await?) })
+    }
+
+    fn holds_in(
+        &self,
+        event: EventNo,
+        after: Option<HoldId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        Box::pin(async move { Ok(reads::holds_in(&self.parts.desk, event, after, limit).await?) })
+    }
+
+    fn bookings_in(
+        &self,
+        event: EventNo,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        Box::pin(
+            async move { Ok(reads::bookings_in(&self.parts.desk, event, after, limit).await?) },
+        )
     }
 
     fn take_effects(

@@ -109,6 +109,15 @@ pub enum OpenError {
         /// What it says.
         value: String,
     },
+    /// What refuses a second sale is not there, or not at work.
+    #[error(
+        "the database lacks `{missing}`, or has it switched off: it would not refuse a second sale. Make it \
+         again as the migrations do, and run `soldonce verify` before you sell"
+    )]
+    Guards {
+        /// Which ones.
+        missing: String,
+    },
     /// What is stored cannot be, or cannot be read.
     #[error("the ledger cannot be opened: {0}")]
     Failed(String),

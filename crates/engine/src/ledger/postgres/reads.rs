@@ -1,5 +1,7 @@
 //! Everything that only looks, and the keys.
 
+use std::time::Duration;
+
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Seq,
     Span, Timestamp, UnitNo,
@@ -9,10 +11,10 @@ use tokio_postgres::types::Type;
 use super::database::{Lane, Value};
 use super::desk::Desk;
 use super::failure::Failure;
-use super::limits::COMMITS_READ_MAX;
+use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
 use super::sequencer::sequence;
-use super::tables::{Columns, Id, audit, bookings, holder_key, holds, int, keys, outbox};
+use super::tables::{Columns, Id, audit, bookings, events, holder_key, holds, int, keys, outbox};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::stored;
 use crate::ledger::{OpenEffect, ReadError};
@@ -59,10 +61,19 @@ pub(super) async fn holds_of(
     holder: &Holder,
     limit: usize,
 ) -> Result<Vec<Hold>, Failure> {
-    let mut ids = Vec::new();
+    let (mut ids, mut taken) = (Vec::new(), Vec::new());
+    let until = desk.clock.boot().plus(Duration::from_millis(HOLDS_WAIT_MS));
     for booth in desk.catalogue.all() {
-        let replica = booth.replica.lock().await;
-        ids.extend(replica.inventory.holds_of(booth.no, holder));
+        tokio::select! {
+            biased;
+            replica = booth.replica.lock() => {
+                ids.extend(replica.inventory.holds_of(booth.no, holder));
+            }
+            () = desk.clock.sleep_until(until) => taken.push(int(booth.no.0)?),
+        }
+    }
+    if !taken.is_empty() {
+        ids.extend(stored_holds_of(desk, holder, &taken).await?);
     }
     ids.sort_unstable();
     let newest = ids.into_iter().rev().take(limit);
@@ -70,6 +81,28 @@ pub(super) async fn holds_of(
     found.retain(|hold| !hold.state.is_terminal());
     found.sort_unstable_by_key(|hold| std::cmp::Reverse(hold.id));
     Ok(found)
+}
+
+/// The live holds of a holder in events whose memory others have: as they are stored.
+async fn stored_holds_of(
+    desk: &Desk,
+    holder: &Holder,
+    events: &[i32],
+) -> Result<Vec<HoldId>, Failure> {
+    let (key, caller) = (holder_key(holder), Id(*holder.caller.bytes()));
+    let name = holder.name.as_str();
+    let values: [Value<'_>; 4] = [
+        (&events, Type::INT4_ARRAY),
+        (&key, Type::BYTEA),
+        (&caller, Type::BYTEA),
+        (&name, Type::TEXT),
+    ];
+    let rows = desk.database.rows(holds::HOLDS_OF_HOLDER, &values).await?;
+    let id = |row: &tokio_postgres::Row| -> Result<HoldId, Failure> {
+        let id: Id = Columns::new(row, "holds").get(0)?;
+        Ok(HoldId::from_bytes(id.0))
+    };
+    rows.iter().map(id).collect()
 }
 
 /// The newest bookings of a holder.
@@ -88,6 +121,47 @@ pub(super) async fn bookings_of(
         .collect();
     let mut found = whole(&mut lane, &ids?).await?;
     found.reverse();
+    Ok(found)
+}
+
+/// The holds of an event after an id, in the order of their ids.
+pub(super) async fn holds_in(
+    desk: &Desk,
+    event: EventNo,
+    after: Option<HoldId>,
+    limit: usize,
+) -> Result<Vec<Hold>, Failure> {
+    let after = Id(after.map_or([0; 16], |id| *id.bytes()));
+    let (event, limit) = (int(event.0)?, i64::try_from(limit).unwrap_or(i64::MAX));
+    let values: [Value<'_>; 3] = [
+        (&event, Type::INT4),
+        (&after, Type::BYTEA),
+        (&limit, Type::INT8),
+    ];
+    let rows = desk.database.rows(holds::HOLDS_AFTER, &values).await?;
+    Ok(rows.iter().map(holds::read).collect::<Result<_, _>>()?)
+}
+
+/// The bookings of an event after an id, in the order of their ids.
+pub(super) async fn bookings_in(
+    desk: &Desk,
+    event: EventNo,
+    after: Option<BookingId>,
+    limit: usize,
+) -> Result<Vec<Booking>, Failure> {
+    let after = Id(after.map_or([0; 16], |id| *id.bytes()));
+    let (event, limit) = (int(event.0)?, i64::try_from(limit).unwrap_or(i64::MAX));
+    let values: [Value<'_>; 3] = [
+        (&event, Type::INT4),
+        (&after, Type::BYTEA),
+        (&limit, Type::INT8),
+    ];
+    let mut lane = desk.database.lane().await?;
+    let rows = lane.rows(bookings::BOOKINGS_AFTER, &values).await?;
+    let ids = rows.iter().map(|row| Columns::new(row, "bookings").get(0));
+    let ids = ids.collect::<Result<Vec<Id>, _>>()?;
+    let mut found = whole(&mut lane, &ids).await?;
+    found.sort_unstable_by_key(|booking| booking.id);
     Ok(found)
 }
 
@@ -198,14 +272,21 @@ pub(super) async fn history(desk: &Desk, id: &EventId) -> Result<History, ReadEr
         last = commit.seq;
     }
     let rows = desk.database.rows(holds::HOLDS_OF_EVENT, &of_event).await?;
-    let terms = rows
+    let holds = rows
         .iter()
         .map(|row| Ok(HoldTerms::from(&holds::read(row)?)));
+    let holds = holds.collect::<Result<_, Failure>>()?;
+    // Read last: terms that have not changed by now did not change before.
+    let mut lane = desk.database.lane().await?;
+    let rows = lane.rows(events::EVENT, &of_event).await?;
+    let terms = match rows.first() {
+        Some(row) => desk.charts.event(&mut lane, row).await?.steady_terms(),
+        None => None,
+    };
     Ok(History {
         units,
-        units_per_holder_max: None,
-        payment_window: None,
-        holds: terms.collect::<Result<_, Failure>>()?,
+        terms,
+        holds,
         commits,
     })
 }

@@ -10,7 +10,7 @@ use super::database::{Database, Lane};
 use super::failure::Failure;
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
 use super::tables::{Columns, keys};
-use super::{Durability, OpenError, PostgresOptions, Statements};
+use super::{Durability, OpenError, PostgresOptions, Statements, guards};
 use crate::ledger::{MasterKey, Migrated};
 
 mod migrations {
@@ -18,7 +18,7 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 6;
+pub(super) const SCHEMA: i64 = 8;
 
 /// Only one process migrates at a time. The number is this product's own.
 const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613);";
@@ -90,7 +90,8 @@ pub(super) async fn require(
             return Err(OpenError::Unsafe { setting, value });
         }
     }
-    require_version(&mut lane).await
+    require_version(&mut lane).await?;
+    guards::require(&mut lane).await
 }
 
 /// Passes a database with the tables of this program, be it a standby.

@@ -40,10 +40,10 @@ RETURNING shift";
 
 /// No batch that is stored from now on has an earlier time.
 const QUIET_UNTIL: &str = "-- quiet_until
-SELECT (SELECT ahead FROM clock) + least(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (
+SELECT ledger_clock(least(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (
     SELECT floor(extract(epoch FROM min(xact_start)) * 1000)::bigint FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-      AND backend_xid IS NOT NULL))";
+      AND backend_xid IS NOT NULL)))";
 
 const UNNUMBERED: &str = "-- unnumbered
 SELECT b.id, b.event_no FROM batches b

@@ -1,6 +1,6 @@
-//! A statement without an answer: was it stored? The batch's own id decides. Whoever gives it up
-//! writes a row with the same id first, which waits for a transaction that is still running; after
-//! that the batch can never be stored.
+//! A statement without an answer: was it stored, on every server that has to have it? The batch's own id
+//! decides. A server that gives the batch up writes a row with the same id first, which waits for a
+//! transaction that is still running; after that the batch can never be stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,13 @@ use super::failure::Failure;
 use super::limits::{SETTLE_EVERY_MS, SETTLE_MS, SETTLE_TRIES};
 use super::tables::{Columns, Id};
 
-/// Takes the id of a batch, unless the batch has it.
+/// Takes the id of a batch, unless the batch has it. It writes in either case: its own commit waits for the
+/// synchronous standbys, and so for the batch's.
 const GIVE_UP: &str = "-- give_up
 INSERT INTO batches (id, event_no, server, place, at, commands, renews, units, versions, holds,
                      bookings, holders)
 VALUES ($1, -1, $2, 0, 0, 0, false, '{}', '{}', '{}', '{}', '{}')
-ON CONFLICT (id) DO NOTHING";
+ON CONFLICT (id) DO UPDATE SET server = batches.server";
 
 const BATCH: &str = "-- batch
 SELECT at, event_no FROM batches WHERE id = $1";

@@ -11,30 +11,31 @@ use tokio_util::sync::CancellationToken;
 use super::database::Value;
 use super::desk::Desk;
 use super::failure::Failure;
-use super::follow::Follower;
+use super::follow::{Follower, Known};
 use super::limits::{
-    CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS, IDEMPOTENCY_MS, SEQUENCE_EVERY_MS,
+    CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS, RENEWED_EVERY_MS, SEQUENCE_EVERY_MS,
 };
 use super::sequencer::sequence;
 use super::survive::survive;
 use super::tables::{Columns, idempotency};
-use super::{Parts, PostgresLedger};
+use super::{Parts, PostgresLedger, lag};
+use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
 
 /// Pushes the clock on and reads it. A row that is locked is being pushed by another server. When the
-/// machine's clock has stepped back, the ledger's is from now on so much ahead of it, and goes on.
+/// machine's clock has stepped back, they meet again after twice the step.
 const PUSH_CLOCK: &str = "-- push_clock
-WITH wall AS (
-    SELECT coalesce($1::bigint,
-                    floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ahead) AS at
-    FROM clock
+WITH machine AS (
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
+), wall AS (
+    SELECT coalesce($1::bigint, ledger_clock(ms)) AS at, ms FROM machine
 ), free AS (
     SELECT one FROM clock FOR UPDATE SKIP LOCKED
 ), pushed AS (
     UPDATE clock
     SET at = greatest(clock.at, wall.at),
-        ahead = clock.ahead + CASE WHEN $1::bigint IS NULL AND clock.at - wall.at > $2::bigint
-                                   THEN clock.at - wall.at ELSE 0 END
+        meet = CASE WHEN $1::bigint IS NULL AND clock.at - wall.at > $2::bigint
+                    THEN 2 * clock.at - wall.ms ELSE clock.meet END
     FROM wall, free WHERE clock.one = free.one
 )
 SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
@@ -64,23 +65,25 @@ async fn forget_records(desk: &Desk) -> Result<(), Failure> {
 }
 
 /// Waits so long; whether the ledger is still open then.
-async fn pause(desk: &Desk, shutdown: &CancellationToken, ms: u64) -> bool {
+pub(super) async fn pause(desk: &Desk, shutdown: &CancellationToken, ms: u64) -> bool {
     let next = desk.clock.boot().plus(Duration::from_millis(ms));
     let wait = desk.clock.sleep_until(next);
     shutdown.run_until_cancelled(wait).await.is_some()
 }
 
 impl PostgresLedger {
-    /// `last` is where the feed ended before the first event was read.
-    pub(super) fn start_tasks(&self, last: i64) {
+    /// `known` is where the ledger ended before the first event was read.
+    pub(super) fn start_tasks(&self, known: Known) {
         let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
         self.parts.tasks().spawn(keep_time(desk, shutdown));
         let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
         self.parts.tasks().spawn(number(desk, shutdown));
+        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
+        self.parts.tasks().spawn(lag::watch(desk, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
         self.parts.tasks().spawn(find_events(parts, shutdown));
         let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
-        self.parts.tasks().spawn(show(desk, shutdown, last));
+        self.parts.tasks().spawn(show(desk, shutdown, known));
     }
 }
 
@@ -103,12 +106,22 @@ async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     }
 }
 
-/// Shows what was numbered after `last`.
-async fn show(desk: Arc<Desk>, shutdown: CancellationToken, last: i64) {
-    let mut follower = Follower::new(last);
+/// Shows what others wrote after `known`.
+async fn show(desk: Arc<Desk>, shutdown: CancellationToken, known: Known) {
+    let mut follower = Follower::new(known);
+    let mut next_renewed = desk.clock.boot();
     while pause(&desk, &shutdown, FOLLOW_EVERY_MS).await {
+        if next_renewed <= desk.clock.boot() {
+            if let Some(Err(failure)) = survive(follower.find_renewed(&desk)).await {
+                tracing::debug!(%failure, "changes of events were not looked for");
+            }
+            next_renewed = desk
+                .clock
+                .boot()
+                .plus(Duration::from_millis(RENEWED_EVERY_MS));
+        }
         if let Some(Err(failure)) = survive(follower.step(&desk)).await {
-            tracing::debug!(%failure, "the feed was not followed");
+            tracing::debug!(%failure, "the feed was not known");
         }
     }
 }

@@ -1,110 +1,119 @@
-//! Prices and policies as JSON. A name that is not known is refused: it was written by a newer
-//! version, and a rule must not be lost.
+//! Prices and policies as JSON: every field of a policy by its name, times in milliseconds.
 
-use serde::{Deserialize, Serialize};
-use soldonce_core::{Adjacency, Amount, LatePayment, OnPaymentFailure, Policy, Span, Timestamp};
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use soldonce_core::{
+    Amount, POLICY_FIELDS, Policy, PolicyChange, PolicyField, PolicyKind, PolicyValue, Timestamp,
+};
 
 use super::Damaged;
 
 const TABLE: &str = "events";
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PolicyColumns {
-    hold_ttl_ms: u64,
-    hold_max_ms: u64,
-    units_per_hold_max: u32,
-    units_per_holder_max: u32,
-    units_bought_per_holder_max: Option<u32>,
-    payment_window_ms: u64,
-    retry_window_ms: u64,
-    late_payment: LateWord,
-    on_payment_failure: FailureWord,
-    adjacency: AdjacencyWord,
-    sale_opens_at: Option<i64>,
-    sale_closes_at: Option<i64>,
-    cancel_until: Option<i64>,
+/// A policy that was read.
+pub(crate) struct ReadPolicy {
+    /// What this build knows of it; a field that the row lacks has its default.
+    pub(crate) policy: Policy,
+    /// The fields that only a newer build knows.
+    pub(crate) unknown: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LateWord {
-    Refuse,
-    IfStillFree,
-    Refund,
+struct Written<'a>(&'a Policy);
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(POLICY_FIELDS.len()))?;
+        for field in POLICY_FIELDS {
+            match field.get(self.0) {
+                PolicyValue::Null => map.serialize_entry(field.name, &())?,
+                PolicyValue::Number(number) => map.serialize_entry(field.name, &number)?,
+                PolicyValue::Time(time) => map.serialize_entry(field.name, &time.ms())?,
+                PolicyValue::Word(word) => map.serialize_entry(field.name, word)?,
+            }
+        }
+        map.end()
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FailureWord {
-    Keep,
-    Release,
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = (PolicyChange, Vec<String>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the fields of a policy")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut change, mut unknown) = (PolicyChange::default(), Vec::new());
+        while let Some(name) = map.next_key::<String>()? {
+            let Some(field) = PolicyField::named(&name) else {
+                map.next_value::<IgnoredAny>()?;
+                unknown.push(name);
+                continue;
+            };
+            let value = map.next_value_seed(ValueOf(field))?;
+            change.set(field, value).map_err(serde::de::Error::custom)?;
+        }
+        Ok((change, unknown))
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum AdjacencyWord {
-    None,
-    NoOrphan,
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TimeOrWord {
+    Time(i64),
+    Word(String),
+}
+
+struct ValueOf(&'static PolicyField);
+
+impl ValueOf {
+    fn word<E: serde::de::Error>(&self, word: &str) -> Result<PolicyValue, E> {
+        let unknown = || E::custom(format!("no such word: `{word}`"));
+        self.0.word(word).ok_or_else(unknown)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for ValueOf {
+    type Value = PolicyValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<PolicyValue, D::Error> {
+        let number = |number: Option<u64>| number.map_or(PolicyValue::Null, PolicyValue::Number);
+        match self.0.kind {
+            PolicyKind::Millis | PolicyKind::Count | PolicyKind::CountOrNull => {
+                Option::deserialize(from).map(number)
+            }
+            PolicyKind::TimeOrNull => {
+                let ms: Option<i64> = Option::deserialize(from)?;
+                let time = |ms| PolicyValue::Time(Timestamp::from_ms(ms));
+                Ok(ms.map_or(PolicyValue::Null, time))
+            }
+            // Null, also in rows of before there was a choice, is the start of the event.
+            PolicyKind::Deadline => match Option::deserialize(from)? {
+                None => Ok(PolicyValue::Null),
+                Some(TimeOrWord::Time(ms)) => Ok(PolicyValue::Time(Timestamp::from_ms(ms))),
+                Some(TimeOrWord::Word(word)) => self.word(&word),
+            },
+            PolicyKind::Word(_) => self.word(&String::deserialize(from)?),
+        }
+    }
 }
 
 pub(crate) fn policy_to_json(policy: &Policy) -> Result<String, Damaged> {
-    let columns = PolicyColumns {
-        hold_ttl_ms: policy.hold_ttl.ms(),
-        hold_max_ms: policy.hold_max.ms(),
-        units_per_hold_max: policy.units_per_hold_max,
-        units_per_holder_max: policy.units_per_holder_max,
-        units_bought_per_holder_max: policy.units_bought_per_holder_max,
-        payment_window_ms: policy.payment_window.ms(),
-        retry_window_ms: policy.retry_window.ms(),
-        late_payment: match policy.late_payment {
-            LatePayment::Refuse => LateWord::Refuse,
-            LatePayment::IfStillFree => LateWord::IfStillFree,
-            LatePayment::Refund => LateWord::Refund,
-        },
-        on_payment_failure: match policy.on_payment_failure {
-            OnPaymentFailure::Keep => FailureWord::Keep,
-            OnPaymentFailure::Release => FailureWord::Release,
-        },
-        adjacency: match policy.adjacency {
-            Adjacency::None => AdjacencyWord::None,
-            Adjacency::NoOrphan => AdjacencyWord::NoOrphan,
-        },
-        sale_opens_at: policy.sale_opens_at.map(Timestamp::ms),
-        sale_closes_at: policy.sale_closes_at.map(Timestamp::ms),
-        cancel_until: policy.cancel_until.map(Timestamp::ms),
-    };
-    serde_json::to_string(&columns).map_err(|error| Damaged::new(TABLE, error.to_string()))
+    serde_json::to_string(&Written(policy)).map_err(|error| Damaged::new(TABLE, error.to_string()))
 }
 
-pub(crate) fn policy_from_json(json: &str) -> Result<Policy, Damaged> {
-    let unreadable = |error: serde_json::Error| Damaged::new(TABLE, format!("policy: {error}"));
-    let columns: PolicyColumns = serde_json::from_str(json).map_err(unreadable)?;
-    Ok(Policy {
-        hold_ttl: Span::from_ms(columns.hold_ttl_ms),
-        hold_max: Span::from_ms(columns.hold_max_ms),
-        units_per_hold_max: columns.units_per_hold_max,
-        units_per_holder_max: columns.units_per_holder_max,
-        units_bought_per_holder_max: columns.units_bought_per_holder_max,
-        payment_window: Span::from_ms(columns.payment_window_ms),
-        retry_window: Span::from_ms(columns.retry_window_ms),
-        late_payment: match columns.late_payment {
-            LateWord::Refuse => LatePayment::Refuse,
-            LateWord::IfStillFree => LatePayment::IfStillFree,
-            LateWord::Refund => LatePayment::Refund,
-        },
-        on_payment_failure: match columns.on_payment_failure {
-            FailureWord::Keep => OnPaymentFailure::Keep,
-            FailureWord::Release => OnPaymentFailure::Release,
-        },
-        adjacency: match columns.adjacency {
-            AdjacencyWord::None => Adjacency::None,
-            AdjacencyWord::NoOrphan => Adjacency::NoOrphan,
-        },
-        sale_opens_at: columns.sale_opens_at.map(Timestamp::from_ms),
-        sale_closes_at: columns.sale_closes_at.map(Timestamp::from_ms),
-        cancel_until: columns.cancel_until.map(Timestamp::from_ms),
-    })
+pub(crate) fn policy_from_json(json: &str) -> Result<ReadPolicy, Damaged> {
+    let unreadable = |error: String| Damaged::new(TABLE, format!("policy: {error}"));
+    let mut from = serde_json::Deserializer::from_str(json);
+    let read = from.deserialize_map(Fields);
+    let (change, unknown) = read.map_err(|error| unreadable(error.to_string()))?;
+    let policy = Policy::default().merged(&change);
+    Ok(ReadPolicy { policy, unknown })
 }
 
 pub(crate) fn prices_to_json(prices: &[Amount]) -> Result<String, Damaged> {

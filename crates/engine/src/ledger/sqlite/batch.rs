@@ -72,10 +72,11 @@ impl Batch {
                 event: commit.event,
                 unit: step.unit,
                 before: Version(step.version.0.saturating_sub(1)),
+                state: step.from,
             }));
         }
         // Sorted by version last, so of each unit the first transition of the batch stays.
-        changed.sort_unstable();
+        changed.sort_unstable_by_key(|unit| (unit.event, unit.unit, unit.before));
         changed.dedup_by_key(|unit| -> (EventNo, UnitNo) { (unit.event, unit.unit) });
         changed
     }

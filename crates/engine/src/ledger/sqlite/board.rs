@@ -2,29 +2,31 @@
 //! time it is, and who holds what.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use soldonce_core::{Hold, HoldId, Holder, Inventory, Timestamp};
 use soldonce_lease::Clock;
+
+use crate::ledger::clock::LedgerClock;
 
 /// What the writer shares with the ledger's other threads.
 pub(super) struct Shared {
     /// Whether commands are taken.
     pub(super) writable: AtomicBool,
     pub(super) closed: AtomicBool,
-    /// The latest time of a decision, milliseconds.
-    pub(super) last: AtomicI64,
+    clock: LedgerClock,
     /// Holds that are not over, by holder, oldest first.
     holds: Mutex<BTreeMap<Holder, Vec<HoldId>>>,
 }
 
 impl Shared {
-    pub(super) fn new(clock: Timestamp) -> Self {
+    /// Of a ledger whose last commit was made at `last`.
+    pub(super) fn new(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
         Self {
             writable: AtomicBool::new(true),
             closed: AtomicBool::new(false),
-            last: AtomicI64::new(clock.ms()),
+            clock: LedgerClock::after(last, wall),
             holds: Mutex::default(),
         }
     }
@@ -38,8 +40,8 @@ impl Shared {
     }
 
     /// T1: never goes back.
-    pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
-        Timestamp::from_ms(clock.wall_ms().max(self.last.load(Ordering::Acquire)))
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     fn holds(&self) -> MutexGuard<'_, BTreeMap<Holder, Vec<HoldId>>> {

@@ -36,6 +36,7 @@ pub(super) fn bare_writer(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    folder.make_private()?;
     let connection = Connection::open_with_flags(folder.database(), flags)?;
     set_up_writer(&connection)?;
     Ok(connection)
@@ -120,6 +121,17 @@ fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
         .run(connection)
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
     Ok(Migrated::new(found, SCHEMA, &report))
+}
+
+/// Makes the tables of this schema in an empty database.
+pub(super) fn make_tables(connection: &Connection) -> Result<(), Fault> {
+    let runner = migrations::migrations::runner();
+    let mut migrations: Vec<_> = runner.get_migrations().iter().collect();
+    migrations.sort_by_key(|migration| migration.version());
+    for migration in migrations {
+        connection.execute_batch(migration.sql().unwrap_or_default())?;
+    }
+    Ok(())
 }
 
 /// Tells how many pages are in the write-ahead log after each commit of `connection`.

@@ -1,8 +1,8 @@
 //! The data folder: the lock that keeps a second process out, and the high-water file.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::OpenError;
@@ -13,6 +13,18 @@ use super::tables::head::Head;
 const DATABASE: &str = "ledger.sqlite";
 const LOCK: &str = "ledger.lock";
 const HIGH_WATER: &str = "high-water";
+/// Every file of a ledger.
+const FILES: [&str; 5] = [
+    DATABASE,
+    "ledger.sqlite-wal",
+    "ledger.sqlite-shm",
+    LOCK,
+    HIGH_WATER,
+];
+/// The mode of each.
+const PRIVATE: u32 = 0o600;
+/// The bits of a mode that are not the owner's.
+const OTHERS: u32 = 0o077;
 
 /// The folder of one ledger.
 #[derive(Clone, Debug)]
@@ -53,7 +65,11 @@ impl Folder {
             .create(&self.0)
             .map_err(|error| self.failed(error))?;
         let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
+        options
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(PRIVATE);
         let file = options
             .open(self.0.join(LOCK))
             .map_err(|error| self.failed(error))?;
@@ -64,6 +80,33 @@ impl Folder {
             }),
             Err(TryLockError::Error(error)) => Err(self.failed(error)),
         }
+    }
+
+    /// Makes the database's file, if it is not there, and takes every file of the ledger away from all
+    /// other users, whatever the folder was: the database has the keys. SQLite gives files beside it
+    /// the mode of the database.
+    pub(super) fn make_private(&self) -> Result<(), OpenError> {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).mode(PRIVATE);
+        let made = options.open(self.database());
+        made.map_err(|error| self.failed(error))?;
+        for name in FILES {
+            let path = self.0.join(name);
+            let is_open = |meta: Metadata| meta.permissions().mode() & OTHERS != 0;
+            if !std::fs::metadata(&path).is_ok_and(is_open) {
+                continue;
+            }
+            let closed = std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE));
+            match closed {
+                Ok(()) => tracing::warn!(file = name, "other users could read it: mode 0600 now"),
+                Err(error) => tracing::warn!(
+                    file = name,
+                    %error,
+                    "other users can read it, and it has or leads to the ledger's keys: chmod 600"
+                ),
+            }
+        }
+        Ok(())
     }
 
     /// Makes the names of the files in the folder durable, and the folder's own.
@@ -108,7 +151,11 @@ impl Folder {
     /// Opens the high-water file and makes it say where the ledger stands, durably.
     pub(super) fn open_high_water(&self, head: &Head) -> Result<HighWater, Fault> {
         let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
+        options
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(PRIVATE);
         let file = options
             .open(self.0.join(HIGH_WATER))
             .map_err(|error| self.fault(error))?;

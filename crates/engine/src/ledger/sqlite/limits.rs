@@ -24,8 +24,6 @@ pub(super) const READERS_MAX: usize = 4;
 pub(super) const READS_WAITING_MAX: usize = 1_024;
 /// Prepared statements kept per connection: all there are.
 pub(super) const STATEMENTS_MAX: usize = 64;
-/// How long an idempotency record is kept, milliseconds: 24 hours.
-pub(super) const IDEMPOTENCY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Idempotency records forgotten by one commit: more than one can add, so the table shrinks.
 pub(super) const FORGET_MAX: usize = 2 * BATCH_MAX;
 /// Most commits in one answer of the feed's read.

@@ -19,6 +19,7 @@ mod batch;
 mod beside;
 mod board;
 mod checkpoint;
+mod guards;
 mod readers;
 mod rebuild;
 pub mod verify;
@@ -204,7 +205,6 @@ pub struct SqliteLedger {
     thread: Mutex<Option<JoinHandle<()>>>,
     shared: Arc<Shared>,
     readers: Arc<Readers>,
-    clock: Arc<dyn Clock>,
     masters: Vec<MasterKey>,
 }
 
@@ -224,11 +224,11 @@ impl SqliteLedger {
         let opened = rebuild::open(&folder, options, entropy)?;
         folder.sync()?;
         let masters = opened.masters.clone();
-        let shared = Arc::new(Shared::new(opened.head.clock));
+        let shared = Arc::new(Shared::new(opened.head.clock, Arc::clone(&clock)));
         observer.opened(&opened.decider.inventory);
         let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
         let outside = writer::Outside {
-            clock: Arc::clone(&clock),
+            clock,
             observer,
             shared: Arc::clone(&shared),
             options: options.clone(),
@@ -243,7 +243,6 @@ impl SqliteLedger {
             thread: Mutex::new(Some(thread)),
             readers: Arc::new(Readers::new(folder, Arc::clone(&shared))),
             shared,
-            clock,
             masters,
         })
     }
@@ -309,6 +308,26 @@ impl Ledger for SqliteLedger {
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         self.readers
             .read(move |connection| tables::bookings::of_holder(connection, &holder, limit))
+    }
+
+    fn holds_in(
+        &self,
+        event: EventNo,
+        after: Option<HoldId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        self.readers
+            .read(move |connection| tables::holds::page(connection, event, after, limit))
+    }
+
+    fn bookings_in(
+        &self,
+        event: EventNo,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        self.readers
+            .read(move |connection| tables::bookings::page(connection, event, after, limit))
     }
 
     fn take_effects(
@@ -387,7 +406,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn now(&self) -> Timestamp {
-        self.shared.now(self.clock.as_ref())
+        self.shared.now()
     }
 
     fn is_writable(&self) -> bool {

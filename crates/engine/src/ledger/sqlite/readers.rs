@@ -122,8 +122,7 @@ pub(super) fn history(connection: &Connection, id: &EventId) -> Result<History, 
     let everything = (Seq::default(), Seq(i64::MAX.cast_unsigned()));
     Ok(History {
         units: event.chart.units(),
-        units_per_holder_max: None,
-        payment_window: None,
+        terms: None,
         holds: terms,
         commits: audit::commits(connection, event.no, everything)?,
     })

@@ -21,7 +21,7 @@ use super::tables::head::Head;
 use super::tables::{
     bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
 };
-use super::{OpenError, PlantedLedger, SqliteOptions, connection};
+use super::{OpenError, PlantedLedger, SqliteOptions, connection, guards};
 use crate::ledger::{Decider, MasterKey, RequestKey};
 
 /// A ledger as it was found.
@@ -44,6 +44,13 @@ pub(super) fn open(
     let mut connection = connection::writer(folder)?;
     if options.has(PlantedLedger::SyncNormal) {
         connection.pragma_update(None, "synchronous", "normal")?;
+    }
+    if let Some(name) = guards::missing(&connection)?.first() {
+        let what = format!(
+            "`{name}` is missing or not as it was made, so the file refuses less than it must: run \
+             `soldonce verify`, and put a sound copy of the folder back"
+        );
+        return Err(Fault::damaged("sqlite_schema", what).into());
     }
     let found = Head::find(&connection)?;
     if !options.accept_loss && !options.has(PlantedLedger::NoHighWater) {

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{
-    Audit, Auditor, Cause, Commit, Event, Fence, History, HoldId, HoldTerms, Seq, Transition, Unit,
-    UnitNo, UnitState,
+    Audit, Auditor, Cause, Commit, Event, Fence, History, HoldId, HoldTerms, Policy, Seq,
+    Transition, Unit, UnitNo, UnitState,
 };
 
 use super::VerifyReport;
@@ -39,12 +39,11 @@ pub(crate) struct ChainEnd {
     pub(crate) hash: [u8; 32],
 }
 
-/// An event's history before its first commit.
-pub(crate) fn history_of(event: &Event, holds: Vec<HoldTerms>) -> History {
+/// An event's history before its first commit; `terms` are those that were in force all the time.
+pub(crate) fn history_of(event: &Event, terms: Option<Policy>, holds: Vec<HoldTerms>) -> History {
     History {
         units: event.chart.units(),
-        units_per_holder_max: None,
-        payment_window: None,
+        terms,
         holds,
         commits: Vec::new(),
     }

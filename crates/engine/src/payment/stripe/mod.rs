@@ -12,6 +12,7 @@
 //! Reading order: the calls below, one call over HTTP (`wire`), what an answer means (`shape`,
 //! `refusal`), notices (`webhook`).
 
+mod currency;
 mod refusal;
 mod settings;
 mod shape;
@@ -22,7 +23,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use soldonce_core::Amount;
+use soldonce_core::{Amount, Currency};
 use soldonce_lease::Clock;
 
 use super::{
@@ -271,6 +272,10 @@ fn all_stuck() -> ProviderError {
 impl PaymentProvider for Stripe {
     fn name(&self) -> &'static str {
         "stripe"
+    }
+
+    fn require_chargeable(&self, currency: Currency, price: Amount) -> Result<(), String> {
+        currency::require_chargeable(currency, price)
     }
 
     fn create(&self, ask: CreateIntent) -> ProviderFuture<'_, Intent> {

@@ -5,6 +5,7 @@ use std::fmt;
 use secrecy::{ExposeSecret, SecretString};
 use soldonce_core::Span;
 
+use crate::payment::AccountId;
 use crate::payment::limits::{STRIPE_CALL_MS, STRIPE_RETRY_MS};
 
 /// The secret key of an account. Not shown in `Debug`, never logged.
@@ -23,6 +24,16 @@ impl StripeKey {
             return Ok(Self(text.into()));
         }
         Err(StripeSetupError::Key)
+    }
+
+    /// Whether it moves real money, as its text says; old keys do not say.
+    pub fn is_live(&self) -> Option<bool> {
+        let (_, rest) = self.expose().split_once('_')?;
+        match rest.split_once('_')?.0 {
+            "live" => Some(true),
+            "test" => Some(false),
+            _ => None,
+        }
     }
 
     pub(super) fn expose(&self) -> &str {
@@ -62,11 +73,13 @@ impl Capture {
 pub struct StripeSettings {
     /// The account's secret key.
     pub key: StripeKey,
+    /// The connected account that each call is for, if it is not the key's own.
+    pub account: Option<AccountId>,
     /// Where the API is, without a path: another place only for tests and the demo.
     pub base_url: String,
     /// When money is taken.
     pub capture: Capture,
-    /// Longest wait for one answer.
+    /// Longest wait for an answer, all tries of one call together.
     pub call_timeout: Span,
     /// Wait before a call whose outcome is not known is made again; each further one is twice as
     /// long.
@@ -78,6 +91,7 @@ impl StripeSettings {
     pub fn new(key: StripeKey) -> Self {
         Self {
             key,
+            account: None,
             base_url: "https://api.stripe.com".to_owned(),
             capture: Capture::Manual,
             call_timeout: Span::from_ms(STRIPE_CALL_MS),
@@ -112,6 +126,15 @@ mod tests {
         let key = StripeKey::parse("sk_test_4eC39").unwrap();
         assert_eq!(format!("{key:?}"), "StripeKey(..)");
         assert!(!format!("{:?}", StripeSettings::new(key)).contains("4eC39"));
+        for (text, is_live) in [
+            ("sk_live_1", Some(true)),
+            ("rk_live_1", Some(true)),
+            ("sk_test_1", Some(false)),
+            ("sk_1", None),
+            ("sk_of_1", None),
+        ] {
+            assert_eq!(StripeKey::parse(text).unwrap().is_live(), is_live, "{text}");
+        }
         for text in ["", "pk_test_1", "whsec_1", "sk_test 1", "sk_test_1\r\nX: y"] {
             let refused = StripeKey::parse(text).unwrap_err();
             assert_eq!(refused, StripeSetupError::Key, "{text:?}");

@@ -210,16 +210,42 @@ struct DataShape {
 }
 
 fn read(body: &[u8]) -> Result<Notice, WebhookError> {
-    let shape: NoticeShape =
-        serde_json::from_slice(body).map_err(|_| WebhookError::Unreadable("body"))?;
+    let unreadable = |_| WebhookError::Unreadable("body");
+    let told: Value = serde_json::from_slice(body).map_err(unreadable)?;
+    if told.get("object").and_then(Value::as_str) == Some(THIN_NOTICE) {
+        return thin(&told);
+    }
+    let shape: NoticeShape = serde_json::from_value(told).map_err(unreadable)?;
     let account = shape.account.as_deref().map(AccountId::parse).transpose();
     Ok(Notice {
         id: NoticeId::parse(&shape.id).map_err(|_| WebhookError::Unreadable("name"))?,
         kind: shape.kind,
-        created_at: Timestamp::from_ms(shape.created.saturating_mul(1_000)),
+        created_at: Some(Timestamp::from_ms(shape.created.saturating_mul(1_000))),
         account: account.map_err(|_| WebhookError::Unreadable("account"))?,
         live: shape.livemode,
         subject: subject(shape.data.object)?,
+    })
+}
+
+/// What Stripe calls a notice of its second kind, which names its object and does not tell it.
+const THIN_NOTICE: &str = "v2.core.event";
+
+fn thin(told: &Value) -> Result<Notice, WebhookError> {
+    let text = |name: &str| told.pointer(name).and_then(Value::as_str);
+    let account = text("/context").map(AccountId::parse).transpose();
+    let is_intent = text("/related_object/type") == Some("payment_intent");
+    let subject = text("/related_object/id").filter(|_| is_intent);
+    let subject = subject.map(IntentId::parse).transpose();
+    Ok(Notice {
+        id: NoticeId::parse(text("/id").unwrap_or_default())
+            .map_err(|_| WebhookError::Unreadable("name"))?,
+        kind: text("/type").unwrap_or_default().to_owned(),
+        created_at: None,
+        account: account.map_err(|_| WebhookError::Unreadable("account"))?,
+        live: told.get("livemode").and_then(Value::as_bool) == Some(true),
+        subject: subject
+            .map_err(|_| WebhookError::Unreadable("intent"))?
+            .map(Subject::Named),
     })
 }
 

@@ -94,11 +94,15 @@ impl Wire {
         })
     }
 
-    /// Makes a call, again with the same key while its outcome is not known; a body that says yes.
+    /// Makes a call, again with the same key while its outcome is not known; a body that says yes. All
+    /// tries together take no longer than the longest wait for one answer: a buyer waits for them.
     pub(super) async fn call(&self, ask: &Ask<'_>) -> Result<Vec<u8>, Missed> {
+        let patience = Duration::from_millis(self.settings.call_timeout.ms());
+        let end = self.clock.boot().plus(patience);
         let mut tries = 0;
         loop {
-            let missed = match self.call_once(ask).await {
+            let left = end.since(self.clock.boot());
+            let missed = match self.call_once(ask, left).await {
                 Ok(heard) => match heard.judge() {
                     Ok(body) => return Ok(body),
                     Err(missed) => missed,
@@ -106,29 +110,37 @@ impl Wire {
                 Err(error) => error.into(),
             };
             tries += 1;
-            if tries >= STRIPE_TRIES_MAX || !missed.may_be_repeated() {
+            let wait = self.pause(tries, missed.retry_after());
+            let again = self.clock.boot().plus(wait);
+            // Where Stripe asks for a longer pause, it is the caller who keeps it.
+            let is_too_long = wait > Duration::from_millis(STRIPE_RETRY_AFTER_MS_MAX);
+            let is_over = tries >= STRIPE_TRIES_MAX || is_too_long || again >= end;
+            if is_over || !missed.may_be_repeated() {
                 return Err(missed);
             }
             tracing::warn!(path = ask.path, tries, %missed, "stripe: asked again");
-            self.wait(tries, missed.retry_after()).await;
+            self.clock.sleep_until(again).await;
         }
     }
 
-    /// As long as Stripe says, within reason, else twice as long each time.
-    async fn wait(&self, tries: u32, said: Option<Span>) {
+    /// As long as Stripe says, else twice as long each time.
+    fn pause(&self, tries: u32, said: Option<Span>) -> Duration {
         let doubled = self.settings.retry_wait.ms() << (tries - 1).min(8);
-        let wait_ms = said.map_or(doubled, Span::ms);
-        let wait = Duration::from_millis(wait_ms.min(STRIPE_RETRY_AFTER_MS_MAX));
-        self.clock.sleep_until(self.clock.boot().plus(wait)).await;
+        let doubled = doubled.min(STRIPE_RETRY_AFTER_MS_MAX);
+        Duration::from_millis(said.map_or(doubled, Span::ms))
     }
 
-    async fn call_once(&self, ask: &Ask<'_>) -> Result<Heard, ProviderError> {
+    async fn call_once(&self, ask: &Ask<'_>, wait: Duration) -> Result<Heard, ProviderError> {
         let url = format!("{}{}", self.settings.base_url, ask.path);
         let mut request = self
             .client
             .request(ask.method.clone(), url)
             .bearer_auth(self.settings.key.expose())
-            .header("Stripe-Version", API_VERSION);
+            .header("Stripe-Version", API_VERSION)
+            .timeout(wait);
+        if let Some(account) = &self.settings.account {
+            request = request.header("Stripe-Account", account.as_str());
+        }
         if let Some(key) = ask.key {
             request = request.header("Idempotency-Key", key).form(ask.fields);
         }

@@ -2,6 +2,7 @@
 
 use soldonce_core::{HoldId, Rejection};
 use soldonce_engine::ledger::Done;
+use soldonce_engine::limits::IDEMPOTENCY_MS;
 use soldonce_engine::reply::StoredReply;
 
 use crate::ledgers::{TestLedger, held, key};
@@ -92,14 +93,14 @@ pub(super) async fn records_are_forgotten_after_a_day(mut test: TestLedger) {
     if test.folder.is_none() {
         return; // The memory ledger keeps everything.
     }
-    let day_ms = 24 * 60 * 60 * 1_000;
+    let kept_ms = u64::try_from(IDEMPOTENCY_MS).unwrap();
     let event = test.event().await;
     let ask = async |test: &TestLedger, seat: &str, name| {
         let command = test.hold_command(&event, "ann", &[seat]);
         test.ask_as(command, key(name, 1)).await
     };
     held(ask(&test, "A-1", 1).await).unwrap();
-    test.advance_ms(day_ms);
+    test.advance_ms(kept_ms);
     held(ask(&test, "A-2", 2).await).unwrap();
     replayed(ask(&test, "A-3", 1).await);
     test.advance_ms(1);

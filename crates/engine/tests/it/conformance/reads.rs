@@ -108,9 +108,13 @@ pub(super) async fn api_keys_are_kept_and_revoked(mut test: TestLedger) {
         revoked_at: None,
     };
     let (one, two) = (key(1, &[Scope::Admin]), key(2, &[Scope::Sell, Scope::Read]));
+    let three = key(3, &[Scope::Read, Scope::Admin]);
     test.ledger.add_key(one.clone()).await.unwrap();
     test.ledger.add_key(two.clone()).await.unwrap();
     let at = Timestamp::from_ms(START_MS + 5);
+    let last = test.ledger.revoke_key(one.id, at).await;
+    assert_eq!(last, Ok(false), "without it nobody would be admin");
+    test.ledger.add_key(three.clone()).await.unwrap();
     assert_eq!(test.ledger.revoke_key(one.id, at).await, Ok(true));
     assert_eq!(
         test.ledger.revoke_key(one.id, at).await,
@@ -118,7 +122,12 @@ pub(super) async fn api_keys_are_kept_and_revoked(mut test: TestLedger) {
         "it was revoked before"
     );
     assert_eq!(
-        test.ledger.revoke_key(KeyId::from_bits(3), at).await,
+        test.ledger.revoke_key(three.id, at).await,
+        Ok(false),
+        "now this is the last one"
+    );
+    assert_eq!(
+        test.ledger.revoke_key(KeyId::from_bits(4), at).await,
         Ok(false)
     );
     let secret = test.ledger.master_keys();
@@ -131,7 +140,8 @@ pub(super) async fn api_keys_are_kept_and_revoked(mut test: TestLedger) {
                 revoked_at: Some(at),
                 ..one
             },
-            two
+            two,
+            three
         ]
     );
     let same = test.ledger.master_keys();

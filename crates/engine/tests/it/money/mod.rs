@@ -4,6 +4,7 @@
 mod deaths;
 mod hostile;
 mod mortal;
+#[cfg(feature = "planted")]
 mod planted;
 mod rig;
 mod walks;

@@ -159,6 +159,24 @@ impl Ledger for MortalLedger {
         self.inner.bookings_of(holder, limit)
     }
 
+    fn holds_in(
+        &self,
+        event: EventNo,
+        after: Option<HoldId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
+        self.inner.holds_in(event, after, limit)
+    }
+
+    fn bookings_in(
+        &self,
+        event: EventNo,
+        after: Option<BookingId>,
+        limit: usize,
+    ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        self.inner.bookings_in(event, after, limit)
+    }
+
     fn take_effects(
         &self,
         keep: Span,

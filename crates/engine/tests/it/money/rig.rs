@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use soldonce_core::{
-    Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Planted, Policy, Span,
-    Timestamp,
+    Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
 };
 use soldonce_engine::keys::Scope;
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
@@ -108,7 +107,8 @@ impl Place {
     }
 
     /// In memory, with a bug that was planted in the rules.
-    pub(super) fn planted(bug: Planted) -> Arc<Self> {
+    #[cfg(feature = "planted")]
+    pub(super) fn planted(bug: soldonce_core::Planted) -> Arc<Self> {
         let metrics = Arc::new(Metrics::default());
         let live = Arc::new(Live::new(Arc::clone(&metrics)));
         let (entropy, clock) = (SeededEntropy::new(7), Arc::new(SystemClock));
@@ -213,6 +213,7 @@ impl Rig {
             request: "test".into(),
             key: Some(RequestKey::new(caller(), "test", &key, &[], b"")),
             secret: None,
+            booking_secret: None,
         }
     }
 

@@ -315,7 +315,8 @@ async fn late_for(
     (state, rig.kept(), rig.reserved())
 }
 
-/// Whether money that comes late buys a seat that is still free.
+/// Returns whether money that comes late buys a seat that is still free.
+#[cfg(feature = "planted")]
 pub(super) async fn late_money_buys(place: Arc<Place>) -> bool {
     let (state, kept, _) = late(place, LatePayment::IfStillFree, Seat::Free).await;
     state == BookingState::Confirmed && kept == PRICE
@@ -394,5 +395,22 @@ async fn a_payment_nobody_told_of_is_found_by_the_reconciler() {
         let sold = rig.booking(paying.booking).await;
         assert_eq!(sold.state, BookingState::Confirmed);
         assert_eq!(rig.kept(), PRICE);
+    }
+}
+
+/// An intent that the provider has cancelled can't be paid, whatever it would have cost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_intent_of_a_wrong_amount_is_let_go_of() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+        rig.fake.reprice(&paying.intent, PRICE + 1).unwrap();
+        rig.engine.abandon(&rig.call(), hold, None).await.unwrap();
+        rig.run_outbox();
+        rig.settle().await;
+        assert_eq!(rig.mismatches().await, []);
+        let booking = rig.booking(paying.booking).await;
+        assert_eq!(booking.state, BookingState::Failed);
+        assert!(!booking.payment.unwrap().state.has_come());
     }
 }

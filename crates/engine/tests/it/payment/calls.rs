@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use soldonce_core::{BookingId, PaymentState as P};
+use soldonce_core::{Amount, BookingId, PaymentState as P};
 use soldonce_engine::payment::stripe::{API_VERSION, REFUND_FAILED};
-use soldonce_engine::payment::{Intent, IntentId, PaymentProvider, ProviderError};
+use soldonce_engine::payment::{Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
 use soldonce_testkit::stripe::{CallFault, Route, Verdict};
 
 use super::rig::{PRICE, Rig, adapter, ask};
@@ -294,4 +294,35 @@ async fn nothing_secret_is_shown() {
     let secret = intent.client_secret.clone().unwrap();
     let shown = format!("{:?} {intent:?}", rig.stripe);
     assert!(!shown.contains(secret.expose()) && !shown.contains(rig.fake.secret_key()));
+}
+
+/// A platform's key acts for a connected account: each call names it.
+#[tokio::test]
+async fn every_call_names_the_connected_account() {
+    let rig = Rig::new();
+    rig.fake.connect();
+    let refused = rig.create(1).await.unwrap_err();
+    assert!(
+        matches!(refused, ProviderError::Misconfigured(_)),
+        "{refused}"
+    );
+    let own = rig.fake.account().to_owned();
+    let stripe = rig.for_account(&own);
+    let intent = stripe.create(ask(1)).await.unwrap().id;
+    rig.fake.pay(intent.as_str(), "pm_card_visa").await.unwrap();
+    let key = |step| ProviderKey::of(BookingId::from_bits(1), step).unwrap();
+    stripe.capture(&intent, &key("capture")).await.unwrap();
+    let part = Amount::from_minor(100);
+    stripe.refund(&intent, part, &key("refund")).await.unwrap();
+    let calls = rig.fake.calls();
+    let named = calls
+        .iter()
+        .filter(|call| call.account.as_ref() == Some(&own));
+    assert_eq!(named.count(), calls.len() - 1, "{calls:?}");
+    let stranger = rig.for_account("acct_of_nobody");
+    let refused = stranger.create(ask(2)).await.unwrap_err();
+    assert!(
+        matches!(refused, ProviderError::Misconfigured(_)),
+        "{refused}"
+    );
 }

@@ -177,11 +177,20 @@ async fn a_provider_that_stays_busy_says_so() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_in_time_is_asked_for_again() {
+async fn a_provider_that_hangs_is_waited_for_once() {
     let rig = Rig::waiting(SHORT_MS);
     let intent = rig.authorised(1).await;
     rig.fake.next_call(Route::Capture, CallFault::HoldReply);
-    assert_eq!(rig.capture(&intent).await.unwrap().state, P::Captured);
+    let error = rig.capture(&intent).await.unwrap_err();
+    assert!(matches!(error, ProviderError::Unknown(_)), "{error}");
+    let calls = rig.fake.calls();
+    let tries = calls.iter().filter(|call| call.route == Route::Capture);
+    assert_eq!(
+        tries.count(),
+        0,
+        "the one that hangs is not answered, and there is no other"
+    );
+    assert_eq!(settle(&rig, &intent).await.state, P::Captured);
     assert_eq!(rig.money(&intent).captures, 1);
     rig.fake.release();
 }
@@ -191,6 +200,8 @@ async fn a_call_that_is_still_at_work_is_busy_and_takes_effect_once() {
     let rig = Rig::waiting(SHORT_MS);
     let intent = rig.authorised(1).await;
     rig.fake.next_call(Route::Capture, CallFault::HoldCall);
+    let error = rig.capture(&intent).await.unwrap_err();
+    assert!(matches!(error, ProviderError::Unknown(_)), "{error}");
     let error = rig.capture(&intent).await.unwrap_err();
     assert_eq!(error, ProviderError::Busy { retry_after: None });
     assert_eq!(rig.money(&intent).captures, 0);

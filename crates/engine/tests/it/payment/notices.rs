@@ -3,7 +3,7 @@
 use serde_json::json;
 use soldonce_core::{BookingId, PaymentState as P, Timestamp};
 use soldonce_engine::payment::stripe::{WebhookError, WebhookSecrets, verify};
-use soldonce_engine::payment::{Intent, Notice, Subject};
+use soldonce_engine::payment::{Intent, IntentId, Notice, Subject};
 use soldonce_testkit::stripe::{Delivery, Received, signature};
 
 use super::rig::{BEGIN_MS, PRICE, Rig};
@@ -43,7 +43,7 @@ async fn every_step_is_told_of_its_intent() {
     for notice in &notices {
         let subject = notice.subject.as_ref().unwrap();
         assert_eq!(subject.intent(), &intent, "{}", notice.kind);
-        assert_eq!(notice.created_at, Timestamp::from_ms(BEGIN_MS));
+        assert_eq!(notice.created_at, Some(Timestamp::from_ms(BEGIN_MS)));
         assert_eq!((notice.live, notice.account.as_ref()), (false, None));
     }
     let state = |kind| in_full(&notices, kind).map(|intent| intent.state);
@@ -229,4 +229,28 @@ fn a_short_signing_secret_is_refused() {
     assert!(WebhookSecrets::new("whsec_0123456789", Some("")).is_err());
     let secrets = WebhookSecrets::new("whsec_0123456789", None).unwrap();
     assert!(!format!("{secrets:?}").contains("0123"));
+}
+
+/// A notice of Stripe's second kind names what it is about, and tells nothing of it.
+#[test]
+fn a_thin_notice_is_read() {
+    let secrets = WebhookSecrets::new("whsec_0123456789abcdef", None).unwrap();
+    let now = Timestamp::from_ms(BEGIN_MS);
+    let told = |related: &str| {
+        let body = format!(
+            r#"{{"id":"evt_1","object":"v2.core.event","type":"v1.thing.changed","livemode":false,
+                "created":"2026-01-01T00:00:00.000Z","context":"acct_1","related_object":{related}}}"#
+        );
+        let second = BEGIN_MS / 1_000;
+        let v1 = signature::v1("whsec_0123456789abcdef", second, body.as_bytes());
+        let header = format!("t={second},v1={v1}");
+        verify(body.as_bytes(), &header, &secrets, now).unwrap()
+    };
+    let notice = told(r#"{"id":"pi_1","type":"payment_intent","url":"/v1/payment_intents/pi_1"}"#);
+    let intent = IntentId::parse("pi_1").unwrap();
+    assert_eq!(notice.subject, Some(Subject::Named(intent)));
+    assert_eq!(notice.account.unwrap().as_str(), "acct_1");
+    for other in [r#"{"id":"mtr_1","type":"billing.meter","url":"/"}"#, "null"] {
+        assert_eq!(told(other).subject, None);
+    }
 }

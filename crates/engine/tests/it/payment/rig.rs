@@ -5,7 +5,7 @@ use std::sync::Arc;
 use soldonce_core::{Amount, BookingId, Currency, Span};
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings};
 use soldonce_engine::payment::{
-    CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey,
+    AccountId, CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey,
 };
 use soldonce_lease::{ManualClock, SystemClock};
 use soldonce_testkit::stripe::money::{MoneyLine, violations};
@@ -45,6 +45,16 @@ impl Rig {
             inbox,
             stripe,
         }
+    }
+
+    /// An adapter for a connected account.
+    pub(super) fn for_account(&self, account: &str) -> Stripe {
+        let settings = StripeSettings {
+            base_url: self.fake.url(),
+            account: Some(AccountId::parse(account).unwrap()),
+            ..StripeSettings::new(StripeKey::parse(self.fake.secret_key()).unwrap())
+        };
+        Stripe::new(settings, Arc::new(SystemClock)).unwrap()
     }
 
     pub(super) async fn create(&self, booking: u128) -> Result<Intent, ProviderError> {

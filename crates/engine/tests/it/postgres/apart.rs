@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use super::Servers;
-use crate::ledgers::{HALL, held, new_event, transaction};
+use crate::ledgers::{HALL, held, holder, new_event, transaction};
 
 /// The ledger's time goes on by eleven minutes: every hold is over.
 const ELEVEN_MINUTES: &str = "UPDATE clock SET at = at + 660000";
@@ -199,4 +199,42 @@ async fn an_event_that_cannot_be_read_or_written_stays_behind_alone() {
     pair.swept(&last).await;
     servers.judge(1, &sick.id).await;
     servers.judge(1, &well.id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_holds_does_not_wait_for_an_event_whose_memory_is_taken() {
+    let pair = Pair::start().await;
+    let (servers, sick, well) = (&pair.servers, &pair.sick, &pair.well);
+    let mut own = vec![
+        servers.hold(1, sick, "ann", &["A-1"]).await.unwrap().id,
+        servers.hold(1, well, "ann", &["A-1"]).await.unwrap().id,
+    ];
+    let row = format!(
+        "SELECT FROM units WHERE event_no = {} AND unit_no = 4 FOR UPDATE",
+        sick.no.0
+    );
+    let other = Other::begin(servers, &row).await;
+    let wish = servers.wish(sick, "bob", &["A-5"]);
+    let ledger = Arc::clone(&servers.ledgers[1]);
+    let mut asked = JoinSet::new();
+    asked.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
+    let waits = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted";
+    let has_come = || servers.database.query(waits).is_ok_and(|some| some == "t");
+    until("the memory is taken", PATIENCE, has_come).unwrap();
+    let listed = servers.ledgers[1]
+        .holds_of(holder("ann"), 10)
+        .await
+        .unwrap();
+    let strangers = servers.ledgers[1]
+        .holds_of(holder("zoe"), 10)
+        .await
+        .unwrap();
+    assert!(asked.try_join_next().is_none(), "the memory is taken still");
+    own.sort_unstable();
+    own.reverse();
+    assert_eq!(listed.iter().map(|hold| hold.id).collect::<Vec<_>>(), own);
+    assert!(strangers.is_empty());
+    other.end().await;
+    asked.join_next().await.unwrap().unwrap().unwrap();
+    servers.judge(1, &sick.id).await;
 }

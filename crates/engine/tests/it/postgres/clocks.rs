@@ -7,7 +7,7 @@ use soldonce_core::{BookingId, Command, Rejection, Seq, Span};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_lease::{Clock, SystemClock};
-use soldonce_testkit::postgres;
+use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
@@ -58,6 +58,42 @@ async fn a_clock_that_steps_back_stops_neither_sales_nor_the_feed() {
     }
     assert_eq!(shown.len(), 1 + 2 * turns);
     servers.judge(0, &event.id).await;
+}
+
+/// The ledger's clock and the database's, milliseconds.
+fn both_clocks(servers: &Servers) -> (i64, i64) {
+    let both = "SELECT greatest((SELECT at FROM clock), ledger_clock()), \
+                floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    let read = servers.database.query(both).unwrap();
+    let (ledger, machine) = read.split_once('|').unwrap();
+    (ledger.parse().unwrap(), machine.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_step_back_the_clocks_meet_again() {
+    let servers = Servers::start(2).await;
+    let step = "UPDATE clock SET at = 2000 + extract(epoch FROM clock_timestamp()) * 1000";
+    postgres::query(&servers.database.url(), step).unwrap();
+    let (mut last, begun) = both_clocks(&servers);
+    assert!(last > begun + 1_000, "{last} at {begun}");
+    loop {
+        let (ledger, machine) = both_clocks(&servers);
+        assert!(ledger >= last, "back from {last} to {ledger}");
+        last = ledger;
+        if ledger <= machine + 1 {
+            break;
+        }
+        assert!(machine < begun + 60_000, "still at {ledger}");
+    }
+    // Servers follow.
+    let together = || {
+        let mut apart = servers
+            .ledgers
+            .iter()
+            .map(|ledger| ledger.now().ms() - SystemClock.wall_ms());
+        apart.all(|ms| ms.abs() <= 250)
+    };
+    until("servers follow", PATIENCE, together).unwrap();
 }
 
 /// So long before the end of its hold a confirm is asked for. Less than the clocks may be off, so that

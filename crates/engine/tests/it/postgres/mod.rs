@@ -2,9 +2,11 @@
 //! them, its connection or the database itself ends in the middle.
 
 mod apart;
+mod cancel;
 mod clocks;
 mod faults;
 mod guards;
+mod lag;
 mod lanes;
 mod leases;
 mod melee;
@@ -16,13 +18,15 @@ mod staleness;
 mod standby;
 mod strategies;
 mod turns;
+mod unsynced;
+mod wrong;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_core::{
-    Answer, Auditor, Command, Event, EventId, EventNo, Hold, HoldId, NewHold, Policy, Rejection,
-    Selection, Wish,
+    Answer, Auditor, Command, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold, Policy,
+    Rejection, Selection, Wish,
 };
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, Statements, migrate,
@@ -90,7 +94,14 @@ impl Servers {
     }
 
     async fn event_on(&self, chart: &str, change: impl Fn(&mut Policy)) -> Arc<Event> {
-        let new = new_event("hamlet-1", chart, change);
+        self.make(new_event("hamlet-1", chart, change)).await
+    }
+
+    async fn event_named(&self, id: &str) -> Arc<Event> {
+        self.make(new_event(id, HALL, |_| {})).await
+    }
+
+    async fn make(&self, new: NewEvent) -> Arc<Event> {
         let command = Command::CreateEvent(Box::new(new));
         match self.ledgers[0].transact(transaction(command, None)).await {
             Ok(Done::Fresh {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{Command, EventNo, Policy};
+use soldonce_core::{Command, EventNo, Policy, PolicyChange};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_testkit::{PATIENCE, until};
@@ -14,7 +14,7 @@ use super::Servers;
 use crate::ledgers::transaction;
 
 /// Somebody with a turn of his own, and whoever reads his connection.
-struct Other {
+pub(super) struct Other {
     client: Client,
     _reading: JoinSet<()>,
 }
@@ -22,19 +22,23 @@ struct Other {
 impl Other {
     /// Takes a turn by this function, until [`Other::leave`].
     async fn take(servers: &Servers, function: &str, event: EventNo) -> Self {
-        let url = servers.database.url();
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        let take = format!("BEGIN; SELECT {function}(731030761, {})", event.0);
+        Self::run(&servers.database.url(), &take).await
+    }
+
+    /// Begins a transaction by these statements, until [`Other::leave`].
+    pub(super) async fn run(url: &str, sql: &str) -> Self {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
         let mut reading = JoinSet::new();
         reading.spawn(async move { drop(connection.await) });
-        let take = format!("BEGIN; SELECT {function}(731030761, {})", event.0);
-        client.batch_execute(&take).await.unwrap();
+        client.batch_execute(sql).await.unwrap();
         Self {
             client,
             _reading: reading,
         }
     }
 
-    async fn leave(self) {
+    pub(super) async fn leave(self) {
         self.client.batch_execute("COMMIT").await.unwrap();
     }
 }
@@ -67,7 +71,7 @@ async fn one_has_it_alone(strategy: Strategy) {
     };
     let renewal = Command::UpdatePolicy {
         event: event.no,
-        policy: Box::new(policy),
+        change: Box::new(PolicyChange::from(&policy)),
     };
     // Many share it; whoever renews waits for them.
     let other = Other::take(&servers, "pg_advisory_xact_lock_shared", event.no).await;

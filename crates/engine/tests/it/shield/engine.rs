@@ -87,6 +87,7 @@ pub(super) fn call(key: Option<soldonce_engine::RequestKey>) -> Call {
         request: "req_test".into(),
         key,
         secret: None,
+        booking_secret: None,
     }
 }
 
@@ -338,7 +339,7 @@ async fn an_area_is_told_to_be_full_only_if_nothing_is_left() {
     };
     ask("ann", 3).await.unwrap();
     let event = soldonce_core::EventId::parse("hamlet-1").unwrap();
-    let picture = stage.engine.event(&event).unwrap().picture;
+    let picture = stage.engine.event(&event).await.unwrap().picture;
     let left = picture.areas[0].free;
     unavailable(ask("bob", left + 1).await);
     ask("bob", left).await.unwrap();

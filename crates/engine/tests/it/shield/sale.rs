@@ -78,7 +78,7 @@ impl Hall {
             _tasks: tasks,
         };
         hall.until("the other server knows the event", |hall| {
-            hall.servers[1].find_event(&hamlet()).is_ok()
+            hall.servers[1].known_event(&hamlet()).is_some()
         })
         .await;
         Arc::new(hall)

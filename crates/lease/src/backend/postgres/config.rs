@@ -3,9 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{Host, SslMode};
 
 use crate::BackendError;
+
+/// The port of a server, unless it is set.
+const PORT: u16 = 5_432;
 
 /// Connections that acquire, unless it is set.
 const CONNECTIONS: usize = 4;
@@ -86,6 +89,19 @@ impl PgConfig {
 
     pub(crate) fn driver(&self) -> &tokio_postgres::Config {
         &self.driver
+    }
+
+    /// Where the server is, without a login.
+    pub(super) fn address(&self) -> String {
+        let mut ports = self.driver.get_ports().iter().copied().cycle();
+        let hosts = self.driver.get_hosts().iter().map(|host| {
+            let host = match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(folder) => folder.display().to_string(),
+            };
+            format!("{host}:{}", ports.next().unwrap_or(PORT))
+        });
+        hosts.collect::<Vec<_>>().join(",")
     }
 
     pub(super) fn lanes(&self) -> usize {

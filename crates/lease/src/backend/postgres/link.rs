@@ -72,6 +72,16 @@ impl Link {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, BackendError> {
+        let answered = self.ask(limit, sql, params).await;
+        answered.map_err(|error| error.at(&self.config.address()))
+    }
+
+    async fn ask(
+        &self,
+        limit: Duration,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, BackendError> {
         let until = self.clock.boot().plus(limit);
         let connected = self.until(until, self.client()).await;
         let late_connection = || Err(BackendError::NotSent(late("the connection", limit)));
@@ -94,15 +104,21 @@ impl Link {
     /// # Errors
     /// As [`Link::query`].
     pub(crate) async fn batch(&self, sql: &str) -> Result<(), BackendError> {
-        let client = self.client().await?;
+        let named = |error: BackendError| error.at(&self.config.address());
+        let client = self.client().await.map_err(named)?;
         match self.within(client.batch_execute(sql)).await {
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(failure::of_statement(&error)),
+            Some(Err(error)) => Err(named(failure::of_statement(&error))),
             None => {
                 self.give_up(&client).await;
-                Err(BackendError::Unknown(late("the answer", self.limit)))
+                Err(named(BackendError::Unknown(late("the answer", self.limit))))
             }
         }
+    }
+
+    /// The longest wait for one answer.
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
     }
 
     async fn client(&self) -> Result<Arc<Client>, BackendError> {

@@ -9,6 +9,9 @@ use crate::{BackendError, SystemClock};
 /// The form of the objects that this crate speaks to; `sql/version.sql` tells the same.
 pub(super) const VERSION: i32 = 1;
 
+/// Longest wait for a connection and a look at what is installed.
+const REACH: Duration = Duration::from_secs(1);
+
 /// Longest wait for the objects to be made: another process may be making them.
 const MIGRATE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -48,7 +51,7 @@ SELECT soldonce_lease_version()";
 /// All or nothing: it is one transaction.
 pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
     let link = Link::new(config.clone(), Arc::new(SystemClock), MIGRATE_TIMEOUT);
-    match installed(&link).await? {
+    match installed_within(&link, REACH).await? {
         Some(VERSION) => Ok(()),
         Some(newer) if newer > VERSION => Err(BackendError::Config(format!(
             "the lease tables have form {newer}, this client knows {VERSION}: update the client"
@@ -62,13 +65,17 @@ pub async fn migrate(config: &PgConfig) -> Result<(), BackendError> {
 
 /// The form that is installed, if one is.
 pub(super) async fn installed(link: &Link) -> Result<Option<i32>, BackendError> {
+    installed_within(link, link.limit()).await
+}
+
+async fn installed_within(link: &Link, limit: Duration) -> Result<Option<i32>, BackendError> {
     let unreadable =
         || BackendError::Config("the version of the lease tables is unreadable".into());
     let first = |rows: Vec<tokio_postgres::Row>| rows.into_iter().next().ok_or_else(unreadable);
-    let row = first(link.query(INSTALLED, &[]).await?)?;
+    let row = first(link.query_within(limit, INSTALLED, &[]).await?)?;
     if !row.try_get::<_, bool>(0).map_err(|_| unreadable())? {
         return Ok(None);
     }
-    let row = first(link.query(INSTALLED_VERSION, &[]).await?)?;
+    let row = first(link.query_within(limit, INSTALLED_VERSION, &[]).await?)?;
     row.try_get(0).map(Some).map_err(|_| unreadable())
 }

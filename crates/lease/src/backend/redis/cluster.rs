@@ -148,7 +148,13 @@ impl ClusterLink {
             Err(BackendError::Unknown(_) | BackendError::NotSent(_)) => watchdog.silent(shard),
             _ => watchdog.answered(shard),
         }
-        answer
+        answer.map_err(|error| error.at(&self.address()))
+    }
+
+    /// Where the seeds are, without a login.
+    pub(super) fn address(&self) -> String {
+        let seeds = self.seeds.iter().map(|seed| seed.addr().to_string());
+        seeds.collect::<Vec<_>>().join(",")
     }
 
     /// A connection of its own that hands messages, and word of the end of any node's connection,

@@ -9,7 +9,7 @@ use crate::EPOCH_MAX;
 use crate::backend::{Finding, Kind, Verdict};
 
 /// Oldest server: scripts with flags, sharded channels.
-const VERSION_MIN: (u32, u32) = (7, 0);
+const VERSION_MIN: (u32, u32, u32) = (7, 0, 0);
 
 /// Wall clocks that differ by more confuse people who compare logs.
 const OFFSET_MAX: Duration = Duration::from_secs(1);
@@ -201,10 +201,7 @@ fn version(server: &ServerFacts<'_>) -> Finding {
             server.version() >= VERSION_MIN,
             Verdict::Fail,
         ),
-        server
-            .field("redis_version")
-            .unwrap_or("unknown")
-            .to_owned(),
+        server.product(),
         "use Redis 7.0 or later, or Valkey",
     )
 }
@@ -220,21 +217,10 @@ fn role(server: &ServerFacts<'_>) -> Finding {
 
 /// Distributions mend without a new number, so an old one is no proof.
 fn script_fixes(server: &ServerFacts<'_>) -> Finding {
-    let (version, patch) = (server.version(), server.patch());
-    let mended = match version {
-        (6, 2) => patch >= 20,
-        (7, 2) => patch >= 11,
-        (7, 4) => patch >= 6,
-        (8, 0) => patch >= 4,
-        (0..=7, _) | (8, 1) => false,
-        _ => version >= (8, 2),
-    };
+    let check = "script engine is mended";
     verdict(
-        ("script engine is mended", mended, Verdict::Warn),
-        server
-            .field("redis_version")
-            .unwrap_or("unknown")
-            .to_owned(),
+        (check, server.has_script_fixes(), Verdict::Warn),
+        server.product(),
         "see that the server has the mend of CVE-2025-49844 (Debian 12: 5:7.0.15-1~deb12u6)",
     )
 }

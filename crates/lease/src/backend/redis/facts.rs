@@ -15,21 +15,47 @@ impl<'a> ServerFacts<'a> {
         fields.find_map(|(key, value)| (key == name).then(|| value.trim()))
     }
 
-    fn number(&self, place: usize) -> u32 {
-        // Valkey tells the Redis version that it is compatible with in the same field.
-        let version = self.field("redis_version").unwrap_or_default();
-        let part = version.split('.').nth(place);
-        part.and_then(|part| part.parse().ok()).unwrap_or(0)
+    /// Major, minor and patch of the Redis that it is, or that it is compatible with.
+    pub(super) fn version(&self) -> Version {
+        version(self.field("redis_version"))
     }
 
-    /// Major and minor.
-    pub(super) fn version(&self) -> (u32, u32) {
-        (self.number(0), self.number(1))
+    /// What it calls itself.
+    pub(super) fn product(&self) -> String {
+        match self.field("valkey_version") {
+            Some(version) => format!("Valkey {version}"),
+            None => self.field("redis_version").unwrap_or("unknown").to_owned(),
+        }
     }
 
-    pub(super) fn patch(&self) -> u32 {
-        self.number(2)
+    /// Whether its version is one with the mend of CVE-2025-49844, a hole in its script engine.
+    pub(super) fn has_script_fixes(&self) -> bool {
+        // Valkey tells in `redis_version` what it is compatible with: 7.2.4 in every release.
+        if let Some(valkey) = self.field("valkey_version") {
+            return match version(Some(valkey)) {
+                (7, 2, patch) => patch >= 11,
+                (8, 0, patch) => patch >= 6,
+                (8, 1, patch) => patch >= 4,
+                other => other >= (9, 0, 0),
+            };
+        }
+        match self.version() {
+            (6, 2, patch) => patch >= 20,
+            (7, 2, patch) => patch >= 11,
+            (7, 4, patch) => patch >= 6,
+            (8, 0, patch) => patch >= 4,
+            other => other >= (8, 2, 2),
+        }
     }
+}
+
+/// Major, minor and patch.
+type Version = (u32, u32, u32);
+
+fn version(text: Option<&str>) -> Version {
+    let mut parts = text.unwrap_or_default().split('.');
+    let mut next = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
+    (next(), next(), next())
 }
 
 /// The text of an answer, the parts of a list in lines.
@@ -65,10 +91,32 @@ mod tests {
     #[test]
     fn fields_and_versions_are_read() {
         let facts = ServerFacts::of("# Server\r\nredis_version:7.0.15\r\nrole:master\r\n");
-        assert_eq!((facts.version(), facts.patch()), ((7, 0), 15));
+        assert_eq!(facts.version(), (7, 0, 15));
+        assert_eq!(facts.product(), "7.0.15");
         assert_eq!(facts.field("role"), Some("master"));
         assert_eq!(facts.field("rol"), None);
-        assert_eq!(ServerFacts::of("").version(), (0, 0));
+        assert_eq!(ServerFacts::of("").version(), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_server_is_judged_by_its_own_version() {
+        let redis = |version: &str| format!("redis_version:{version}\r\n");
+        let valkey = |version: &str| format!("redis_version:7.2.4\r\nvalkey_version:{version}\r\n");
+        let is_safe = |info: String| ServerFacts::of(&info).has_script_fixes();
+        for old in ["7.0.15", "7.2.10", "7.4.5", "8.0.3", "8.1.9", "8.2.1"] {
+            assert!(!is_safe(redis(old)), "Redis {old}");
+        }
+        for new in ["6.2.20", "7.2.11", "7.4.6", "8.0.4", "8.2.2", "8.4.0"] {
+            assert!(is_safe(redis(new)), "Redis {new}");
+        }
+        for old in ["7.2.10", "8.0.5", "8.1.3"] {
+            assert!(!is_safe(valkey(old)), "Valkey {old}");
+        }
+        for new in ["7.2.11", "8.0.6", "8.1.4", "9.0.0"] {
+            assert!(is_safe(valkey(new)), "Valkey {new}");
+        }
+        let shown = valkey("8.1.4");
+        assert_eq!(ServerFacts::of(&shown).product(), "Valkey 8.1.4");
     }
 
     #[test]

@@ -42,14 +42,25 @@ pub(super) fn of_command(error: &RedisError) -> BackendError {
             code: code.to_owned(),
             message: error.detail().unwrap_or_default().to_owned(),
         },
-        _ if was_not_sent(error) => BackendError::NotSent(error.to_string()),
-        _ => BackendError::Unknown(error.to_string()),
+        _ if was_not_sent(error) => BackendError::NotSent(words(error)),
+        _ => BackendError::Unknown(words(error)),
     }
 }
 
 /// Whether no connection took the command: none could be made, or the driver knew of none.
 fn was_not_sent(error: &RedisError) -> bool {
     error.is_connection_refusal() || error.kind() == ErrorKind::ClusterConnectionNotFound
+}
+
+/// What went wrong, for people who gave a wrong address.
+fn words(error: &RedisError) -> String {
+    if error.kind() == ErrorKind::Parse {
+        return format!("what answers there is not Redis ({error})");
+    }
+    if error.is_connection_dropped() {
+        return format!("the other end closed the connection ({error})");
+    }
+    error.to_string()
 }
 
 /// The meaning of an error of a connection that was being made: nothing was sent on it.
@@ -63,19 +74,20 @@ pub(super) fn of_connect(error: &RedisError) -> BackendError {
     if login || settings.contains(&error.kind()) {
         BackendError::Config(error.to_string())
     } else {
-        BackendError::NotSent(error.to_string())
+        BackendError::NotSent(words(error))
     }
 }
 
-/// The meaning of an error of the first command: a server that wants another login will not change
-/// its mind.
-pub(super) fn of_login(error: BackendError) -> BackendError {
-    if let BackendError::Rejected { code, message } = &error
-        && LOGIN.contains(&code.as_str())
-    {
-        return BackendError::Config(format!("{code} {message}"));
+/// The meaning of an error of the first command, which changes nothing: whether it ran is not asked.
+/// A server that wants another login will not change its mind.
+pub(super) fn of_first(error: BackendError) -> BackendError {
+    match error {
+        BackendError::Rejected { code, message } if LOGIN.contains(&code.as_str()) => {
+            BackendError::Config(format!("{code} {message}"))
+        }
+        BackendError::Unknown(why) => BackendError::NotSent(why),
+        BackendError::NotSent(_) | BackendError::Rejected { .. } | BackendError::Config(_) => error,
     }
-    error
 }
 
 /// Whether the connection is of no use any more.

@@ -10,6 +10,8 @@ use tokio::time::timeout;
 use super::call::Call;
 #[cfg(feature = "cluster")]
 use super::cluster::ClusterLink;
+#[cfg(feature = "redlock")]
+use super::facts;
 use super::failure::{self, not_answered};
 use super::keys::Shard;
 use super::server::ServerLink;
@@ -91,7 +93,27 @@ impl Link {
         let answer = self
             .plain((shard, &redis::cmd("PING")), Lane::Main, within)
             .await;
-        answer.map(drop).map_err(failure::of_login)
+        answer.map(drop).map_err(failure::of_first)
+    }
+
+    /// What the server at the other end says of itself, as its first command.
+    #[cfg(feature = "redlock")]
+    pub(super) async fn introduce(&self, within: Duration) -> Result<String, BackendError> {
+        let mut info = redis::cmd("INFO");
+        info.arg("server");
+        let answer = self.plain((Shard::default(), &info), Lane::Main, within);
+        let answer = answer.await.map_err(failure::of_first)?;
+        Ok(facts::text(answer).unwrap_or_default())
+    }
+
+    /// Where the other end is.
+    #[cfg(feature = "redlock")]
+    pub(super) fn address(&self) -> String {
+        match self {
+            Link::Server(server) => server.address(),
+            #[cfg(feature = "cluster")]
+            Link::Cluster(cluster) => cluster.address(),
+        }
     }
 
     /// A connection of its own that hands messages, and word of its own end, to `heard`.

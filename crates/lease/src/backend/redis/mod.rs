@@ -115,7 +115,23 @@ impl RedisBackend {
     ) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
         let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
-        Self::on(Kind::Cluster, Link::Cluster(Box::new(link)), keys, settings).await
+        let (limit, notices) = (settings.call_timeout, settings.notices.clone());
+        let link = Link::Cluster(Box::new(link));
+        let connected = Self::on(Kind::Cluster, link, keys, settings).await;
+        let Err(BackendError::NotSent(_)) = &connected else {
+            return connected;
+        };
+        // The driver says of each seed that it is not reached. One that refuses the login is.
+        let alone = seeds.iter().map(async |seed| {
+            let link = ServerLink::new(seed, Replaced::new(Kind::Cluster, &notices))?;
+            let link = Link::Server(Box::new(link));
+            link.ping(Shard::default(), limit).await
+        });
+        let is_refusal = |said: &Result<(), _>| matches!(said, Err(BackendError::Config(_)));
+        match join::all(alone).await.into_iter().find(is_refusal) {
+            Some(Err(refusal)) => Err(refusal),
+            Some(Ok(())) | None => connected,
+        }
     }
 
     async fn on(

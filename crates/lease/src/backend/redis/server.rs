@@ -86,6 +86,21 @@ impl ServerLink {
         within: Duration,
         give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
     ) -> Result<Value, BackendError> {
+        let answer = self.limited_unnamed(lane, within, give).await;
+        answer.map_err(|error| error.at(&self.address()))
+    }
+
+    /// Where the server is, without a login.
+    pub(super) fn address(&self) -> String {
+        self.client.get_connection_info().addr().to_string()
+    }
+
+    async fn limited_unnamed(
+        &self,
+        lane: Lane,
+        within: Duration,
+        give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
+    ) -> Result<Value, BackendError> {
         let (name, lane) = (lane.as_str(), self.lane(lane));
         let attempt = lane.current();
         let sent = AtomicBool::new(false);
@@ -119,8 +134,7 @@ impl ServerLink {
             .await;
         let made = made.map_err(|error| failure::of_connect(&error))?;
         if attempt.replaces() {
-            let address = self.client.get_connection_info().addr();
-            self.replaced.tell(&format!("{lane} to {address}"));
+            self.replaced.tell(&format!("{lane} to {}", self.address()));
         }
         Ok(made)
     }

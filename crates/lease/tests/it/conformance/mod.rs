@@ -9,6 +9,8 @@
 mod laws;
 mod liar;
 mod memory;
+#[cfg(feature = "redis")]
+mod pass;
 mod planted;
 mod random;
 mod times;
@@ -26,6 +28,8 @@ use soldonce_lease::backend::{
 use soldonce_lease::{FencingToken, Name, Owner, Refusal, SeededEntropy};
 
 pub(crate) use laws::*;
+#[cfg(feature = "redis")]
+pub(crate) use pass::pass_on_redis;
 pub(crate) use random::agrees_with_the_oracle;
 pub(crate) use times::*;
 pub(crate) use together::*;

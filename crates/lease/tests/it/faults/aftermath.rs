@@ -12,7 +12,7 @@ use super::trial::{TTL, Trial};
 use super::{PATIENCE, within};
 
 /// When nothing may be left (`lease.md` 11.6).
-const CLEAN_WITHIN: Duration = Duration::from_secs(4);
+const CLEAN_WITHIN: Duration = Duration::from_secs(7);
 const _: () = assert!(CLEAN_WITHIN.as_millis() == TTL.as_millis() / 2 + 1_000);
 
 impl Trial {

@@ -84,7 +84,7 @@ async fn fall_silent(kind: Kind) {
     let site = Site::start(kind).await;
     let proxies = site.proxies();
     let locks = site.builder(&proxies).connect().await.unwrap();
-    let ttl = Duration::from_secs(3);
+    let ttl = Duration::from_secs(6);
     let lease = locks.lease("a").ttl(ttl).try_acquire().await.unwrap();
     for _ in 0..2 {
         let renewed = locks.stats().renewed;

@@ -15,12 +15,15 @@ use tokio::task::JoinSet;
 use super::aftermath::release_all;
 use super::heard::{Heard, acquired, heard_answer, heard_renewal, released};
 use super::requests::{Call, Harm, Row};
-use super::site::{CALL, Kind, Site};
+use super::site::{Kind, Site};
 use super::sources::script;
 use super::{PATIENCE, ms, within};
 
 /// Long: what goes away before it is over did not go away by itself.
-pub(super) const TTL: Duration = Duration::from_secs(6);
+pub(super) const TTL: Duration = Duration::from_secs(12);
+
+/// Longest wait for one answer: a machine that stalls for a second must not look like a fault.
+const CALL: Duration = Duration::from_secs(2);
 
 const MANY: usize = 24;
 
@@ -62,7 +65,7 @@ impl Trial {
         let doubler = by_backend.then(|| in_front_of_postgres(&site, &proxies));
         let locks = match &doubler {
             Some(doubler) => Locks::backend(doubler.clone()).call_timeout(CALL),
-            None => site.builder(&proxies),
+            None => site.builder(&proxies).call_timeout(CALL),
         };
         let locks = set(locks).connect().await.unwrap();
         let witness = site.builder(&[]).connect().await.unwrap();

@@ -1,5 +1,4 @@
-//! The suite of all backends, over three private servers. Time passes by moving the end of every key
-//! nearer, and with it the moments that the values hold.
+//! The suite of all backends, over three private servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +11,7 @@ use soldonce_testkit::redis::Redis;
 use soldonce_testkit::until_some;
 
 use super::{ask, connect_with, granted, nodes};
-use crate::conformance::{Bench, conforms};
-
-/// Moves `ARGV[1]` milliseconds of all leases into the past.
-const PASS: &str = "local function back(digits) local at = tonumber(digits) \
-    return at > 0 and string.format('%016.0f', at - ARGV[1]) or digits end \
-    for _, key in ipairs(redis.call('KEYS', 'sl:*:l:*')) do \
-    local left, v = redis.call('PTTL', key) - ARGV[1], redis.call('GET', key) \
-    if left <= 0 then redis.call('DEL', key) else redis.call('SET', key, \
-    string.sub(v, 1, 50) .. back(string.sub(v, 51, 66)) .. '|' .. back(string.sub(v, 68, 83)) .. \
-    string.sub(v, 84), 'PX', left) end end";
+use crate::conformance::{Bench, conforms, pass_on_redis};
 
 /// Every lease of a server: key, value and whole seconds left, in one text.
 const LEASES: &str = "local all = redis.call('KEYS', 'sl:*:l:*') table.sort(all) \
@@ -97,10 +87,7 @@ impl Bench for Three {
 
     fn advance(&self, span: Duration) -> Fut<'_, ()> {
         self.settle();
-        let millis = span.as_millis().to_string();
-        for server in &self.servers {
-            server.cli(&["EVAL", PASS, "0", &millis]).unwrap();
-        }
+        pass_on_redis(&self.servers, span);
         let millis = u64::try_from(span.as_millis()).unwrap();
         self.clock.0.fetch_add(millis, Ordering::SeqCst);
         Box::pin(std::future::ready(()))

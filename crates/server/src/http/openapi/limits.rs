@@ -11,12 +11,14 @@ const HEADERS: [(&str, &str, &str); 3] = [
     (
         RATE_LIMIT,
         "What is left: `r` requests at once; after `t` seconds all of them again, in a refusal the \
-         next one. Left out while the limit is off",
+         next one. Of `held`, `share` and `checkouts` `r` is how much more may be held, and `t` when \
+         the first hold ends. One entry for each limit that was looked at; left out while it is off",
         "\"commands\";r=119;t=1",
     ),
     (
         RATE_LIMIT_POLICY,
-        "The limit: `q` requests in `w` seconds. Left out while the limit is off",
+        "The limit: `q` requests in `w` seconds, or without `w` what may be held at once. Left out \
+         while the limit is off",
         "\"commands\";q=120;w=60",
     ),
     (RETRY_AFTER, "Seconds until the next request is let in", "1"),

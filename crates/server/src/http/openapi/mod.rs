@@ -2,22 +2,27 @@
 //! that requests are read into. Committed as `openapi.json`; a test compares it with the routes.
 
 mod limits;
+mod lists;
 mod operations;
+mod rules;
 mod schemas;
 mod sold;
 mod table;
 mod webhooks;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use self::operations::{Content, KEYED, Keyed, Operation};
 use self::table::OPERATIONS;
 use super::answer;
 use super::asked::Asked;
+use super::coding::{Coded, Coding};
+use super::conditional::is_known;
 use super::problem::Handled;
 use super::problems_page;
 use super::route::Admission;
@@ -30,13 +35,33 @@ pub fn document() -> String {
 }
 
 /// `GET /openapi.json`
-pub(super) async fn serve(_: Asked) -> Handled {
-    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
-    let bytes = DOCUMENT.get_or_init(|| document().into()).clone();
-    let mut response = answer::json(StatusCode::OK, bytes);
-    let cache = HeaderValue::from_static("no-cache");
-    response.headers_mut().insert(header::CACHE_CONTROL, cache);
+pub(super) async fn serve(asked: Asked) -> Handled {
+    static DOCUMENT: OnceLock<(Coded, HeaderValue)> = OnceLock::new();
+    let (coded, tag) = DOCUMENT.get_or_init(|| {
+        let text = document();
+        let tag = tag_of(&text);
+        (Coded::new(text.into()), tag)
+    });
+    let coding = Coding::accepted(&asked.parts.headers);
+    let mut response = if is_known(&asked.parts.headers, tag) {
+        answer::bare(StatusCode::NOT_MODIFIED, Body::empty())
+    } else {
+        let mut response = answer::json(StatusCode::OK, coded.bytes(coding));
+        coding.tell(response.headers_mut());
+        response
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, tag.clone());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     Ok(response)
+}
+
+/// The same for the same text on every server.
+fn tag_of(text: &str) -> HeaderValue {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let tag = format!("W/\"{:016x}\"", hasher.finish());
+    HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("W/\"\""))
 }
 
 fn build() -> Value {
@@ -48,6 +73,7 @@ fn build() -> Value {
             "description": "Hold scarce things for a moment; sell each of them once.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
+        "servers": [{"url": "/"}],
         "tags": operations::TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect::<Value>(),
         "paths": paths(),
         "components": {
@@ -55,7 +81,7 @@ fn build() -> Value {
             "headers": limits::headers(),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "An API key, or a session's token"},
-                "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SESSION_COOKIE},
+                "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SECURE_COOKIE, "description": "Without its prefix where the server lets cookies travel over HTTP (`--cookie plain`)"},
             },
         },
         "x-problems": problems_page::rows(),
@@ -64,7 +90,11 @@ fn build() -> Value {
 
 fn paths() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in OPERATIONS.iter().chain(webhooks::OPERATIONS) {
+    for operation in OPERATIONS
+        .iter()
+        .chain(lists::OPERATIONS)
+        .chain(webhooks::OPERATIONS)
+    {
         // OpenAPI has no word for "the rest of the path".
         let path = operation.path.replace("{*", "{");
         let methods = paths.entry(path).or_insert_with(|| json!({}));
@@ -91,14 +121,15 @@ fn describe(operation: &Operation) -> Value {
             described.insert("parameters".to_owned(), parameters.into());
         }
         if let Some(schema) = operation.request {
-            let body = json!({"required": true, "content": {"application/json": {"schema": reference(schema)}}});
+            let required = !operations::MAY_BE_EMPTY.contains(&schema);
+            let body = json!({"required": required, "content": {"application/json": {"schema": reference(schema)}}});
             described.insert("requestBody".to_owned(), body);
         }
         let security = match operation.admission {
             Admission::Anyone | Admission::NewShopper => json!([]),
             Admission::Look => json!([{}, {"key": []}, {"session": []}]),
             Admission::Buy => json!([{"key": []}, {"session": []}]),
-            Admission::Sell | Admission::Admin => json!([{"key": []}]),
+            Admission::Sell | Admission::Staff | Admission::Admin => json!([{"key": []}]),
         };
         described.insert("security".to_owned(), security);
         described.insert(
@@ -116,6 +147,10 @@ fn reference(schema: &str) -> Value {
 fn parameters(operation: &Operation) -> Vec<Value> {
     let text = json!({"type": "string"});
     let parameter = |name: &str, place: &str, about: &str, schema: &Value| {
+        let mut schema = schema.clone();
+        if let (true, Some(rule)) = (place != "path", rules::of_field(name)) {
+            rules::merge(&mut schema, rule);
+        }
         json!({
             "name": name, "in": place, "required": place == "path", "description": about,
             "schema": schema,
@@ -188,6 +223,21 @@ fn responses(operation: &Operation) -> Value {
 fn described(content: Content) -> Option<Value> {
     match content {
         Content::Json(schema) => Some(json!({"application/json": {"schema": reference(schema)}})),
+        Content::Media("text/event-stream") => Some(json!({"text/event-stream": {"schema": {
+            "type": "object",
+            "description": "One server-sent event",
+            "properties": {
+                "id": {"type": "string", "pattern": "^[0-9]+$"},
+                "event": {"type": "string", "enum": ["message", "event", "reset"]},
+                "data": {
+                    "type": "string", "contentMediaType": "application/json",
+                    "contentSchema": {"anyOf": [
+                        reference("FeedEntry"), reference("Event"),
+                        {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
+                    ]},
+                },
+            },
+        }}})),
         Content::Media(media) => Some(json!({ media: {"schema": {"type": "string"}} })),
         Content::Nothing => None,
     }

@@ -38,7 +38,20 @@ pub(super) enum Keyed {
 }
 
 pub(super) const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
-     with the first answer, marked `Idempotency-Replayed: true`";
+     with the first answer, marked `Idempotency-Replayed: true`, for 24 hours; later it is a new \
+     request, which moves money a second time where the first did";
+
+/// Bodies of which every field may be left out may be left out themselves.
+pub(super) const MAY_BE_EMPTY: [&str; 8] = [
+    "AbandonRequest",
+    "CallOffRequest",
+    "CancelRequest",
+    "CheckoutRequest",
+    "ConfirmRequest",
+    "ExtendRequest",
+    "RevokeRequest",
+    "SessionRequest",
+];
 
 pub(super) const TAGS: [(&str, &str); 7] = [
     ("events", "Performances, sales, drops: what is sold"),

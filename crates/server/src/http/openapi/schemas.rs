@@ -18,7 +18,7 @@ use super::super::{
 use super::sold::{
     Blocked, Booking, BookingList, History, Hold, HoldList, Payments, Problem, Unblocked,
 };
-use super::webhooks;
+use super::{rules, webhooks};
 
 /// Every schema by name.
 pub(super) fn all() -> Map<String, Value> {
@@ -71,6 +71,7 @@ pub(super) fn all() -> Map<String, Value> {
         .filter_map(|(name, schema)| Some((name, serde_json::to_value(schema).ok()?)))
         .collect();
     all.insert("Status".to_owned(), json!({"type": "object"}));
+    rules::add(&mut all);
     all
 }
 
@@ -90,7 +91,8 @@ struct Event {
     currency: String,
     /// Of each category, in minor units.
     prices: BTreeMap<String, i64>,
-    policy: Policy,
+    #[schema(inline = false)]
+    policy: policy::PolicySchema,
     state: EventState,
     /// Why it was called off.
     #[schema(nullable = false)]
@@ -100,6 +102,8 @@ struct Event {
     /// Units in all, area places included.
     total: u32,
     free: u32,
+    /// Held for the moment; they may be free again.
+    held: u32,
     on_sale: bool,
     /// The last commit number.
     seq: u64,
@@ -116,30 +120,6 @@ struct Event {
 enum EventState {
     Open,
     Cancelled,
-}
-
-/// The rules of an event.
-#[derive(ToSchema)]
-struct Policy {
-    /// How long a hold lives when the caller does not say.
-    hold_ttl_ms: u64,
-    /// How long it may live with all extensions.
-    hold_max_ms: u64,
-    units_per_hold_max: u32,
-    /// Units that one holder may hold live at once.
-    units_per_holder_max: u32,
-    units_bought_per_holder_max: Option<u32>,
-    payment_window_ms: u64,
-    retry_window_ms: u64,
-    late_payment: policy::LateWord,
-    on_payment_failure: policy::FailureWord,
-    adjacency: policy::AdjacencyWord,
-    #[schema(format = DateTime)]
-    sale_opens_at: Option<String>,
-    #[schema(format = DateTime)]
-    sale_closes_at: Option<String>,
-    #[schema(format = DateTime)]
-    cancel_until: Option<String>,
 }
 
 #[derive(ToSchema)]

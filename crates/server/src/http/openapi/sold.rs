@@ -89,6 +89,9 @@ pub(super) enum HoldState {
 pub(super) struct HoldList {
     holds: Vec<Hold>,
     next: Option<String>,
+    /// Every commit up to this one is in the list; in lists of an event.
+    #[schema(nullable = false)]
+    seq: Option<u64>,
     #[schema(format = DateTime)]
     server_time: String,
 }
@@ -173,6 +176,9 @@ pub(super) struct Booking {
     /// The commit number of the command.
     #[schema(nullable = false)]
     seq: Option<u64>,
+    /// Opens the booking for as long as it is kept, as the header `Booking-Secret`. Left out in lists.
+    #[schema(nullable = false)]
+    secret: Option<String>,
     #[schema(format = DateTime)]
     server_time: String,
 }
@@ -183,6 +189,9 @@ pub(super) struct Payments {
     /// Who takes the money. Nobody: holds are confirmed; somebody: what costs something goes through
     /// checkout.
     provider: Option<String>,
+    /// Whether a session may confirm what costs something. Where nobody takes money and this is false, it
+    /// confirms only what costs nothing, and the shop sells the rest with its key.
+    free_sales: bool,
     /// What the page of a demo pays with; a shop has none.
     demo_cards: Vec<DemoCard>,
     #[schema(format = DateTime)]
@@ -201,6 +210,9 @@ pub(super) struct DemoCard {
 pub(super) struct BookingList {
     bookings: Vec<Booking>,
     next: Option<String>,
+    /// Every commit up to this one is in the list; in lists of an event.
+    #[schema(nullable = false)]
+    seq: Option<u64>,
     #[schema(format = DateTime)]
     server_time: String,
 }

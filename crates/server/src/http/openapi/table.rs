@@ -7,6 +7,10 @@ const SECRET: (&str, &str) = (
     "Hold-Secret",
     "Proves that the hold is the caller's own; not needed by the caller that made it",
 );
+const BOOKING_SECRET: (&str, &str) = (
+    "Booking-Secret",
+    "Opens the booking for anybody who has it: the `secret` of an answer that was about it alone",
+);
 const KNOWN: (&str, &str) = ("If-None-Match", "The `ETag` of the answer that is known");
 const HOLDER: (&str, &str, &str) = ("holder", "Whose; a session leaves it out", "string");
 const AN_EVENT: &[(u16, &str, Content)] = &[(200, "The event", Content::Json("Event"))];
@@ -221,7 +225,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes("CheckoutRequest")
     .keyed(Keyed::Required)
-    .headers(&[SECRET])
+    .headers(&[SECRET, BOOKING_SECRET])
     .answers(&[(
         201,
         "The booking, which waits for its payment",
@@ -275,7 +279,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "bookings",
         ("read_booking", "Reads a booking"),
     )
-    .headers(&[SECRET])
+    .headers(&[SECRET, BOOKING_SECRET])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
         Post,
@@ -289,7 +293,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes("CancelRequest")
     .keyed(Keyed::Required)
-    .headers(&[SECRET])
+    .headers(&[SECRET, BOOKING_SECRET])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
         Post,
@@ -317,7 +321,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes("ExchangeRequest")
     .keyed(Keyed::Required)
-    .headers(&[SECRET])
+    .headers(&[SECRET, BOOKING_SECRET])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
         Get,
@@ -428,6 +432,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .answers(A_PAGE),
     operation(
         Get,
+        "/docs/",
+        Anyone,
+        "system",
+        ("docs_with_slash", "The same"),
+    )
+    .answers(A_PAGE),
+    operation(
+        Get,
         "/docs/{*path}",
         Anyone,
         "system",
@@ -470,7 +482,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .answers(&[(
         200,
-        "OpenMetrics text",
-        Media("application/openmetrics-text"),
+        "Prometheus text; OpenMetrics where `Accept` names it",
+        Media("text/plain"),
     )]),
 ];

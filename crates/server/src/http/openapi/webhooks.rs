@@ -87,7 +87,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ),
     )
     .query(&[
-        ("after", "The `next` of the page before", "string"),
+        ("after", "The `next` of the page before", "integer"),
         ("limit", "Most deliveries in the page, 1 to 100", "integer"),
     ])
     .answers(&[(200, "A page of deliveries", Json("WebhookDeliveryList"))]),

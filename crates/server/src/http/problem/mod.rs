@@ -7,7 +7,7 @@ mod retry;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 use soldonce_core::{Advice, Budget, Chart, Rejection, Unavailable};
@@ -22,7 +22,7 @@ use super::{answer, conflicts};
 pub(super) use self::retry::whole_seconds;
 
 use self::rejections::{detail_of, kind_of};
-use self::retry::{RetryAfter, SOON};
+use self::retry::{RetryAfter, SOON, asked_pause};
 
 /// What a handler gives.
 pub(super) type Handled = Result<Response, Problem>;
@@ -37,6 +37,8 @@ pub(super) struct Problem {
     /// Further members as JSON, each after a comma.
     extras: Vec<u8>,
     retry_after: Option<RetryAfter>,
+    /// Further header fields.
+    headers: Box<HeaderMap>,
 }
 
 impl Problem {
@@ -56,6 +58,7 @@ impl Problem {
             },
             extras: Vec::new(),
             retry_after: busy.then_some(SOON),
+            headers: Box::default(),
         }
     }
 
@@ -83,6 +86,11 @@ impl Problem {
     /// Why is the operator's to read; the caller learns nothing of it.
     pub(super) fn internal(why: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %why, "a request failed");
+        Self::unknown_outcome()
+    }
+
+    /// The request failed, perhaps after it took effect. The reason must be in the log already.
+    pub(super) fn unknown_outcome() -> Self {
         let mut problem = Self::new(&kinds::INTERNAL_ERROR);
         problem.advice = Advice::AskState;
         problem
@@ -123,7 +131,7 @@ impl Problem {
             | ProviderError::Busy { .. }
             | ProviderError::Misconfigured(_) => Self {
                 advice: Advice::RetryAfter,
-                retry_after: Some(SOON),
+                retry_after: Some(asked_pause(error).unwrap_or(SOON)),
                 ..Self::new(&kinds::PAYMENT_UNAVAILABLE)
             },
         }
@@ -190,6 +198,12 @@ impl Problem {
         self
     }
 
+    /// The same with these header fields.
+    pub(super) fn telling(mut self, headers: HeaderMap) -> Self {
+        *self.headers = headers;
+        self
+    }
+
     /// The same, and no time will mend it.
     pub(super) fn never_again(mut self) -> Self {
         self.advice = Advice::DoNotRetry;
@@ -247,6 +261,7 @@ impl Problem {
         body.push(b'}');
         let mut response = answer::bare(self.kind.status, Body::from(body));
         let headers = response.headers_mut();
+        headers.extend(*self.headers);
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
         if let Some(RetryAfter(seconds)) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use soldonce_engine::payment::ProviderError;
+
+use crate::limits::PROVIDER_PAUSE_MS_MAX;
+
 /// Seconds to wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryAfter(pub(super) u32);
@@ -16,6 +20,20 @@ impl RetryAfter {
     }
 }
 
+/// How long the payment provider wants to be left alone, if it says so; not more than a minute.
+pub(super) fn asked_pause(error: &ProviderError) -> Option<RetryAfter> {
+    match error {
+        ProviderError::Busy { retry_after } => {
+            let pause = retry_after.as_ref()?.ms().min(PROVIDER_PAUSE_MS_MAX);
+            Some(RetryAfter::after(Duration::from_millis(pause)))
+        }
+        ProviderError::Declined { .. }
+        | ProviderError::Refused { .. }
+        | ProviderError::Unknown(_)
+        | ProviderError::Misconfigured(_) => None,
+    }
+}
+
 /// Seconds, rounded up; at least one.
 pub(in crate::http) fn whole_seconds(span: Duration) -> u64 {
     let begun = u64::from(span.subsec_nanos() > 0);
@@ -25,6 +43,23 @@ pub(in crate::http) fn whole_seconds(span: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pause_of_the_provider_is_passed_on_up_to_a_minute() {
+        let asked = |ms: Option<u64>| {
+            let retry_after = ms.map(soldonce_core::Span::from_ms);
+            asked_pause(&ProviderError::Busy { retry_after }).map(|after| after.0)
+        };
+        for (ms, seconds) in [
+            (None, None),
+            (Some(5_000), Some(5)),
+            (Some(90_000), Some(60)),
+        ] {
+            assert_eq!(asked(ms), seconds);
+        }
+        let unknown = ProviderError::Unknown(String::new());
+        assert!(asked_pause(&unknown).is_none());
+    }
 
     #[test]
     fn seconds_are_rounded_up_and_never_none() {

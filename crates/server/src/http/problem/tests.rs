@@ -257,6 +257,8 @@ async fn what_the_server_itself_refuses_has_a_row_too() {
         ("method_not_allowed", 405, "do_not_retry"),
         ("request_timeout", 408, "do_not_retry"),
         ("payment_refused", 409, "do_not_retry"),
+        ("nothing_paid", 409, "do_not_retry"),
+        ("last_admin_key", 409, "do_not_retry"),
         ("body_too_large", 413, "do_not_retry"),
         ("unsupported_media_type", 415, "do_not_retry"),
         ("rate_limited", 429, "retry_after"),

@@ -203,6 +203,12 @@ impl Account {
         self.charge_card(id, card)
     }
 
+    /// Somebody changes by hand what an intent costs.
+    pub(super) fn reprice(&mut self, id: &str, amount: i64) -> Answered {
+        self.known_mut(id)?.amount = amount;
+        Ok(self.known(id)?.json(Shown::Named))
+    }
+
     /// An intent as the caller wants to see it.
     fn shown(&self, id: &str, form: &Form) -> Answered {
         Ok(self.known(id)?.json(charge_shown(form)))
@@ -280,11 +286,20 @@ fn amount_of(form: &Form, name: &str) -> Result<Option<i64>, Failure> {
     amount.map(Some).ok_or_else(why)
 }
 
-/// A list as Stripe shows it: the newest first, at most as many as are asked for.
-fn list(form: &Form, newest_first: impl Iterator<Item = Value>) -> Answered {
+/// A list as Stripe shows it: the newest first, at most as many as are asked for, after the one that is
+/// named.
+fn list(form: &Form, mut newest_first: impl Iterator<Item = Value>) -> Answered {
     let limit = form.get("limit").map_or(Ok(10), str::parse).unwrap_or(0);
     if !(1..=LIST_MAX).contains(&limit) {
         return Err(Failure::parameter("limit", "1 to 100"));
+    }
+    if let Some(after) = form.get("starting_after")
+        && !newest_first.any(|one| one.get("id").and_then(Value::as_str) == Some(after))
+    {
+        return Err(Failure::parameter(
+            "starting_after",
+            "the id of one in this list",
+        ));
     }
     let mut data: Vec<Value> = newest_first.take(limit + 1).collect();
     let has_more = data.len() > limit;

@@ -70,6 +70,19 @@ fn refunds_are_found_by_name_and_by_intent() {
     assert_eq!(listed.text("/data/1/metadata/key"), "k100");
     let page = rig.call("GET", "/v1/refunds?limit=2", "");
     assert_eq!(page.json["has_more"], true);
+    let last = page.text("/data/1/id");
+    let rest = rig.call(
+        "GET",
+        &format!("/v1/refunds?limit=2&starting_after={last}"),
+        "",
+    );
+    assert_eq!(rest.json["has_more"], false);
+    assert_eq!(
+        (rest.text("/data/0/id"), rest.text("/data/1/id")),
+        (&*first, "")
+    );
+    let unknown = rig.call("GET", "/v1/refunds?starting_after=re_none", "");
+    assert_eq!(unknown.status, 400);
     let shown = rig.call("GET", &format!("/v1/refunds/{first}"), "");
     assert_eq!(shown.number("/amount"), 100);
 }

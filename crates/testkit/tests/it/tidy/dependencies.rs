@@ -28,19 +28,21 @@ const TABLE: [(&str, &str); 6] = [
     (
         "soldonce-server",
         "soldonce-core soldonce-lease soldonce-engine \
-         axum futures-util governor http http-body http-body-util hyper hyper-util \
+         axum brotli flate2 futures-util governor http http-body http-body-util hyper hyper-util \
          prometheus-client prost rust-embed sha2 subtle tonic tower tower-http utoipa utoipa-axum",
     ),
     (
         "soldonce-cli",
         "soldonce-core soldonce-lease soldonce-engine soldonce-server soldonce-testkit \
          anyhow axum clap comfy-table deadpool-postgres hdrhistogram http-body-util hyper hyper-util \
-         indicatif ratatui rustix toml tracing-subscriber",
+         indicatif nix ratatui rustix toml tracing-subscriber",
     ),
     (
         "soldonce-testkit",
         "soldonce-core soldonce-lease soldonce-engine \
-         anyhow axum hmac http-body-util hyper hyper-util rustix rustls sha2 toml",
+         anyhow axum hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
+         clap futures-util indexmap num-traits redis reqwest rust-embed serde_core tower \
+         tracing-subscriber utoipa",
     ),
 ];
 

@@ -157,6 +157,7 @@ fn call(engine: &Engine) -> Call {
         request: "race".into(),
         key: None,
         secret: None,
+        booking_secret: None,
     }
 }
 
@@ -184,7 +185,7 @@ fn ask(holder: &str, hall: &Hall) -> anyhow::Result<HoldAsk<'static>> {
 /// Waits until a server knows an event that another made.
 async fn hears_of(engine: &Engine, event: &EventId) -> anyhow::Result<()> {
     for _ in 0..CEILING_HEARD_TRIES {
-        if engine.find_event(event).is_ok() {
+        if engine.known_event(event).is_some() {
             return Ok(());
         }
         let next = SystemClock.boot().plus(CEILING_HEARD_EVERY);

@@ -96,8 +96,7 @@ pub(super) fn history(seats: u32, sold: &[Sold]) -> History {
     });
     History {
         units: seats,
-        units_per_holder_max: None,
-        payment_window: None,
+        terms: None,
         holds: Vec::new(),
         commits: commits.collect(),
     }

@@ -1,6 +1,8 @@
 //! Reads what was given for a setting about limits. Every error names the setting, the value and the
 //! mend.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -22,10 +24,9 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// A quota; without one, so many requests in a minute.
-    pub(super) fn quota(self, per_minute: Option<u32>) -> anyhow::Result<Sourced<Option<Quota>>> {
+    /// A quota; without one the default.
+    pub(super) fn quota(self, default: Option<Quota>) -> anyhow::Result<Sourced<Option<Quota>>> {
         let name = self.name;
-        let default = per_minute.and_then(|requests| Quota::new(requests, 60).ok());
         self.text.try_map(|text| match text {
             None => Ok(default),
             Some(text) if is_off(&text) => Ok(None),
@@ -37,15 +38,24 @@ impl Given {
 
     /// How many streams one address may have.
     pub(super) fn streams(self) -> anyhow::Result<Sourced<usize>> {
+        let streams = self.number(STREAMS_PER_ADDRESS_MAX, STREAMS_MAX)?;
+        streams.try_map(|streams| Ok(streams.unwrap_or(STREAMS_MAX)))
+    }
+
+    /// A number of 1 to `most`, with or without a percent sign; none where it is off.
+    pub(super) fn number<N>(self, default: N, most: N) -> anyhow::Result<Sourced<Option<N>>>
+    where
+        N: Copy + FromStr + PartialOrd + Display + From<u8>,
+    {
         let name = self.name;
         self.text.try_map(|text| match text {
-            None => Ok(STREAMS_PER_ADDRESS_MAX),
-            Some(text) if is_off(&text) => Ok(STREAMS_MAX),
+            None => Ok(Some(default)),
+            Some(text) if is_off(&text) => Ok(None),
             Some(text) => {
-                let streams = text.parse().ok();
-                let streams = streams.filter(|streams| (1..=STREAMS_MAX).contains(streams));
-                streams.with_context(|| {
-                    format!("{name}: {text} is no limit; write 1 to {STREAMS_MAX}, or off for none")
+                let number = text.strip_suffix('%').unwrap_or(&text).parse().ok();
+                let number = number.filter(|number| *number >= N::from(1) && *number <= most);
+                number.map(Some).with_context(|| {
+                    format!("{name}: {text} is no limit; write 1 to {most}, or off for none")
                 })
             }
         })

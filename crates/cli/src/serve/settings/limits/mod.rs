@@ -9,9 +9,10 @@ use std::sync::Arc;
 use clap::Args;
 use soldonce_engine::rate::{Quota, RedisRates, SharedRates};
 use soldonce_server::limits::{
-    RATE_COMMANDS_PER_MINUTE, RATE_READS_PER_MINUTE, RATE_SESSIONS_PER_MINUTE, STREAMS_MAX,
+    CHECKOUTS_PER_ADDRESS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX,
+    HELD_SHARE_PERCENT_MAX, HELD_UNITS_PER_ADDRESS_MAX, STREAMS_MAX,
 };
-use soldonce_server::{Network, RateLimits, StreamLimits};
+use soldonce_server::{AcceptLimits, HeldLimits, Network, RateLimits, StreamLimits};
 
 use super::file::SettingsFile;
 use super::source::{Sourced, line};
@@ -26,6 +27,23 @@ pub(crate) struct LimitArgs {
     /// Holds and other commands of one session [default: 120/1m]
     #[arg(long, env = "SOLDONCE_LIMIT_COMMANDS", value_name = "N/TIME")]
     limit_commands: Option<String>,
+    /// Holds and other commands of all sessions at one address [default: 1200/1m]
+    #[arg(long, env = "SOLDONCE_LIMIT_ADDRESS", value_name = "N/TIME")]
+    limit_address: Option<String>,
+    /// Units that sessions at one address may hold at once [default: 200]
+    #[arg(long, env = "SOLDONCE_LIMIT_HELD", value_name = "N")]
+    limit_held: Option<String>,
+    /// Percent of an event's units that sessions at one address may hold at once, never less than two
+    /// holders may [default: 10%]
+    #[arg(long, env = "SOLDONCE_LIMIT_SHARE", value_name = "PERCENT")]
+    limit_share: Option<String>,
+    /// Payments that sessions at one address may have under way at once [default: 20]
+    #[arg(long, env = "SOLDONCE_LIMIT_CHECKOUTS", value_name = "N")]
+    limit_checkouts: Option<String>,
+    /// Holds of sessions at one address that end by their time, unpaid; then new ones wait
+    /// [default: 60/1h]
+    #[arg(long, env = "SOLDONCE_LIMIT_LAPSES", value_name = "N/TIME")]
+    limit_lapses: Option<String>,
     /// Reads, and requests with wrong credentials, of one address [default: 6000/1m]
     #[arg(long, env = "SOLDONCE_LIMIT_READS", value_name = "N/TIME")]
     limit_reads: Option<String>,
@@ -35,6 +53,12 @@ pub(crate) struct LimitArgs {
     /// Feed streams that one address may have open [default: 256]
     #[arg(long, env = "SOLDONCE_LIMIT_STREAMS", value_name = "N")]
     limit_streams: Option<String>,
+    /// Connections that may be open at once [default: 10000]
+    #[arg(long, env = "SOLDONCE_LIMIT_CONNECTIONS", value_name = "N")]
+    limit_connections: Option<String>,
+    /// Connections that one address may have open, trusted proxies apart [default: 1250]
+    #[arg(long, env = "SOLDONCE_LIMIT_PEER", value_name = "N")]
+    limit_peer: Option<String>,
     /// Proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be given several times
     #[arg(
         long,
@@ -59,9 +83,16 @@ pub(crate) struct LimitArgs {
 pub(crate) struct LimitSettings {
     sessions: Sourced<Option<Quota>>,
     commands: Sourced<Option<Quota>>,
+    address: Sourced<Option<Quota>>,
+    held: Sourced<Option<u32>>,
+    share: Sourced<Option<u32>>,
+    checkouts: Sourced<Option<u32>>,
+    lapses: Sourced<Option<Quota>>,
     reads: Sourced<Option<Quota>>,
     keys: Sourced<Option<Quota>>,
     streams: Sourced<usize>,
+    connections: Sourced<Option<u32>>,
+    peer: Sourced<Option<u32>>,
     trusted_proxies: Sourced<Vec<Network>>,
     /// As they were written, for people.
     proxies_text: String,
@@ -80,33 +111,43 @@ impl LimitSettings {
         };
         let proxies = (!args.trusted_proxies.is_empty()).then(|| args.trusted_proxies.clone());
         let proxies = Sourced::first(proxies, file.trusted_proxies.take(), Vec::new());
-        let sessions = given(
-            "limit_sessions",
-            &args.limit_sessions,
-            &mut file.limit_sessions,
+        macro_rules! given {
+            ($($name:ident),*) => {
+                $(let $name = given(stringify!($name), &args.$name, &mut file.$name);)*
+            };
+        }
+        given!(
+            limit_sessions,
+            limit_commands,
+            limit_address,
+            limit_held,
+            limit_share,
+            limit_checkouts,
+            limit_lapses,
+            limit_reads,
+            limit_keys,
+            limit_streams,
+            limit_connections,
+            limit_peer,
+            redis_url
         );
-        let commands = given(
-            "limit_commands",
-            &args.limit_commands,
-            &mut file.limit_commands,
-        );
-        let reads = given("limit_reads", &args.limit_reads, &mut file.limit_reads);
-        let keys = given("limit_keys", &args.limit_keys, &mut file.limit_keys);
-        let streams = given(
-            "limit_streams",
-            &args.limit_streams,
-            &mut file.limit_streams,
-        );
-        let redis = given("redis_url", &args.redis_url, &mut file.redis_url);
+        let default = RateLimits::default();
         Ok(Self {
-            sessions: sessions.quota(Some(RATE_SESSIONS_PER_MINUTE))?,
-            commands: commands.quota(Some(RATE_COMMANDS_PER_MINUTE))?,
-            reads: reads.quota(Some(RATE_READS_PER_MINUTE))?,
-            keys: keys.quota(None)?,
-            streams: streams.streams()?,
+            sessions: limit_sessions.quota(default.sessions)?,
+            commands: limit_commands.quota(default.commands)?,
+            address: limit_address.quota(default.address_commands)?,
+            held: limit_held.number(HELD_UNITS_PER_ADDRESS_MAX, u32::MAX)?,
+            share: limit_share.number(HELD_SHARE_PERCENT_MAX, 100)?,
+            checkouts: limit_checkouts.number(CHECKOUTS_PER_ADDRESS_MAX, u32::MAX)?,
+            lapses: limit_lapses.quota(default.lapses)?,
+            reads: limit_reads.quota(default.reads)?,
+            keys: limit_keys.quota(None)?,
+            streams: limit_streams.streams()?,
+            connections: limit_connections.number(count(CONNECTIONS_MAX), u32::MAX)?,
+            peer: limit_peer.number(count(CONNECTIONS_PER_ADDRESS_MAX), u32::MAX)?,
             proxies_text: proxies.value.join(", "),
             trusted_proxies: networks(proxies)?,
-            shared: redis.shared()?,
+            shared: redis_url.shared()?,
         })
     }
 
@@ -116,6 +157,14 @@ impl LimitSettings {
             let text = quota.value.map_or_else(|| "off".to_owned(), written);
             line(name, text, quota.source)
         };
+        let number = |name, number: &Sourced<Option<u32>>, unit| {
+            let text = number.value.map(|number| format!("{number}{unit}"));
+            line(
+                name,
+                text.unwrap_or_else(|| "off".to_owned()),
+                number.source,
+            )
+        };
         let streams = match self.streams.value {
             STREAMS_MAX => "off".to_owned(),
             streams => streams.to_string(),
@@ -124,9 +173,16 @@ impl LimitSettings {
         [
             quota("limit_sessions", &self.sessions),
             quota("limit_commands", &self.commands),
+            quota("limit_address", &self.address),
+            number("limit_held", &self.held, ""),
+            number("limit_share", &self.share, "%"),
+            number("limit_checkouts", &self.checkouts, ""),
+            quota("limit_lapses", &self.lapses),
             quota("limit_reads", &self.reads),
             quota("limit_keys", &self.keys),
             line("limit_streams", streams, self.streams.source),
+            number("limit_connections", &self.connections, ""),
+            number("limit_peer", &self.peer, ""),
             line(
                 "trusted_proxies",
                 &self.proxies_text,
@@ -142,6 +198,13 @@ impl LimitSettings {
         RateLimits {
             sessions: self.sessions.value,
             commands: self.commands.value,
+            address_commands: self.address.value,
+            lapses: self.lapses.value,
+            held: HeldLimits {
+                units: self.held.value,
+                share_percent: self.share.value,
+                checkouts: self.checkouts.value,
+            },
             reads: self.reads.value,
             keys: self.keys.value,
             trusted_proxies: self.trusted_proxies.value.clone(),
@@ -150,6 +213,19 @@ impl LimitSettings {
                 .value
                 .clone()
                 .map(|shared| shared as Arc<dyn SharedRates>),
+        }
+    }
+
+    /// As the server takes them.
+    pub(crate) fn accept(&self) -> AcceptLimits {
+        let most = |limit: &Sourced<Option<u32>>| {
+            let number = limit.value.and_then(|limit| usize::try_from(limit).ok());
+            number.unwrap_or(usize::MAX)
+        };
+        AcceptLimits {
+            connections_max: most(&self.connections),
+            connections_per_address_max: most(&self.peer),
+            ..AcceptLimits::default()
         }
     }
 
@@ -165,4 +241,9 @@ impl LimitSettings {
             ..StreamLimits::default()
         }
     }
+}
+
+/// A limit of the server as it can be given.
+fn count(limit: usize) -> u32 {
+    u32::try_from(limit).unwrap_or(u32::MAX)
 }

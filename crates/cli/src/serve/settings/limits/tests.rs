@@ -20,9 +20,16 @@ fn the_defaults_are_those_that_help_tells() {
     for (name, told) in [
         ("limit_sessions", "300/1m"),
         ("limit_commands", "120/1m"),
+        ("limit_address", "1200/1m"),
+        ("limit_held", "200"),
+        ("limit_share", "10%"),
+        ("limit_checkouts", "20"),
+        ("limit_lapses", "60/1h"),
         ("limit_reads", "6000/1m"),
         ("limit_keys", "off"),
         ("limit_streams", "256"),
+        ("limit_connections", "10000"),
+        ("limit_peer", "1250"),
         ("trusted_proxies", ""),
         ("redis_url", "none"),
     ] {
@@ -34,11 +41,15 @@ fn the_defaults_are_those_that_help_tells() {
 #[test]
 fn a_flag_wins_over_the_file_and_off_is_no_limit() {
     let args = with(|args| args.limit_sessions = Some("off".to_owned()));
-    let file = "limit_sessions = '1/s'\nlimit_keys = '90/90s'\nlimit_streams = '0'\n\
+    let file = "limit_held = 'off'\nlimit_share = '25%'\nlimit_sessions = '1/s'\nlimit_keys = '90/90s'\nlimit_streams = '0'\n\
                 trusted_proxies = ['10.0.0.0/8', '::1']";
     let limits = gather(&args, file).unwrap();
     let rates = limits.rates();
     assert_eq!(rates.sessions, None);
+    assert_eq!(
+        (rates.held.units, rates.held.share_percent),
+        (None, Some(25))
+    );
     assert_eq!(rates.keys, Quota::new(90, 90).ok());
     assert_eq!(rates.trusted_proxies.len(), 2);
     assert_eq!(limits.streams().per_address, STREAMS_MAX);
@@ -72,6 +83,12 @@ fn an_error_names_the_setting_the_value_and_the_mend() {
         error.contains("limit_streams: 99999999") && error.contains("off"),
         "{error}"
     );
+    for wrong in ["101", "0%", "-1", "x", "10%%"] {
+        let args = with(|args| args.limit_share = Some(wrong.to_owned()));
+        let error = format!("{:#}", gather(&args, "").unwrap_err());
+        let told = [format!("limit_share: {wrong}"), "1 to 100".to_owned()];
+        assert!(told.iter().all(|part| error.contains(part)), "{error}");
+    }
     let args = with(|args| args.trusted_proxies = vec!["10.0.0.1/8".to_owned()]);
     let error = format!("{:#}", gather(&args, "").unwrap_err());
     assert!(error.contains("trusted_proxies: 10.0.0.1/8"), "{error}");

@@ -13,7 +13,8 @@ use tokio_postgres::types::Type;
 
 pub(super) use self::named::Named;
 pub(super) use self::stale::bookings_by_id;
-use self::stale::{Fetched, Stale, WRITTEN, horizon};
+pub(super) use self::stale::horizon;
+use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
 use super::charts::Charts;
 use super::database::{Lane, Value};
 use super::failure::Failure;
@@ -57,6 +58,8 @@ pub(super) struct News {
     pub(super) units: Vec<UnitNo>,
     /// Holds that are over or unknown by now.
     pub(super) ended: Vec<HoldId>,
+    /// Whether the event's own row was read.
+    pub(super) event: bool,
 }
 
 impl Replica {
@@ -111,7 +114,8 @@ impl Replica {
     }
 
     /// Takes over what was written since the last time, but not what `server` itself wrote: that is
-    /// in here already. Reads back what is `named`, in the same snapshot: the rules stop at a
+    /// in here already. Reads in a snapshot of its own, or in the transaction that is open on this
+    /// connection, which has the event's lock alone. Reads back what is `named`, in the same snapshot: the rules stop at a
     /// booking that owns a unit which is not sold.
     ///
     /// # Errors
@@ -126,7 +130,11 @@ impl Replica {
         if !self.cold && self.knows(named) && !self.is_behind(lane, server).await? {
             return Ok(News::default());
         }
-        lane.begin(SNAPSHOT).await?;
+        // A transaction that has the event alone sees one state of it in each of its statements.
+        let is_alone = lane.is_open();
+        if !is_alone {
+            lane.begin(SNAPSHOT).await?;
+        }
         let read = if self.cold {
             self.load(lane, charts).await
         } else {
@@ -140,6 +148,7 @@ impl Replica {
             }
         };
         let read = match self.page_in(lane, named).await {
+            Ok(()) if is_alone => Ok(()),
             Ok(()) => lane.commit().await,
             Err(failure) => {
                 lane.roll_back().await;
@@ -158,7 +167,7 @@ impl Replica {
         let no = int(self.no.0)?;
         let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
         let mut fresh = Self::new(self.no);
-        fresh.horizon = horizon(lane).await?;
+        fresh.horizon = read_horizon(lane).await?;
         let row = lane.rows(events::EVENT, &of_event).await?;
         let row = row.first().ok_or_else(|| missing(self.no))?;
         let row = charts.event(lane, row).await?;
@@ -193,7 +202,11 @@ impl Replica {
         let ended = self.inventory.holds().map(|hold| hold.id).filter(is_gone);
         let ended = ended.collect();
         *self = fresh;
-        Ok(News { units, ended })
+        Ok(News {
+            units,
+            ended,
+            event: true,
+        })
     }
 
     async fn catch_up(
@@ -209,7 +222,7 @@ impl Replica {
             (&server, Type::BYTEA),
         ];
         let stale = Stale::read(&lane.rows(WRITTEN, &since).await?)?;
-        let horizon = horizon(lane).await?;
+        let horizon = read_horizon(lane).await?;
         let Some(stale) = stale else {
             self.horizon = horizon;
             return Ok(News::default());
@@ -228,6 +241,7 @@ impl Replica {
 
     /// Takes rows of one snapshot over: units before the holds that own them.
     fn take(&mut self, rows: Fetched) -> Result<News, Failure> {
+        let event = rows.event.is_some();
         if let Some(row) = rows.event {
             self.event_version = row.version;
             self.inventory.replace_event(row.event);
@@ -251,7 +265,11 @@ impl Replica {
             self.take_holder(&row)?;
         }
         self.let_go([], bookings);
-        Ok(News { units, ended })
+        Ok(News {
+            units,
+            ended,
+            event,
+        })
     }
 
     fn take_units(&mut self, rows: &[Row]) -> Result<Vec<UnitNo>, Failure> {

@@ -23,6 +23,8 @@ FROM sequencer WHERE one = 1"
     };
 }
 
+pub(in super::super) use horizon;
+
 const HORIZON: &str = concat!("-- horizon\nSELECT ", horizon!());
 
 /// What others wrote since. A transaction that ran at the last snapshot may stand here again.
@@ -149,7 +151,7 @@ pub(in super::super) async fn bookings_by_id(
 }
 
 /// The horizon of this snapshot.
-pub(super) async fn horizon(lane: &mut Lane) -> Result<i64, Failure> {
+pub(super) async fn read_horizon(lane: &mut Lane) -> Result<i64, Failure> {
     let rows = lane.rows(HORIZON, &[]).await?;
     let row = rows.first().map(|row| Columns::new(row, "batches").get(0));
     Ok(row.transpose()?.unwrap_or(0))

@@ -235,7 +235,10 @@ impl<'a> Errand<'a> {
                 settled.await?.map_or(Outcome::Stale, Outcome::Stored)
             }
             Err(failure) if failure.is_contention() || failure.is_key_taken() => Outcome::Stale,
-            Err(failure) if decided.guard == Guard::Keys && failure.is_overtaken() => {
+            Err(failure) if failure.is_overtaken() => {
+                if let Some(done) = self.overtaken(&decided, &failure).await? {
+                    return Ok(Step::Done(done));
+                }
                 Outcome::Stale
             }
             sent => sent?,
@@ -254,6 +257,27 @@ impl<'a> Errand<'a> {
         let took = self.desk.clock.boot().since(begun);
         self.desk.observer.batch(1, took);
         Ok(Step::Done(self.take_over(decided).await))
+    }
+
+    /// What to do about guards that refused: where versions were compared the memory is wrong. Gives the
+    /// answer once the memory was read anew, and they refuse all the same.
+    async fn overtaken(
+        &self,
+        decided: &Decided,
+        failure: &Failure,
+    ) -> Result<Option<Result<Done, Rejection>>, Failure> {
+        if decided.guard == Guard::Versions {
+            let mut replica = self.booth.replica.lock().await;
+            self.desk.disbelieve(&mut replica, failure);
+        }
+        if self.times_behind() <= BELIEVED_TRIES_MAX {
+            return Ok(None);
+        }
+        let mut lane = self.desk.database.lane().await?;
+        let why = self
+            .desk
+            .sold_already(&mut lane, self.booth, &decided.batch);
+        Ok(Some(Err(why.await?)))
     }
 
     /// Brings what was stored into memory and tells those who look.

@@ -4,6 +4,7 @@
 //!
 //! Reading order: `queue`; then `errand` and `memory`, what the others have in common, and each of them.
 
+mod alone;
 mod constraint;
 mod errand;
 mod lease;
@@ -145,6 +146,9 @@ async fn one_by_one(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Receiver
 async fn carry_out(desk: Arc<Desk>, booth: Arc<Booth>, job: Job, way: Way) {
     let errand = Errand::new(&desk, &booth, &job.transaction);
     let done = survive(async {
+        if alone::is_needed(&job.transaction.command) {
+            return errand.repeat(|| alone::attempt(&errand)).await;
+        }
         match &way {
             Way::Constraint => errand.repeat(|| constraint::attempt(&errand)).await,
             Way::Optimistic => errand.repeat(|| optimistic::attempt(&errand)).await,

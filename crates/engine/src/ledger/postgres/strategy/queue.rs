@@ -9,6 +9,7 @@ use std::time::Duration;
 use soldonce_core::{Command, Rejection, Wish};
 use tokio::sync::mpsc;
 
+use super::alone;
 use crate::ledger::postgres::batch::Batch;
 use crate::ledger::postgres::booth::{Booth, Job};
 use crate::ledger::postgres::database::Lane;
@@ -19,7 +20,7 @@ use crate::ledger::postgres::limits::{
     ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX,
     TRIES_MAX,
 };
-use crate::ledger::postgres::replica::Replica;
+use crate::ledger::postgres::replica::{Named, Replica};
 use crate::ledger::postgres::survive::survive;
 use crate::ledger::{Done, RequestKey};
 
@@ -172,46 +173,70 @@ impl Round<'_> {
             None => self.desk.database.lane().await?,
         };
         let named = all_named(self.waiting.iter().map(|job| &job.transaction));
-        if self.is_fresh
-            || self.replica.is_cold()
-            || !self.replica.knows(&named)
-            || self.waiting.iter().any(chooses)
-        {
-            self.desk
-                .refresh(&mut lane, self.booth, self.replica, &named)
-                .await?;
-            self.replay_known(&mut lane).await?;
-            self.is_fresh = true;
+        let loads = self.replica.loads();
+        if !self.read(&mut lane, &named).await? {
+            return Ok(());
         }
+        let is_new = self.replica.loads() > loads;
         let now = self.desk.time.now();
         self.replica.inventory.begin_trial_from(self.place);
         let mut batch = Batch::default();
         let (decided, doubtful) = self.decide(now, &mut batch);
         let stored = if batch.applied.is_empty() {
             self.replica.inventory.keep();
+            if lane.is_open() {
+                lane.roll_back().await;
+            }
             Stored::Yes
         } else {
             let store = self.desk.store(&mut lane, self.replica, &mut batch, now);
             store.await
         };
+        let is_alone = is_new && batch.applied.len() == 1;
+        let stored = if is_alone && matches!(stored, Stored::Wrong) {
+            let why = self.desk.sold_already(&mut lane, self.booth, &batch);
+            Stored::Refused(why.await.unwrap_or_else(|failure| failure.rejection()))
+        } else {
+            stored
+        };
         *self.lane = Some(lane).filter(Lane::may_stay);
         self.replica.let_go(named.holds, named.bookings);
         self.booth.note_end(&self.replica.inventory);
         self.waiting = doubtful;
+        self.conclude(stored, decided, batch)
+    }
+
+    /// Tells those whose outcome is known. The others wait on.
+    fn conclude(
+        &mut self,
+        stored: Stored,
+        decided: Vec<(Job, Outcome)>,
+        batch: Batch,
+    ) -> Result<(), Failure> {
         match stored {
             Stored::Yes => tell(decided, batch),
             Stored::Anew => {
                 if self.is_fresh {
                     self.place = self.desk.place();
                 }
-                let again = decided.into_iter().map(|(job, _)| job);
-                self.waiting = again.chain(self.waiting.drain(..)).collect();
+                self.again(decided);
             }
             // One of them may be what the database refuses, not the others.
+            Stored::Wrong => {
+                self.most = 1;
+                self.again(decided);
+            }
             Stored::No(_) if batch.applied.len() > 1 && !self.replica.is_cold() => {
                 self.most = 1;
-                let again = decided.into_iter().map(|(job, _)| job);
-                self.waiting = again.chain(self.waiting.drain(..)).collect();
+                self.again(decided);
+            }
+            Stored::Refused(why) => {
+                let is_applied = |one: &(Job, Outcome)| matches!(one.1, Outcome::Applied(_));
+                let (refused, others) = decided.into_iter().partition(is_applied);
+                self.again(others);
+                for (job, _) in refused {
+                    job.answer(Err(why.clone()));
+                }
             }
             Stored::No(why) => {
                 for (job, _) in decided {
@@ -224,6 +249,40 @@ impl Round<'_> {
             }
         }
         // Whoever is still here needs an answer from what is stored now.
+        self.is_fresh = true;
+        Ok(())
+    }
+
+    /// Has these decided once more, before the others.
+    fn again(&mut self, decided: Vec<(Job, Outcome)>) {
+        let again = decided.into_iter().map(|(job, _)| job);
+        self.waiting = again.chain(self.waiting.drain(..)).collect();
+    }
+
+    /// Brings the memory to what the commands that wait need; whether it could. A cancellation ends
+    /// every hold of the event, so it has the event alone from before it reads to its commit.
+    async fn read(&mut self, lane: &mut Lane, named: &Named) -> Result<bool, Failure> {
+        let is_alone = |job: &Job| alone::is_needed(&job.transaction.command);
+        let is_alone = self.waiting.iter().any(is_alone);
+        let is_cold = self.replica.is_cold();
+        let must_read = is_cold || is_alone || self.is_fresh || !self.replica.knows(named);
+        if is_cold || (must_read && !is_alone) || self.waiting.iter().any(chooses) {
+            self.refresh(lane, named).await?;
+        }
+        if is_alone {
+            match self.desk.lock_event(lane, self.booth.no).await {
+                Err(failure) if failure.is_contention() => return Ok(false),
+                taken => taken?,
+            }
+            self.refresh(lane, named).await?;
+        }
+        Ok(true)
+    }
+
+    async fn refresh(&mut self, lane: &mut Lane, named: &Named) -> Result<(), Failure> {
+        let refresh = self.desk.refresh(lane, self.booth, self.replica, named);
+        refresh.await?;
+        self.replay_known(lane).await?;
         self.is_fresh = true;
         Ok(())
     }
@@ -275,7 +334,7 @@ impl Round<'_> {
     }
 }
 
-/// Whether the engine is to choose: the best units can be told only from the whole hall as it is now.
+/// Whether the engine chooses its units: the best can be told from all seats as they are now alone.
 fn chooses(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))

@@ -33,6 +33,9 @@ WHERE state = 1 AND id IN (SELECT owner FROM units WHERE event_no = $1 AND state
 pub(in super::super) const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = $1 ORDER BY id DESC LIMIT $2";
 
+pub(in super::super) const BOOKINGS_AFTER: &str = "-- bookings_after
+SELECT id FROM bookings WHERE event_no = $1 AND id > $2 ORDER BY id LIMIT $3";
+
 /// Those whose payment is not at its end, or whose money must go back.
 pub(in super::super) const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
 SELECT id FROM bookings WHERE (payment < 4 OR state = 6) AND created_at < $1
@@ -43,6 +46,10 @@ SELECT event_no FROM bookings WHERE id = $1";
 
 pub(in super::super) const DELETE_LINES: &str = "-- delete_lines
 DELETE FROM lines WHERE booking = ANY ($1)";
+
+/// Which of these units some booking has as sold.
+pub(in super::super) const SOLD_UNITS: &str = "-- sold_units
+SELECT unit_no FROM lines WHERE event_no = $1 AND unit_no = ANY ($2) AND state = 1 ORDER BY unit_no";
 
 /// A booking and how often it has changed.
 pub(in super::super) struct BookingRow {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{Chart, Currency, Event, EventId, EventNo, EventState, Text, Timestamp};
+use soldonce_core::{
+    Chart, Currency, Event, EventId, EventNo, EventState, Policy, Text, Timestamp,
+};
 use tokio_postgres::Row;
 
 use super::Columns;
@@ -43,6 +45,17 @@ pub(in super::super) struct EventRow {
     pub(in super::super) version: i64,
 }
 
+impl EventRow {
+    /// The event's terms, if they never changed: the only change of its row is then its cancellation.
+    pub(in super::super) fn steady_terms(&self) -> Option<Policy> {
+        let unchanged = match self.event.state {
+            EventState::Open => 1,
+            EventState::Cancelled(_) => 2,
+        };
+        (self.version == unchanged).then(|| self.event.policy.clone())
+    }
+}
+
 /// The number of the row's chart.
 pub(in super::super) fn chart_no(row: &Row) -> Result<i64, Damaged> {
     Columns::new(row, TABLE).get(5)
@@ -56,6 +69,15 @@ pub(in super::super) fn read(row: &Row, chart: Arc<Chart>) -> Result<EventRow, D
     let starts_at: Option<i64> = columns.get(3)?;
     let fingerprint: &[u8] = columns.get(10)?;
     let illegal = |what: &'static str| columns.illegal(what);
+    let policy = policy_from_json(columns.get(7)?)?;
+    if !policy.unknown.is_empty() {
+        let (event, fields) = (columns.get::<&str>(1)?, policy.unknown.join(", "));
+        tracing::warn!(
+            event,
+            fields,
+            "a newer server set policy fields that this one ignores"
+        );
+    }
     let event = Event {
         no: EventNo(columns.small(0)?),
         id: EventId::parse(columns.get(1)?).map_err(|_| illegal("id"))?,
@@ -64,7 +86,7 @@ pub(in super::super) fn read(row: &Row, chart: Arc<Chart>) -> Result<EventRow, D
         currency: Currency::parse(columns.get(4)?).ok_or_else(|| illegal("currency"))?,
         chart,
         prices: prices_from_json(columns.get(6)?)?,
-        policy: policy_from_json(columns.get(7)?)?,
+        policy: policy.policy,
         state: match columns.text(8)? {
             None => EventState::Open,
             Some(reason) => EventState::Cancelled(reason),

@@ -27,6 +27,20 @@ SELECT id, event_no, caller, holder, state, booking, reason, fence, units, creat
        max_expires_at, together
 FROM holds WHERE event_no = $1 ORDER BY id";
 
+pub(in super::super) const HOLDS_AFTER: &str = "-- holds_after
+SELECT id, event_no, caller, holder, state, booking, reason, fence, units, created_at, expires_at,
+       max_expires_at, together
+FROM holds WHERE event_no = $1 AND id > $2 ORDER BY id LIMIT $3";
+
+/// Only events in which he ever held anything are looked through.
+pub(in super::super) const HOLDS_OF_HOLDER: &str = "-- holds_of_holder
+SELECT h.id FROM holders o
+CROSS JOIN LATERAL (
+    SELECT DISTINCT owner FROM units WHERE event_no = o.event_no AND state = 1
+) AS u
+JOIN holds h ON h.id = u.owner
+WHERE o.event_no = ANY ($1) AND o.key = $2 AND h.caller = $3 AND h.holder = $4";
+
 pub(in super::super) const EVENT_OF_HOLD: &str = "-- event_of_hold
 SELECT event_no FROM holds WHERE id = $1";
 

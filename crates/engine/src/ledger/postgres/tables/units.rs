@@ -44,6 +44,13 @@ pub(in super::super) const LOCK: &str = lock!("-- lock\n", "");
 /// Nobody waits for a row, though for a turn.
 pub(in super::super) const LOCK_NOWAIT: &str = lock!("-- lock_nowait\n", " NOWAIT");
 
+/// The turn alone.
+const TAKE_TURN: &str = concat!(
+    "-- lock_event\n",
+    include_str!("../write/turn.sql"),
+    "-- taken\nSELECT is_taken FROM turn"
+);
+
 /// An event, and whose turn with it this is: of one who renews it, or of one among many.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Turn {
@@ -72,6 +79,12 @@ pub(in super::super) async fn lock(
         })
     };
     lane.rows(sql, &values).await?.iter().map(seen).collect()
+}
+
+/// Takes the turn until the end of the transaction that is open on this connection.
+pub(in super::super) async fn take_turn(lane: &mut Lane, turn: Turn) -> Result<(), Failure> {
+    let values: [Value<'_>; 2] = [(&turn.event, Type::INT4), (&turn.renews, Type::BOOL)];
+    lane.rows(TAKE_TURN, &values).await.map(drop)
 }
 
 /// A unit's state as three columns, as this database stores them.
@@ -123,7 +136,7 @@ mod tests {
     fn the_turn_and_the_rows_are_waited_for_as_long_as_the_bounds_say() {
         for (n, wait) in [TURN_MS, LOCK_MS].iter().enumerate() {
             let set = format!("set_config('lock_timeout', '{wait}', true)");
-            for sql in [LOCK, LOCK_NOWAIT] {
+            for sql in [LOCK, LOCK_NOWAIT, TAKE_TURN] {
                 let first = sql.find("pg_advisory").unwrap();
                 let at = sql.find(&set).unwrap();
                 assert_eq!(at < first, n == 0, "{set}");

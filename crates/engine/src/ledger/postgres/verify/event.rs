@@ -56,7 +56,7 @@ pub(super) async fn check(
     let touched = Touched::read(lane, no).await?;
     touched.check_event(event, row.version, report);
     owners::read_holds(lane, &touched, &mut books, (event, report)).await?;
-    let history = history_of(event, books.terms(event.no));
+    let history = history_of(event, row.steady_terms(), books.terms(event.no));
     let mut reading = Reading {
         lane,
         event,

@@ -5,6 +5,7 @@ use tokio_postgres::types::Type;
 
 use crate::ledger::postgres::database::{Lane, Value};
 use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::guards;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys};
 use crate::ledger::verify::VerifyReport;
@@ -55,28 +56,13 @@ FROM feed";
 const SOME_RECORDS: &str = "-- some_records
 SELECT key, fingerprint, kind, subject, body FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
 
-/// What refuses a second sale when everything else is wrong, and is not there or not at work.
-const MISSING_GUARDS: &str = "-- missing_guards
-SELECT name FROM unnest(ARRAY['sold_unit_key', 'audit_pkey', 'units_pkey', 'batches_pkey',
-                              'idempotency_pkey', 'holders_pkey', 'feed_batch_key',
-                              'feed_event_no_first_seq_key']) AS name
-WHERE NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-                  WHERE c.relname = name AND pg_table_is_visible(c.oid)
-                    AND i.indisvalid AND i.indisunique)
-UNION ALL
-SELECT name FROM unnest(ARRAY['units_only_rise', 'audit_only_grows']) AS name
-WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-                  WHERE t.tgname = name AND pg_table_is_visible(c.oid)
-                    AND t.tgenabled IN ('O', 'A'))";
-
 pub(super) async fn check(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
     for row in lane.rows(STRAY_ROWS, &[]).await? {
         let columns = Columns::new(&row, "counts");
         report.strays(columns.get(0)?, columns.get(1)?);
     }
     check_numbers(lane, report).await?;
-    for row in lane.rows(MISSING_GUARDS, &[]).await? {
-        let name: &str = Columns::new(&row, "guards").get(0)?;
+    for name in guards::missing(lane).await? {
         let detail = format!("`{name}` is missing or switched off: the database refuses less");
         report.find(None, "guards", detail);
     }

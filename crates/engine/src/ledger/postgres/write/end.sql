@@ -10,11 +10,8 @@
     FROM go
 )
 SELECT (SELECT at FROM go) AS at,
-       coalesce((SELECT wall FROM read_clock), $6::bigint, greatest(
-           (SELECT clock.at FROM clock),
-           floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-               + (SELECT clock.ahead FROM clock)
-       )) AS wall,
+       coalesce((SELECT wall FROM read_clock), $6::bigint,
+                greatest((SELECT clock.at FROM clock), ledger_clock())) AS wall,
        CASE WHEN EXISTS (SELECT FROM go) THEN
            require_rows('units', (SELECT count(*) FROM write_units),
                         (SELECT count(*) FROM units_seen WHERE state IS NOT NULL))

@@ -2,6 +2,8 @@
 -- clock had moved) and what the clock reads. Its parts are turn, guard, holds, sales and end; one without
 -- sales and the like goes without that part.
 -- What the decisions rest on is locked in the same order by everybody: event, units, holders, bookings.
+-- Needs READ COMMITTED: FOR UPDATE that has waited for a row tests the condition, `version = seen`, again on
+-- what the other transaction left. On a snapshot it would find the row as it was before, and fail.
 , event_seen AS MATERIALIZED (
     SELECT 1 FROM events
     WHERE event_no = $1 AND version = $23 AND (SELECT is_taken FROM turn) FOR SHARE
@@ -9,8 +11,9 @@
     -- Version -1 is any: the row is locked, and the keys tell whether it had moved.
     -- Found one after the other in the sequence of the list, each by its whole key, whatever the
     -- size of the table was when this was planned: so, too, for holders and bookings.
-    SELECT locked.at, n.state, n.owner, n.until, n.fence, n.version
-    FROM unnest($3::touched_unit[]) AS n
+    SELECT locked.at, n.state, n.owner, n.until, n.fence, n.version, n.was, n.was_owner
+    FROM ROWS FROM (unnest($3::touched_unit[]), unnest($31::smallint[]), unnest($32::bytea[]))
+         AS n (unit_no, seen, state, owner, until, fence, version, was, was_owner)
     CROSS JOIN LATERAL (
         SELECT u.ctid AS at FROM units u
         WHERE u.event_no = $1 AND u.unit_no = n.unit_no
@@ -35,10 +38,7 @@
       AND (SELECT count(*) FROM bookings_seen) = cardinality($5::seen_row[])
 -- Read with all locks in hand, so that times of one unit rise with its versions.
 ), read_clock AS MATERIALIZED (
-    SELECT coalesce($6::bigint, greatest(
-        (SELECT clock.at FROM clock),
-        floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + (SELECT clock.ahead FROM clock)
-    )) AS wall
+    SELECT coalesce($6::bigint, greatest((SELECT clock.at FROM clock), ledger_clock())) AS wall
     FROM same
 ), go AS MATERIALIZED (
     SELECT greatest(wall, $7::bigint) AS at, nextval('places') AS place

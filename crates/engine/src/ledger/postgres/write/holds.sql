@@ -1,10 +1,12 @@
 ), write_units AS (
-    -- Where it was found. One that had moved is at a place that this statement does not see yet.
+    -- Where it was found. One that had moved is at a place that this statement does not see yet. One that
+    -- is another's at the right version is not written, and `require_rows` ends the statement.
     UPDATE units u
     SET state = n.state, owner = n.owner, until = n.until, fence = n.fence, version = n.version,
         token = CASE WHEN $11::bigint = 0 THEN u.token ELSE $11::bigint END
     FROM go, units_seen AS n
     WHERE n.state IS NOT NULL AND u.ctid = n.at
+      AND u.state = n.was AND u.owner IS NOT DISTINCT FROM n.was_owner
     RETURNING 1
 ), add_holds AS (
     INSERT INTO holds (id, event_no, caller, holder, state, booking, reason, fence, units,

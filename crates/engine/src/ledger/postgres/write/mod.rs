@@ -231,6 +231,7 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     sales::put_effects(&mut to, batch)?;
     put_batch(&mut to, replica, dispatch)?;
     put_event(&mut to, replica, batch)?;
+    units::put_before(&mut to, batch, replica);
     Ok(to)
 }
 

@@ -28,5 +28,6 @@
     JOIN webhook_endpoints e ON e.kinds & (1 << n.kind::integer) <> 0
     ORDER BY n.place, e.id
 ), write_event AS (
-    UPDATE events SET policy = $29, cancelled = $30, version = version + 1
+    -- A field that only a newer server knows stays.
+    UPDATE events SET policy = (policy::jsonb || $29::jsonb)::text, cancelled = $30, version = version + 1
     FROM go WHERE event_no = $1 AND $29::text IS NOT NULL

@@ -78,6 +78,17 @@ fn put_units(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Res
     Ok(())
 }
 
+/// $31 and $32, beside $3: what each unit was decided to be before. A memory that is wrong at the right
+/// version changes nothing.
+pub(super) fn put_before(to: &mut Values, batch: &Batch, replica: &Replica) {
+    let seen = batch.seen_units(replica);
+    let before = seen.iter().map(|seen| State::from(seen.state));
+    let (kinds, owners): (Vec<i16>, Vec<Option<Id>>) =
+        before.map(|state| (state.kind, state.owner)).unzip();
+    to.put(kinds, Type::INT2_ARRAY);
+    to.put(owners, Type::BYTEA_ARRAY);
+}
+
 /// The columns of what a unit becomes, for one that stays as it is.
 fn put_nothing(row: &mut Row<'_>) -> Result<(), Damaged> {
     row.short(None)?

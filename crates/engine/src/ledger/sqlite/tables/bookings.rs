@@ -52,6 +52,9 @@ const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3
 ORDER BY id DESC LIMIT ?4";
 
+const BOOKINGS_AFTER: &str = "-- bookings_after
+SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+
 const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
 SELECT id FROM bookings WHERE (payment < 4 OR state = 6) AND created_at < ?1
 ORDER BY created_at LIMIT ?2";
@@ -70,6 +73,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     LINES_OF,
     ALL_BOOKINGS,
     BOOKINGS_OF_HOLDER,
+    BOOKINGS_AFTER,
     UNSETTLED_BOOKINGS,
     ALL_LINES,
 ];
@@ -373,6 +377,21 @@ pub(crate) fn of_holder(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let key = holder_key(holder);
     let values = params![key, holder.caller.bytes(), holder.name.as_str(), limit];
+    let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
+    whole(connection, ids.collect::<Result<_, _>>()?)
+}
+
+/// The bookings of an event after an id, in the order of their ids.
+pub(crate) fn page(
+    connection: &Connection,
+    event: EventNo,
+    after: Option<BookingId>,
+    limit: usize,
+) -> Result<Vec<Booking>, Fault> {
+    let mut statement = connection.prepare_cached(BOOKINGS_AFTER)?;
+    let after = after.map_or([0; 16], |id| *id.bytes());
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = params![event.0, after, limit];
     let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
     whole(connection, ids.collect::<Result<_, _>>()?)
 }

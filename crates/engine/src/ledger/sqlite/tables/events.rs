@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
-use soldonce_core::{Chart, Currency, Event, EventId, EventNo, EventState, Text, Timestamp};
+use soldonce_core::{
+    Chart, Currency, Event, EventId, EventNo, EventState, Policy, Text, Timestamp,
+};
 
 use super::codes::require_sum;
 use crate::ledger::rows::codes::small;
@@ -152,7 +154,7 @@ fn read(row: &Row<'_>, chart: Arc<Chart>) -> Result<Event, Fault> {
         currency: Currency::parse(&currency).ok_or_else(|| illegal("currency"))?,
         chart,
         prices: prices_from_json(&prices)?,
-        policy: policy_from_json(&policy)?,
+        policy: known_policy(&policy)?,
         state: match cancelled {
             None => EventState::Open,
             Some(reason) => EventState::Cancelled(text(reason, "reason")?),
@@ -172,4 +174,17 @@ fn read(row: &Row<'_>, chart: Arc<Chart>) -> Result<Event, Fault> {
         return Err(illegal("number of prices"));
     }
     Ok(event)
+}
+
+/// Reads a policy of which every field must be known: the one process that writes the file would lose
+/// the others.
+fn known_policy(json: &str) -> Result<Policy, Fault> {
+    let read = policy_from_json(json)?;
+    match read.unknown.first() {
+        None => Ok(read.policy),
+        Some(name) => Err(Fault::damaged(
+            TABLE,
+            format!("a newer version of Soldonce wrote the policy field `{name}`: start that one"),
+        )),
+    }
 }

@@ -44,6 +44,11 @@ SELECT id, event_no, caller, holder, state, booking, reason, fence, units, creat
        max_expires_at, together, checksum
 FROM holds WHERE event_no = ?1 ORDER BY id";
 
+const HOLDS_AFTER: &str = "-- holds_after
+SELECT id, event_no, caller, holder, state, booking, reason, fence, units, created_at, expires_at,
+       max_expires_at, together, checksum
+FROM holds WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
     INSERT_HOLD,
@@ -52,6 +57,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     LIVE_HOLDS,
     ALL_HOLDS,
     HOLDS_OF_EVENT,
+    HOLDS_AFTER,
 ];
 
 fn checksum(hold: &Hold, units: &[u8]) -> Result<Checksum, Fault> {
@@ -157,6 +163,20 @@ pub(crate) fn find(connection: &Connection, id: HoldId) -> Result<Option<Hold>, 
         .query_row([id.bytes()], |row| Ok(read(row)))
         .optional()?
         .transpose()
+}
+
+/// The holds of an event after an id, in the order of their ids.
+pub(crate) fn page(
+    connection: &Connection,
+    event: EventNo,
+    after: Option<HoldId>,
+    limit: usize,
+) -> Result<Vec<Hold>, Fault> {
+    let mut statement = connection.prepare_cached(HOLDS_AFTER)?;
+    let after = after.map_or([0; 16], |id| *id.bytes());
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![event.0, after, limit], |row| Ok(read(row)))?;
+    rows.map(|row| row?).collect()
 }
 
 /// Every hold that is not over, from this id on.

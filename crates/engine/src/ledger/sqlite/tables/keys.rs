@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretBox};
 use soldonce_core::{Text, Timestamp};
 
 use super::codes::require_sum;
-use crate::keys::{ApiKey, KeyId, Scope};
+use crate::keys::{ApiKey, KeyId, Scope, is_last_admin};
 use crate::ledger::MasterKey;
 use crate::ledger::rows::codes::small;
 use crate::ledger::sqlite::checksum::Checksum;
@@ -74,9 +74,13 @@ pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault>
     one_row("insert_api_key", rows)
 }
 
-/// Revokes a key; whether there was one to revoke.
+/// Revokes a key; whether there was one to revoke. The last admin key stays.
 pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Result<bool, Fault> {
-    let known = all(connection)?
+    let keys = all(connection)?;
+    if is_last_admin(&keys, id) {
+        return Ok(false);
+    }
+    let known = keys
         .into_iter()
         .find(|key| key.id == id && key.revoked_at.is_none());
     let Some(key) = known else { return Ok(false) };

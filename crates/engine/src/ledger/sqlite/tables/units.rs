@@ -1,8 +1,8 @@
-//! Units that ever changed. Every change is guarded by the version it goes out from: a memory that
-//! is ahead of the file or behind it stops the ledger instead of selling twice.
+//! Units that ever changed. Every change is guarded by the version and the owner it goes out from: a memory
+//! that is ahead of the file, behind it or wrong stops the ledger instead of selling twice.
 
 use rusqlite::{Connection, Row, params};
-use soldonce_core::{EventNo, Fence, Inventory, Unit, UnitNo, Version};
+use soldonce_core::{EventNo, Fence, Inventory, Unit, UnitNo, UnitState, Version};
 
 use super::codes::{require_sum, sum_state};
 use crate::ledger::rows::codes::{StateColumns, small, unsigned};
@@ -17,7 +17,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 const UPDATE_UNIT: &str = "-- update_unit
 UPDATE units SET state = ?3, owner = ?4, until = ?5, fence = ?6, version = ?7, checksum = ?8
-WHERE event_no = ?1 AND unit_no = ?2 AND version = ?9 AND fence <= ?6";
+WHERE event_no = ?1 AND unit_no = ?2 AND version = ?9 AND fence <= ?6
+  AND state = ?10 AND owner IS ?11";
 
 const ALL_UNITS: &str = "-- all_units
 SELECT event_no, unit_no, state, owner, until, fence, version, checksum
@@ -31,7 +32,7 @@ FROM units WHERE event_no = ?1 ORDER BY unit_no";
 pub(super) const STATEMENTS: &[&str] = &[INSERT_UNIT, UPDATE_UNIT, ALL_UNITS, UNITS_OF_EVENT];
 
 /// A unit that one or more commands of a batch changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChangedUnit {
     /// Of which event.
     pub(crate) event: EventNo,
@@ -39,6 +40,8 @@ pub(crate) struct ChangedUnit {
     pub(crate) unit: UnitNo,
     /// Its version in the file.
     pub(crate) before: Version,
+    /// Its state in the file.
+    pub(crate) state: UnitState,
 }
 
 /// Writes the state in which the batch leaves each unit.
@@ -53,6 +56,7 @@ pub(crate) fn write(
         event,
         unit: no,
         before,
+        state: was,
     } in changed
     {
         let seating = inventory.seating(*event);
@@ -70,9 +74,10 @@ pub(crate) fn write(
             let values = params![event.0, no.0, state, owner, until, fence, version, sum];
             one_row("insert_unit", insert.execute(values)?)?;
         } else {
-            let before = stored(before.0)?;
+            let (before, was) = (stored(before.0)?, StateColumns::from(*was));
             let values = params![
-                event.0, no.0, state, owner, until, fence, version, sum, before
+                event.0, no.0, state, owner, until, fence, version, sum, before, was.state,
+                was.owner
             ];
             one_row("update_unit", update.execute(values)?)?;
         }

@@ -79,7 +79,12 @@ fn check_tables(
 /// Every statement of this folder, for the test that prepares them all.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {
-    [&[AUDIT_ROWS, INTEGRITY], rest::STATEMENTS].concat()
+    [
+        &[AUDIT_ROWS, INTEGRITY],
+        rest::STATEMENTS,
+        super::guards::STATEMENTS,
+    ]
+    .concat()
 }
 
 /// Event by event along the audit, then once along holds and bookings, which are in the order of

@@ -4,6 +4,7 @@
 use rusqlite::Connection;
 
 use crate::ledger::sqlite::fault::Fault;
+use crate::ledger::sqlite::guards;
 use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, idempotency, keys, outbox};
 use crate::ledger::verify::VerifyReport;
 
@@ -27,6 +28,10 @@ SELECT 'replies', count(*) FROM replies WHERE n NOT IN (SELECT n FROM idempotenc
 pub(crate) const STATEMENTS: &[&str] = &[STRAY_ROWS];
 
 pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Result<(), Fault> {
+    for name in guards::missing(connection)? {
+        let detail = format!("`{name}` is missing or not as it was made: the file refuses less");
+        report.find(None, "guards", detail);
+    }
     let mut records = Vec::new();
     let keys_read = idempotency::each(connection, |number, _, _| records.push(number));
     note(report, keys_read)?;

@@ -17,7 +17,7 @@ pub(super) fn walk(
     report: &mut VerifyReport,
     meter: &mut Meter<'_>,
 ) -> Result<Left, Fault> {
-    let history = history_of(event, holds);
+    let history = history_of(event, None, holds);
     let mut rows = Rows {
         walk: Walk::begin(event, &history),
         commit: None,

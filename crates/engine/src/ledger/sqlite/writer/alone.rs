@@ -95,7 +95,7 @@ impl Writer {
         if let Err(full) = require_room(self.ends.endpoints.len()) {
             return Ok(Err(full));
         }
-        let now = self.read_clock();
+        let now = self.outside.shared.now();
         let NewEndpoint {
             endpoint,
             key,
@@ -103,7 +103,7 @@ impl Writer {
         } = new;
         let record = key.map(|key| self.decider.keep_record(now, key, reply));
         let records: Vec<NewRecord> = record.into_iter().collect();
-        self.own_commit(|tables| {
+        self.commit_at(now, |tables| {
             endpoints::insert(tables, &endpoint)?;
             idempotency::write(tables, &records, now)
         })?;
@@ -116,8 +116,16 @@ impl Writer {
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        let now = self.outside.shared.now();
+        self.commit_at(now, write)
+    }
+
+    fn commit_at<T>(
+        &mut self,
+        now: Timestamp,
+        write: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         self.checkpointer.state()?;
-        let now = self.read_clock();
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -19,11 +19,12 @@ use super::board::Shared;
 use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
-use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX, IDEMPOTENCY_MS};
+use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX};
 use super::rebuild::Opened;
 use super::tables::{bookings, holds, idempotency};
 use super::{PlantedLedger, SqliteOptions, connection};
 use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
+use crate::limits::IDEMPOTENCY_MS;
 use crate::webhook::Before;
 
 pub(super) use alone::Alone;
@@ -166,13 +167,6 @@ impl Writer {
         self.outside.options.has(bug)
     }
 
-    /// T1: the time of a commit, never before that of an earlier one.
-    fn read_clock(&self) -> Timestamp {
-        let now = self.outside.shared.now(self.outside.clock.as_ref());
-        self.outside.shared.last.store(now.ms(), Ordering::Release);
-        now
-    }
-
     /// Works until the ledger is closed or dropped; gives whoever waits for the closing.
     fn run(&mut self, jobs: &Receiver<Job>) -> Result<Option<oneshot::Sender<()>>, Fault> {
         while let Some(job) = self.next_job(jobs) {
@@ -216,7 +210,7 @@ impl Writer {
         let mut taken = std::mem::take(&mut self.asked);
         let mut asked = taken.drain(..);
         while asked.len() > 0 {
-            let now = self.read_clock();
+            let now = self.outside.shared.now();
             let mut batch = Batch::with_room(asked.len());
             while batch.steps < BATCH_STEPS_MAX
                 && let Some((transaction, reply)) = asked.next()
@@ -371,7 +365,7 @@ impl Writer {
     /// One transaction. Whatever goes wrong in it goes wrong for good.
     fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), Fault> {
         self.checkpointer.state()?;
-        let oldest = Timestamp::from_ms(now.ms().saturating_sub_unsigned(IDEMPOTENCY_MS));
+        let oldest = Timestamp::from_ms(now.ms().saturating_sub(IDEMPOTENCY_MS));
         if let Some(below) = self.decider.forget_records(oldest, FORGET_MAX) {
             self.forget_below = Some(below);
         }

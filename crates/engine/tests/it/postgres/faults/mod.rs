@@ -38,7 +38,7 @@ impl Drop for Servers {
 }
 
 /// One buyer for each seat; gives the holds that were acknowledged.
-fn load(
+pub(super) fn load(
     servers: &Servers,
     server: usize,
     event: &Arc<Event>,

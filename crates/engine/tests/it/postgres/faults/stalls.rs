@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use soldonce_core::{Command, Policy};
+use soldonce_core::{Command, Policy, PolicyChange};
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_lease::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
@@ -59,7 +59,7 @@ async fn change_amid_holds(strategy: &Strategy) -> Duration {
         let begun = SystemClock.boot();
         let change = Command::UpdatePolicy {
             event: event.no,
-            policy: Box::new(policy),
+            change: Box::new(PolicyChange::from(&policy)),
         };
         servers.ask(1, change).await.unwrap();
         longest = longest.max(SystemClock.boot().since(begun));

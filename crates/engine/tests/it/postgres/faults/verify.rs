@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use soldonce_core::{
-    Change, Command, Event, GivenLines, LineChoice, PaymentReport, PaymentState, Policy, Selection,
-    Text, Wish,
+    Change, Command, Event, GivenLines, LineChoice, PaymentReport, PaymentState, Policy,
+    PolicyChange, Selection, Text, Wish,
 };
 use soldonce_engine::ledger::Done;
 use soldonce_engine::ledger::postgres::{PostgresOptions, unit_history, verify};
@@ -64,7 +64,7 @@ async fn very_busy(test: &TestLedger) {
     exchanged(test, &event).await;
     let policy = Command::UpdatePolicy {
         event: event.no,
-        policy: Box::new(Policy::default()),
+        change: Box::new(PolicyChange::from(&Policy::default())),
     };
     test.ask(policy).await.unwrap();
 }
@@ -221,8 +221,13 @@ const DAMAGES: [(&str, &str); 47] = [
     ("UPDATE charts SET digest = sha256(digest)", "damaged"),
 ];
 
-/// Guards that are gone, and how they come back.
-const HOLES: [(&str, &str); 3] = [
+/// Guards that are gone, and how they come back; the first one went with [`KEEP`].
+const HOLES: [(&str, &str); 4] = [
+    (
+        "ALTER TABLE units DROP CONSTRAINT IF EXISTS units_check",
+        "ALTER TABLE units ADD CONSTRAINT units_check CHECK \
+         ((owner IS NOT NULL) = (state IN (1, 2)) AND (until IS NOT NULL) = (state = 1))",
+    ),
     (
         "DROP INDEX sold_unit_key",
         "CREATE UNIQUE INDEX sold_unit_key ON lines (event_no, unit_no) WHERE state = 1",

@@ -1,18 +1,25 @@
 //! How a set of Redis servers becomes the backend of a [`Locks`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::mpsc;
 
 use super::tally::majority;
 use super::{Machine, Redlock, RedlockConfig};
 use crate::backend::redis::config::RedisConfig;
-use crate::backend::redis::keys::{Keyspace, Shard};
+use crate::backend::redis::facts::ServerFacts;
+use crate::backend::redis::keys::Keyspace;
 use crate::backend::redis::link::Link;
 use crate::backend::redis::replaced::Replaced;
 use crate::backend::redis::server::ServerLink;
 use crate::backend::redis::{RedisBackend, RedisSettings};
 use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
 use crate::{BackendError, Builder, Locks, SystemEntropy, TokenSource, timing};
+
+/// How long answers are waited for, one after the other, once a majority has answered.
+const STRAGGLERS: Duration = Duration::from_millis(50);
 
 impl Locks {
     /// Leases on a majority of 3, 5 or 7 independent Redis primaries. Needs a
@@ -93,29 +100,66 @@ impl Redlock {
         Ok(Self::new(config, nodes, (tokens, namespace), machine))
     }
 
-    /// Sees that a majority answers, and lets us in.
+    /// Sees that a majority answers, lets us in, and is a majority: no server counts twice. Others than
+    /// a majority are waited for only a moment.
     async fn reach(&self, limit: Duration) -> Result<(), BackendError> {
         let mut answers = self
             .nodes
-            .ask(|node| Box::pin(async move { node.link.ping(Shard::default(), limit).await }));
-        let (mut reached, mut failed) = (0, None);
-        while let Some((_, answer)) = answers.recv().await {
+            .ask(|node| Box::pin(async move { node.link.introduce(limit).await }));
+        let (mut servers, mut failed) = (Servers::default(), Vec::new());
+        while let Some((at, answer)) = self.next_within(&mut answers, servers.reached).await {
+            let address = self.nodes.all().get(at).map(|node| node.link.address());
             match answer {
-                Ok(()) => reached += 1,
+                Ok(info) => servers.add(&info, &address.unwrap_or_default())?,
                 // A wrong password will not get right by itself.
                 Err(error @ BackendError::Config(_)) => return Err(error),
-                Err(error) => failed = Some(error),
+                Err(error) => failed.push(error.to_string()),
             }
         }
-        match failed {
-            Some(error) if reached < majority(self.nodes.len()) => {
-                let nodes = self.nodes.len();
-                Err(BackendError::NotSent(format!(
-                    "{reached} of {nodes} nodes answer: {error}"
-                )))
-            }
-            Some(_) | None => Ok(()),
+        let (reached, nodes) = (servers.reached, self.nodes.len());
+        if reached >= majority(nodes) {
+            return Ok(());
         }
+        let failed = failed.join("; ");
+        Err(BackendError::NotSent(format!(
+            "{reached} of {nodes} nodes answer: {failed}"
+        )))
+    }
+
+    /// The next answer, if one comes in time.
+    async fn next_within<T>(&self, answers: &mut mpsc::Receiver<T>, reached: usize) -> Option<T> {
+        if reached < majority(self.nodes.len()) {
+            return answers.recv().await;
+        }
+        let clock = &self.machine.clock;
+        tokio::select! {
+            biased;
+            answer = answers.recv() => answer,
+            () = clock.sleep_until(clock.boot().plus(STRAGGLERS)) => None,
+        }
+    }
+}
+
+/// The servers that have answered.
+#[derive(Default)]
+struct Servers {
+    reached: usize,
+    /// Where each is, by what it drew at its start.
+    addresses: HashMap<String, String>,
+}
+
+impl Servers {
+    fn add(&mut self, info: &str, address: &str) -> Result<(), BackendError> {
+        self.reached += 1;
+        let Some(id) = ServerFacts::of(info).field("run_id") else {
+            return Ok(());
+        };
+        let Some(other) = self.addresses.insert(id.to_owned(), address.to_owned()) else {
+            return Ok(());
+        };
+        Err(BackendError::Config(format!(
+            "{other} and {address} are one server, which would vote twice: name each server once"
+        )))
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use soldonce_lease::backend::redis::{RedisBackend, RedisConfig, RedisSettings};
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{FencingToken, NoticeStream, What};
+use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
 use super::site::{
@@ -48,6 +49,13 @@ impl Site {
     async fn connect(&self) -> RedisBackend {
         let mut settings = settings();
         settings.epochs = Some(Numbers::from(1_000));
+        connect(&self.cluster, settings).await
+    }
+
+    /// One that waits for an answer as long as a busy machine needs.
+    async fn witness(&self) -> RedisBackend {
+        let mut settings = settings();
+        settings.call_timeout = PATIENCE;
         connect(&self.cluster, settings).await
     }
 

@@ -37,7 +37,7 @@ async fn behind_proxies(nodes: &[Redis]) -> Vec<Proxy> {
 async fn b7_what_ran_on_a_cluster_unheard_is_unknown() {
     let site = Site::start(FullCoverage::NotRequired).await;
     let proxies = behind_proxies(site.cluster.nodes()).await;
-    let (backend, witness) = (site.connect().await, site.connect().await);
+    let (backend, witness) = (site.connect().await, site.witness().await);
     let lose = |text: &str| {
         let place = site.cluster.home(&key_of(text)).unwrap();
         proxies[place].next_with(text, Fault::DropReply);

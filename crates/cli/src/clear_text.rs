@@ -1,0 +1,70 @@
+//! Links to other machines that are not encrypted: the clients of databases and Redis speak no TLS.
+
+use soldonce_engine::ledger::postgres::{is_remote, remote_host};
+
+/// A setting that leads to another machine in clear text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClearLink {
+    /// The setting.
+    pub(crate) setting: &'static str,
+    /// The host that it names.
+    pub(crate) host: String,
+}
+
+/// What to do about one.
+pub(crate) const MEND: &str = "it is not encrypted: keep it within a private network, or lead it through a TLS \
+                               tunnel or a pool on this machine";
+
+impl ClearLink {
+    /// The link to a database, if it is one.
+    pub(crate) fn to_database(setting: &'static str, url: &str) -> Option<Self> {
+        let host = remote_host(url)?;
+        Some(Self { setting, host })
+    }
+
+    /// The link to a Redis or to the first nodes of a cluster, if it is one.
+    pub(crate) fn to_redis(setting: &'static str, url: &str) -> Option<Self> {
+        let (_, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let hosts = authority.rsplit('@').next().unwrap_or_default();
+        let mut hosts = hosts.split(',').map(|host| match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            Some(_) | None => host,
+        });
+        let host = hosts.find(|host| is_remote(host))?;
+        Some(Self {
+            setting,
+            host: host.to_owned(),
+        })
+    }
+
+    /// Tells the operator.
+    pub(crate) fn warn(&self) {
+        let Self { setting, host } = self;
+        tracing::warn!(setting, %host, "a link to another machine: {MEND}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redis_of_another_machine_is_found_without_its_password() {
+        for (url, remote) in [
+            ("redis://:word@cache.example:6379/0", Some("cache.example")),
+            ("redis://cache.example", Some("cache.example")),
+            (
+                "redis+cluster://127.0.0.1:7000,10.0.0.7:7001",
+                Some("10.0.0.7"),
+            ),
+            ("redis://[fd00::1]:6379", Some("[fd00::1]")),
+            ("redis://localhost", None),
+            ("redis://:word@127.0.0.1:6379", None),
+            ("redis://[::1]:6379", None),
+        ] {
+            let found = ClearLink::to_redis("redis_url", url);
+            assert_eq!(found.map(|link| link.host).as_deref(), remote, "{url}");
+        }
+    }
+}

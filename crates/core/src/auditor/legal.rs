@@ -1,0 +1,33 @@
+//! Which transitions are legal, in the auditor's own words: the table that the rules ask is not asked here,
+//! so that a wrong line in it is found.
+
+use crate::Cause::{
+    self, Blocked, Cancelled, Changed, Confirmed, Exchanged, Expired, Extended, Held, Pinned,
+    Released, Revoked, SoldDirectly, Unblocked, Unpinned,
+};
+use crate::StateKind;
+
+/// For each step from one kind of state to another: why a unit may make it.
+const LEGAL: [(StateKind, StateKind, &[Cause]); 8] = [
+    (StateKind::Free, StateKind::Held, &[Held, Changed]),
+    (StateKind::Free, StateKind::Sold, &[SoldDirectly]),
+    (StateKind::Free, StateKind::Blocked, &[Blocked]),
+    (
+        StateKind::Held,
+        StateKind::Held,
+        &[Extended, Changed, Pinned, Unpinned],
+    ),
+    (
+        StateKind::Held,
+        StateKind::Free,
+        &[Released, Expired, Revoked, Changed],
+    ),
+    (StateKind::Held, StateKind::Sold, &[Confirmed, Exchanged]),
+    (StateKind::Sold, StateKind::Free, &[Cancelled, Exchanged]),
+    (StateKind::Blocked, StateKind::Free, &[Unblocked]),
+];
+
+pub(super) fn is_legal(cause: Cause, from: StateKind, to: StateKind) -> bool {
+    let mut lines = LEGAL.iter();
+    lines.any(|(of, then, causes)| (*of, *then) == (from, to) && causes.contains(&cause))
+}

@@ -1,0 +1,167 @@
+//! Lists for staff: holds and bookings of an event, page by page, oldest first. An id is never given to
+//! another thing and its row never goes, so what was there when the first page was asked for is on
+//! exactly one page.
+
+use soldonce_core::{Booking, BookingId, EventId, Hold, HoldId, HolderName, Seq, Timestamp};
+
+use super::{Engine, EngineError};
+use crate::limits::{LIST_LOOK_MAX, LIST_MAX};
+use crate::reply::{self, StoredReply};
+
+/// Which ones are meant, and from where on.
+#[derive(Clone, Debug, Default)]
+pub struct ListAsk<Id> {
+    /// In one of these states, by their words; none is any.
+    pub states: Vec<String>,
+    /// Of this holder.
+    pub holder: Option<HolderName>,
+    /// With this reference; holds have none.
+    pub reference: Option<String>,
+    /// Made then or later.
+    pub from: Option<Timestamp>,
+    /// Made before then.
+    pub until: Option<Timestamp>,
+    /// Where the page before ended.
+    pub after: Option<Id>,
+    /// Most of them on this page; at most [`LIST_MAX`].
+    pub limit: usize,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug)]
+pub struct ListPage<Id> {
+    /// What was found, as each is now.
+    pub found: Vec<StoredReply>,
+    /// Where the next page begins; none after the last page. A page may have nothing on it, and
+    /// another one behind it.
+    pub next: Option<Id>,
+    /// Every commit of the event up to this one is in the list.
+    pub seq: Seq,
+}
+
+impl<Id> ListAsk<Id> {
+    fn takes(&self, holder: &HolderName, state: &str, made_at: Timestamp) -> bool {
+        (self.states.is_empty() || self.states.iter().any(|wanted| wanted == state))
+            && self.holder.as_ref().is_none_or(|wanted| wanted == holder)
+            && self.from.is_none_or(|from| from <= made_at)
+            && self.until.is_none_or(|until| made_at < until)
+    }
+}
+
+/// A page while it is filled.
+struct Filling<Id> {
+    found: Vec<StoredReply>,
+    limit: usize,
+    last: Option<Id>,
+    looked: usize,
+    /// Whether there may be rows behind the last one.
+    more: bool,
+}
+
+impl<Id: Copy> Filling<Id> {
+    fn new(ask: &ListAsk<Id>) -> Self {
+        Self {
+            found: Vec::new(),
+            limit: ask.limit.clamp(1, LIST_MAX),
+            last: ask.after,
+            looked: 0,
+            more: true,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() >= self.limit || self.looked >= LIST_LOOK_MAX
+    }
+
+    fn is_done(&self) -> bool {
+        !self.more || self.is_full()
+    }
+
+    /// Takes the next rows, as far as there is room.
+    fn take<T>(
+        &mut self,
+        rows: &[T],
+        id: impl Fn(&T) -> Id,
+        show: impl Fn(&T) -> Option<StoredReply>,
+    ) {
+        for row in rows {
+            if self.is_full() {
+                return;
+            }
+            self.last = Some(id(row));
+            self.looked = self.looked.saturating_add(1);
+            self.found.extend(show(row));
+        }
+        self.more = rows.len() == LIST_MAX;
+    }
+
+    fn page(self, seq: Seq) -> ListPage<Id> {
+        ListPage {
+            found: self.found,
+            next: self.last.filter(|_| self.more),
+            seq,
+        }
+    }
+}
+
+impl Engine {
+    /// Holds of an event, over or not, in the order in which they were made.
+    ///
+    /// # Errors
+    /// `EventNotFound`.
+    pub async fn holds_in(
+        &self,
+        event: &EventId,
+        ask: &ListAsk<HoldId>,
+    ) -> Result<ListPage<HoldId>, EngineError> {
+        let live = self.live(event).await?;
+        let (event, seq) = (live.event(), live.seq());
+        let mut page = Filling::new(ask);
+        loop {
+            let rows = self.parts.ledger.holds_in(event.no, page.last, LIST_MAX);
+            let (rows, now) = (rows.await?, self.now());
+            let show = |hold: &Hold| {
+                let state = hold.state_at(now).as_str();
+                let is_meant = ask.takes(&hold.holder.name, state, hold.created_at);
+                is_meant.then(|| reply::hold_now(&event, hold, now))
+            };
+            page.take(&rows, |hold| hold.id, show);
+            if page.is_done() {
+                return Ok(page.page(seq));
+            }
+        }
+    }
+
+    /// Bookings of an event in the order in which they were made.
+    ///
+    /// # Errors
+    /// `EventNotFound`.
+    pub async fn bookings_in(
+        &self,
+        event: &EventId,
+        ask: &ListAsk<BookingId>,
+    ) -> Result<ListPage<BookingId>, EngineError> {
+        let live = self.live(event).await?;
+        let (event, seq) = (live.event(), live.seq());
+        let mut page = Filling::new(ask);
+        loop {
+            let rows = self.parts.ledger.bookings_in(event.no, page.last, LIST_MAX);
+            let rows = rows.await?;
+            let show = |booking: &Booking| {
+                let reference = booking.reference.as_ref().map(soldonce_core::Text::as_str);
+                let wanted = ask.reference.as_deref();
+                let is_meant = (wanted.is_none() || wanted == reference)
+                    && ask.takes(
+                        &booking.holder.name,
+                        booking.state.as_str(),
+                        booking.created_at,
+                    );
+                is_meant.then(|| reply::booking(&event, booking))
+            };
+            page.take(&rows, |booking| booking.id, show);
+            if page.is_done() {
+                return Ok(page.page(seq));
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The time of a ledger of one process (T1). It follows the machine's wall clock, which may step.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use soldonce_core::Timestamp;
+use soldonce_lease::Clock;
+
+/// A clock that neither goes back nor stands still.
+///
+/// It reads the wall clock. When that steps back, this one is ahead of it, and runs at half its speed
+/// until they meet: twice as long as the step. PostgreSQL's `ledger_clock` is the same rule
+/// (`docs/decisions/0090`).
+pub(super) struct LedgerClock {
+    wall: Arc<dyn Clock>,
+    /// The latest reading.
+    last: AtomicI64,
+    /// The reading of the wall clock at which both are the same again.
+    meet: AtomicI64,
+}
+
+impl LedgerClock {
+    /// A clock whose ledger has reached `last`, maybe under a wall clock that was ahead.
+    pub(super) fn after(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
+        Self {
+            wall,
+            last: AtomicI64::new(last.ms()),
+            meet: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    /// Reads the time, milliseconds since 1970.
+    pub(super) fn now(&self) -> Timestamp {
+        let wall = self.wall.wall_ms();
+        let meet = self.meet.load(Ordering::Acquire);
+        // Half of the way to the meeting is left of the lead.
+        let now = wall.saturating_add(meet.saturating_sub(wall).max(0) / 2);
+        let last = self.last.fetch_max(now, Ordering::AcqRel);
+        if now >= last {
+            return Timestamp::from_ms(now);
+        }
+        // The wall clock has stepped back. Another thread that read a millisecond earlier looks the
+        // same, and slows the clock for that millisecond.
+        let meet = last.saturating_mul(2).saturating_sub(wall);
+        self.meet.fetch_max(meet, Ordering::AcqRel);
+        Timestamp::from_ms(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use soldonce_lease::ManualClock;
+
+    use super::*;
+
+    const NOON_MS: i64 = 1_800_000_000_000;
+    const HOUR_MS: i64 = 3_600_000;
+
+    fn step(wall: &ManualClock, by: i64) {
+        wall.step_wall(wall.wall_ms() + by);
+    }
+
+    #[test]
+    fn a_step_back_halves_its_speed_until_they_meet() {
+        let wall = ManualClock::at(NOON_MS);
+        let clock = LedgerClock::after(Timestamp::from_ms(0), Arc::new(wall.clone()));
+        assert_eq!(clock.now().ms(), NOON_MS);
+        step(&wall, -HOUR_MS);
+        assert_eq!(clock.now().ms(), NOON_MS);
+        step(&wall, 1_000);
+        assert_eq!(clock.now().ms(), NOON_MS + 500);
+        step(&wall, 2 * HOUR_MS - 1_000);
+        assert_eq!(clock.now().ms(), NOON_MS + HOUR_MS);
+        step(&wall, 1);
+        assert_eq!(clock.now().ms(), NOON_MS + HOUR_MS + 1);
+    }
+
+    #[test]
+    fn a_ledger_written_ahead_of_the_clock_goes_on_after_a_restart() {
+        let wall = ManualClock::at(NOON_MS);
+        let last = Timestamp::from_ms(NOON_MS + HOUR_MS);
+        let clock = LedgerClock::after(last, Arc::new(wall.clone()));
+        assert_eq!(clock.now(), last);
+        step(&wall, 4_000);
+        assert_eq!(clock.now().ms(), last.ms() + 2_000);
+    }
+
+    proptest! {
+        /// Steps, time that passes, restarts: never back, never slower than half, never behind.
+        #[test]
+        fn it_never_goes_back_and_never_stands_still(
+            moves in prop::collection::vec((-2 * HOUR_MS..HOUR_MS, 2_i64..100_000, any::<bool>()), 1..40)
+        ) {
+            let wall = ManualClock::at(NOON_MS);
+            let open = |last| LedgerClock::after(last, Arc::new(wall.clone()));
+            let mut clock = open(Timestamp::from_ms(0));
+            let mut last = clock.now().ms();
+            for (by, passes, restarts) in moves {
+                step(&wall, by);
+                if restarts {
+                    clock = open(Timestamp::from_ms(last));
+                }
+                let stepped = clock.now().ms();
+                prop_assert!(stepped >= last);
+                step(&wall, passes);
+                let now = clock.now().ms();
+                prop_assert!(now - stepped >= passes / 2 && now >= wall.wall_ms());
+                last = now;
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What the database refuses by itself: unique keys, checks and triggers. One that is missing or switched
+//! off is noticed by no statement, and the database refuses less.
+
+use super::OpenError;
+use super::database::Lane;
+use super::failure::Failure;
+use super::tables::Columns;
+
+const MISSING: &str = "-- missing_guards
+SELECT name FROM unnest(ARRAY['sold_unit_key', 'audit_pkey', 'units_pkey', 'batches_pkey',
+                              'idempotency_pkey', 'holders_pkey', 'feed_batch_key', 'holds_pkey',
+                              'bookings_pkey', 'lines_pkey', 'events_pkey', 'events_id_key',
+                              'feed_event_no_first_seq_key']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+                  WHERE c.relname = name AND pg_table_is_visible(c.oid)
+                    AND i.indisvalid AND i.indisunique)
+UNION ALL
+SELECT name FROM unnest(ARRAY['units_check', 'units_state_check', 'holds_state_check',
+                              'bookings_state_check', 'lines_state_check']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+                  WHERE k.conname = name AND pg_table_is_visible(c.oid) AND k.convalidated)
+UNION ALL
+SELECT name FROM unnest(ARRAY['units_only_rise', 'audit_only_grows']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+                  WHERE t.tgname = name AND pg_table_is_visible(c.oid)
+                    AND t.tgenabled IN ('O', 'A'))";
+
+/// Returns the names of the guards that are missing or switched off.
+///
+/// # Errors
+/// [`Failure`], when the database does not answer.
+pub(super) async fn missing(lane: &mut Lane) -> Result<Vec<String>, Failure> {
+    let rows = lane.rows(MISSING, &[]).await?;
+    let names = rows.iter().map(|row| Columns::new(row, "guards").get(0));
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
+/// Passes a database that has all of them.
+///
+/// # Errors
+/// [`OpenError`], which says what to do.
+pub(super) async fn require(lane: &mut Lane) -> Result<(), OpenError> {
+    match missing(lane).await?.as_slice() {
+        [] => Ok(()),
+        missing => Err(OpenError::Guards {
+            missing: missing.join("`, `"),
+        }),
+    }
+}

@@ -1,0 +1,73 @@
+//! How far the feed is behind the commits, and what holds it up: a transaction left open by the same database
+//! user, behind which no commit can be numbered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use super::failure::Failure;
+use super::limits::{FEED_LATE_MS, FEED_LOOK_MS};
+use super::survive::survive;
+use super::tables::Columns;
+use super::tasks::pause;
+use crate::trouble::Trouble;
+
+/// How old the oldest batch is that has no number, and the oldest writing transaction of this user.
+const LAG: &str = "-- feed_lag
+SELECT greatest(0, (SELECT ledger_clock() - min(b.at)
+        FROM batches b
+        WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
+          AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)))::bigint,
+       (SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+          AND backend_xid IS NOT NULL ORDER BY xact_start LIMIT 1)";
+
+/// How far the feed is behind.
+struct Lag {
+    behind: Duration,
+    /// The process of the database whose transaction is the oldest.
+    process: Option<i32>,
+}
+
+async fn look(desk: &Desk) -> Result<Lag, Failure> {
+    let rows = desk.database.rows(LAG, &[]).await?;
+    let nothing = Lag {
+        behind: Duration::ZERO,
+        process: None,
+    };
+    let Some(row) = rows.first() else {
+        return Ok(nothing);
+    };
+    let columns = Columns::new(row, "batches");
+    let behind: Option<i64> = columns.get(0)?;
+    Ok(Lag {
+        behind: Duration::from_millis(behind.and_then(|ms| ms.try_into().ok()).unwrap_or(0)),
+        process: columns.get(1)?,
+    })
+}
+
+/// Looks again and again, tells the metric, and says in the log why the feed stands still.
+pub(super) async fn watch(desk: Arc<Desk>, shutdown: CancellationToken) {
+    let mut trouble = Trouble::default();
+    while pause(&desk, &shutdown, FEED_LOOK_MS).await {
+        let Some(Ok(lag)) = survive(look(&desk)).await else {
+            continue;
+        };
+        desk.observer.feed_lag(lag.behind, lag.process);
+        if lag.behind < Duration::from_millis(FEED_LATE_MS) {
+            if trouble.ends() {
+                tracing::info!("commits get their numbers again");
+            }
+        } else if trouble.lasts(desk.clock.boot()) {
+            let (behind_ms, process) = (lag.behind.as_millis(), lag.process.unwrap_or_default());
+            tracing::warn!(
+                behind_ms,
+                process,
+                "feed, maps and webhooks stand still: commits get no numbers while a transaction of this \
+                 database user is open. End it, or its process: SELECT pg_terminate_backend(process)"
+            );
+        }
+    }
+}

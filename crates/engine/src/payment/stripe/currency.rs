@@ -1,0 +1,130 @@
+//! What Stripe charges, by currency: the least amount, the most, and which amounts it has no coins for.
+//! Least amounts are those of the currency an account settles in, so that another may have a higher one.
+
+use soldonce_core::{Amount, Currency};
+
+/// Most of one payment, minor units, where nothing else is known: eight digits.
+const MOST: i64 = 99_999_999;
+
+/// Currencies of small money, which may have more digits; rather too many than too few.
+const MOST_OF: [(&str, i64); 6] = [
+    ("COP", 9_999_999_999),
+    ("HUF", 9_999_999_999),
+    ("IDR", 999_999_999_999),
+    ("INR", 999_999_999),
+    ("JPY", 9_999_999_999),
+    ("LBP", 999_999_999_999),
+];
+
+/// Least of one payment, minor units, where Stripe has one.
+const LEAST_OF: [(&str, i64); 24] = [
+    ("AED", 200),
+    ("AUD", 50),
+    ("BGN", 100),
+    ("BRL", 50),
+    ("CAD", 50),
+    ("CHF", 50),
+    ("CZK", 1_500),
+    ("DKK", 250),
+    ("EUR", 50),
+    ("GBP", 30),
+    ("HKD", 400),
+    ("HUF", 17_500),
+    ("INR", 50),
+    ("JPY", 50),
+    ("MXN", 1_000),
+    ("MYR", 200),
+    ("NOK", 300),
+    ("NZD", 50),
+    ("PLN", 200),
+    ("RON", 200),
+    ("SEK", 300),
+    ("SGD", 50),
+    ("THB", 1_000),
+    ("USD", 50),
+];
+
+/// Currencies without coins of their minor unit, though Stripe counts in it: multiples of this only.
+const STEP_OF: [(&str, i64); 2] = [("ISK", 100), ("UGX", 100)];
+
+/// Passes a price that Stripe charges.
+///
+/// # Errors
+/// Why it does not.
+pub(super) fn require_chargeable(currency: Currency, price: Amount) -> Result<(), String> {
+    let code = currency.as_str();
+    let minor = price.minor();
+    let of = |table: &[(&str, i64)]| {
+        let found = table.iter().find(|(of, _)| *of == code);
+        found.map(|(_, amount)| *amount)
+    };
+    let (least, most) = (of(&LEAST_OF).unwrap_or(1), of(&MOST_OF).unwrap_or(MOST));
+    // The last of three digits must be none: card networks have two.
+    let step = of(&STEP_OF).unwrap_or(if currency.digits() == 3 { 10 } else { 1 });
+    if !(least..=most).contains(&minor) {
+        return Err(format!(
+            "Stripe charges {least} ..= {most} minor units of {code} at once, and {minor} is outside"
+        ));
+    }
+    if minor % step != 0 {
+        return Err(format!(
+            "Stripe charges multiples of {step} minor units of {code} only, not {minor}"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_charged_or_it_is_said_why_not() {
+        let is_charged = |code, minor| {
+            let currency = Currency::parse(code).unwrap();
+            require_chargeable(currency, Amount::from_minor(minor)).is_ok()
+        };
+        for (code, minor) in [
+            ("EUR", 50),
+            ("USD", 99_999_999),
+            ("HUF", 17_501),
+            ("KWD", 1_010),
+            ("JPY", 50),
+            ("UGX", 500),
+            ("ISK", 5_000),
+            ("IDR", 999_999_999_999),
+            ("XAF", 1),
+        ] {
+            assert!(is_charged(code, minor), "{code} {minor}");
+        }
+        for (code, minor) in [
+            ("EUR", 10),
+            ("EUR", 49),
+            ("USD", 100_000_000),
+            ("HUF", 5_000),
+            ("KWD", 1_005),
+            ("JPY", 49),
+            ("UGX", 550),
+            ("ISK", 5_001),
+        ] {
+            assert!(!is_charged(code, minor), "{code} {minor}");
+        }
+    }
+
+    #[test]
+    fn minor_units_are_counted_as_they_are_charged() {
+        let digits = |code| Currency::parse(code).unwrap().digits();
+        for (code, expected) in [
+            ("EUR", 2),
+            ("HUF", 2),
+            ("ISK", 2),
+            ("TWD", 2),
+            ("UGX", 2),
+            ("JPY", 0),
+            ("KRW", 0),
+            ("KWD", 3),
+        ] {
+            assert_eq!(digits(code), expected, "{code}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! How far the feed of one server is behind what another stored, and that one which stands still says so.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use soldonce_core::{Applied, Commit, Inventory, Seq};
+use soldonce_engine::ledger::Observer;
+use soldonce_engine::ledger::postgres::PostgresLedger;
+use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_testkit::{PATIENCE, until};
+
+use super::Servers;
+use super::turns::Other;
+
+/// What one server shows, and how far it says that it is behind.
+#[derive(Default)]
+struct Feed(Mutex<(Seq, Duration, Option<i32>)>);
+
+impl Observer for Feed {
+    fn opened(&self, _: &Inventory) {}
+    fn committed(&self, _: &Inventory, _: &[Applied]) {}
+    fn stored(&self, _: &Inventory, _: &[Applied]) {}
+    fn numbered(&self, commits: &[Commit]) {
+        let last = commits.last().map(|commit| commit.seq);
+        let mut feed = self.0.lock().unwrap();
+        feed.0 = last.unwrap_or(feed.0);
+    }
+    fn feed_lag(&self, behind: Duration, process: Option<i32>) {
+        let mut feed = self.0.lock().unwrap();
+        (feed.1, feed.2) = (behind, process);
+    }
+    fn batch(&self, _: usize, _: Duration) {}
+    fn failed(&self, _: &str) {}
+}
+
+/// Two servers, of which the second is watched.
+async fn watched() -> (Servers, Arc<Feed>) {
+    let mut servers = Servers::start(1).await;
+    let feed = Arc::new(Feed::default());
+    let observer = Arc::clone(&feed) as Arc<dyn Observer>;
+    let (clock, entropy) = (Arc::new(SystemClock), SeededEntropy::new(77));
+    let opened = PostgresLedger::open(&servers.options, clock, &entropy, observer);
+    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    (servers, feed)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_is_left_open_is_named_as_what_holds_the_feed_up() {
+    let (servers, feed) = watched().await;
+    let event = servers.event(|_| {}).await;
+    let left_open = "BEGIN; SET application_name = 'left open'; SELECT pg_current_xact_id()";
+    let other = Other::run(&servers.database.url(), left_open).await;
+    let pid = "SELECT pid FROM pg_stat_activity WHERE application_name = 'left open'";
+    let pid: i32 = servers.database.query(pid).unwrap().parse().unwrap();
+    servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    let is_told = || {
+        let (_, behind, process) = *feed.0.lock().unwrap();
+        behind >= Duration::from_secs(1) && process == Some(pid)
+    };
+    until("the lag and its cause are told", PATIENCE, is_told).unwrap();
+    assert_eq!(
+        feed.0.lock().unwrap().0,
+        Seq(0),
+        "nothing is shown meanwhile"
+    );
+    other.leave().await;
+    let is_shown = || {
+        let (seq, behind, _) = *feed.0.lock().unwrap();
+        seq == Seq(1) && behind == Duration::ZERO
+    };
+    until("it goes on by itself", PATIENCE, is_shown).unwrap();
+}
+
+/// The bound of docs: a commit of one server is shown by another within a second, unless something holds the
+/// feed up that the metric tells.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_server_stores_another_shows_soon() {
+    let (servers, feed) = watched().await;
+    let event = servers.event(|_| {}).await;
+    // What is stored before a server takes up an event is in its first picture.
+    servers.hold(1, &event, "eve", &["B-1"]).await.unwrap();
+    let mut took = Vec::new();
+    for n in 1..=20 {
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        let begun = SystemClock.boot();
+        let is_shown = || feed.0.lock().unwrap().0 >= Seq(2 * n);
+        until("the commit is shown", PATIENCE, is_shown).unwrap();
+        took.push(SystemClock.boot().since(begun));
+        let release = soldonce_core::Command::Release {
+            on: crate::ledgers::on(&hold),
+        };
+        servers.ask(0, release).await.unwrap();
+    }
+    took.sort_unstable();
+    tracing::warn!(median = ?took[10], most = ?took[19], "shown by another server");
+    assert!(took[10] < Duration::from_secs(1), "{took:?}");
+}

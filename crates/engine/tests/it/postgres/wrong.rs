@@ -1,0 +1,285 @@
+//! A server that remembers an event wrongly at the right version meets the database's own guards: nobody is
+//! sold what is another's, the buyer gets the right refusal, and the next buyer is served.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use soldonce_core::{
+    Applied, Authority, BookingId, Command, Conflict, ConflictState, Hold, Inventory, LineChoice,
+    Rejection,
+};
+use soldonce_engine::ledger::postgres::{
+    OpenError, PostgresLedger, PostgresOptions, Strategy, migrate, verify,
+};
+use soldonce_engine::ledger::{Ledger, Observer};
+use soldonce_lease::{SeededEntropy, SystemClock};
+
+use super::Servers;
+use super::turns::Other;
+use crate::ledgers::{Recorder, booked, held, on, transaction};
+
+/// Counts how often the memory was found to be wrong.
+#[derive(Default)]
+struct Doubts(AtomicU64);
+
+impl Observer for Doubts {
+    fn opened(&self, _: &Inventory) {}
+    fn committed(&self, _: &Inventory, _: &[Applied]) {}
+    fn batch(&self, _: usize, _: Duration) {}
+    fn disbelieved(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn failed(&self, _: &str) {}
+}
+
+/// One server of this strategy, and what it thinks of its memory.
+async fn server(strategy: Strategy) -> (Servers, Arc<Doubts>) {
+    let mut servers = Servers::start(0).await;
+    let options = PostgresOptions {
+        strategy,
+        ..servers.options.clone()
+    };
+    let doubts = Arc::new(Doubts::default());
+    let watched = Arc::clone(&doubts) as Arc<dyn Observer>;
+    let entropy = SeededEntropy::new(77);
+    let opened = PostgresLedger::open(&options, Arc::new(SystemClock), &entropy, watched);
+    servers.ledgers.push(Arc::new(opened.await.unwrap()));
+    (servers, doubts)
+}
+
+impl Servers {
+    /// Changes rows without a trace for those who remember them.
+    fn behind_its_back(&self, sql: &str) {
+        let sql = format!("SET session_replication_role = replica; {sql}");
+        self.database.query(&sql).unwrap();
+    }
+
+    /// The damage was on purpose: nobody judges the database.
+    async fn forgive(mut self) {
+        let empty = self.database.database().unwrap();
+        self.options.url = self.database.url_of(&empty);
+        migrate(&self.options).await.unwrap();
+    }
+
+    /// The next buyer of another seat is served, whatever the last one met.
+    async fn goes_on(&self, event: &soldonce_core::Event) {
+        let hold = self.hold(0, event, "zoe", &["B-5"]).await.unwrap();
+        self.ask(0, confirm(&hold, 99)).await.unwrap();
+    }
+}
+
+fn confirm(hold: &Hold, booking: u128) -> Command {
+    Command::Confirm {
+        on: on(hold),
+        booking: BookingId::from_bits(booking),
+        reference: None,
+    }
+}
+
+fn taken(refused: &Rejection) -> Vec<ConflictState> {
+    let Rejection::UnitUnavailable(why) = refused else {
+        panic!("{refused:?}")
+    };
+    let state = |conflict: &Conflict| match conflict {
+        Conflict::Seat { state, .. } => *state,
+        Conflict::Area { .. } => panic!("{refused:?}"),
+    };
+    why.conflicts.iter().map(state).collect()
+}
+
+/// Every seat that somebody held and gave up is sold: the row says so at the version it had.
+const SELL: &str = "UPDATE units SET state = 2, owner = '\\x00000000000000000000000000000007', fence = fence + 1 WHERE version > 0";
+
+/// Carol has it: a live hold like the last one.
+const HOLD: &str = "INSERT INTO holds SELECT '\\x00000000000000000000000000000042', event_no, caller, 'carol', 0, \
+     NULL, NULL, fence + 1, units, created_at, expires_at, max_expires_at, together FROM holds; \
+     UPDATE holds SET state = 3 WHERE holder <> 'carol'; \
+     UPDATE units SET state = 1, owner = '\\x00000000000000000000000000000042', fence = fence + 1, \
+     until = (SELECT max(expires_at) FROM holds) WHERE version > 0";
+
+/// Each strategy that compares rows, and the one that leaves it to the keys.
+fn strategies() -> [Strategy; 4] {
+    [
+        Strategy::Queue,
+        Strategy::Constraint,
+        Strategy::Optimistic,
+        Strategy::Pessimistic,
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sold_unit_that_memory_calls_free_is_refused_as_sold() {
+    for strategy in strategies() {
+        let (servers, doubts) = server(strategy).await;
+        let event = servers.event(|_| {}).await;
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
+        servers.behind_its_back(SELL);
+        let refused = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap_err();
+        assert_eq!(taken(&refused), [ConflictState::Sold]);
+        let name = servers.ledgers[0].strategy();
+        // The others read anew whenever they lose, for whatever reason.
+        assert!(name != "queue" || doubts.0.load(Ordering::Relaxed) > 0);
+        servers.goes_on(&event).await;
+        servers.forgive().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_unit_that_memory_calls_free_is_refused_as_held() {
+    for strategy in strategies() {
+        let (servers, _) = server(strategy).await;
+        let event = servers.event(|_| {}).await;
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
+        servers.behind_its_back(HOLD);
+        let refused = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap_err();
+        assert_eq!(taken(&refused), [ConflictState::Held]);
+        servers.goes_on(&event).await;
+        servers.forgive().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unit_that_memory_gives_the_wrong_owner_is_not_sold_to_him() {
+    for strategy in strategies() {
+        let (servers, _) = server(strategy).await;
+        let event = servers.event(|_| {}).await;
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        servers.behind_its_back(HOLD);
+        let refused = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap_err();
+        assert_eq!(refused, Rejection::HoldReleased);
+        assert_eq!(
+            servers
+                .database
+                .query("SELECT count(*) FROM lines")
+                .unwrap(),
+            "0"
+        );
+        servers.goes_on(&event).await;
+        servers.forgive().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_sold_is_not_cancelled() {
+    for strategy in strategies() {
+        let (servers, _) = server(strategy).await;
+        let event = servers.event(|_| {}).await;
+        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        let booking = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap();
+        servers.behind_its_back(
+            "UPDATE lines SET state = 2; UPDATE bookings SET state = 3; \
+             UPDATE units SET state = 0, owner = NULL, fence = fence + 1 WHERE version > 0",
+        );
+        let cancel = Command::Cancel {
+            booking: booking.id,
+            by: Authority::Staff,
+            lines: LineChoice::All,
+        };
+        let refused = booked(servers.ask(0, cancel).await).unwrap_err();
+        assert!(
+            matches!(refused, Rejection::AlreadyCancelled(_)),
+            "{refused:?}"
+        );
+        servers.goes_on(&event).await;
+        servers.forgive().await;
+    }
+}
+
+/// A booking has a seat whose row says that it is free: the damage stays, whatever is read anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_seat_that_a_booking_has_is_not_sold_again_though_its_row_says_free() {
+    for strategy in strategies() {
+        let (servers, _) = server(strategy).await;
+        let event = servers.event(|_| {}).await;
+        let hold = servers
+            .hold(0, &event, "ann", &["A-1", "A-2"])
+            .await
+            .unwrap();
+        servers.behind_its_back(
+            "INSERT INTO lines (booking, n, event_no, unit_no, price, version, state) \
+             VALUES ('\\x0001', 0, 0, 0, 1, 1, 1)",
+        );
+        let refused = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap_err();
+        assert_eq!(taken(&refused), [ConflictState::Sold]);
+        servers.goes_on(&event).await;
+        servers.forgive().await;
+    }
+}
+
+/// The last word in the statement's own words, and at which isolation it has it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_waited_for_a_row_decides_by_what_it_has_become() {
+    for (isolation, passes) in [("read committed", true), ("repeatable read", false)] {
+        let servers = Servers::start(1).await;
+        let event = servers.event(|_| {}).await;
+        servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+        let lock = "SELECT FROM units WHERE event_no = 0 AND unit_no = 0 FOR UPDATE";
+        let waits = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted";
+        let take =
+            format!("BEGIN; {lock}; UPDATE units SET version = version + 1 WHERE unit_no = 0");
+        let first = Other::run(&servers.database.url(), &take).await;
+        let url = servers.database.url();
+        let seen = format!(
+            "BEGIN ISOLATION LEVEL {isolation}; \
+             SELECT count(*) FROM (SELECT FROM units WHERE event_no = 0 AND unit_no = 0 \
+             AND version = 1 FOR UPDATE) AS seen; COMMIT"
+        );
+        let second = std::thread::spawn(move || soldonce_testkit::postgres::query(&url, &seen));
+        let has_come = || servers.database.query(waits).is_ok_and(|some| some == "t");
+        soldonce_testkit::until("the second waits", soldonce_testkit::PATIENCE, has_come).unwrap();
+        first.leave().await;
+        let found = second.join().unwrap();
+        // On one snapshot there is no answer, but an error.
+        assert_eq!(found.is_ok(), passes, "{isolation}: {found:?}");
+        assert!(!passes || found.unwrap() == "0", "it is not as it was seen");
+        servers.forgive().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_without_one_of_its_guards_is_not_served() {
+    let servers = Servers::start(1).await;
+    let holes = [
+        ("sold_unit_key", "DROP INDEX sold_unit_key"),
+        ("units_only_rise", "DROP TRIGGER units_only_rise ON units"),
+        (
+            "units_check",
+            "ALTER TABLE units DROP CONSTRAINT units_check",
+        ),
+    ];
+    for (name, hole) in holes {
+        servers.database.query(hole).unwrap();
+        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
+        let entropy = SeededEntropy::new(5);
+        let clock = Arc::new(SystemClock);
+        let opened = PostgresLedger::open(&servers.options, clock, &entropy, observer);
+        let refused = opened.await.err();
+        let Some(OpenError::Guards { missing }) = &refused else {
+            panic!("{refused:?}")
+        };
+        assert!(missing.contains(name), "{missing}");
+    }
+    let found = verify(&servers.options, &mut |_| {}).await.unwrap();
+    let guards = found.findings;
+    let guards = guards.iter().filter(|finding| finding.what == "guards");
+    assert_eq!(guards.count(), holes.len());
+    servers.forgive().await;
+}
+
+/// A newer build may have narrowed a bound: what was set before it is read all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_policy_that_would_be_refused_today_is_served() {
+    let mut servers = Servers::start(1).await;
+    let event = servers.event(|_| {}).await;
+    let old =
+        "UPDATE events SET policy = (policy::jsonb || '{\"units_per_hold_max\": 5000}')::text";
+    servers.database.query(old).unwrap();
+    let later = servers.one_more(&servers.options).await;
+    servers.ledgers.push(later);
+    let hold = servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
+    let transact = servers.ledgers[1].transact(transaction(confirm(&hold, 1), None));
+    transact.await.unwrap();
+}

@@ -1,0 +1,171 @@
+//! What is left of a request's body when its answer is ready. It is read on, within bounds, so that
+//! the next request on the connection is found. Behind a proxy that request is another buyer's.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Response, Version, header};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming, SizeHint};
+use soldonce_lease::{BootTime, Clock};
+
+use super::activity::{Activity, InFlight};
+use super::streams::{StreamTasks, TaskSpawner};
+use crate::limits::{LEFTOVER_BYTES_MAX, LEFTOVER_KEPT_BYTES_MAX, LEFTOVER_READ_MS_MAX};
+
+/// Where a body is put that was dropped before its end.
+type Slot = Arc<Mutex<Option<Incoming>>>;
+
+/// What one connection reads the rests of its requests with.
+pub(crate) struct Rests {
+    activity: Arc<Activity>,
+    clock: Arc<dyn Clock>,
+    tasks: TaskSpawner,
+}
+
+/// A request's body as the router reads it.
+#[derive(Debug)]
+pub(crate) struct LentBody {
+    body: Option<Incoming>,
+    slot: Option<Slot>,
+}
+
+/// What the router may leave of a body.
+pub(crate) struct Leftover(Option<Lent>);
+
+struct Lent {
+    rests: Arc<Rests>,
+    slot: Slot,
+    version: Version,
+    /// The client sends its body when it is told to go on, and not after a refusal.
+    is_held_back: bool,
+}
+
+impl Rests {
+    pub(crate) fn new(
+        activity: Arc<Activity>,
+        clock: Arc<dyn Clock>,
+        streams: &StreamTasks,
+    ) -> Self {
+        Self {
+            activity,
+            clock,
+            tasks: streams.spawner(),
+        }
+    }
+
+    /// Lends a request's body to the router. A request without one costs nothing.
+    pub(crate) fn lend(self: &Arc<Self>, parts: &Parts, body: Incoming) -> (LentBody, Leftover) {
+        if body.is_end_stream() {
+            let none = LentBody {
+                body: None,
+                slot: None,
+            };
+            return (none, Leftover(None));
+        }
+        let slot = Slot::default();
+        let lent = LentBody {
+            body: Some(body),
+            slot: Some(Arc::clone(&slot)),
+        };
+        let leftover = Leftover(Some(Lent {
+            rests: Arc::clone(self),
+            slot,
+            version: parts.version,
+            is_held_back: parts.headers.contains_key(header::EXPECT),
+        }));
+        (lent, leftover)
+    }
+}
+
+impl Leftover {
+    /// Reads on while the answer goes out. HTTP/1 says so when the connection is not used again.
+    pub(crate) fn read_beside(self, response: &mut Response<Body>) {
+        let Some(lent) = self.0 else {
+            return;
+        };
+        let rest = lent.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(rest) = { rest }.take() else {
+            return;
+        };
+        let is_http1 = lent.version <= Version::HTTP_11;
+        let is_held_back = is_http1 && lent.is_held_back;
+        let is_long = rest.size_hint().lower() > LEFTOVER_KEPT_BYTES_MAX;
+        if is_http1 && (is_held_back || is_long) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        if !is_held_back {
+            let in_flight = InFlight::go_on(&lent.rests.activity);
+            let clock = Arc::clone(&lent.rests.clock);
+            let wait = Duration::from_millis(LEFTOVER_READ_MS_MAX);
+            let until = clock.boot().plus(wait);
+            let reading = read_on(rest, clock, until);
+            lent.rests.tasks.run(async move {
+                reading.await;
+                drop(in_flight);
+            });
+        }
+    }
+}
+
+/// Reads and drops the rest of a body, within its bounds. A body beyond them is dropped unread, which
+/// closes an HTTP/1 connection and resets an HTTP/2 stream.
+async fn read_on(mut rest: Incoming, clock: Arc<dyn Clock>, until: BootTime) {
+    let reading = async {
+        let mut bytes: u64 = 0;
+        while let Some(Ok(frame)) = rest.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            bytes = bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+            if bytes > LEFTOVER_BYTES_MAX {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = clock.sleep_until(until) => {}
+    }
+}
+
+impl HttpBody for LentBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        let polled = Pin::new(body).poll_frame(cx);
+        if let Poll::Ready(None | Some(Err(_))) = polled {
+            self.body = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let none = || SizeHint::with_exact(0);
+        self.body.as_ref().map_or_else(none, Incoming::size_hint)
+    }
+}
+
+impl Drop for LentBody {
+    fn drop(&mut self) {
+        if let (Some(body), Some(slot)) = (self.body.take(), &self.slot)
+            && !body.is_end_stream()
+        {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+        }
+    }
+}

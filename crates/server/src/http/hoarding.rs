@@ -1,0 +1,307 @@
+//! What shoppers at one address may hold: asked before the ledger, which decides all the same. API keys
+//! are not counted.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use soldonce_core::{Event, EventId, HoldId, HoldState, Timestamp};
+use soldonce_engine::Caller;
+use soldonce_engine::rate::{HeldSums, OwnHeld, Taken};
+
+use super::app::App;
+use super::asked::Asked;
+use super::problem::{Problem, whole_seconds};
+use super::rates::{RATE_LIMIT, RATE_LIMIT_POLICY, refusal, tell, warn_of_proxy};
+use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of};
+
+/// A request that may go to the ledger.
+#[derive(Debug, Default)]
+pub(super) struct Admitted {
+    reserved: Option<Reserved>,
+    told: HeaderMap,
+    /// When a new hold ends, at the latest.
+    ends_at: Option<Timestamp>,
+}
+
+/// What a request adds to a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    Units(u32),
+    /// A payment.
+    Checkout,
+}
+
+/// Whose holds are counted.
+pub(super) struct Hoarder {
+    app: Arc<App>,
+    /// None for callers that are not counted.
+    address: Option<u128>,
+    proxy: Option<IpAddr>,
+}
+
+impl Asked {
+    /// Returns as whom the request's holds are counted.
+    pub(super) fn hoarder(&self) -> Hoarder {
+        let is_counted = matches!(&self.caller, Some(Caller::Shopper(_)));
+        let is_limited = self.app.rates.are_holds_limited();
+        let address = (is_counted && is_limited).then(|| self.app.address_of(&self.parts));
+        Hoarder {
+            app: Arc::clone(&self.app),
+            address: address.map(id_of),
+            proxy: self.app.unknown_proxy(&self.parts),
+        }
+    }
+}
+
+impl Hoarder {
+    /// Passes a request for a hold of so many units that no limit forbids.
+    pub(super) async fn admit(&self, event: &EventId, units: u32) -> Result<Admitted, Problem> {
+        let Some(address) = self.address else {
+            return Ok(Admitted::default());
+        };
+        let event = self.app.engine.find_event(event).await?;
+        let ends_at = self.app.engine.now().plus(event.policy.hold_ttl);
+        let admitted = self.admit_wish(&event, address, More::Units(units)).await?;
+        Ok(Admitted {
+            ends_at: Some(ends_at),
+            ..admitted
+        })
+    }
+
+    /// As [`Hoarder::admit`] for what is added to a hold.
+    pub(super) async fn admit_on(&self, hold: HoldId, more: More) -> Result<Admitted, Problem> {
+        let Some(address) = self.address else {
+            return Ok(Admitted::default());
+        };
+        let engine = &self.app.engine;
+        let known = self.app.rates.held.find(address, hold);
+        if more == More::Checkout && known.is_some_and(|(_, checkouts)| checkouts > 0) {
+            return Ok(Admitted::default());
+        }
+        let event = match known.and_then(|(no, _)| engine.event_of_no(no)) {
+            Some(event) => Some(event),
+            None => engine.event_of_hold(hold).await,
+        };
+        match event {
+            Some(event) => self.admit_wish(&event, address, more).await,
+            // The engine says what is wrong with the hold.
+            None => Ok(Admitted::default()),
+        }
+    }
+
+    async fn admit_wish(
+        &self,
+        event: &Event,
+        address: u128,
+        more: More,
+    ) -> Result<Admitted, Problem> {
+        let (units, checkouts) = match more {
+            More::Units(units) => (units, 0),
+            More::Checkout => (0, 1),
+        };
+        let wish = Wish {
+            address,
+            event: event.no,
+            units,
+            checkouts,
+        };
+        let admitted = self.app.admit_wish(event, wish).await;
+        admitted.inspect_err(|_| warn_of_proxy(self.proxy))
+    }
+
+    /// Counts a hold no more: the ledger ended it.
+    pub(super) async fn ended(&self, hold: HoldId) {
+        let app = &self.app;
+        if let Some(address) = self.address
+            && let Some(event) = app.rates.held.forget(address, hold)
+            && let Some(event) = app.engine.event_of_no(event)
+        {
+            app.tell_others(address, &event).await;
+        }
+    }
+
+    /// Has the ledger asked about a hold before the next request is counted.
+    pub(super) fn doubt(&self, hold: HoldId) {
+        if let Some(address) = self.address {
+            let now = self.app.engine.now();
+            self.app.rates.held.doubt(address, hold, now);
+        }
+    }
+}
+
+impl Admitted {
+    /// Counts what the request added to a hold, and says in its answer what is left.
+    pub(super) fn settle(self, app: &App, hold: HoldId, mut response: Response) -> Response {
+        if let Some(reserved) = self.reserved {
+            let now = app.engine.now();
+            reserved.becomes(hold, (now, self.ends_at.unwrap_or(now)));
+        }
+        response.headers_mut().extend(self.told);
+        response
+    }
+}
+
+impl App {
+    async fn admit_wish(&self, event: &Event, wish: Wish) -> Result<Admitted, Problem> {
+        let (held, now) = (&self.rates.held, self.engine.now());
+        let limits = || self.rates.held_limits.of_request(event, wish);
+        self.look_at_holds(wish.address, Some(now)).await;
+        self.require_no_lapses(wish)?;
+        let mut reserved = held.reserve(wish, limits(), now);
+        if reserved.is_err() && held.may_look(wish.address, now) {
+            self.look_at_holds(wish.address, None).await;
+            reserved = held.reserve(wish, limits(), now);
+        }
+        let full = |kind| self.full(kind, wish.address, limits());
+        let (reserved, own) = reserved.map_err(full)?;
+        let mut sums = own;
+        if let Some(all) = self.tell_others(wish.address, event).await {
+            // Another server may have counted less than this one a moment ago.
+            sums = at_least(all, own);
+            if let Some(kind) = exceeded(sums, limits()) {
+                drop(reserved);
+                self.tell_others(wish.address, event).await;
+                return Err(full(kind));
+            }
+        }
+        let ends_in = self.ends_in(wish.address);
+        let mut told = HeaderMap::new();
+        for (kind, limit) in limits() {
+            let left = limit.saturating_sub(kind.of(sums));
+            put(&mut told, (kind, limit), left, ends_in);
+        }
+        Ok(Admitted {
+            reserved,
+            told,
+            ends_at: None,
+        })
+    }
+
+    /// Asks the ledger about holds of an address, those that should be over by `now` or all of them.
+    async fn look_at_holds(&self, address: u128, now: Option<Timestamp>) {
+        let held = &self.rates.held;
+        for id in held.to_look_at(address, now) {
+            // While the ledger cannot be read, what is known is what counts.
+            let Ok(found) = self.engine.ledger().hold(id).await else {
+                return;
+            };
+            let time = self.engine.now();
+            if let Some(live) = found.as_ref().filter(|found| found.is_live(time)) {
+                held.learn(address, live);
+                continue;
+            }
+            let is_lapse =
+                found.is_some_and(|over| matches!(over.state_at(time), HoldState::Expired));
+            if held.forget(address, id).is_some() && is_lapse {
+                let boot = self.clock().boot();
+                self.rates.count(lapses_of(address), boot).await;
+            }
+        }
+    }
+
+    /// Refuses more units to an address of which too many holds ended unpaid.
+    fn require_no_lapses(&self, wish: Wish) -> Result<(), Problem> {
+        if wish.units == 0 {
+            return Ok(());
+        }
+        let counted = self
+            .rates
+            .look(lapses_of(wish.address), self.clock().boot());
+        let Some(counted) = counted else {
+            return Ok(());
+        };
+        let Taken::Refused { .. } = counted.taken else {
+            return Ok(());
+        };
+        self.rates.counts.refused(RateKind::Lapses.as_str());
+        let mut told = HeaderMap::new();
+        tell(&mut told, &counted);
+        refusal(&counted).map_or(Ok(()), |problem| Err(problem.telling(told)))
+    }
+
+    /// Tells other servers what this one counts; returns what all count, if servers count together.
+    async fn tell_others(&self, address: u128, event: &Event) -> Option<HeldSums> {
+        let shared = self.rates.shared.as_ref()?;
+        let (own, ends_at) = self.rates.held.of_event(address, event.no);
+        let now = self.engine.now();
+        // What is under way may last as long as a new hold or a payment.
+        let least = event.policy.hold_ttl.max(event.policy.payment_window);
+        let told = shared.tell_held(OwnHeld {
+            address,
+            event: event.no,
+            units: own.of_event,
+            checkouts: own.checkouts,
+            ends_in: ends_at.map_or(least, |end| least.max(now.until(end))),
+        });
+        let told = told.await;
+        if told.is_err() {
+            self.rates.counts.unshared();
+        }
+        told.ok()
+    }
+
+    /// How long the first hold of an address has.
+    fn ends_in(&self, address: u128) -> Duration {
+        let end = self.rates.held.first_end(address);
+        let left = end.map_or(0, |end| self.engine.now().until(end).ms());
+        Duration::from_millis(left)
+    }
+
+    fn full(
+        &self,
+        kind: HeldKind,
+        address: u128,
+        mut limits: impl Iterator<Item = (HeldKind, u32)>,
+    ) -> Problem {
+        self.rates.counts.refused(kind.as_str());
+        let detail = match kind {
+            HeldKind::Units => {
+                "this address holds as many units as it may for now: buy or release some"
+            }
+            HeldKind::Share => {
+                "this address holds as many units of this event as it may for now: buy or release \
+                 some"
+            }
+            HeldKind::Checkouts => {
+                "this address has as many payments under way as it may: finish or abandon one"
+            }
+        };
+        let ends_in = self.ends_in(address);
+        let mut told = HeaderMap::new();
+        if let Some((_, limit)) = limits.find(|(limited, _)| *limited == kind) {
+            put(&mut told, (kind, limit), 0, ends_in);
+        }
+        Problem::too_often(detail, ends_in).telling(told)
+    }
+}
+
+fn lapses_of(address: u128) -> Counting {
+    Counting {
+        kind: RateKind::Lapses,
+        id: address,
+    }
+}
+
+fn at_least(all: HeldSums, own: HeldSums) -> HeldSums {
+    HeldSums {
+        units: all.units.max(own.units),
+        of_event: all.of_event.max(own.of_event),
+        checkouts: all.checkouts.max(own.checkouts),
+    }
+}
+
+/// Says what a limit of holds is, how much of it is left, and when the first hold ends.
+fn put(headers: &mut HeaderMap, (kind, limit): (HeldKind, u32), left: u32, ends_in: Duration) {
+    let (name, seconds) = (kind.as_str(), whole_seconds(ends_in));
+    let mut add = |header: HeaderName, text: String| {
+        // Digits and our own words are legal in a header, so this never fails.
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.append(header, value);
+        }
+    };
+    add(RATE_LIMIT, format!("\"{name}\";r={left};t={seconds}"));
+    add(RATE_LIMIT_POLICY, format!("\"{name}\";q={limit}"));
+}

@@ -1,0 +1,136 @@
+//! What requests must look like beyond their types: patterns, lengths and bounds, and which of their
+//! fields go together. A field has one meaning wherever its name occurs.
+
+use serde_json::{Map, Value, json};
+use soldonce_core::limits::{
+    HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, PRICE_MAX, TEXT_CHARS_MAX, UNITS_PER_HOLD_MAX,
+    WINDOW_MS_MAX,
+};
+use soldonce_engine::webhook::MessageKind;
+
+const ID: &str = "^[A-Za-z0-9._-]{1,64}$";
+/// 128 bits in Crockford's base 32.
+const MINTED: &str = "[0-7][0-9a-hjkmnp-tv-z]{25}$";
+const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+
+/// The rule of a field or parameter of this name.
+pub(super) fn of_field(name: &str) -> Option<Value> {
+    let text = || json!({"maxLength": TEXT_CHARS_MAX, "pattern": ONE_LINE});
+    let span = |most: u64| json!({"minimum": HOLD_TTL_MS_MIN, "maximum": most});
+    Some(match name {
+        "holder" | "id" => json!({"pattern": ID}),
+        "reason" | "reference" | "name" => text(),
+        "return_url" => json!({
+            "maxLength": TEXT_CHARS_MAX, "format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(/[!-~]*)?$",
+        }),
+        "url" => json!({"format": "uri", "pattern": "^https://[!-~]+$"}),
+        "chart" => json!({"$ref": "#/components/schemas/ChartRequest"}),
+        "price" => json!({"type": ["integer", "null"]}),
+        "version" => json!({"type": ["integer", "null"], "minimum": 0}),
+        "state" => json!({"type": ["string", "null"]}),
+        "currency" => json!({"pattern": "^[A-Z]{3}$"}),
+        "prices" => json!({"additionalProperties": {
+            "type": "integer", "format": "int64", "minimum": 0, "maximum": PRICE_MAX,
+        }}),
+        "booking" => json!({"pattern": format!("^bkg_{MINTED}")}),
+        "hold" => json!({"pattern": format!("^hld_{MINTED}")}),
+        "scopes" => {
+            json!({"minItems": 1, "items": {"type": "string", "enum": ["admin", "sell", "read"]}})
+        }
+        "types" => {
+            json!({"minItems": 1, "items": {"type": "string", "enum": MessageKind::ALL.map(MessageKind::as_str)}})
+        }
+        "units" | "release" => json!({"minItems": 1}),
+        "quantity" | "amount" => json!({"minimum": 1}),
+        "limit" => json!({"minimum": 1, "maximum": 100}),
+        "fence" => json!({"minimum": 0, "maximum": u64::MAX}),
+        // The id of an event in one list, a number in the others.
+        "after" => json!({"pattern": ID, "minimum": 0, "maximum": u64::MAX}),
+        "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}$"}),
+        "hold_max_ms" | "hold_ttl_ms" => span(HOLD_LIFETIME_MS_MAX),
+        "payment_window_ms" | "retry_window_ms" => span(WINDOW_MS_MAX),
+        "units_per_hold_max" => json!({"minimum": 1, "maximum": UNITS_PER_HOLD_MAX}),
+        _ => return None,
+    })
+}
+
+/// The rule of a schema: which of its fields go together. A field that is `null` is left out.
+fn of_schema(name: &str) -> Option<Value> {
+    let (string, nothing) = (json!({"type": "string"}), json!({"type": "null"}));
+    let whole = json!({"type": "integer"});
+    Some(match name {
+        "UnitRequest" => json!({"oneOf": [
+            {"required": ["seat"],
+             "properties": {"seat": string, "area": nothing, "quantity": nothing}},
+            {"required": ["area", "quantity"],
+             "properties": {"seat": nothing, "area": string, "quantity": whole}},
+        ]}),
+        "OwnUnitRequest" => json!({"oneOf": [
+            {"required": ["seat"], "properties":
+                {"seat": string, "area": nothing, "quantity": nothing, "place": nothing}},
+            {"required": ["area", "quantity"], "properties":
+                {"seat": nothing, "area": string, "quantity": whole, "place": nothing}},
+            {"required": ["place"], "properties":
+                {"seat": nothing, "quantity": nothing, "place": string}},
+        ]}),
+        "HoldRequest" => json!({"oneOf": [
+            {"required": ["units"],
+             "properties": {"units": {"type": "array"}, "best": nothing}},
+            {"required": ["best"],
+             "properties": {"best": {"type": "object"}, "units": nothing}},
+        ]}),
+        _ => return None,
+    })
+}
+
+/// The formats of seat plans, each with an example.
+const CHARTS: &str = include_str!("charts.json");
+
+/// Adds the rules to the schemas of requests.
+pub(super) fn add(schemas: &mut Map<String, Value>) {
+    let charts = serde_json::from_str(CHARTS).expect("the file is JSON");
+    schemas.insert("ChartRequest".to_owned(), charts);
+    let requests = schemas
+        .iter_mut()
+        .filter(|(name, _)| name.ends_with("Request"));
+    for (name, schema) in requests {
+        if let Some(rule) = of_schema(name) {
+            merge(schema, rule);
+        }
+        let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for (field, described) in properties {
+            match of_field(field) {
+                Some(link) if link.get("$ref").is_some() => *described = link,
+                Some(rule) => merge(described, rule),
+                None => {}
+            }
+            name_unsigned(described);
+        }
+    }
+}
+
+/// Sets the parts of a rule.
+pub(super) fn merge(schema: &mut Value, rule: Value) {
+    if let (Some(schema), Value::Object(rule)) = (schema.as_object_mut(), rule) {
+        schema.extend(rule);
+    }
+}
+
+/// Whole numbers that are not negative have a bit more than the format says.
+fn name_unsigned(schema: &mut Value) {
+    if schema
+        .get("minimum")
+        .is_none_or(|least| least.as_i64() < Some(0))
+    {
+        return;
+    }
+    let (format, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("int32") => ("uint32", u64::from(u32::MAX)),
+        Some("int64") => ("uint64", u64::MAX),
+        _ => return,
+    };
+    let most = schema.get("maximum").cloned().unwrap_or(most.into());
+    merge(schema, json!({"format": format, "maximum": most}));
+}

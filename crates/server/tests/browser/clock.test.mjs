@@ -1,0 +1,105 @@
+// The time on the page is the server's: in a quiet hall, behind a cache, with a wrong clock.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Middleman } from "./proxy.mjs";
+import { Stage } from "./stage.mjs";
+
+const stage = Stage.set();
+const TEN_MINUTES_MS = 600_000;
+// The server and this test read the same clock; a reading of milliseconds is rounded.
+const ROUNDED_MS = 2;
+
+/** The page's idea of the server's time is right, as exactly as it could be learnt. */
+async function tellsTheTime(shopper) {
+  const before = Date.now();
+  const { now, spread } = await shopper.page.evaluate(() => window.__soldonce.time());
+  const after = Date.now();
+  const said = `${now - before} .. ${now - after} ms off, learnt within ${spread} ms`;
+  assert.ok(now >= before - spread - ROUNDED_MS && now <= after + spread + ROUNDED_MS, said);
+}
+
+/** Waits until a countdown on the page shows what is left. @param {string} part @param {string} end */
+function countsDownTo(shopper, part, end) {
+  return shopper.until(
+    ([id, until]) => {
+      const text = document.querySelector(`[data-testid="${id}"]`).textContent;
+      const [, minutes, seconds] = /(\d+):(\d\d)(?!.*:\d\d)/.exec(text) ?? [];
+      return Math.abs(minutes * 60 + Number(seconds) - (until - Date.now()) / 1000) < 1.5;
+    },
+    [part, Date.parse(end)],
+  );
+}
+
+/** Makes the page ask for the seats again, as it does of its own accord in a quiet hall. */
+async function asksAgain({ page }) {
+  const answered = page.waitForResponse(/\/seats$/);
+  await page.evaluate(() => dispatchEvent(new Event("online")));
+  await answered;
+  // The page takes an answer in tasks of its own, begun before this one.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 0)));
+}
+
+test("in a quiet hall the countdown keeps to the server's time", async (t) => {
+  const event = await stage.server.event();
+  // The first answers are slow, so that later ones look more exact.
+  const proxy = await Middleman.before(stage.server);
+  proxy.latency = 50;
+  const shopper = await stage.shopper(t, { baseURL: proxy.url });
+  await shopper.visit(event);
+  await shopper.press("A-1");
+  await tellsTheTime(shopper);
+  proxy.latency = 0;
+  await asksAgain(shopper);
+  // Quiet until that answer is seconds old.
+  await shopper.until(() => /^9:[0-4]\d|^9:5[0-5]/.test(document.querySelector('[data-testid="countdown"]').textContent));
+  await asksAgain(shopper);
+  await tellsTheTime(shopper);
+  const { hold } = await shopper.state();
+  await countsDownTo(shopper, "countdown", hold.expires_at);
+});
+
+test("behind a cache that keeps everything the countdowns are right all the same", async (t) => {
+  const opens = new Date(Date.now() + TEN_MINUTES_MS).toISOString();
+  const event = await stage.server.event({}, { sale_opens_at: opens });
+  const proxy = await Middleman.before(stage.server, { keeps: true });
+  const first = await stage.shopper(t, { baseURL: proxy.url });
+  await first.visit(event);
+  // Quiet until what the cache has is seconds old.
+  await first.until(() => /in 9:[0-4]\d|in 9:5[0-5]/.test(document.querySelector('[data-testid="sale-note"]').textContent));
+  await asksAgain(first);
+  await tellsTheTime(first);
+
+  const second = await stage.shopper(t, { baseURL: proxy.url });
+  await second.visit(event);
+  assert.ok(proxy.again >= 2, `${proxy.again} answers out of the cache`);
+  await tellsTheTime(second);
+  await countsDownTo(second, "sale-note", opens);
+});
+
+for (const off of [-TEN_MINUTES_MS, TEN_MINUTES_MS]) {
+  test(`a shopper's clock that is ${off / 60_000} minutes off changes nothing`, async (t) => {
+    const event = await stage.server.event();
+    const shopper = await stage.shopper(t);
+    await shopper.page.addInitScript((ms) => {
+      const { Date: Right } = window;
+      window.Date = class extends Right {
+        constructor(...given) {
+          if (given.length === 0) super(Right.now() + ms);
+          else super(...given);
+        }
+        static now() {
+          return Right.now() + ms;
+        }
+      };
+    }, off);
+    await shopper.visit(event);
+    await shopper.press("A-1");
+    await tellsTheTime(shopper);
+    assert.match(await shopper.part("countdown").innerText(), /^(9:\d\d|10:00)$/);
+    await shopper.page.reload();
+    await shopper.live(event);
+    await shopper.holds("A-1");
+    await tellsTheTime(shopper);
+  });
+}

@@ -1,0 +1,95 @@
+// The way back to a booking: its link, on another device and after the session; and what is one's own,
+// from every page.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { Stage } from "./stage.mjs";
+
+const stage = Stage.set();
+
+async function booked(t, ...seats) {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  await shopper.visit(event);
+  await shopper.press(...seats);
+  const booking = await shopper.confirm();
+  const link = await shopper.part("booking-link").getAttribute("href");
+  return { event, shopper, booking, link };
+}
+
+test("the link of a booking opens it on another device, and is asked for by no server", async (t) => {
+  const { shopper, booking, link } = await booked(t, "B-3", "B-4");
+  // It stands in the address bar, behind the hash.
+  assert.equal(shopper.page.url(), link);
+  const { hash, origin } = new URL(link);
+  const secret = hash.split("/").at(-1);
+  assert.match(secret, /^bs_[0-9a-z]{26}$/);
+
+  const other = await stage.shopper(t);
+  /** @type {string[]} */ const asked = [];
+  other.page.on("request", (request) => asked.push(request.url()));
+  await other.page.goto(link);
+  assert.equal(await other.booking(), booking);
+  assert.equal(await other.part("booking").getAttribute("data-state"), "confirmed");
+  assert.ok(asked.length > 3);
+  const leaking = asked.filter((url) => url.replace(/#.*/, "").includes(secret));
+  assert.deepEqual(leaking, []);
+  assert.ok(asked.every((url) => url.startsWith(origin)), asked.join());
+
+  // The other device remembers it: also without the link, and it may give a line back.
+  await other.page.goto("/");
+  await other.part("mine-link").click();
+  await other.part("mine-booking").click();
+  await other.part("cancel-Row B seat 3").click();
+  await other.part("cancel-yes").click();
+  await other.page.locator('[data-testid="booking"][data-state="partly_cancelled"]').waitFor();
+  assert.equal(await other.part("booking-kept").innerText(), "€45.00");
+  assert.equal(await other.part("booking-given-back").innerText(), "− €45.00");
+  assert.match(await other.part("story").innerText(), /1 place is still yours, 1 was given back/);
+});
+
+test("the buyer comes back without the session, and finds the booking under its link", async (t) => {
+  const { shopper, booking, link } = await booked(t, "A-1");
+  await shopper.page.context().clearCookies();
+  await shopper.page.evaluate(() => sessionStorage.clear());
+  shopper.foresee(401);
+  await shopper.page.goto("about:blank");
+  await shopper.page.goto(link);
+  assert.equal(await shopper.booking(), booking);
+});
+
+test("a link with another secret opens nothing", async (t) => {
+  const { link } = await booked(t, "A-1");
+  const other = await stage.shopper(t);
+  other.foresee(404);
+  await other.page.goto(link.replace(/bs_.*/, `bs_${"0".repeat(26)}`));
+  assert.equal(await other.part("failure").getAttribute("data-code"), "booking_not_found");
+});
+
+test("holds and bookings are found again from every page", async (t) => {
+  const { event, shopper, booking } = await booked(t, "A-1");
+  await shopper.visit(event);
+  await shopper.press("C-5");
+  await shopper.holds("C-5");
+  for (const page of ["/", `/#/events/${event}`, `/#/bookings/${booking}`]) {
+    await shopper.page.goto(page);
+    await shopper.part("mine-link").click();
+    assert.match(await shopper.part("mine-hold").innerText(), /An Evening of Tests[^]*1 place[^]*\d:\d\d/);
+    assert.match(await shopper.part("mine-booking").innerText(), /An Evening of Tests[^]*It is yours/);
+  }
+  await shopper.part("mine-hold").click();
+  await shopper.live(event);
+  await shopper.holds("C-5");
+});
+
+test("a booking goes into the calendar, with its seats and its link", async (t) => {
+  const { shopper, link } = await booked(t, "A-1");
+  const download = shopper.page.waitForEvent("download");
+  await shopper.part("calendar").click();
+  const file = await readFile(await (await download).path(), "utf8");
+  assert.ok(file.split("\r\n").every((line) => Buffer.byteLength(line) <= 75), file);
+  const whole = file.replaceAll("\r\n ", "");
+  assert.match(whole, /^BEGIN:VCALENDAR\r\n[^]*DTSTART:\d{8}T\d{6}Z\r\nSUMMARY:An Evening of Tests\r\n/);
+  assert.ok(whole.includes(`URL:${link}\r\n`) && whole.includes("Row A seat 1"), whole);
+});

@@ -1,0 +1,141 @@
+//! Many connections: of one address, and more than there is room for.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::routing::get;
+use soldonce_server::{AcceptLimits, AcceptSettings, Drained, serve};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+struct Server {
+    address: SocketAddr,
+    _tasks: JoinSet<Drained>,
+}
+
+async fn start(settings: AcceptSettings) -> Server {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let router = Router::new().route("/", get(|| async { "here" }));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(serve(listener, router, settings, CancellationToken::new()));
+    Server {
+        address: SocketAddr::from(([127, 0, 0, 1], port)),
+        _tasks: tasks,
+    }
+}
+
+impl Server {
+    /// A connection from an address of this machine.
+    async fn connect_from(&self, address: &str) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket
+            .bind(SocketAddr::new(address.parse().unwrap(), 0))
+            .unwrap();
+        socket.connect(self.address).await.unwrap()
+    }
+}
+
+/// A new connection is let be for 25 milliseconds.
+fn looked_at_often() -> AcceptLimits {
+    AcceptLimits {
+        write_stall_ms: 100,
+        ..AcceptLimits::default()
+    }
+}
+
+/// Whether a request is answered; false if the server closes.
+async fn is_served(stream: &mut TcpStream) -> bool {
+    let request = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
+    if stream.write_all(request).await.is_err() {
+        return false;
+    }
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"here") {
+        match stream.read_buf(&mut answer).await {
+            Ok(0) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    true
+}
+
+#[tokio::test]
+async fn an_address_has_a_share_of_the_connections() {
+    let limits = AcceptLimits {
+        connections_per_address_max: 2,
+        ..AcceptLimits::default()
+    };
+    let server = start(limits.into()).await;
+    let mut own = [
+        server.connect_from("127.0.0.2").await,
+        server.connect_from("127.0.0.2").await,
+    ];
+    for stream in &mut own {
+        assert!(is_served(stream).await);
+    }
+    assert!(!is_served(&mut server.connect_from("127.0.0.2").await).await);
+    assert!(is_served(&mut server.connect_from("127.0.0.3").await).await);
+    for stream in &mut own {
+        assert!(is_served(stream).await, "who was there stays");
+    }
+    let [gone, _stays] = own;
+    drop(gone);
+    while !is_served(&mut server.connect_from("127.0.0.2").await).await {}
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_has_as_many_as_there_are() {
+    let limits = AcceptLimits {
+        connections_per_address_max: 1,
+        ..AcceptLimits::default()
+    };
+    let settings = AcceptSettings {
+        trusted_proxies: vec!["127.0.0.2".parse().unwrap()],
+        ..limits.into()
+    };
+    let server = start(settings).await;
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        let mut stream = server.connect_from("127.0.0.2").await;
+        assert!(is_served(&mut stream).await);
+        streams.push(stream);
+    }
+}
+
+#[tokio::test]
+async fn a_full_server_ends_the_longest_idle_for_a_new_one() {
+    let limits = AcceptLimits {
+        connections_max: 3,
+        ..looked_at_often()
+    };
+    let server = start(limits.into()).await;
+    let mut streams = Vec::new();
+    // Thrice as many as there is room for, the last three of which stay.
+    for _ in 0..9 {
+        let mut stream = server.connect_from("127.0.0.1").await;
+        assert!(is_served(&mut stream).await);
+        streams.push(stream);
+    }
+    let mut served = 0;
+    for stream in &mut streams {
+        served += u32::from(is_served(stream).await);
+    }
+    assert_eq!(served, 3, "nobody waits any more, so nobody ends");
+}
+
+#[tokio::test]
+async fn connections_that_never_ask_give_way() {
+    let limits = AcceptLimits {
+        connections_max: 3,
+        ..looked_at_often()
+    };
+    let server = start(limits.into()).await;
+    let mut silent = Vec::new();
+    for _ in 0..12 {
+        silent.push(server.connect_from("127.0.0.1").await);
+    }
+    assert!(is_served(&mut server.connect_from("127.0.0.2").await).await);
+}

@@ -1,0 +1,97 @@
+// What is the shopper's own: holds that live, and bookings, those of this session and those whose
+// links this browser has seen. Reached from every page.
+
+import { Refused, asAnyone, asShopper, hadSession, listAll, paths } from "./api.js";
+import { clock } from "./clock.js";
+import { el, setText } from "./dom.js";
+import { dateAndTime, money, plural, remaining } from "./format.js";
+import { bookingHash, knownBookings } from "./links.js";
+import { headline, isOpen } from "./ticket.js";
+
+/** @typedef {import("./wire.js").Booking} Booking */
+/** @typedef {import("./wire.js").Hold} Hold */
+
+const TICK_MS = 500;
+// So many of the remembered links are read at once; older ones are shown by their number.
+const READ_MAX = 12;
+
+export async function openMine() {
+  const [events, holds, bookings] = await Promise.all([
+    listAll(asAnyone, paths.events, "events"),
+    hadSession() ? own(paths.holds, "holds") : [],
+    ownBookings(),
+  ]);
+  const nameOf = new Map(events.map((event) => [event.id, event]));
+  const clocks = holds.map((hold) => ({ hold, time: el("strong.time") }));
+  const element = el(
+    "main.mine",
+    { "data-testid": "mine" },
+    el("h1", { tabindex: "-1" }, "My bookings"),
+    clocks.length > 0 && el("h2", {}, "Held for you now"),
+    el("ul.own-list", {}, ...clocks.map(({ hold, time }) => holdLine(hold, time, nameOf))),
+    bookings.length > 0 && el("h2", {}, "Booked"),
+    el("ul.own-list", {}, ...bookings.map((booking) => bookingLine(booking, nameOf))),
+    clocks.length + bookings.length === 0 &&
+      el(
+        "p.nothing",
+        { "data-testid": "nothing-own" },
+        "Nothing here yet. A booking made elsewhere opens by its own link.",
+      ),
+  );
+  const tick = () => {
+    for (const { hold, time } of clocks) {
+      setText(time, clock.known ? remaining(clock.until(hold.expires_at)) : "");
+    }
+  };
+  tick();
+  const ticking = setInterval(tick, TICK_MS);
+  return { element, title: "My bookings", close: () => clearInterval(ticking) };
+}
+
+/** Of this session; a server that is closed to shoppers has none. @param {string} path @param {string} field */
+async function own(path, field) {
+  try {
+    return await listAll(asShopper, path, field);
+  } catch (error) {
+    if (error instanceof Refused) return [];
+    throw error;
+  }
+}
+
+/** @returns {Promise<Booking[]>} */
+async function ownBookings() {
+  /** @type {Booking[]} */
+  const listed = hadSession() ? await own(paths.bookings, "bookings") : [];
+  const ids = new Set(listed.map(({ id }) => id));
+  const others = knownBookings().filter(({ id }) => !ids.has(id)).slice(0, READ_MAX);
+  const read = others.map(({ id, secret }) => asShopper("GET", paths.booking(id), { secret }).catch(() => null));
+  const found = (await Promise.all(read)).filter(Boolean);
+  const at = (/** @type {Booking} */ booking) => Date.parse(booking.created_at ?? "") || 0;
+  // A payment that came to nothing left no booking behind.
+  const all = [...listed, ...found].filter((one) => isOpen(one) || !["failed", "expired"].includes(one.state));
+  return all.sort((a, b) => at(b) - at(a));
+}
+
+/** @param {Hold} hold @param {HTMLElement} time @param {Map<string, import("./wire.js").SaleEvent>} nameOf */
+function holdLine(hold, time, nameOf) {
+  const event = nameOf.get(hold.event);
+  const sum = `${plural(hold.units.length, "place")} · ${money(hold.total, hold.currency)}`;
+  return line(`#/events/${encodeURIComponent(hold.event)}`, "mine-hold", event?.name ?? hold.event, sum, time);
+}
+
+/** @param {Booking} booking @param {Map<string, import("./wire.js").SaleEvent>} nameOf */
+function bookingLine(booking, nameOf) {
+  const event = nameOf.get(booking.event);
+  const when = dateAndTime(event?.starts_at);
+  const sold = booking.lines.filter(({ state }) => state === "sold").length;
+  const what = sold > 0 ? plural(sold, "place") : "";
+  const about = [when, what].filter(Boolean).join(" · ");
+  const state = el("span.state", {}, headline(booking, false).title);
+  return line(bookingHash(booking.id), "mine-booking", event?.name ?? booking.event, about, state);
+}
+
+/** @param {string} href @param {string} name @param {string} title @param {string} about @param {HTMLElement} more */
+function line(href, name, title, about, more) {
+  const text = el("span.what", {}, el("strong", {}, title), el("small", {}, about));
+  return el("li", {}, el("a.own-line", { href, "data-testid": name }, text, more));
+}

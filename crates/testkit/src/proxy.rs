@@ -1,0 +1,107 @@
+//! nginx or haproxy in front of a server, on the loopback, with connections to it that are kept.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+
+use anyhow::{Result, bail};
+
+use crate::program;
+use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
+
+const CONFIG: &str = "proxy.conf";
+const LOG: &str = "proxy.log";
+
+/// Which proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyKind {
+    /// nginx.
+    Nginx,
+    /// haproxy.
+    Haproxy,
+}
+
+impl ProxyKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Nginx, Self::Haproxy];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+        }
+    }
+
+    /// Nothing in it but what operators write who want connections to be kept. A request that failed is
+    /// not sent again.
+    fn config(self, folder: &Folder, listen: SocketAddr, upstream: SocketAddr) -> String {
+        let folder = folder.path().display();
+        match self {
+            Self::Nginx => format!(
+                "daemon off;\nworker_processes 1;\npid {folder}/pid;\nerror_log stderr;\n\
+                 events {{ worker_connections 512; }}\nhttp {{\naccess_log off;\n\
+                 client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n\
+                 fastcgi_temp_path {folder}/fastcgi;\nuwsgi_temp_path {folder}/uwsgi;\n\
+                 scgi_temp_path {folder}/scgi;\n\
+                 upstream shop {{ server {upstream}; keepalive 8; }}\n\
+                 server {{\nlisten {listen};\nkeepalive_requests 100000;\nlocation / {{\n\
+                 proxy_pass http://shop;\nproxy_http_version 1.1;\n\
+                 proxy_set_header Connection \"\";\nproxy_next_upstream off;\n}}\n}}\n}}\n"
+            ),
+            Self::Haproxy => format!(
+                "defaults\nmode http\ntimeout connect 60s\ntimeout client 60s\ntimeout server 60s\n\
+                 retries 0\nhttp-reuse always\n\
+                 frontend shop\nbind {listen}\ndefault_backend servers\n\
+                 backend servers\nserver one {upstream}\n"
+            ),
+        }
+    }
+}
+
+/// A proxy in front of a server.
+#[derive(Debug)]
+pub struct Proxy {
+    _process: Process,
+    _folder: Folder,
+    port: Port,
+}
+
+impl Proxy {
+    /// Starts one in front of `upstream`.
+    ///
+    /// # Errors
+    /// If the proxy is not on this machine (the error says how to install it), or ends at once.
+    pub fn start(kind: ProxyKind, upstream: SocketAddr) -> Result<Self> {
+        let account = Account::unprivileged()?;
+        let folder = Folder::new(kind.name())?;
+        account.owns(folder.path())?;
+        let port = Port::reserve()?;
+        let config = kind.config(&folder, port.at(&Site::Loopback), upstream);
+        fs::write(folder.join(CONFIG), config)?;
+        let program = program(kind.name())?;
+        let mut command = account.command(program.as_os_str(), Some("KILL"));
+        match kind {
+            ProxyKind::Nginx => command.arg("-p").arg(folder.path()).arg("-c"),
+            ProxyKind::Haproxy => command.args(["-db", "-f"]),
+        };
+        command.arg(folder.join(CONFIG));
+        let log = fs::File::create(folder.join(LOG))?;
+        command.stdout(log.try_clone()?).stderr(log);
+        let mut process = Process::start(command)?;
+        until_some("the proxy listens", PATIENCE, || {
+            if let Some(status) = process.ended()? {
+                bail!("the proxy ended ({status}): {}", folder.tail(LOG));
+            }
+            Ok(TcpStream::connect(port.at(&Site::Loopback)).ok())
+        })?;
+        Ok(Self {
+            _process: process,
+            _folder: folder,
+            port,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.port.at(&Site::Loopback)
+    }
+}
