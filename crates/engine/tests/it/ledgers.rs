@@ -337,6 +337,7 @@ impl TestLedger {
         strategy: &Strategy,
         pool: Option<&PgBouncer>,
     ) -> Self {
+        log();
         let name = server.database().unwrap();
         let direct = PostgresOptions {
             durability: Durability::Waived,
