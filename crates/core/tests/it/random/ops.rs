@@ -2,6 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use soldonce_core::{
     Adjacency, Deadline, LatePayment, OnPaymentFailure, PaymentState, Policy, Span, Timestamp,
     Together,
@@ -226,8 +228,18 @@ pub(super) fn ops(most: usize) -> impl Strategy<Value = Vec<Op>> {
     vec(op, 1..most)
 }
 
-/// The rules of a run: small budgets, so that they matter.
+/// The rules of a run, from a seed of their own: a setting that is added changes nothing else that runs
+/// draw.
 pub(super) fn rules() -> impl Strategy<Value = Policy> {
+    any::<[u8; 32]>().no_shrink().prop_map(|seed| {
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+        let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+        settings().new_tree(&mut runner).unwrap().current()
+    })
+}
+
+/// Small budgets, so that they matter.
+fn settings() -> impl Strategy<Value = Policy> {
     let late = proptest::sample::select(vec![
         LatePayment::IfStillFree,
         LatePayment::IfStillFree,
