@@ -42,13 +42,12 @@ pub const REDIS_PAUSE_MS: u64 = 1_000;
 /// How long a claim of the shield between servers keeps others away, milliseconds: what a request
 /// needs from there through the ledger, and how long units are refused when its server dies.
 pub const SHIELD_CLAIM_MS: u64 = 2_000;
-/// How long that shield keeps what it knows of a zone nobody asks for, milliseconds: a day. No belief
-/// is longer.
-pub const SHIELD_KEEP_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How much earlier than the ledger it lets go of a hold, milliseconds: as far as clocks may differ.
 pub const SHIELD_EARLY_MS: u64 = 250;
-/// How long it takes a unit to be sold before one request asks the ledger again, milliseconds.
-pub const SHIELD_SOLD_MS: u64 = 10 * 60 * 1_000;
+/// How long a unit is taken to be sold or held before one request asks the ledger again, milliseconds. No
+/// entry is believed for longer, and a zone is forgotten so long after the last one: a wrong entry in Redis
+/// refuses a unit for no longer than this.
+pub const SHIELD_BELIEF_MS: u64 = 10 * 60 * 1_000;
 /// How much of that is left away at random, so that not all units are asked for at once.
 pub const SHIELD_SOLD_JITTER_MS: u64 = 60 * 1_000;
 /// How long it takes an area to be full after the ledger said so, milliseconds.
@@ -130,7 +129,6 @@ pub const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
-const _: () = assert!(SHIELD_SOLD_MS < SHIELD_KEEP_MS);
 const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
 const _: () = assert!(REDIS_WAIT_MS < REDIS_PAUSE_MS);

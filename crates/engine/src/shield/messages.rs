@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::zones::{zone_of_areas, zone_of_seat};
 use super::{Kind, Note, Part, Shield, Thing, Who, Zone};
 use crate::limits::{
-    SHIELD_EARLY_MS, SHIELD_FULL_MS, SHIELD_MESSAGES_MAX, SHIELD_SOLD_JITTER_MS, SHIELD_SOLD_MS,
+    SHIELD_BELIEF_MS, SHIELD_EARLY_MS, SHIELD_FULL_MS, SHIELD_MESSAGES_MAX, SHIELD_SOLD_JITTER_MS,
     SHIELD_UNITS_MAX,
 };
 use crate::live::who_has;
@@ -187,12 +187,12 @@ fn note(number: u32, known: Known, now: Timestamp) -> Note {
     let (kind, left, who) = match (known.state, known.thing) {
         (KnownState::Held { until, who }, _) => {
             let left = now.until(until).ms().saturating_sub(SHIELD_EARLY_MS);
-            (Kind::Held, left, who)
+            (Kind::Held, left.min(SHIELD_BELIEF_MS), who)
         }
         (KnownState::Sold, Thing::Seat(_)) => {
             // Spread by the number: whole rows are sold at once.
             let spread = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            let left = SHIELD_SOLD_MS - spread % SHIELD_SOLD_JITTER_MS;
+            let left = SHIELD_BELIEF_MS - spread % SHIELD_SOLD_JITTER_MS;
             (Kind::Sold, left, Who::default())
         }
         (KnownState::Sold, Thing::Area(_)) => (Kind::Sold, SHIELD_FULL_MS, Who::default()),
@@ -246,6 +246,8 @@ mod tests {
         let left = |now_ms| notes(vec![seat(1, 3, held(10_000))], now_ms)[0].left.ms();
         assert_eq!((left(0), left(9_749), left(9_750)), (9_750, 1, 0));
         assert_eq!(left(20_000), 0);
+        let long = notes(vec![seat(1, 3, held(3_600_000))], 0)[0];
+        assert_eq!(long.left.ms(), SHIELD_BELIEF_MS);
         let note = notes(vec![seat(1, 3, held(10_000))], 0)[0];
         assert_eq!((note.kind, note.who, note.version), (Kind::Held, Who(5), 3));
     }
@@ -257,11 +259,11 @@ mod tests {
             .iter()
             .map(|note| note.left.ms())
             .collect();
-        let least = SHIELD_SOLD_MS - SHIELD_SOLD_JITTER_MS;
+        let least = SHIELD_BELIEF_MS - SHIELD_SOLD_JITTER_MS;
         assert!(
             spans
                 .iter()
-                .all(|span| (least..=SHIELD_SOLD_MS).contains(span))
+                .all(|span| (least..=SHIELD_BELIEF_MS).contains(span))
         );
         spans.sort_unstable();
         spans.dedup();

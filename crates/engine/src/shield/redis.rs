@@ -10,7 +10,7 @@ use soldonce_lease::backend::redis::{KeyTag, RedisScript};
 use soldonce_lease::{BackendError, Clock, Namespace};
 
 use super::{Belief, Kind, Note, Part, Shield, Tried, Who, Zone};
-use crate::limits::{SHIELD_CLAIM_MS, SHIELD_KEEP_MS, SHIELD_UNITS_MAX};
+use crate::limits::{SHIELD_BELIEF_MS, SHIELD_CLAIM_MS, SHIELD_UNITS_MAX};
 use crate::redis::{OptionalRedis, Unheard, Words};
 
 macro_rules! script {
@@ -109,7 +109,7 @@ impl RedisShield {
     async fn ask_zone(&self, who: Who, part: &Part, aim: Aim) -> Result<Said, Unheard> {
         let (tag, keys) = self.key(part.zone);
         let claims = u64::from(part.is_claimed() && aim == Aim::Claim);
-        let mut args = vec![who.0, SHIELD_CLAIM_MS, SHIELD_KEEP_MS, claims];
+        let mut args = vec![who.0, SHIELD_CLAIM_MS, SHIELD_BELIEF_MS, claims];
         args.extend(part.numbers());
         let read = |answer: &[i64]| read(part, answer);
         self.0.ask(&TRY, (&tag, &keys), &args, read).await
@@ -155,7 +155,7 @@ impl RedisShield {
         let (tag, keys) = self.key(zone);
         let mut heard = true;
         for notes in notes.chunks(SHIELD_UNITS_MAX) {
-            let mut args = vec![SHIELD_KEEP_MS];
+            let mut args = vec![SHIELD_BELIEF_MS];
             for note in notes {
                 let (kind, unit) = (u64::from(note.kind.letter()), u64::from(note.number));
                 args.extend([kind, unit, note.version, note.left.ms(), note.who.0]);

@@ -7,7 +7,7 @@ use soldonce_testkit::redis::{Redis, Reply};
 
 /// What a claim lasts, and what any belief may.
 pub(super) const CLAIM_MS: i64 = 2_000;
-pub(super) const KEEP_MS: i64 = 86_400_000;
+pub(super) const KEEP_MS: i64 = 600_000;
 
 pub(super) const KEY: &str = "sd:{test.00}:0:0:0";
 

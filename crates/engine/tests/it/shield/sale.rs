@@ -375,6 +375,8 @@ async fn a_shield_full_of_lies_only_delays() {
         format!("h|0|{}|7", now + 600_000),
         "no entry".to_owned(),
         format!("f|0|{}|7", now + 600_000),
+        // Well formed, newer than what the servers know, and for a day.
+        format!("h|9|{}|7", now + 86_300_000),
     ];
     for number in 0..SEATS {
         let (field, lie) = (number.to_string(), &lies[number % lies.len()]);
