@@ -15,19 +15,12 @@ use crate::reply::{self, StoredReply};
 pub struct Decider {
     /// The rules and their state.
     pub inventory: Inventory,
-    records: BTreeMap<ScopedKey, Record>,
-    /// Records by age: their numbers rise with time.
-    ages: BTreeMap<u64, ScopedKey>,
+    /// Records with their replies: of the batch under way, and all of a ledger that stores none.
+    fresh: BTreeMap<ScopedKey, (Fingerprint, StoredReply)>,
+    /// Places of the records in the store. A key costs some 40 bytes here, so nothing else of it is
+    /// in memory.
+    stored: BTreeMap<ScopedKey, u64>,
     next_record: u64,
-}
-
-/// An idempotency record in memory. The reply of an old one may live in the store alone.
-#[derive(Clone, Debug)]
-struct Record {
-    number: u64,
-    fingerprint: Fingerprint,
-    at: Timestamp,
-    reply: Option<StoredReply>,
 }
 
 /// A new idempotency record, to be stored with its effect.
@@ -48,8 +41,9 @@ pub enum Decision {
     Applied(Box<Applied>, Option<NewRecord>),
     /// It was taken before, with this answer.
     Replay(StoredReply),
-    /// It was taken before; the answer is in the store under this number.
-    ReplayStored(u64),
+    /// A request with the same key was taken before. Request and answer are in the store under this
+    /// number: the caller compares the fingerprints.
+    ReplayStored(u64, RequestKey),
     /// It was refused and changed nothing.
     Refused(Rejection),
 }
@@ -63,16 +57,9 @@ impl Decider {
         }
     }
 
-    /// Puts an idempotency record back whose reply stays in the store.
-    pub fn restore_record(&mut self, number: u64, key: RequestKey, at: Timestamp) {
-        let record = Record {
-            number,
-            fingerprint: key.fingerprint,
-            at,
-            reply: None,
-        };
-        self.ages.insert(number, key.scoped);
-        self.records.insert(key.scoped, record);
+    /// Puts an idempotency record back that is in the store.
+    pub fn restore_record(&mut self, number: u64, key: ScopedKey) {
+        self.stored.insert(key, number);
         self.next_record = self.next_record.max(number.saturating_add(1));
     }
 
@@ -93,7 +80,7 @@ impl Decider {
                 // An answer without effect is not pinned: the next try may find another state.
                 let record = key
                     .filter(|_| applied.has_effect())
-                    .and_then(|key| self.remember(now, key, &applied));
+                    .and_then(|key| self.remember(key, &applied));
                 Decision::Applied(Box::new(applied), record)
             }
         }
@@ -101,67 +88,44 @@ impl Decider {
 
     /// What came of the request with this key, if there was one.
     pub fn recall(&self, key: RequestKey) -> Option<Decision> {
-        let record = self.records.get(&key.scoped)?;
-        if record.fingerprint != key.fingerprint {
-            return Some(Decision::Refused(Rejection::IdempotencyKeyReused));
+        if let Some((fingerprint, reply)) = self.fresh.get(&key.scoped) {
+            return Some(if *fingerprint == key.fingerprint {
+                Decision::Replay(reply.clone())
+            } else {
+                Decision::Refused(Rejection::IdempotencyKeyReused)
+            });
         }
-        Some(match &record.reply {
-            Some(reply) => Decision::Replay(reply.clone()),
-            None => Decision::ReplayStored(record.number),
-        })
+        let number = self.stored.get(&key.scoped)?;
+        Some(Decision::ReplayStored(*number, key))
     }
 
-    fn remember(&mut self, at: Timestamp, key: RequestKey, applied: &Applied) -> Option<NewRecord> {
+    fn remember(&mut self, key: RequestKey, applied: &Applied) -> Option<NewRecord> {
         let reply = reply::stored(&self.inventory, applied)?;
-        Some(self.keep_record(at, key, reply))
+        Some(self.keep_record(key, reply))
     }
 
     /// Remembers what is answered to a key from now on.
-    pub fn keep_record(&mut self, at: Timestamp, key: RequestKey, reply: StoredReply) -> NewRecord {
+    pub fn keep_record(&mut self, key: RequestKey, reply: StoredReply) -> NewRecord {
         let number = self.next_record;
         self.next_record += 1;
-        let (fingerprint, kept) = (key.fingerprint, Some(reply.clone()));
-        self.ages.insert(number, key.scoped);
-        self.records.insert(
-            key.scoped,
-            Record {
-                number,
-                fingerprint,
-                at,
-                reply: kept,
-            },
-        );
+        let fresh = (key.fingerprint, reply.clone());
+        self.fresh.insert(key.scoped, fresh);
         NewRecord { number, key, reply }
     }
 
-    /// Lets go of the replies of records that are in the store: their keys stay.
+    /// Drops requests and replies of records that are in the store by now.
     pub fn unload_replies(&mut self, stored: &[NewRecord]) {
-        for new in stored {
-            if let Some(record) = self.records.get_mut(&new.key.scoped) {
-                record.reply = None;
-            }
+        for NewRecord { number, key, .. } in stored {
+            self.fresh.remove(&key.scoped);
+            self.stored.insert(key.scoped, *number);
         }
     }
 
-    /// Forgets records made before `oldest`, at most `limit`; gives the first number that stays.
-    pub fn forget_records(&mut self, oldest: Timestamp, limit: usize) -> Option<u64> {
-        let mut forgotten = None;
-        for _ in 0..limit {
-            let Some((number, key)) = self.ages.first_key_value().map(|(n, k)| (*n, *k)) else {
-                break;
-            };
-            if self
-                .records
-                .get(&key)
-                .is_some_and(|record| record.at >= oldest)
-            {
-                break;
-            }
-            self.ages.remove(&number);
-            self.records.remove(&key);
-            forgotten = Some(number.saturating_add(1));
+    /// Forgets records that are no longer in the store.
+    pub fn forget_records(&mut self, keys: impl IntoIterator<Item = ScopedKey>) {
+        for key in keys {
+            self.stored.remove(&key);
         }
-        forgotten
     }
 }
 

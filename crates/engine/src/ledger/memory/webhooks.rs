@@ -170,16 +170,16 @@ impl Post {
 }
 
 impl State {
-    fn add_endpoint(&mut self, new: NewEndpoint, now: Timestamp) -> Result<Added, Rejection> {
+    fn add_endpoint(&mut self, new: NewEndpoint) -> Result<Added, Rejection> {
         match new.key.and_then(|key| self.decider.recall(key)) {
             Some(Decision::Replay(reply)) => return Ok(Added::Replayed(reply)),
             Some(Decision::Refused(rejection)) => return Err(rejection),
             // Nothing is ever unloaded here, and a record alone applies nothing.
-            Some(Decision::ReplayStored(_) | Decision::Applied(..)) | None => {}
+            Some(Decision::ReplayStored(..) | Decision::Applied(..)) | None => {}
         }
         require_room(self.post.endpoints.len())?;
         if let Some(key) = new.key {
-            self.decider.keep_record(now, key, new.reply);
+            self.decider.keep_record(key, new.reply);
         }
         self.post.endpoints.push(new.endpoint);
         Ok(Added::Stored)
@@ -192,8 +192,7 @@ impl Webhooks for MemoryLedger {
     }
 
     fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
-        let now = crate::ledger::Ledger::now(self);
-        ready(self.state().add_endpoint(new, now))
+        ready(self.state().add_endpoint(new))
     }
 
     fn change_endpoint(

@@ -2,13 +2,12 @@
 //! together refuses the start instead of selling wrongly.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 use secrecy::SecretBox;
-use soldonce_core::{
-    Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, Timestamp, UnitState,
-};
+use soldonce_core::{Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, UnitState};
 use soldonce_lease::Entropy;
 
 use super::batch::Ends;
@@ -22,7 +21,7 @@ use super::tables::{
     bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
 };
 use super::{OpenError, PlantedLedger, SqliteOptions, connection, guards};
-use crate::ledger::{Decider, MasterKey, RequestKey};
+use crate::ledger::{Decider, MasterKey, ScopedKey};
 
 /// A ledger as it was found.
 pub(super) struct Opened {
@@ -139,8 +138,8 @@ fn rebuild(
         accounts.restore_bought(&mut inventory)?;
         inventory.restore_clock(head.clock);
         let mut decider = Decider::new(inventory);
-        for (number, key, at) in accounts.keys {
-            decider.restore_record(number, key, at);
+        for (number, key) in accounts.keys {
+            decider.restore_record(number, key);
         }
         let charts = charts::numbers(connection)?;
         let effect = outbox::last(connection)?;
@@ -280,7 +279,7 @@ fn restore_hold(
 #[derive(Default)]
 struct Accounts {
     bought: Vec<(EventNo, Holder, u32)>,
-    keys: Vec<(u64, RequestKey, Timestamp)>,
+    keys: Vec<(u64, ScopedKey)>,
 }
 
 impl Accounts {
@@ -294,8 +293,9 @@ impl Accounts {
             }
             Ok(())
         })?;
-        idempotency::each(&connection, |number, key, at| {
-            accounts.keys.push((number, key, at));
+        idempotency::each(&connection, |record| {
+            accounts.keys.push((record.number, record.key.scoped));
+            ControlFlow::Continue(())
         })?;
         Ok(accounts)
     }

@@ -1,7 +1,9 @@
 //! Idempotency records: keys, read at start, and replies, read when the same request comes again.
 
+use std::ops::ControlFlow;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use soldonce_core::Timestamp;
+use soldonce_core::{Rejection, Timestamp};
 
 use super::codes::require_sum;
 use crate::ledger::rows::codes::unsigned;
@@ -22,20 +24,24 @@ INSERT INTO replies (n, kind, subject, body, checksum) VALUES (?1, ?2, ?3, ?4, ?
 const REPLY: &str = "-- reply
 SELECT kind, subject, body, checksum FROM replies WHERE n = ?1";
 
+const KEY: &str = "-- key
+SELECT n, key, fingerprint, at, checksum FROM idempotency WHERE n = ?1";
+
 const KEYS: &str = "-- keys
 SELECT n, key, fingerprint, at, checksum FROM idempotency ORDER BY n";
 
 const FORGET_KEYS: &str = "-- forget_keys
-DELETE FROM idempotency WHERE n < ?1";
+DELETE FROM idempotency WHERE n <= ?1";
 
 const FORGET_REPLIES: &str = "-- forget_replies
-DELETE FROM replies WHERE n < ?1";
+DELETE FROM replies WHERE n <= ?1";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
     INSERT_KEY,
     INSERT_REPLY,
     REPLY,
+    KEY,
     KEYS,
     FORGET_KEYS,
     FORGET_REPLIES,
@@ -80,13 +86,11 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Forgets the records below this number.
-pub(crate) fn forget(connection: &Connection, first: u64) -> Result<(), Fault> {
-    let first = stored(first)?;
-    let keys = connection.prepare_cached(FORGET_KEYS)?.execute([first])?;
-    let replies = connection
-        .prepare_cached(FORGET_REPLIES)?
-        .execute([first])?;
+/// Forgets the records up to this number.
+pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
+    let last = stored(last)?;
+    let keys = connection.prepare_cached(FORGET_KEYS)?.execute([last])?;
+    let replies = connection.prepare_cached(FORGET_REPLIES)?.execute([last])?;
     if keys == replies {
         return Ok(());
     }
@@ -118,23 +122,65 @@ fn read_reply(number: i64, row: &Row<'_>) -> Result<StoredReply, Fault> {
     Ok(reply)
 }
 
-/// Every key, by age.
+/// A stored record, without its reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredKey {
+    pub(crate) number: u64,
+    pub(crate) key: RequestKey,
+    pub(crate) at: Timestamp,
+}
+
+/// The reply to a request whose key has this record.
+///
+/// # Errors
+/// [`Rejection::IdempotencyKeyReused`] when the record is of another request; [`Fault`].
+pub(crate) fn replay(
+    connection: &Connection,
+    number: u64,
+    asked: RequestKey,
+) -> Result<Result<StoredReply, Rejection>, Fault> {
+    let row = stored(number)?;
+    let mut statement = connection.prepare_cached(KEY)?;
+    let found = statement.query_row([row], |row| Ok(read_key(row)));
+    let missing = || Fault::damaged(TABLE, format!("key {number} is missing"));
+    let found = found.optional()?.ok_or_else(missing)??;
+    if found.key.scoped != asked.scoped {
+        let what = format!("key {number} is another one than at the start");
+        return Err(Fault::damaged(TABLE, what));
+    }
+    if found.key.fingerprint != asked.fingerprint {
+        return Ok(Err(Rejection::IdempotencyKeyReused));
+    }
+    reply(connection, number).map(Ok)
+}
+
+/// Reads the keys, the oldest first, until `take` breaks.
 pub(crate) fn each(
     connection: &Connection,
-    mut take: impl FnMut(u64, RequestKey, Timestamp),
+    mut take: impl FnMut(StoredKey) -> ControlFlow<()>,
 ) -> Result<(), Fault> {
-    let mut statement = connection.prepare(KEYS)?;
+    let mut statement = connection.prepare_cached(KEYS)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let number: i64 = row.get(0)?;
-        let key = RequestKey {
-            scoped: ScopedKey(row.get(1)?),
-            fingerprint: Fingerprint(row.get(2)?),
-        };
-        let at = Timestamp::from_ms(row.get(3)?);
-        let sum = key_checksum(number, key, at);
-        require_sum(TABLE, sum, row.get(4)?, || format!("key {number}"))?;
-        take(unsigned(number, TABLE)?, key, at);
+        if take(read_key(row)?).is_break() {
+            break;
+        }
     }
     Ok(())
+}
+
+fn read_key(row: &Row<'_>) -> Result<StoredKey, Fault> {
+    let number: i64 = row.get(0)?;
+    let key = RequestKey {
+        scoped: ScopedKey(row.get(1)?),
+        fingerprint: Fingerprint(row.get(2)?),
+    };
+    let at = Timestamp::from_ms(row.get(3)?);
+    let sum = key_checksum(number, key, at);
+    require_sum(TABLE, sum, row.get(4)?, || format!("key {number}"))?;
+    Ok(StoredKey {
+        number: unsigned(number, TABLE)?,
+        key,
+        at,
+    })
 }

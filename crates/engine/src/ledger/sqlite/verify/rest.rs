@@ -1,6 +1,8 @@
 //! What belongs to no single event: idempotency records, the outbox, webhooks, keys, epochs; and rows that belong to
 //! nothing at all.
 
+use std::ops::ControlFlow;
+
 use rusqlite::Connection;
 
 use crate::ledger::sqlite::fault::Fault;
@@ -33,7 +35,10 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
         report.find(None, "guards", detail);
     }
     let mut records = Vec::new();
-    let keys_read = idempotency::each(connection, |number, _, _| records.push(number));
+    let keys_read = idempotency::each(connection, |record| {
+        records.push(record.number);
+        ControlFlow::Continue(())
+    });
     note(report, keys_read)?;
     for number in records {
         note(report, idempotency::reply(connection, number).map(drop))?;

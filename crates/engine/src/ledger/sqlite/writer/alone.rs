@@ -85,9 +85,9 @@ impl Writer {
         match new.key.and_then(|key| self.decider.recall(key)) {
             Some(Decision::Refused(rejection)) => return Ok(Err(rejection)),
             Some(Decision::Replay(reply)) => return Ok(Ok(Added::Replayed(reply))),
-            Some(Decision::ReplayStored(number)) => {
-                let reply = idempotency::reply(&self.connection, number)?;
-                return Ok(Ok(Added::Replayed(reply)));
+            Some(Decision::ReplayStored(number, key)) => {
+                let reply = idempotency::replay(&self.connection, number, key)?;
+                return Ok(reply.map(Added::Replayed));
             }
             // A record alone applies nothing.
             Some(Decision::Applied(..)) | None => {}
@@ -101,7 +101,7 @@ impl Writer {
             key,
             reply,
         } = new;
-        let record = key.map(|key| self.decider.keep_record(now, key, reply));
+        let record = key.map(|key| self.decider.keep_record(key, reply));
         let records: Vec<NewRecord> = record.into_iter().collect();
         self.commit_at(now, |tables| {
             endpoints::insert(tables, &endpoint)?;

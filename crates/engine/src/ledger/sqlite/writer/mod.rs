@@ -4,6 +4,7 @@
 mod alone;
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +22,8 @@ use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX};
 use super::rebuild::Opened;
-use super::tables::{bookings, holds, idempotency};
+use super::tables::idempotency::{self, StoredKey};
+use super::tables::{bookings, holds};
 use super::{PlantedLedger, SqliteOptions, connection};
 use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
 use crate::limits::IDEMPOTENCY_MS;
@@ -74,8 +76,8 @@ pub(super) struct Writer {
     waiters: Vec<Waiter>,
     /// Holds and bookings that were read back for this batch.
     paged: (Vec<HoldId>, Vec<BookingId>),
-    /// Idempotency records below it are forgotten in memory and not yet in the file.
-    forget_below: Option<u64>,
+    /// No idempotency record ends before it.
+    records_end: Timestamp,
     log_pages: Arc<AtomicU32>,
     /// Pages that the last checkpoint had to leave in the log.
     log_kept: u32,
@@ -157,7 +159,7 @@ impl Writer {
             put_aside: None,
             waiters: Vec::with_capacity(BATCH_MAX),
             paged: (Vec::new(), Vec::new()),
-            forget_below: None,
+            records_end: Timestamp::MIN,
             log_pages,
             log_kept: 0,
         })
@@ -261,9 +263,9 @@ impl Writer {
         match self.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Ok(Outcome::Known(Err(rejection))),
             Decision::Replay(reply) => Ok(Outcome::Known(Ok(Done::Replayed(reply)))),
-            Decision::ReplayStored(number) => {
-                let reply = idempotency::reply(&self.connection, number)?;
-                Ok(Outcome::Known(Ok(Done::Replayed(reply))))
+            Decision::ReplayStored(number, key) => {
+                let reply = idempotency::replay(&self.connection, number, key)?;
+                Ok(Outcome::Known(reply.map(Done::Replayed)))
             }
             Decision::Applied(applied, record) => {
                 if let Some(before) = before {
@@ -365,10 +367,7 @@ impl Writer {
     /// One transaction. Whatever goes wrong in it goes wrong for good.
     fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), Fault> {
         self.checkpointer.state()?;
-        let oldest = Timestamp::from_ms(now.ms().saturating_sub(IDEMPOTENCY_MS));
-        if let Some(below) = self.decider.forget_records(oldest, FORGET_MAX) {
-            self.forget_below = Some(below);
-        }
+        let ended = self.ended_records(now)?;
         let behavior = TransactionBehavior::Immediate;
         let outside_commit = self.has(PlantedLedger::KeyOutsideCommit);
         let transaction = self.connection.transaction_with_behavior(behavior)?;
@@ -382,14 +381,35 @@ impl Writer {
         if !outside_commit {
             idempotency::write(&transaction, &batch.records, now)?;
         }
-        if let Some(below) = self.forget_below.take() {
-            idempotency::forget(&transaction, below)?;
+        if let Some(last) = ended.last() {
+            idempotency::forget(&transaction, last.number)?;
         }
         transaction.commit()?;
+        let ended = ended.into_iter().map(|record| record.key.scoped);
+        self.decider.forget_records(ended);
         if outside_commit {
             idempotency::write(&self.connection, &batch.records, now)?;
         }
         self.high_water.write(&self.ends.head)
+    }
+
+    /// Idempotency records that have ended, the oldest first: at most [`FORGET_MAX`].
+    fn ended_records(&mut self, now: Timestamp) -> Result<Vec<StoredKey>, Fault> {
+        let mut ended = Vec::new();
+        if now < self.records_end {
+            return Ok(ended);
+        }
+        let end = |at: Timestamp| Timestamp::from_ms(at.ms().saturating_add(IDEMPOTENCY_MS));
+        self.records_end = end(now);
+        idempotency::each(&self.connection, |record| {
+            if end(record.at) > now || ended.len() == FORGET_MAX {
+                self.records_end = end(record.at);
+                return ControlFlow::Break(());
+            }
+            ended.push(record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(ended)
     }
 
     fn answer(&mut self, applied: Vec<soldonce_core::Applied>) {
