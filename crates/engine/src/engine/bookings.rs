@@ -5,10 +5,10 @@ use soldonce_core::{
     Holder, HolderName, Invalid, LineChoice, Rejection, Text,
 };
 
-use super::{Engine, EngineError, NamedUnits, Reply};
+use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
 use crate::caller::{Call, HoldSecret};
 use crate::limits::LIST_MAX;
-use crate::reply::{self, StoredReply};
+use crate::reply;
 
 /// Lines of a booking to give back in exchange.
 #[derive(Clone, Debug)]
@@ -201,7 +201,7 @@ impl Engine {
         })
     }
 
-    /// The caller's bookings of one holder, newest first.
+    /// The caller's bookings of one holder, newest first, a page at a time.
     ///
     /// # Errors
     /// `Invalid` when a shopper names a holder or a key does not.
@@ -209,17 +209,24 @@ impl Engine {
         &self,
         call: &Call,
         holder: Option<HolderName>,
-    ) -> Result<Vec<StoredReply>, EngineError> {
+        after: Option<BookingId>,
+    ) -> Result<ListPage<BookingId>, EngineError> {
         let holder = Holder {
             caller: call.caller.id(),
             name: call.caller.holder(holder)?,
         };
-        let bookings = self.parts.ledger.bookings_of(holder, LIST_MAX).await?;
-        let mut replies = Vec::with_capacity(bookings.len());
+        let bookings = self.parts.ledger.bookings_of(holder, after, LIST_MAX);
+        let bookings = bookings.await?;
+        let mut found = Vec::with_capacity(bookings.len());
         for booking in &bookings {
-            replies.push(reply::booking(&*self.event_of(booking.event)?, booking));
+            found.push(reply::booking(&*self.event_of(booking.event)?, booking));
         }
-        Ok(replies)
+        let last = bookings.get(LIST_MAX - 1);
+        Ok(ListPage {
+            found,
+            next: last.map(|booking| booking.id),
+            seq: None,
+        })
     }
 
     /// A booking that the caller may see, and by what right. `secret` is that of its hold; one that is

@@ -5,7 +5,7 @@ use soldonce_core::{
     Text,
 };
 
-use super::{Engine, EngineError, NamedUnits, Reply};
+use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
 use crate::caller::{Call, HoldSecret};
 use crate::limits::LIST_MAX;
 use crate::reply::{self, StoredReply};
@@ -140,7 +140,7 @@ impl Engine {
         Ok(reply::hold_now(&event, &hold, self.now()))
     }
 
-    /// The caller's live holds of one holder, newest first.
+    /// The caller's live holds of one holder, newest first, a page at a time.
     ///
     /// # Errors
     /// `Invalid` when a shopper names a holder or a key does not.
@@ -148,18 +148,23 @@ impl Engine {
         &self,
         call: &Call,
         holder: Option<HolderName>,
-    ) -> Result<Vec<StoredReply>, EngineError> {
+        after: Option<HoldId>,
+    ) -> Result<ListPage<HoldId>, EngineError> {
         let holder = Holder {
             caller: call.caller.id(),
             name: call.caller.holder(holder)?,
         };
-        let holds = self.parts.ledger.holds_of(holder, LIST_MAX).await?;
+        let holds = self.parts.ledger.holds_of(holder, after, LIST_MAX).await?;
         let now = self.now();
-        let mut replies = Vec::with_capacity(holds.len());
+        let mut found = Vec::with_capacity(holds.len());
         for hold in holds.iter().filter(|hold| hold.is_live(now)) {
-            replies.push(reply::hold_now(&*self.event_of(hold.event)?, hold, now));
+            found.push(reply::hold_now(&*self.event_of(hold.event)?, hold, now));
         }
-        Ok(replies)
+        Ok(ListPage {
+            found,
+            next: holds.get(LIST_MAX - 1).map(|hold| hold.id),
+            seq: None,
+        })
     }
 
     /// The secret of a hold that the caller made himself: for reloads.

@@ -35,8 +35,8 @@ pub struct ListPage<Id> {
     /// Where the next page begins; none after the last page. A page may have nothing on it, and
     /// another one behind it.
     pub next: Option<Id>,
-    /// Every commit of the event up to this one is in the list.
-    pub seq: Seq,
+    /// Every commit of the event up to this one is in the list, if it is of one event.
+    pub seq: Option<Seq>,
 }
 
 impl<Id> ListAsk<Id> {
@@ -99,7 +99,7 @@ impl<Id: Copy> Filling<Id> {
         ListPage {
             found: self.found,
             next: self.last.filter(|_| self.more),
-            seq,
+            seq: Some(seq),
         }
     }
 }

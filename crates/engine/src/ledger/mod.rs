@@ -102,23 +102,26 @@ pub trait Ledger: Send + Sync + 'static {
     /// [`ReadError`] when the store cannot be read.
     fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>>;
 
-    /// The newest holds of a holder that are not over, at most `limit`.
+    /// The newest holds of a holder that are not over and older than `before`, at most `limit`; among
+    /// them may be some that have just ended.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.
     fn holds_of(
         &self,
         holder: Holder,
+        before: Option<HoldId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>>;
 
-    /// The newest bookings of a holder, at most `limit`.
+    /// The newest bookings of a holder that are older than `before`, at most `limit`.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.
     fn bookings_of(
         &self,
         holder: Holder,
+        before: Option<BookingId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
 

@@ -366,8 +366,15 @@ async fn compare(run: &Run, memory: &TestLedger, other: &TestLedger) {
     two.sort_by_key(|booking| booking.id);
     assert_eq!(one, two);
     for who in PEOPLE {
-        let one = memory.ledger.holds_of(holder(who), 100).await.unwrap();
-        assert_eq!(one, other.ledger.holds_of(holder(who), 100).await.unwrap());
+        let one = memory
+            .ledger
+            .holds_of(holder(who), None, 100)
+            .await
+            .unwrap();
+        assert_eq!(
+            one,
+            other.ledger.holds_of(holder(who), None, 100).await.unwrap()
+        );
     }
     let one = memory.ledger.history(run.event.id.clone()).await.unwrap();
     let other = other.ledger.history(run.event.id.clone()).await.unwrap();

@@ -109,7 +109,7 @@ pub(super) fn stored(app: &App, stored: &StoredReply) -> Response {
 }
 
 /// What a list says behind its entries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PageEnd {
     /// Where the next page begins.
     pub(super) next: Option<String>,

@@ -86,18 +86,6 @@ pub(super) async fn read(asked: Asked) -> Handled {
     Ok(answer::reply(&asked.app, &found))
 }
 
-/// `GET /v1/bookings`
-pub(super) async fn list(asked: Asked) -> Handled {
-    let holder = asked.query(&["holder"])?.holder()?;
-    let found = asked.app.engine.bookings_of(&asked.call()?, holder).await?;
-    Ok(answer::list(
-        &asked.app,
-        "bookings",
-        &found,
-        &answer::PageEnd::default(),
-    ))
-}
-
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CancelRequest<'a> {

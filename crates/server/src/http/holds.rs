@@ -95,18 +95,6 @@ pub(super) async fn read(asked: Asked) -> Handled {
     Ok(answer::stored(&asked.app, &found))
 }
 
-/// `GET /v1/holds`
-pub(super) async fn list(asked: Asked) -> Handled {
-    let holder = asked.query(&["holder"])?.holder()?;
-    let found = asked.app.engine.holds_of(&asked.call()?, holder).await?;
-    Ok(answer::list(
-        &asked.app,
-        "holds",
-        &found,
-        &answer::PageEnd::default(),
-    ))
-}
-
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChangeRequest<'a> {

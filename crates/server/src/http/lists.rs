@@ -1,4 +1,4 @@
-//! Lists of an event for staff: its holds and its bookings.
+//! Lists of holds and of bookings: of an event for staff, of one holder for the caller.
 
 use std::str::FromStr;
 
@@ -37,6 +37,24 @@ pub(super) async fn bookings(asked: Asked) -> Handled {
     Ok(listed(&asked, "bookings", &page))
 }
 
+/// `GET /v1/holds`
+pub(super) async fn own_holds(asked: Asked) -> Handled {
+    let query = asked.query(&["holder", "after"])?;
+    let (holder, after) = (query.holder()?, after(&query)?);
+    let call = asked.call()?;
+    let page = asked.app.engine.holds_of(&call, holder, after).await?;
+    Ok(listed(&asked, "holds", &page))
+}
+
+/// `GET /v1/bookings`
+pub(super) async fn own_bookings(asked: Asked) -> Handled {
+    let query = asked.query(&["holder", "after"])?;
+    let (holder, after) = (query.holder()?, after(&query)?);
+    let call = asked.call()?;
+    let page = asked.app.engine.bookings_of(&call, holder, after).await?;
+    Ok(listed(&asked, "bookings", &page))
+}
+
 fn listed<Id: ToString>(
     asked: &Asked,
     name: &str,
@@ -44,7 +62,7 @@ fn listed<Id: ToString>(
 ) -> axum::response::Response {
     let end = PageEnd {
         next: page.next.as_ref().map(ToString::to_string),
-        seq: Some(page.seq.0),
+        seq: page.seq.map(|seq| seq.0),
     };
     answer::list(&asked.app, name, &page.found, &end)
 }
@@ -57,8 +75,6 @@ fn read<Id: FromStr>(query: &Query<'_>, states: &[&str]) -> Result<ListAsk<Id>, 
         let found = states.contains(&word).then(|| word.to_owned());
         found.ok_or_else(known)
     };
-    let after = query.get("after").map(Id::from_str).transpose();
-    let no_cursor = "send `next` of the page before";
     let reference = query.get("reference").map(Text::parse).transpose();
     let reference = reference.map_err(|error| Problem::invalid("reference", error))?;
     Ok(ListAsk {
@@ -67,9 +83,14 @@ fn read<Id: FromStr>(query: &Query<'_>, states: &[&str]) -> Result<ListAsk<Id>, 
         reference: reference.map(|text| text.as_str().to_owned()),
         from: time(query, "from")?,
         until: time(query, "until")?,
-        after: after.map_err(|_| Problem::invalid("after", no_cursor))?,
+        after: after(query)?,
         limit: query.limit()?,
     })
+}
+
+fn after<Id: FromStr>(query: &Query<'_>) -> Result<Option<Id>, Problem> {
+    let given = query.get("after").map(Id::from_str).transpose();
+    given.map_err(|_| Problem::invalid("after", "send `next` of the page before"))
 }
 
 fn time(query: &Query<'_>, name: &'static str) -> Result<Option<Timestamp>, Problem> {

@@ -166,7 +166,7 @@ fn holds_and_bookings(table: &mut Table) {
     table.add(Verb::Get, "/v1/events/{event}/holds", staff, lists::holds);
     let path = "/v1/events/{event}/bookings";
     table.add(Verb::Get, path, staff, lists::bookings);
-    table.add(Verb::Get, "/v1/holds", Buy, holds::list);
+    table.add(Verb::Get, "/v1/holds", Buy, lists::own_holds);
     table.add(Verb::Get, "/v1/holds/{hold}", Buy, holds::read);
     table.add(Verb::Patch, "/v1/holds/{hold}", Buy, holds::change);
     table.add(Verb::Delete, "/v1/holds/{hold}", Buy, holds::release);
@@ -191,7 +191,7 @@ fn holds_and_bookings(table: &mut Table) {
     );
     table.add(Verb::Post, "/v1/holds/{hold}/revoke", Admin, holds::revoke);
     table.add(Verb::Post, "/v1/events/{event}/sales", Sell, bookings::sell);
-    table.add(Verb::Get, "/v1/bookings", Buy, bookings::list);
+    table.add(Verb::Get, "/v1/bookings", Buy, lists::own_bookings);
     table.add(Verb::Get, "/v1/bookings/{booking}", Buy, bookings::read);
     table.add(
         Verb::Post,

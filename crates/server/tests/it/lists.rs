@@ -70,6 +70,32 @@ async fn a_thousand_bookings_are_each_on_one_page_while_sales_go_on() {
     }
 }
 
+#[tokio::test]
+async fn an_own_list_is_never_cut_in_silence() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await.with_hall(12).await;
+        let mut made = Vec::new();
+        for n in 0..103 {
+            let seat = format!("{}-{}", row(n / 10), n % 10 + 1);
+            let sold = sell(&app, "ann", &seat, "own").await;
+            made.push(sold["id"].as_str().unwrap().to_owned());
+        }
+        made.reverse();
+        let first = own_bookings(&app, "").await;
+        assert_eq!(ids(&first, "bookings"), made[..100], "{store:?}");
+        let after = format!("&after={}", first["next"].as_str().unwrap());
+        let rest = own_bookings(&app, &after).await;
+        assert_eq!(ids(&rest, "bookings"), made[100..], "{store:?}");
+        assert_eq!(rest["next"], Value::Null);
+    }
+}
+
+async fn own_bookings(app: &TestApp, after: &str) -> Value {
+    let path = format!("/v1/bookings?holder=ann{after}");
+    let page = app.get(&path).by(&app.sell).send().await;
+    page.expect(StatusCode::OK).json()
+}
+
 /// The name of a row of a grid: A to Z, then AA.
 fn row(n: usize) -> String {
     let letter = |n: usize| char::from(b'A' + u8::try_from(n).unwrap());

@@ -89,7 +89,7 @@ impl MemoryLedger {
             Decision::Refused(rejection) => Err(rejection),
             Decision::Replay(reply) => Ok(Done::Replayed(reply)),
             // Nothing is ever unloaded here.
-            Decision::ReplayStored(_) => Err(Rejection::IdempotencyInFlight),
+            Decision::ReplayStored(..) => Err(Rejection::IdempotencyInFlight),
             Decision::Applied(applied, _) => {
                 state.keep(&applied, now);
                 if !state.post.endpoints.is_empty() {
@@ -168,10 +168,14 @@ impl Ledger for MemoryLedger {
     fn holds_of(
         &self,
         holder: Holder,
+        before: Option<HoldId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
         let state = self.state();
-        let own = |hold: &&Hold| hold.holder == holder && !hold.state.is_terminal();
+        let own = |hold: &&Hold| {
+            let older = before.is_none_or(|before| hold.id < before);
+            older && hold.holder == holder && !hold.state.is_terminal()
+        };
         let found = state
             .holds()
             .rev()
@@ -185,6 +189,7 @@ impl Ledger for MemoryLedger {
     fn bookings_of(
         &self,
         holder: Holder,
+        before: Option<BookingId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         let state = self.state();
@@ -192,7 +197,8 @@ impl Ledger for MemoryLedger {
             .decider
             .inventory
             .bookings()
-            .filter(|booking| booking.holder == holder);
+            .filter(|booking| booking.holder == holder)
+            .filter(|booking| before.is_none_or(|before| booking.id < before));
         let mut found: Vec<Booking> = own.cloned().collect();
         found.reverse();
         found.truncate(limit);

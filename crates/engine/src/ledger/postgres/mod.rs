@@ -185,17 +185,23 @@ impl Ledger for PostgresLedger {
     fn holds_of(
         &self,
         holder: Holder,
+        before: Option<HoldId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
-        Box::pin(async move { Ok(reads::holds_of(&self.parts.desk, &holder, limit).await?) })
+        Box::pin(
+            async move { Ok(reads::holds_of(&self.parts.desk, &holder, before, limit).await?) },
+        )
     }
 
     fn bookings_of(
         &self,
         holder: Holder,
+        before: Option<BookingId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(async move { Ok(reads::bookings_of(&self.parts.desk, &holder, limit).await?) })
+        Box::pin(
+            async move { Ok(reads::bookings_of(&self.parts.desk, &holder, before, limit).await?) },
+        )
     }
 
     fn holds_in(

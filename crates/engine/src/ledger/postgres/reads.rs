@@ -55,10 +55,11 @@ async fn whole(lane: &mut Lane, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
     }
 }
 
-/// The newest holds of a holder that are not over.
+/// The newest holds of a holder that are not over and older than `before`.
 pub(super) async fn holds_of(
     desk: &Desk,
     holder: &Holder,
+    before: Option<HoldId>,
     limit: usize,
 ) -> Result<Vec<Hold>, Failure> {
     let (mut ids, mut taken) = (Vec::new(), Vec::new());
@@ -75,10 +76,10 @@ pub(super) async fn holds_of(
     if !taken.is_empty() {
         ids.extend(stored_holds_of(desk, holder, &taken).await?);
     }
+    ids.retain(|id| before.is_none_or(|before| *id < before));
     ids.sort_unstable();
     let newest = ids.into_iter().rev().take(limit);
     let mut found = holds_by_id(desk, &holds::ids(newest)).await?;
-    found.retain(|hold| !hold.state.is_terminal());
     found.sort_unstable_by_key(|hold| std::cmp::Reverse(hold.id));
     Ok(found)
 }
@@ -105,15 +106,21 @@ async fn stored_holds_of(
     rows.iter().map(id).collect()
 }
 
-/// The newest bookings of a holder.
+/// The newest bookings of a holder that are older than `before`.
 pub(super) async fn bookings_of(
     desk: &Desk,
     holder: &Holder,
+    before: Option<BookingId>,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
     let (key, limit) = (holder_key(holder), i64::try_from(limit).unwrap_or(i64::MAX));
     let mut lane = desk.database.lane().await?;
-    let values: [Value<'_>; 2] = [(&key, Type::BYTEA), (&limit, Type::INT8)];
+    let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
+    let values: [Value<'_>; 3] = [
+        (&key, Type::BYTEA),
+        (&before, Type::BYTEA),
+        (&limit, Type::INT8),
+    ];
     let rows = lane.rows(bookings::BOOKINGS_OF_HOLDER, &values).await?;
     let ids: Result<Vec<Id>, _> = rows
         .iter()

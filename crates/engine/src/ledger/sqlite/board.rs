@@ -48,17 +48,17 @@ impl Shared {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest holds of a holder that are not over.
-    pub(super) fn holds_of(&self, holder: &Holder, limit: usize) -> Vec<HoldId> {
+    /// The newest holds of a holder that are not over and older than `before`.
+    pub(super) fn holds_of(
+        &self,
+        holder: &Holder,
+        before: Option<HoldId>,
+        limit: usize,
+    ) -> Vec<HoldId> {
         let holds = self.holds();
-        holds
-            .get(holder)
-            .into_iter()
-            .flatten()
-            .rev()
-            .take(limit)
-            .copied()
-            .collect()
+        let own = holds.get(holder).into_iter().flatten().rev().copied();
+        let older = own.filter(|id| before.is_none_or(|before| *id < before));
+        older.take(limit).collect()
     }
 
     /// Takes notice of holds that changed.

@@ -286,28 +286,26 @@ impl Ledger for SqliteLedger {
     fn holds_of(
         &self,
         holder: Holder,
+        before: Option<HoldId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
-        let newest = self.shared.holds_of(&holder, limit);
+        let newest = self.shared.holds_of(&holder, before, limit);
         self.readers.read(move |connection| {
             let found = newest
                 .into_iter()
                 .map(|id| tables::holds::find(connection, id).transpose());
-            let found = found.flatten().collect::<Result<Vec<Hold>, Fault>>()?;
-            Ok(found
-                .into_iter()
-                .filter(|hold| !hold.state.is_terminal())
-                .collect())
+            found.flatten().collect()
         })
     }
 
     fn bookings_of(
         &self,
         holder: Holder,
+        before: Option<BookingId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         self.readers
-            .read(move |connection| tables::bookings::of_holder(connection, &holder, limit))
+            .read(move |connection| tables::bookings::of_holder(connection, &holder, before, limit))
     }
 
     fn holds_in(

@@ -15,21 +15,27 @@ pub(super) async fn lists_show_the_newest_first(mut test: TestLedger) {
     let second = test.confirm(&holds[1]).await.unwrap();
     test.hold(&event, "bob", &["B-1"]).await.unwrap();
     for _ in 0..2 {
-        let live = test.ledger.holds_of(holder("ann"), 10).await.unwrap();
+        let live = test.ledger.holds_of(holder("ann"), None, 10).await.unwrap();
         assert_eq!(live, [holds[3].clone(), holds[2].clone()]);
-        assert_eq!(
-            test.ledger.holds_of(holder("ann"), 1).await.unwrap(),
-            [holds[3].clone()]
-        );
-        let bookings = test.ledger.bookings_of(holder("ann"), 10).await.unwrap();
+        let newest = test.ledger.holds_of(holder("ann"), None, 1).await.unwrap();
+        assert_eq!(newest, [holds[3].clone()]);
+        let before = Some(holds[3].id);
+        let older = test.ledger.holds_of(holder("ann"), before, 1);
+        assert_eq!(older.await.unwrap(), [holds[2].clone()]);
+        let bookings = test
+            .ledger
+            .bookings_of(holder("ann"), None, 10)
+            .await
+            .unwrap();
         assert_eq!(bookings, [second.clone(), first.clone()]);
-        assert_eq!(
-            test.ledger.bookings_of(holder("ann"), 1).await.unwrap(),
-            std::slice::from_ref(&second)
-        );
+        let newest = test.ledger.bookings_of(holder("ann"), None, 1);
+        assert_eq!(newest.await.unwrap(), std::slice::from_ref(&second));
+        let before = Some(second.id);
+        let older = test.ledger.bookings_of(holder("ann"), before, 10);
+        assert_eq!(older.await.unwrap(), std::slice::from_ref(&first));
         assert!(
             test.ledger
-                .holds_of(holder("eve"), 10)
+                .holds_of(holder("eve"), None, 10)
                 .await
                 .unwrap()
                 .is_empty()
@@ -83,7 +89,7 @@ pub(super) async fn a_feed_goes_on_where_it_was(mut test: TestLedger) {
         test.hold(&event, "ann", &[seat, "B-1"])
             .await
             .unwrap_or_else(|_| panic!("{seat}"));
-        let live = test.ledger.holds_of(holder("ann"), 1).await.unwrap();
+        let live = test.ledger.holds_of(holder("ann"), None, 1).await.unwrap();
         held(test.ask(Command::Release { on: on(&live[0]) }).await).unwrap();
     }
     let all = test.ledger.history(event.id.clone()).await.unwrap().commits;

@@ -146,17 +146,19 @@ impl Ledger for MortalLedger {
     fn holds_of(
         &self,
         holder: Holder,
+        before: Option<HoldId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
-        self.inner.holds_of(holder, limit)
+        self.inner.holds_of(holder, before, limit)
     }
 
     fn bookings_of(
         &self,
         holder: Holder,
+        before: Option<BookingId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        self.inner.bookings_of(holder, limit)
+        self.inner.bookings_of(holder, before, limit)
     }
 
     fn holds_in(

@@ -13,6 +13,7 @@ const BOOKING_SECRET: (&str, &str) = (
 );
 const KNOWN: (&str, &str) = ("If-None-Match", "The `ETag` of the answer that is known");
 const HOLDER: (&str, &str, &str) = ("holder", "Whose; a session leaves it out", "string");
+const AFTER: (&str, &str, &str) = ("after", "The `next` of the page before", "string");
 const AN_EVENT: &[(u16, &str, Content)] = &[(200, "The event", Content::Json("Event"))];
 const A_HOLD: &[(u16, &str, Content)] = &[(200, "The hold", Content::Json("Hold"))];
 const A_PAGE: &[(u16, &str, Content)] = &[
@@ -153,8 +154,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "The caller's live holds of one holder, newest first",
         ),
     )
-    .query(&[HOLDER])
-    .answers(&[(200, "The holds", Json("HoldList"))]),
+    .query(&[HOLDER, AFTER])
+    .answers(&[(200, "A page of holds", Json("HoldList"))]),
     operation(
         Get,
         "/v1/holds/{hold}",
@@ -270,8 +271,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "The caller's bookings of one holder, newest first",
         ),
     )
-    .query(&[HOLDER])
-    .answers(&[(200, "The bookings", Json("BookingList"))]),
+    .query(&[HOLDER, AFTER])
+    .answers(&[(200, "A page of bookings", Json("BookingList"))]),
     operation(
         Get,
         "/v1/bookings/{booking}",

@@ -31,7 +31,7 @@ SELECT booking FROM holds
 WHERE state = 1 AND id IN (SELECT owner FROM units WHERE event_no = $1 AND state = 1)";
 
 pub(in super::super) const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
-SELECT id FROM bookings WHERE holder_key = $1 ORDER BY id DESC LIMIT $2";
+SELECT id FROM bookings WHERE holder_key = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
 
 pub(in super::super) const BOOKINGS_AFTER: &str = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = $1 AND id > $2 ORDER BY id LIMIT $3";

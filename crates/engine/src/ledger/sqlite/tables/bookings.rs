@@ -49,8 +49,8 @@ SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference,
 FROM bookings ORDER BY id";
 
 const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
-SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3
-ORDER BY id DESC LIMIT ?4";
+SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3 AND id < ?4
+ORDER BY id DESC LIMIT ?5";
 
 const BOOKINGS_AFTER: &str = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
@@ -367,16 +367,19 @@ pub(crate) fn each_whole(
     Ok(())
 }
 
-/// The newest bookings of a holder.
+/// The newest bookings of a holder that are older than `before`.
 pub(crate) fn of_holder(
     connection: &Connection,
     holder: &Holder,
+    before: Option<BookingId>,
     limit: usize,
 ) -> Result<Vec<Booking>, Fault> {
     let mut statement = connection.prepare_cached(BOOKINGS_OF_HOLDER)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let key = holder_key(holder);
-    let values = params![key, holder.caller.bytes(), holder.name.as_str(), limit];
+    let before = before.map_or([u8::MAX; 16], |id| *id.bytes());
+    let (caller, name) = (holder.caller.bytes(), holder.name.as_str());
+    let values = params![key, caller, name, before, limit];
     let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
     whole(connection, ids.collect::<Result<_, _>>()?)
 }
