@@ -76,8 +76,8 @@ pub(super) struct Writer {
     waiters: Vec<Waiter>,
     /// Holds and bookings that were read back for this batch.
     paged: (Vec<HoldId>, Vec<BookingId>),
-    /// No idempotency record ends before it.
-    records_end: Timestamp,
+    /// The last millisecond of the oldest idempotency record.
+    records_last: Timestamp,
     log_pages: Arc<AtomicU32>,
     /// Pages that the last checkpoint had to leave in the log.
     log_kept: u32,
@@ -159,7 +159,7 @@ impl Writer {
             put_aside: None,
             waiters: Vec::with_capacity(BATCH_MAX),
             paged: (Vec::new(), Vec::new()),
-            records_end: Timestamp::MIN,
+            records_last: Timestamp::MIN,
             log_pages,
             log_kept: 0,
         })
@@ -396,14 +396,14 @@ impl Writer {
     /// Idempotency records that have ended, the oldest first: at most [`FORGET_MAX`].
     fn ended_records(&mut self, now: Timestamp) -> Result<Vec<StoredKey>, Fault> {
         let mut ended = Vec::new();
-        if now < self.records_end {
+        if now <= self.records_last {
             return Ok(ended);
         }
-        let end = |at: Timestamp| Timestamp::from_ms(at.ms().saturating_add(IDEMPOTENCY_MS));
-        self.records_end = end(now);
+        let last = |at: Timestamp| Timestamp::from_ms(at.ms().saturating_add(IDEMPOTENCY_MS));
+        self.records_last = last(now);
         idempotency::each(&self.connection, |record| {
-            if end(record.at) > now || ended.len() == FORGET_MAX {
-                self.records_end = end(record.at);
+            if now <= last(record.at) || ended.len() == FORGET_MAX {
+                self.records_last = last(record.at);
                 return ControlFlow::Break(());
             }
             ended.push(record);
