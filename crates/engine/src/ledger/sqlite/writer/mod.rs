@@ -97,7 +97,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     if let Some(why) = why {
         tracing::error!(%why, "the ledger takes no more commands");
         writer.outside.observer.failed(&why);
-        // From here on those who waited, and those still in the queue, hear `ReadOnly`.
+        // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
         writer.asked.clear();
         writer.waiters.clear();
         closing = match writer.put_aside.take() {
@@ -233,7 +233,7 @@ impl Writer {
         batch: &mut Batch,
     ) -> Result<(), Fault> {
         // In place before the decision: a fault must not answer before it is known.
-        let outcome = Outcome::Known(Err(Rejection::ReadOnly));
+        let outcome = Outcome::Known(Err(Rejection::OutcomeUnknown));
         self.waiters.push(Waiter { reply, outcome });
         let decided = self.decide(now, transaction, batch)?;
         if let Some(waiter) = self.waiters.last_mut() {
@@ -403,7 +403,7 @@ impl Writer {
                 Outcome::Known(known) => known,
                 Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
                     Some((answer, seq)) => Ok(Done::Fresh { answer, seq }),
-                    None => Err(Rejection::ReadOnly),
+                    None => Err(Rejection::OutcomeUnknown),
                 },
             };
             // Whoever does not wait any more is not told: the command is carried out all the same.
