@@ -8,7 +8,7 @@ use soldonce_core::{
 };
 
 use super::{Fingerprint, RequestKey, ScopedKey, Transaction};
-use crate::reply::{self, StoredReply};
+use crate::reply::{self, ReplyKind, StoredReply};
 
 /// Decides commands one after the other, in memory.
 #[derive(Debug, Default)]
@@ -87,13 +87,16 @@ impl Decider {
         if let Some(known) = key.and_then(|key| self.recall(key)) {
             return known;
         }
+        let kept = ReplyKind::kept_for(&command);
         match self.inventory.apply(now, &origin, command) {
             Err(rejection) => Decision::Refused(rejection),
             Ok(applied) => {
                 // An answer without effect is not pinned: the next try may find another state.
-                let record = key
-                    .filter(|_| applied.has_effect())
-                    .and_then(|key| self.remember(now, key, &applied));
+                let record = key.filter(|_| applied.has_effect()).and_then(|key| {
+                    let mut reply = reply::stored(&self.inventory, &applied)?;
+                    reply.kind = kept.unwrap_or(reply.kind);
+                    Some(self.keep_record(now, key, reply))
+                });
                 Decision::Applied(Box::new(applied), record)
             }
         }
@@ -109,11 +112,6 @@ impl Decider {
             Some(reply) => Decision::Replay(reply.clone()),
             None => Decision::ReplayStored(record.number),
         })
-    }
-
-    fn remember(&mut self, at: Timestamp, key: RequestKey, applied: &Applied) -> Option<NewRecord> {
-        let reply = reply::stored(&self.inventory, applied)?;
-        Some(self.keep_record(at, key, reply))
     }
 
     /// Remembers what is answered to a key from now on.

@@ -23,8 +23,11 @@ use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX};
 use super::rebuild::Opened;
 use super::tables::{bookings, holds, idempotency};
 use super::{PlantedLedger, SqliteOptions, connection};
-use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
+use crate::ledger::{
+    Decider, Decision, Done, Fingerprint, Observer, RequestKey, Transaction, named,
+};
 use crate::limits::IDEMPOTENCY_MS;
+use crate::reply::ReplyKind;
 use crate::webhook::Before;
 
 pub(super) use alone::Alone;
@@ -253,6 +256,9 @@ impl Writer {
         {
             key.fingerprint = Fingerprint([0; 16]);
         }
+        if let Some(known) = self.recall_kept(&transaction)? {
+            return Ok(Outcome::Known(known));
+        }
         self.page_in(&transaction.command)?;
         let chart = transaction.chart.take();
         // What nobody hears is not told.
@@ -274,6 +280,24 @@ impl Writer {
                 Ok(Outcome::Applied(batch.applied.len() - 1))
             }
         }
+    }
+
+    /// What came of a request whose key is kept longer than memory has it.
+    fn recall_kept(&self, asked: &Transaction) -> Result<Option<Result<Done, Rejection>>, Fault> {
+        let is_gone = |key: &RequestKey| {
+            ReplyKind::kept_for(&asked.command).is_some() && self.decider.recall(*key).is_none()
+        };
+        let Some(key) = asked.key.filter(is_gone) else {
+            return Ok(None);
+        };
+        let kept = idempotency::kept(&self.connection, key.scoped)?;
+        Ok(kept.map(|(known, reply)| {
+            if known.fingerprint == key.fingerprint {
+                Ok(Done::Replayed(reply))
+            } else {
+                Err(Rejection::IdempotencyKeyReused)
+            }
+        }))
     }
 
     /// Reads back what a command names and memory has let go of.
