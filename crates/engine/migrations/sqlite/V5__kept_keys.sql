@@ -8,4 +8,9 @@ CREATE TABLE kept_replies (
     checksum     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- payment 10: declined, another card may pay. It is not at its end.
+DROP INDEX bookings_unsettled;
+CREATE INDEX bookings_unsettled ON bookings (created_at)
+    WHERE payment < 4 OR payment = 10 OR state = 6;
+
 PRAGMA user_version = 5;                -- the version in this file's name
