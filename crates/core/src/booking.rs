@@ -21,7 +21,7 @@ pub enum BookingState {
     PartlyCancelled,
     /// All of its lines are cancelled.
     Cancelled,
-    /// Payment was declined or given up.
+    /// Payment failed or was given up.
     Failed,
     /// Its hold ended before the money came.
     Expired,
@@ -138,7 +138,9 @@ pub struct Booking {
 impl Booking {
     /// Whether its payment is not at its end, or its money must go back.
     pub fn is_unsettled(&self) -> bool {
-        let is_open = |payment: &Payment| payment.state <= PaymentState::Authorised;
+        let is_open = |payment: &Payment| {
+            payment.state <= PaymentState::Authorised || payment.state == PaymentState::Declined
+        };
         self.state == BookingState::NeedsRefund || self.payment.as_deref().is_some_and(is_open)
     }
 

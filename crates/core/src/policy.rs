@@ -294,7 +294,8 @@ policy! {
     retry_window: Span, "retry_window_ms", Span::from_ms(120_000);
     /// What late money meets.
     late_payment: LatePayment, "late_payment", LatePayment::default();
-    /// What a failed payment does to the hold.
+    /// What a failed payment does to the hold. With `keep` a declined card is none: the buyer pays the same
+    /// intent with another one until the payment window ends. With `release` it is.
     on_payment_failure: OnPaymentFailure, "on_payment_failure", OnPaymentFailure::default();
     /// Which seat choices are refused.
     adjacency: Adjacency, "adjacency", Adjacency::default();

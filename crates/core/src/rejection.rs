@@ -196,14 +196,16 @@ pub enum Rejection {
     CancelClosed(Timestamp),
     /// The route needs an idempotency key.
     IdempotencyKeyMissing,
-    /// A twin of this request is still running.
-    IdempotencyInFlight,
     /// The key was used for another request.
     IdempotencyKeyReused,
     /// Too much waits already.
     Overloaded,
-    /// The ledger failed to store and takes no commands.
+    /// The ledger cannot store: nothing was done.
     ReadOnly,
+    /// It is not known whether the command took effect.
+    OutcomeUnknown,
+    /// The ledger is closed or closing: nothing was done.
+    ShuttingDown,
 }
 
 impl Rejection {
@@ -234,10 +236,11 @@ impl Rejection {
             Self::BookingNotConfirmed => "booking_not_confirmed",
             Self::CancelClosed(_) => "cancel_closed",
             Self::IdempotencyKeyMissing => "idempotency_key_missing",
-            Self::IdempotencyInFlight => "idempotency_in_flight",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
             Self::Overloaded => "overloaded",
             Self::ReadOnly => "read_only",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::ShuttingDown => "shutting_down",
         }
     }
 
@@ -246,9 +249,10 @@ impl Rejection {
         match self {
             Self::UnitUnavailable(_)
             | Self::NotOnSale { opens_at: Some(_) }
-            | Self::IdempotencyInFlight
             | Self::Overloaded
-            | Self::ReadOnly => Advice::RetryAfter,
+            | Self::ReadOnly
+            | Self::OutcomeUnknown
+            | Self::ShuttingDown => Advice::RetryAfter,
             Self::HoldExpired | Self::HoldReleased | Self::HoldRevoked(_) => Advice::Reacquire,
             Self::StaleFence(_)
             | Self::PaymentInProgress(_)

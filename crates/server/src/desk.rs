@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 /// What a desk answers; dropped, the bank may have been asked all the same.
-pub type DeskFuture<'a> = Pin<Box<dyn Future<Output = Result<(), DeskRefusal>> + Send + 'a>>;
+pub type DeskFuture<'a, T = ()> = Pin<Box<dyn Future<Output = Result<T, DeskRefusal>> + Send + 'a>>;
 
 /// Stands where a provider's own script does: charges test cards, and asks the buyer's bank. What came
 /// of it is told by the provider, as ever, and never here.
@@ -18,7 +18,7 @@ pub trait PaymentDesk: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`DeskRefusal`]; that the card declines is none.
-    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a>;
+    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer>;
 
     /// The bank has an answer: the buyer proved himself or did not, or it is back from its silence.
     ///
@@ -45,6 +45,15 @@ pub struct DeskIntent<'a> {
     pub intent: &'a str,
     /// What checkout has given the buyer.
     pub client_secret: &'a str,
+}
+
+/// What a card says at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CardAnswer {
+    /// Yes, or nothing yet.
+    Taken,
+    /// No: another one may pay.
+    Declined,
 }
 
 /// What a bank says.

@@ -36,7 +36,9 @@ mod settings;
 mod throttle;
 
 pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, serve};
-pub use desk::{BankAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk};
+pub use desk::{
+    BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
+};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};

@@ -9,8 +9,10 @@ use std::time::Duration;
 use soldonce_core::BookingId;
 use soldonce_engine::Engine;
 use soldonce_lease::BootTime;
-use soldonce_server::{BankAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk};
-use soldonce_testkit::stripe::{FakeStripe, Verdict};
+use soldonce_server::{
+    BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
+};
+use soldonce_testkit::stripe::{Charged, FakeStripe, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::cards::{self, Silence, TestCard};
@@ -56,7 +58,7 @@ impl Bank {
         self.stripe.deliver_to_own(server, NOTICES);
     }
 
-    /// Charges a card; nothing tells whether it was declined but the provider's notices.
+    /// Charges a card.
     ///
     /// # Cancel safety
     /// Dropped, it may have been charged.
@@ -64,9 +66,11 @@ impl Bank {
         &self,
         intent: &str,
         card: &TestCard,
-    ) -> Result<(), DeskRefusal> {
+    ) -> Result<CardAnswer, DeskRefusal> {
         let charged = self.stripe.pay(intent, card.payment_method).await;
-        charged.map_err(|_| DeskRefusal::State)?;
+        if charged.map_err(|_| DeskRefusal::State)? == Charged::Declined {
+            return Ok(CardAnswer::Declined);
+        }
         let mut silent = self.silent();
         if card.silence != Silence::None && silent.len() < DEMO_SILENCES_MAX {
             silent.push(Silent {
@@ -75,7 +79,7 @@ impl Bank {
                 since: None,
             });
         }
-        Ok(())
+        Ok(CardAnswer::Taken)
     }
 
     /// Lets banks answer whose silence is over, until `stop`.
@@ -164,7 +168,7 @@ impl PaymentDesk for Bank {
         &cards::SHOWN
     }
 
-    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a> {
+    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer> {
         Box::pin(async move {
             self.require_own(of)?;
             let mut all = cards::ALL.iter();

@@ -6,17 +6,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{BookingId, HoldId, Rejection, StateKind, Together};
+use soldonce_core::{BookingId, HoldId, Intent, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, EventSummary, HoldAsk, NamedUnits, Reply,
     WishAsk,
 };
 use soldonce_lease::Entropy;
+use soldonce_server::{CardAnswer, DeskRefusal};
 use tokio_util::sync::CancellationToken;
 
 use super::bank::Bank;
-use super::cards::{self, TestCard};
+use super::cards;
 use crate::limits::{DEMO_BOT_BOOKINGS_MAX, DEMO_FREE_PERCENT_MIN};
 
 /// Runs one bot until `stop`.
@@ -87,35 +88,47 @@ impl Bot {
 
     /// Pays, some with a card that is declined before they take another one.
     async fn buy(&mut self, hold: HoldId) {
+        let Some((booking, intent)) = self.begin_payment(hold).await else {
+            return;
+        };
+        // What costs nothing is not paid.
+        if let Some(intent) = intent
+            && self.charge(&intent).await.is_err()
+        {
+            return;
+        }
+        self.bookings.push_back(booking);
+    }
+
+    /// A refusal is part of a shopper's life: the time for it was over.
+    async fn charge(&mut self, intent: &Intent) -> Result<CardAnswer, DeskRefusal> {
         if self.chance(10) {
-            self.pay(hold, &cards::DECLINED).await;
+            self.bank
+                .charge_card(intent.id.as_str(), &cards::DECLINED)
+                .await?;
             self.wait_ms(1_000, 4_000).await;
         }
-        if let Some(booking) = self.pay(hold, &cards::GOOD).await {
-            self.bookings.push_back(booking);
-        }
+        self.bank
+            .charge_card(intent.id.as_str(), &cards::GOOD)
+            .await
     }
 
     /// A refusal is part of a shopper's life: the hold was late, or the event called off.
-    async fn pay(&self, hold: HoldId, card: &TestCard) -> Option<BookingId> {
+    async fn begin_payment(&self, hold: HoldId) -> Option<(BookingId, Option<Intent>)> {
         let call = self.keyed_call();
         let begun = match self
             .engine
             .checkout(&call, hold, CheckoutAsk::default())
             .await
         {
-            // What costs nothing is not paid.
             Err(EngineError::Rejected(Rejection::Invalid(_))) => {
                 let call = self.keyed_call();
                 self.engine.confirm(&call, hold, None, None).await.ok()?
             }
             begun => begun.ok()?,
         };
-        if let Some(intent) = &begun.intent {
-            let charged = self.bank.charge_card(intent.id.as_str(), card).await;
-            charged.ok()?;
-        }
-        Some(BookingId::from_bytes(begun.stored.subject))
+        let booking = BookingId::from_bytes(begun.stored.subject);
+        Some((booking, begun.intent))
     }
 
     async fn hold(&self, summary: &EventSummary) -> Option<Reply> {

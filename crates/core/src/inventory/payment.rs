@@ -6,7 +6,7 @@ use super::cancel::sold_units;
 use super::work::Work;
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment,
-    PaymentReport, PaymentState, Planted, Rejection, UnitNo,
+    OnPaymentFailure, PaymentReport, PaymentState, Planted, Rejection, UnitNo,
 };
 
 impl Inventory {
@@ -92,6 +92,7 @@ impl Inventory {
     fn settle(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: Option<HoldId>) {
         let Some(hold) = hold else { return };
         match money(report.state) {
+            Money::Pending if self.is_over_when(report) => self.fail_or_expire(work, hold, report),
             Money::Pending => {}
             Money::Here => self.paid(work, report, hold),
             Money::Gone => self.fail_or_expire(work, hold, report),
@@ -206,12 +207,20 @@ impl Inventory {
         }
     }
 
+    /// Whether a declined card ends the payment: else the buyer may take another one.
+    fn is_over_when(&mut self, report: &PaymentReport) -> bool {
+        let event = self.booking_mut(report.booking).event;
+        let policy = &self.book_mut(event).event.policy;
+        report.state == PaymentState::Declined
+            && policy.on_payment_failure == OnPaymentFailure::Release
+    }
+
     fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, report: &PaymentReport) {
         if !self.is_live(hold, work) {
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
             return;
         }
-        if report.state == PaymentState::Failed {
+        if report.state == PaymentState::Declined {
             // A declined intent could still be paid with another card, after the units are gone.
             work.effects.push(Effect::CancelIntent(report.booking));
         }
@@ -231,9 +240,10 @@ enum Money {
 
 fn money(state: PaymentState) -> Money {
     match state {
-        PaymentState::Created | PaymentState::ActionRequired | PaymentState::Processing => {
-            Money::Pending
-        }
+        PaymentState::Created
+        | PaymentState::ActionRequired
+        | PaymentState::Processing
+        | PaymentState::Declined => Money::Pending,
         PaymentState::Authorised | PaymentState::Captured | PaymentState::PartlyRefunded => {
             Money::Here
         }

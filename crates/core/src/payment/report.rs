@@ -44,7 +44,8 @@ impl PaymentReport {
             | PaymentState::Authorised
             | PaymentState::Failed
             | PaymentState::Voided
-            | PaymentState::Lapsed => (Amount::ZERO, Amount::ZERO),
+            | PaymentState::Lapsed
+            | PaymentState::Declined => (Amount::ZERO, Amount::ZERO),
         };
         Self {
             booking: booking.id,

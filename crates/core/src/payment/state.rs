@@ -17,17 +17,19 @@ pub enum PaymentState {
     PartlyRefunded,
     /// All of it went back.
     Refunded,
-    /// Nothing was reserved.
+    /// Nothing was reserved, and nothing will be.
     Failed,
     /// The reservation was given up.
     Voided,
     /// The reservation ran out.
     Lapsed,
+    /// The last card was declined; another one may pay.
+    Declined,
 }
 
 impl PaymentState {
     /// Every state.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Created,
         Self::ActionRequired,
         Self::Processing,
@@ -38,6 +40,7 @@ impl PaymentState {
         Self::Failed,
         Self::Voided,
         Self::Lapsed,
+        Self::Declined,
     ];
 
     /// The word of model.md, in lower case.
@@ -53,6 +56,7 @@ impl PaymentState {
             Self::Failed => "failed",
             Self::Voided => "voided",
             Self::Lapsed => "lapsed",
+            Self::Declined => "declined",
         }
     }
 
@@ -62,7 +66,8 @@ impl PaymentState {
         use PaymentState as P;
         match self {
             P::Created | P::ActionRequired | P::Processing => !matches!(next, P::Created),
-            // A declined intent may be paid with another card until it is cancelled.
+            P::Declined => !matches!(next, P::Created | P::Declined),
+            // The intent that failed may not be the only one that was made.
             P::Failed => next.has_come() || matches!(next, P::Voided),
             P::Authorised => matches!(
                 next,

@@ -36,10 +36,11 @@ fn codes_and_advice() {
         Rejection::BookingNotConfirmed,
         Rejection::CancelClosed(at),
         Rejection::IdempotencyKeyMissing,
-        Rejection::IdempotencyInFlight,
         Rejection::IdempotencyKeyReused,
         Rejection::Overloaded,
         Rejection::ReadOnly,
+        Rejection::OutcomeUnknown,
+        Rejection::ShuttingDown,
     ];
     let found: Vec<String> = all
         .iter()
@@ -75,8 +76,9 @@ already_cancelled ask_state
 booking_not_confirmed ask_state
 cancel_closed do_not_retry
 idempotency_key_missing do_not_retry
-idempotency_in_flight retry_after
 idempotency_key_reused do_not_retry
 overloaded retry_after
 read_only retry_after
+outcome_unknown retry_after
+shutting_down retry_after
 ";

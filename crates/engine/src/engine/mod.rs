@@ -270,7 +270,7 @@ impl Engine {
                 let endpoint = EndpointId::from_bytes(stored.subject);
                 secrets.of_endpoint(endpoint, 0).first().map(secret_text)
             }
-            ReplyKind::Booked | ReplyKind::Booking => {
+            ReplyKind::Booked | ReplyKind::Booking | ReplyKind::GivenBack => {
                 Some(secrets.of_booking(soldonce_core::BookingId::from_bytes(stored.subject)))
             }
             ReplyKind::Hold | ReplyKind::Units => None,

@@ -8,7 +8,7 @@ use soldonce_core::{
 };
 
 use super::{Fingerprint, RequestKey, ScopedKey, Transaction};
-use crate::reply::{self, StoredReply};
+use crate::reply::{self, ReplyKind, StoredReply};
 
 /// Decides commands one after the other, in memory.
 #[derive(Debug, Default)]
@@ -74,13 +74,16 @@ impl Decider {
         if let Some(known) = key.and_then(|key| self.recall(key)) {
             return known;
         }
+        let kept = ReplyKind::kept_for(&command);
         match self.inventory.apply(now, &origin, command) {
             Err(rejection) => Decision::Refused(rejection),
             Ok(applied) => {
                 // An answer without effect is not pinned: the next try may find another state.
-                let record = key
-                    .filter(|_| applied.has_effect())
-                    .and_then(|key| self.remember(key, &applied));
+                let record = key.filter(|_| applied.has_effect()).and_then(|key| {
+                    let mut reply = reply::stored(&self.inventory, &applied)?;
+                    reply.kind = kept.unwrap_or(reply.kind);
+                    Some(self.keep_record(key, reply))
+                });
                 Decision::Applied(Box::new(applied), record)
             }
         }
@@ -97,11 +100,6 @@ impl Decider {
         }
         let number = self.stored.get(&key.scoped)?;
         Some(Decision::ReplayStored(*number, key))
-    }
-
-    fn remember(&mut self, key: RequestKey, applied: &Applied) -> Option<NewRecord> {
-        let reply = reply::stored(&self.inventory, applied)?;
-        Some(self.keep_record(key, reply))
     }
 
     /// Remembers what is answered to a key from now on.

@@ -83,8 +83,8 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     /// The rejection of `core`; `IdempotencyKeyReused`; `Overloaded` when too much waits;
-    /// `ReadOnly` when the ledger can store nothing: then it is not known whether the command of
-    /// the failed commit took effect, and the same key asked again after a restart tells.
+    /// `ReadOnly` when the ledger can store nothing, `ShuttingDown` when it is closed: then nothing was
+    /// done; `OutcomeUnknown` when it did not answer: the same key asked again tells.
     ///
     /// # Cancel safety
     /// Dropped, the command may still be carried out.

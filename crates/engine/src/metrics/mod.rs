@@ -390,10 +390,11 @@ impl Metrics {
             | Rejection::BookingNotConfirmed
             | Rejection::CancelClosed(_)
             | Rejection::IdempotencyKeyMissing
-            | Rejection::IdempotencyInFlight
             | Rejection::IdempotencyKeyReused
             | Rejection::Overloaded
-            | Rejection::ReadOnly => {}
+            | Rejection::ReadOnly
+            | Rejection::OutcomeUnknown
+            | Rejection::ShuttingDown => {}
         }
     }
 }

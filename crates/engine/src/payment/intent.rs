@@ -71,8 +71,7 @@ pub struct Intent {
     pub client_secret: Option<ClientSecret>,
     /// What the payment is.
     ///
-    /// `Failed` is the last try declined. Until it is cancelled, a buyer may still pay it with
-    /// another card: whoever takes `Failed` for the end must cancel the intent.
+    /// After `Declined` a buyer may pay it with another card, until it is cancelled.
     pub state: PaymentState,
     /// Whether money may still come by it.
     pub may_be_paid: bool,

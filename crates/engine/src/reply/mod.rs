@@ -14,7 +14,9 @@ pub use endpoint::EndpointBody;
 pub(crate) use endpoint::endpoint;
 pub use history::TransitionBody;
 use serde::Serialize;
-use soldonce_core::{Answer, Applied, Booking, Event, EventNo, Hold, Inventory, Seq, Timestamp};
+use soldonce_core::{
+    Answer, Applied, Booking, Command, Event, EventNo, Hold, Inventory, Seq, Timestamp,
+};
 
 /// What kind of answer it is; each transport has its own status for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +35,13 @@ pub enum ReplyKind {
     Units,
     /// A new webhook endpoint; comes with its secret.
     Endpoint,
+    /// A booking after something of it was given back; kept as long as the booking.
+    GivenBack,
 }
 
 impl ReplyKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Held,
         Self::OwnHold,
         Self::Hold,
@@ -45,6 +49,7 @@ impl ReplyKind {
         Self::Booking,
         Self::Units,
         Self::Endpoint,
+        Self::GivenBack,
     ];
 
     /// Its number in the store: its place in [`ReplyKind::ALL`].
@@ -54,6 +59,13 @@ impl ReplyKind {
             .position(|kind| *kind == self)
             .unwrap_or_default();
         i64::try_from(at).unwrap_or_default()
+    }
+
+    /// The kind of answers to `command` that are kept as long as the booking: nothing but their key
+    /// tells the same refund from another one.
+    pub(crate) fn kept_for(command: &Command) -> Option<Self> {
+        let gives_back = matches!(command, Command::Refund { .. } | Command::Cancel { .. });
+        gives_back.then_some(Self::GivenBack)
     }
 
     /// The kind of this number.

@@ -655,6 +655,11 @@ pub(crate) fn on_with(hold: &Hold, fence: Fence) -> OnHold {
     }
 }
 
+/// Whether nobody knows what became of a command.
+pub(crate) fn is_unknown<T>(done: &Result<T, Rejection>) -> bool {
+    matches!(done, Err(Rejection::OutcomeUnknown))
+}
+
 /// The hold of an answer.
 pub(crate) fn held(done: Result<Done, Rejection>) -> Result<Hold, Rejection> {
     match done? {

@@ -122,7 +122,7 @@ async fn a_failed_commit_answers_nobody_and_ends_the_writing() {
         database(&test).execute_batch(&trigger).unwrap();
         let command = test.hold_command(&event, "joe", &["B-2"]);
         let refused = test.ask_as(command, key(2, 2)).await;
-        assert_eq!(refused.unwrap_err(), Rejection::ReadOnly, "{table}");
+        assert_eq!(refused.unwrap_err(), Rejection::OutcomeUnknown, "{table}");
         assert!(!test.ledger.is_writable());
         assert_eq!(test.recorder.failures.lock().unwrap().len(), 1, "{table}");
         // Not even what would change nothing is answered from a memory that is ahead.
@@ -144,7 +144,7 @@ async fn a_file_behind_the_memory_stops_the_ledger_instead_of_selling_twice() {
     let change = "UPDATE units SET version = version + 1 WHERE unit_no = 3";
     assert_eq!(database(&test).execute(change, []).unwrap(), 1);
     let refused = test.hold(&event, "joe", &["A-4"]).await.unwrap_err();
-    assert_eq!(refused, Rejection::ReadOnly);
+    assert_eq!(refused, Rejection::OutcomeUnknown);
     let why = test.recorder.failures.lock().unwrap().concat();
     assert!(why.contains("update_unit changed 0 rows"), "{why}");
 }
@@ -382,7 +382,7 @@ const WRONG: [&str; 3] = [
 async fn stops(test: TestLedger, command: Command, wrong: &str) {
     assert_eq!(database(&test).execute(wrong, []).unwrap(), 1);
     let refused = test.ask(command).await.unwrap_err();
-    assert_eq!(refused, Rejection::ReadOnly, "{wrong}");
+    assert_eq!(refused, Rejection::OutcomeUnknown, "{wrong}");
     let why = test.recorder.failures.lock().unwrap().join("; ");
     assert!(why.contains("memory and file differ"), "{why}");
     let sold = "SELECT count(*) FROM lines";

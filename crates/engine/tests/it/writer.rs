@@ -98,7 +98,7 @@ async fn a_panic_in_the_writer_ends_the_writing_and_loses_nothing() {
     meddler.now(What::Panic);
     // The panic comes after the commit: nobody is told, and it is there.
     let refused = test.hold(&event, "bob", &["A-2"]).await.unwrap_err();
-    assert_eq!(refused, Rejection::ReadOnly);
+    assert_eq!(refused, Rejection::OutcomeUnknown);
     assert!(!test.ledger.is_writable());
     assert_eq!(test.confirm(&kept).await.unwrap_err(), Rejection::ReadOnly);
     test.ledger.close().await;

@@ -154,8 +154,10 @@ pub(super) fn close(app: &App, body: &mut Vec<u8>) {
 fn status_of(kind: ReplyKind) -> StatusCode {
     match kind {
         ReplyKind::Held | ReplyKind::Booked | ReplyKind::Endpoint => StatusCode::CREATED,
-        ReplyKind::OwnHold | ReplyKind::Hold | ReplyKind::Booking | ReplyKind::Units => {
-            StatusCode::OK
-        }
+        ReplyKind::OwnHold
+        | ReplyKind::Hold
+        | ReplyKind::Booking
+        | ReplyKind::GivenBack
+        | ReplyKind::Units => StatusCode::OK,
     }
 }

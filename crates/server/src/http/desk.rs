@@ -8,7 +8,7 @@ use super::asked::Asked;
 use super::json::{self, Str};
 use super::kinds;
 use super::problem::{Handled, Problem};
-use crate::desk::{BankAnswer, DeskCard, DeskIntent, DeskRefusal};
+use crate::desk::{BankAnswer, CardAnswer, DeskCard, DeskIntent, DeskRefusal};
 
 #[derive(Serialize)]
 struct PaymentsBody<'a> {
@@ -63,8 +63,10 @@ pub(super) async fn charge(mut asked: Asked) -> Handled {
     };
     let desk = asked.app.settings.demo_desk.as_ref();
     let desk = desk.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    desk.charge(of, &request.card.0).await.map_err(refused)?;
-    Ok(taken())
+    match desk.charge(of, &request.card.0).await.map_err(refused)? {
+        CardAnswer::Taken => Ok(taken()),
+        CardAnswer::Declined => Ok(answer::json(StatusCode::OK, "{\"taken\":false}")),
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -158,10 +158,6 @@ kinds! {
         "Already cancelled",
         "The lines in `units` were given back before.",
         "Read the booking.";
-    IDEMPOTENCY_IN_FLIGHT "idempotency_in_flight" "idempotency-in-flight" 409
-        "The same request is still running",
-        "A request with this `Idempotency-Key` has not been answered yet.",
-        "Repeat it with the same key after `Retry-After` seconds.";
     EVENT_EXISTS "event_exists" "event-exists" 409
         "Another event has this id",
         "An event of this id was created by a request with another body.",
@@ -228,8 +224,16 @@ kinds! {
         "Repeat after `Retry-After` seconds.";
     READ_ONLY "read_only" "read-only" 503
         "No changes are taken at present",
-        "The ledger takes no commands: it is being shut down, or it could not store. A command that was just under way may have taken effect.",
-        "Repeat with the same `Idempotency-Key` after `Retry-After` seconds.";
+        "The ledger cannot store or cannot be reached; nothing was done.",
+        "Repeat after `Retry-After` seconds. If it stays, tell the operator.";
+    OUTCOME_UNKNOWN "outcome_unknown" "outcome-unknown" 503
+        "It is not known whether it took effect",
+        "The ledger did not say whether the command was stored.",
+        "Repeat with the same `Idempotency-Key` after `Retry-After` seconds: the answer says what became of it. Without a key, read the state first.";
+    SHUTTING_DOWN "shutting_down" "shutting-down" 503
+        "The server is stopping",
+        "It takes no commands any more; nothing was done.",
+        "Repeat after `Retry-After` seconds: another server answers, or this one once it is back.";
 }
 
 /// The kind whose page has this name.

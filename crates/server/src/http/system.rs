@@ -24,7 +24,10 @@ pub(super) async fn healthz(_: Asked) -> Handled {
 /// `GET /readyz`: commands are taken. Tells when the ledger's clock is ahead of the machine's.
 pub(super) async fn readyz(asked: Asked) -> Handled {
     let app = &asked.app;
-    if app.shutdown.is_cancelled() || !app.engine.is_writable() {
+    if app.shutdown.is_cancelled() {
+        return Err(Problem::new(&kinds::SHUTTING_DOWN));
+    }
+    if !app.engine.is_writable() {
         return Err(Problem::new(&kinds::READ_ONLY));
     }
     let ahead = app.engine.clock_ahead_ms();

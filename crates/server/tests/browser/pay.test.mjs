@@ -37,19 +37,35 @@ test("a good card buys: the seats are sold, the money is taken", async (t) => {
   assert.equal((await shopper.state()).hold, null);
 });
 
-test("a declined card keeps the seats, and another one buys them", async (t) => {
+test("a declined card keeps the seats, and another one buys them by the same payment", async (t) => {
   const { shopper } = await holding(t, ["A-1"]);
-  const { hold } = await shopper.state();
-  await shopper.pay("declined");
+  const { intent } = await shopper.pay("declined");
   await shopper.stage("again");
   assert.match(await shopper.part("declined").innerText(), /Nothing was charged/);
-  assert.deepEqual(await shopper.held(), ["A-1"]);
-  assert.equal((await shopper.state()).hold.id, hold.id);
+  const { hold } = await shopper.state();
+  assert.equal(hold.state, "pinned");
+  const charged = shopper.page.waitForRequest(/\/demo\/payments\//);
   await shopper.part("card-declined").click();
+  assert.ok((await charged).url().endsWith(`/${intent}`));
   await shopper.part("card-declined").and(shopper.page.locator(":enabled")).waitFor();
   await shopper.stage("again");
+  assert.deepEqual((await shopper.state()).hold, hold);
+  const last = shopper.page.waitForRequest(/\/demo\/payments\//);
   await shopper.part("card-good").click();
+  assert.ok((await last).url().endsWith(`/${intent}`));
   await shopper.booking();
+  await bookingIs(shopper, "confirmed");
+});
+
+test("after a decline a reload comes back to the cards", async (t) => {
+  const { event, shopper } = await holding(t, ["A-1"]);
+  await shopper.pay("declined");
+  await shopper.stage("again");
+  await shopper.page.reload();
+  await shopper.live(event);
+  await shopper.stage("again");
+  await shopper.part("card-challenged").click();
+  await shopper.part("bank-yes").click();
   await bookingIs(shopper, "confirmed");
 });
 
@@ -59,7 +75,7 @@ test("seats whose payment failed are not booked by anybody", async (t) => {
     await shopper.pay(fails[0]);
     if (fails[1]) await shopper.part(fails[1]).click();
     await shopper.stage("again");
-    await shopper.part("put-away").click();
+    await shopper.part("abandon").click();
     await shopper.part("release").click();
     await shopper.seatIs("A-1", "free");
     const listed = shopper.page.waitForResponse(/\/v1\/bookings$/);

@@ -453,3 +453,33 @@ async fn sale_and_cancelling_end_when_the_event_starts() {
         staff.expect(StatusCode::OK);
     }
 }
+
+#[tokio::test]
+async fn a_cancellation_repeated_with_its_key_a_day_later_cancels_nothing_more() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        let made = app.post("/v1/events").by(&app.admin);
+        let made = made.json(&hall_with_floor()).send().await;
+        made.expect(StatusCode::CREATED);
+        let body = json!({"holder": "ann", "units": [{"area": "floor", "quantity": 3}]});
+        let held = app.post("/v1/events/hall/holds").by(&app.sell).json(&body);
+        let held = Held::of(&held.send().await.expect(StatusCode::CREATED));
+        let confirm = app.post(&format!("{}/confirm", held.path()));
+        let booked = confirm.by(&app.sell).key("floor").send().await;
+        let path = format!("/v1/bookings/{}", booked.json()["id"].as_str().unwrap());
+        let one = json!({"units": [{"area": "floor", "quantity": 1}]});
+        let cancel = async || {
+            let ask = app.post(&format!("{path}/cancel")).by(&app.sell).key("one");
+            ask.json(&one).send().await.expect(StatusCode::OK)
+        };
+        let first = cancel().await.json();
+        app.clock.advance(Duration::from_hours(26));
+        // Something is stored, and old records are deleted with it.
+        app.held("eve", &["A-1"]).await;
+        let again = cancel().await;
+        assert_eq!(again.header("idempotency-replayed"), "true");
+        assert_eq!(again.json()["lines"], first["lines"]);
+        let found = app.get(&path).by(&app.sell).send().await.json();
+        assert_eq!(found["lines"], first["lines"]);
+    }
+}

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use axum::http::StatusCode;
 use serde_json::json;
 use soldonce_server::{
-    Access, AdminRoutes, BankAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
-    ServerSettings, route_table,
+    Access, AdminRoutes, BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal,
+    PaymentDesk, ServerSettings, route_table,
 };
 
 use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
@@ -39,14 +39,14 @@ impl PaymentDesk for Desk {
         }]
     }
 
-    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a> {
+    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer> {
         Box::pin(async move {
             self.note(of, card)?;
             assert_ne!(card, "panics", "on purpose");
-            if card == "good" {
-                Ok(())
-            } else {
-                Err(DeskRefusal::Card)
+            match card {
+                "good" => Ok(CardAnswer::Taken),
+                "declined" => Ok(CardAnswer::Declined),
+                _ => Err(DeskRefusal::Card),
             }
         })
     }
@@ -104,11 +104,15 @@ async fn the_desk_is_for_buyers_who_have_the_secret() {
     let none = app.post(CHARGE).by(&app.sell).json(&none).send().await;
     none.refused(400, "invalid_request");
     let paid = app.post(CHARGE).by(&app.sell).json(&body).send().await;
-    paid.expect(StatusCode::OK);
+    assert_eq!(paid.expect(StatusCode::OK).json(), json!({"taken": true}));
+    let bad = json!({"client_secret": "sesame", "card": "declined"});
+    let declined = app.post(CHARGE).by(&app.sell).json(&bad).send().await;
+    let declined = declined.expect(StatusCode::OK);
+    assert_eq!(declined.json(), json!({"taken": false}));
     let no = json!({"client_secret": "sesame", "ok": false});
     let late = app.post(ANSWER).by(&app.sell).json(&no).send().await;
     late.refused(409, "payment_refused");
-    assert_eq!(*desk.0.lock().unwrap(), ["gold", "good", "No"]);
+    assert_eq!(*desk.0.lock().unwrap(), ["gold", "good", "declined", "No"]);
 }
 
 #[tokio::test]

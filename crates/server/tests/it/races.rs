@@ -89,14 +89,7 @@ async fn one_request_sent_many_times_is_one_hold() {
             .iter()
             .filter(|answer| answer.status.is_success())
             .collect();
-        let in_flight = answers.len() - made.len();
-        assert_eq!(
-            count(&answers)
-                .get("idempotency_in_flight")
-                .copied()
-                .unwrap_or(0),
-            in_flight
-        );
+        assert_eq!(made.len(), answers.len());
         let fresh = made
             .iter()
             .filter(|answer| answer.header("idempotency-replayed").is_empty());

@@ -5,7 +5,6 @@
 import { Refused, Unreachable } from "./api.js";
 
 const RETRY_MS = [600, 1200, 2500, 5000, 10_000];
-const IN_FLIGHT_TRIES = 12;
 // A longer pause is told at once: the shopper may do something else meanwhile.
 const WAIT_MS_MAX = 15_000;
 
@@ -29,7 +28,6 @@ export class Abandoned extends Error {}
  */
 export async function insist(call, watch, kind = "repeatable") {
   let unanswered = 0;
-  let inFlight = 0;
   let postponed = false;
   for (;;) {
     if (watch.abandoned()) throw new Abandoned();
@@ -47,11 +45,6 @@ export async function insist(call, watch, kind = "repeatable") {
       }
       watch.reached();
       if (!(error instanceof Refused)) throw error;
-      if (error.code === "idempotency_in_flight" && inFlight < IN_FLIGHT_TRIES) {
-        inFlight += 1;
-        await pause(error.retryAfterMs || 500);
-        continue;
-      }
       const ms = error.retryAfterMs || 1000;
       if (!asksToWait(error) || postponed || ms > WAIT_MS_MAX) throw error;
       postponed = true;

@@ -10,17 +10,25 @@ import { isLive } from "./holdworker.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").Hold} Hold */
-/** @typedef {"choose"|"charging"|"bank"|"silent"|"elsewhere"} Stage
- *  To choose a card; no word yet; the bank asks the buyer; the bank is silent; another window pays. */
+/** @typedef {"choose"|"again"|"charging"|"bank"|"silent"|"elsewhere"} Stage
+ *  To choose a card; another one after a decline; no word yet; the bank asks the buyer; the bank is
+ *  silent; another window pays. */
 /** @typedef {{booking: string, intent: string, clientSecret: string, stage: Stage}} Payment */
 
-const LOOK_MS = { choose: 3000, charging: 300, bank: 1500, silent: 1000, elsewhere: 1500 };
+const LOOK_MS = {
+  choose: 3000,
+  again: 3000,
+  charging: 300,
+  bank: 1500,
+  silent: 1000,
+  elsewhere: 1500,
+};
 
 export class Paying extends Holding {
   /** @type {Payment|null} */
   payment = null;
-  /** The last try was declined: the buyer may take another card. */
-  declined = false;
+  /** The last state of the payment that is known. */
+  heard = "created";
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   looking = undefined;
 
@@ -78,14 +86,14 @@ export class Paying extends Holding {
   /** Pays with a test card. @param {string} card */
   charge(card) {
     return this.exclusively("charge", [], async () => {
-      // After a decline the payment is over: another card needs another one.
-      if (!this.payment) await this.checkout();
       if (!this.payment) return;
       const { booking, intent, clientSecret } = this.payment;
       storeHold(this.event.id, { ...this.stored(), charged: booking });
-      this.declined = false;
       this.enter("charging");
-      await this.atDesk(paths.demoCharge(intent), { client_secret: clientSecret, card });
+      const body = { client_secret: clientSecret, card };
+      const answer = await this.atDesk(paths.demoCharge(intent), body);
+      const isOver = this.event.policy?.on_payment_failure === "release";
+      if (answer?.taken === false && !isOver) this.hearPending("declined", "fresh");
     });
   }
 
@@ -111,21 +119,17 @@ export class Paying extends Holding {
     });
   }
 
-  /** Closes the cards after a decline. */
-  putAway() {
-    this.declined = false;
-    this.changed();
-  }
-
-  /** @param {string} path @param {object} body */
+  /** @param {string} path @param {object} body @returns {Promise<{taken: boolean}|undefined>} */
   async atDesk(path, body) {
     try {
-      await this.send("POST", path, body);
+      return await this.send("POST", path, body);
     } catch (error) {
       // It went on meanwhile: what became of it stands in the booking.
       if (!(error instanceof Refused) || error.code !== "payment_refused") throw error;
+      return undefined;
+    } finally {
+      this.follow(0);
     }
-    this.follow(0);
   }
 
   /** Opens a payment, or finds the one that was opened with the stored key. */
@@ -151,6 +155,7 @@ export class Paying extends Holding {
       }
       const { intent, client_secret: clientSecret } = begun.payment;
       this.payment = { booking: begun.id, intent, clientSecret, stage: "choose" };
+      this.heard = "created";
       await this.reread();
       await this.hear(booking);
       this.follow();
@@ -224,13 +229,11 @@ export class Paying extends Holding {
       case "pending_payment":
         this.hearPending(booking.payment?.state ?? "created");
         break;
-      case "failed": {
-        const wasCharged = this.stored().charged === booking.id;
-        this.forgetPayment();
-        this.declined = wasCharged;
+      case "failed":
         await this.reread();
+        this.forgetPayment();
+        this.changed();
         break;
-      }
       case "expired":
         // A card that was charged may still bring money: the booking's page tells what became of it.
         if (this.stored().charged === booking.id) this.leave(booking.id);
@@ -241,11 +244,17 @@ export class Paying extends Holding {
     }
   }
 
-  /** @param {string} state  Of the payment. */
-  hearPending(state) {
-    const stage = this.payment?.stage;
-    if (stage === "elsewhere") return;
-    if (state === "action_required") this.enter("bank");
+  /**
+   * @param {string} state  Of the payment.
+   * @param {"fresh"|"read"} from  What was read of the booking may be about the card before.
+   */
+  hearPending(state, from = "read") {
+    if (!this.payment || this.payment.stage === "elsewhere") return;
+    const isOld = state === this.heard && from === "read";
+    if (state !== "created") this.heard = state;
+    if (isOld && state === "declined") return;
+    if (state === "declined") this.enter("again");
+    else if (state === "action_required") this.enter("bank");
     else if (state === "processing") this.enter("silent");
     else if (state !== "created") this.enter("charging");
   }
@@ -272,7 +281,6 @@ export class Paying extends Holding {
   forgetPayment() {
     clearTimeout(this.looking);
     this.payment = null;
-    this.declined = false;
     if (!this.hold) return;
     const { payKey, payFence, charged, ...rest } = this.stored();
     storeHold(this.event.id, { ...rest, id: this.hold.id });
@@ -283,20 +291,16 @@ export class Paying extends Holding {
     super.accept(hold);
     const busy = this.doing === "pay" || this.doing === "charge" || this.doing === "restore";
     if (hold.state === "pinned" && !this.payment && !busy) this.watchElsewhere();
-    if (hold.state === "active" && this.payment) {
-      const wasCharged = this.stored().charged === this.payment.booking;
-      this.forgetPayment();
-      this.declined = wasCharged;
-    }
+    if (hold.state === "active" && this.payment) this.forgetPayment();
   }
 
   /** @param {Hold} hold */
   end(hold) {
     const { charged } = this.stored();
-    const failed = this.declined && hold.state === "released";
+    const wasCharged = charged !== undefined && charged === this.payment?.booking;
+    const failed = wasCharged && hold.state === "released";
     clearTimeout(this.looking);
     this.payment = null;
-    this.declined = false;
     if (charged && hold.state === "expired") {
       this.leave(charged);
       return;

@@ -17,16 +17,16 @@ export class PayPanel {
 
   /** Whether it stands in the place of the hold's own buttons. */
   get open() {
-    return this.paying.payment !== null || (this.paying.declined && this.paying.hold !== null);
+    return this.paying.payment !== null;
   }
 
   refresh() {
-    const { payment, declined, doing, hold } = this.paying;
-    const stage = payment?.stage ?? (declined ? "again" : "");
+    const { payment, doing, hold } = this.paying;
+    const stage = payment?.stage ?? "";
     this.element.hidden = !this.open;
     this.element.dataset.stage = stage;
     const busy = doing !== null;
-    const subject = `${stage}/${declined}/${busy}/${hold?.total ?? ""}`;
+    const subject = `${stage}/${busy}/${hold?.total ?? ""}`;
     if (!this.open || subject === this.shown) {
       if (!this.open) this.shown = "";
       return;
@@ -50,7 +50,6 @@ export class PayPanel {
 
   /** @param {string} stage @param {boolean} busy @returns {(HTMLElement|false)[]} */
   parts(stage, busy) {
-    const { paying } = this;
     switch (stage) {
       case "choose":
         return [...this.cards(busy), this.back(busy)];
@@ -63,7 +62,7 @@ export class PayPanel {
             "Nothing was charged, and the seats are still yours: take another card.",
           ),
           ...this.cards(busy),
-          this.button("quiet", "put-away", "Back to the seats", busy, () => paying.putAway()),
+          this.back(busy),
         ];
       case "bank":
         return [this.bankPage(busy), this.back(busy)];
@@ -107,7 +106,7 @@ export class PayPanel {
     const items = cards.map((card) => el("li", {}, button(card)));
     return [
       el("h3", { tabindex: "-1" }, "Pay with a test card"),
-      !this.paying.declined &&
+      this.paying.payment?.stage !== "again" &&
         el("p.hint", {}, "No real money moves. Each card shows what a bank may do."),
       el("ul.test-cards", {}, ...items),
     ];

@@ -60,6 +60,14 @@ const SAID = {
     title: "Sales are paused for a moment",
     text: "The server takes no changes at present. What you hold is kept.",
   },
+  outcome_unknown: {
+    title: "The server did not say what became of it",
+    text: "It may have been done. Try again: it is done once at most.",
+  },
+  shutting_down: {
+    title: "The server is stopping",
+    text: "Nothing was lost; try again in a moment.",
+  },
   payment_in_progress: {
     title: "Payment has begun",
     text: "Go back from the payment to change your seats.",
@@ -113,10 +121,6 @@ const SAID = {
   internal_error: {
     title: "The server made a mistake",
     text: "What you hold is kept. Try again in a moment.",
-  },
-  idempotency_in_flight: {
-    title: "Still working on it",
-    text: "The first attempt is not finished yet. Try again in a moment.",
   },
 };
 

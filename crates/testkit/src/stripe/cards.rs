@@ -95,6 +95,15 @@ impl Card {
     }
 }
 
+/// What a card says at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charged {
+    /// Yes, or nothing yet.
+    Taken,
+    /// No.
+    Declined,
+}
+
 /// What a card or its bank says in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {

@@ -38,7 +38,7 @@ use soldonce_lease::{Clock, Entropy, SystemClock, SystemEntropy};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-pub use cards::Verdict;
+pub use cards::{Charged, Verdict};
 pub use desk::SeenCall;
 pub use inbox::{Inbox, Received};
 pub use plan::{CallFault, Delivery, Plan};
@@ -273,7 +273,7 @@ impl FakeStripe {
     ///
     /// # Errors
     /// If it cannot be paid. A card that declines is no error.
-    pub async fn pay(&self, intent: &str, payment_method: &str) -> Result<()> {
+    pub async fn pay(&self, intent: &str, payment_method: &str) -> Result<Charged> {
         let form = Form::parse(&format!("payment_method={payment_method}"));
         let asked = Asked {
             route: Route::Confirm,
@@ -306,7 +306,7 @@ impl FakeStripe {
     pub async fn prove(&self, intent: &str, verdict: Verdict) -> Result<()> {
         let answered = self.at_desk(|account| account.authenticate(intent, verdict))?;
         self.desk.tell().await;
-        paid(answered)
+        paid(answered).map(drop)
     }
 
     /// A card that had not decided says yes or no.
@@ -316,7 +316,7 @@ impl FakeStripe {
     pub async fn decide(&self, intent: &str, verdict: Verdict) -> Result<()> {
         let answered = self.at_desk(|account| account.decide(intent, verdict))?;
         self.desk.tell().await;
-        paid(answered)
+        paid(answered).map(drop)
     }
 
     /// Somebody changes by hand what an intent costs. Nobody is told.
@@ -388,10 +388,11 @@ fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
 }
 
 /// That a card says no is no failure of whoever asked it.
-fn paid(answered: Answered) -> Result<()> {
+fn paid(answered: Answered) -> Result<Charged> {
     match answered {
         Err(failure) if failure.status != 402 => anyhow::bail!("{}", failure.json()),
-        Ok(_) | Err(_) => Ok(()),
+        Err(_) => Ok(Charged::Declined),
+        Ok(_) => Ok(Charged::Taken),
     }
 }
 

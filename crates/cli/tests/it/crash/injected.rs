@@ -221,14 +221,18 @@ pub(crate) fn read_only(client: &mut Client, heard: &Heard, worker: &mut Worker)
             violations.push(Violation::new("I27", format!("{what} {}", heard.shown())));
         }
     };
-    let refuses = |heard: &Heard| {
-        heard.status == 503 && heard.code() == "read_only" && heard.retry_after.is_some()
+    let refuses = |heard: &Heard, codes: &[&str]| {
+        heard.status == 503 && codes.contains(&&*heard.code()) && heard.retry_after.is_some()
     };
-    require(refuses(heard), "unclear-failure", heard);
+    // It may have failed behind the answer of the request before.
+    let codes = ["outcome_unknown", "read_only"];
+    require(refuses(heard, &codes), "unclear-failure", heard);
     let mut another = Worker::timeless(99, &Draw::new(1));
     let (target, _wait) = endless();
     match another.requests(client, 1, &target) {
-        Some(Ended::Error(heard)) => require(refuses(&heard), "unclear-refusal", &heard),
+        Some(Ended::Error(heard)) => {
+            require(refuses(&heard, &["read_only"]), "unclear-refusal", &heard);
+        }
         // Refused by the rules, which needs no disk.
         None if another.acknowledged == 0 => {}
         other => violations.push(Violation::new(

@@ -86,14 +86,14 @@ impl Provider {
             return;
         }
         let mut intent = self.now(id);
-        let may_pay = matches!(intent.state, PaymentState::Created | PaymentState::Failed);
+        let may_pay = matches!(intent.state, PaymentState::Created | PaymentState::Declined);
         match way {
             Way::Authorise if may_pay => intent.state = PaymentState::Authorised,
             Way::Capture if may_pay => {
                 intent.captured = intent.amount;
                 intent.state = PaymentState::Captured;
             }
-            Way::Decline if may_pay => intent.state = PaymentState::Failed,
+            Way::Decline if may_pay => intent.state = PaymentState::Declined,
             Way::Lapse if intent.state == PaymentState::Authorised => {
                 intent.state = PaymentState::Lapsed;
             }

@@ -202,18 +202,18 @@ fn booking_states_and_reports_of_the_provider() {
 }
 
 const EXPECTED_REPORTS: &str = "
-                    | created               | action_required       | processing            | authorised            | captured                  | partly_refunded       | refunded              | failed                | voided                | lapsed
-unknown             | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found         | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found
-pending             | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | failed                | failed +cancel        | failed                | failed
-pending, at its end | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | expired +cancel       | expired +cancel       | expired +cancel       | expired +cancel
-confirmed           | same confirmed        | same confirmed        | same confirmed        | same confirmed        | confirmed                 | confirmed             | confirmed             | same confirmed        | cancelled             | cancelled
-confirmed, unpaid   | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed     | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed
-partly cancelled    | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled     | partly_cancelled      | partly_cancelled      | same partly_cancelled | same partly_cancelled | same partly_cancelled
-cancelled           | same cancelled        | same cancelled        | same cancelled        | same cancelled        | same cancelled            | cancelled             | cancelled             | same cancelled        | same cancelled        | same cancelled
-failed              | same failed           | failed                | failed                | confirmed +capture    | confirmed                 | confirmed             | failed                | failed                | failed                | failed
-expired             | same expired          | expired               | expired               | confirmed +capture    | confirmed                 | confirmed             | expired               | expired               | expired               | expired
-needs refund        | same needs_refund     | same needs_refund     | same needs_refund     | same needs_refund     | needs_refund +refund 2000 | needs_refund          | refunded              | same needs_refund     | refunded              | refunded
-refunded            | same refunded         | same refunded         | same refunded         | same refunded         | refunded                  | refunded              | refunded              | same refunded         | same refunded         | same refunded
+                    | created               | action_required       | processing            | authorised            | captured                  | partly_refunded       | refunded              | failed                | voided                | lapsed                | declined
+unknown             | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found         | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found     | booking_not_found
+pending             | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | failed                | failed                | failed                | failed                | pending_payment
+pending, at its end | same pending_payment  | pending_payment       | pending_payment       | confirmed +capture    | confirmed                 | confirmed             | expired +cancel       | expired +cancel       | expired +cancel       | expired +cancel       | pending_payment
+confirmed           | same confirmed        | same confirmed        | same confirmed        | same confirmed        | confirmed                 | confirmed             | confirmed             | same confirmed        | cancelled             | cancelled             | same confirmed
+confirmed, unpaid   | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed     | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed | booking_not_confirmed
+partly cancelled    | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled     | partly_cancelled      | partly_cancelled      | same partly_cancelled | same partly_cancelled | same partly_cancelled | same partly_cancelled
+cancelled           | same cancelled        | same cancelled        | same cancelled        | same cancelled        | same cancelled            | cancelled             | cancelled             | same cancelled        | same cancelled        | same cancelled        | same cancelled
+failed              | same failed           | failed                | failed                | confirmed +capture    | confirmed                 | confirmed             | failed                | failed                | failed                | failed                | failed
+expired             | same expired          | expired               | expired               | confirmed +capture    | confirmed                 | confirmed             | expired               | expired               | expired               | expired               | expired
+needs refund        | same needs_refund     | same needs_refund     | same needs_refund     | same needs_refund     | needs_refund +refund 2000 | needs_refund          | refunded              | same needs_refund     | refunded              | refunded              | same needs_refund
+refunded            | same refunded         | same refunded         | same refunded         | same refunded         | refunded                  | refunded              | refunded              | same refunded         | same refunded         | same refunded         | same refunded
 ";
 
 /// A payment only moves forward: along the arrows of model.md 6, or further along them, since
@@ -228,17 +228,18 @@ fn payment_states_and_what_may_be_reported_next() {
 }
 
 const EXPECTED_PAYMENT: &str = "
-                | created | action_required | processing | authorised | captured | partly_refunded | refunded | failed | voided | lapsed
-created         |         | x               | x          | x          | x        | x               | x        | x      | x      | x
-action_required |         | x               | x          | x          | x        | x               | x        | x      | x      | x
-processing      |         | x               | x          | x          | x        | x               | x        | x      | x      | x
-authorised      |         |                 |            |            | x        | x               | x        |        | x      | x
-captured        |         |                 |            |            |          | x               | x        |        |        |
-partly_refunded |         |                 |            |            |          | x               | x        |        |        |
-refunded        |         |                 |            |            |          |                 |          |        |        |
-failed          |         |                 |            | x          | x        | x               | x        |        | x      |
-voided          |         |                 |            |            |          |                 |          |        |        |
-lapsed          |         |                 |            |            |          |                 |          |        |        |
+                | created | action_required | processing | authorised | captured | partly_refunded | refunded | failed | voided | lapsed | declined
+created         |         | x               | x          | x          | x        | x               | x        | x      | x      | x      | x
+action_required |         | x               | x          | x          | x        | x               | x        | x      | x      | x      | x
+processing      |         | x               | x          | x          | x        | x               | x        | x      | x      | x      | x
+authorised      |         |                 |            |            | x        | x               | x        |        | x      | x      |
+captured        |         |                 |            |            |          | x               | x        |        |        |        |
+partly_refunded |         |                 |            |            |          | x               | x        |        |        |        |
+refunded        |         |                 |            |            |          |                 |          |        |        |        |
+failed          |         |                 |            | x          | x        | x               | x        |        | x      |        |
+voided          |         |                 |            |            |          |                 |          |        |        |        |
+lapsed          |         |                 |            |            |          |                 |          |        |        |        |
+declined        |         | x               | x          | x          | x        | x               | x        | x      | x      | x      |
 ";
 
 /// What became of the units since the hold of the booking ended.

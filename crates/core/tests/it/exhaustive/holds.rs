@@ -114,7 +114,7 @@ fn revoke(hold: HoldId) -> Command {
 
 type Act = fn(&mut World, OnHold) -> Result<Applied, Rejection>;
 
-const COMMANDS: [(&str, Act); 11] = [
+const COMMANDS: [(&str, Act); 12] = [
     ("extend", |world, on| {
         world.apply(Command::Extend {
             on,
@@ -149,6 +149,9 @@ const COMMANDS: [(&str, Act); 11] = [
         report(world, on, PaymentState::Authorised)
     }),
     ("declined", |world, on| {
+        report(world, on, PaymentState::Declined)
+    }),
+    ("failed", |world, on| {
         report(world, on, PaymentState::Failed)
     }),
 ];
@@ -220,24 +223,24 @@ fn hold_states_and_commands() {
 }
 
 const EXPECTED: &str = "
-                    | extend                | add                 | drop                | checkout                    | abandon                  | release                | revoke                | confirm             | exchange in         | paid                    | declined
-unknown             | hold_not_found        | hold_not_found      | hold_not_found      | hold_not_found              | hold_not_found           | hold_not_found         | hold_not_found        | hold_not_found      | hold_not_found      | booking_not_found       | booking_not_found
-foreign             | hold_not_found        | hold_not_found      | hold_not_found      | hold_not_found              | hold_not_found           | hold_not_found         | revoked, free         | hold_not_found      | booking_not_found   | booking_not_found       | booking_not_found
-active              | same active 60s, held | active 60s, held    | active 60s, held    | pinned 60s, held +authorise | same active 60s, held    | released, free         | revoked, free         | consumed, sold      | consumed, sold      | booking_not_found       | booking_not_found
-active, stale fence | stale_fence           | stale_fence         | stale_fence         | stale_fence                 | stale_fence              | stale_fence            | revoked, free         | stale_fence         | stale_fence         | booking_not_found       | booking_not_found
-active, last ms     | active 60s, held      | active 1s, held     | active 1s, held     | pinned 30s, held +authorise | same active 1s, held     | released, free         | revoked, free         | consumed, sold      | consumed, sold      | booking_not_found       | booking_not_found
-active, at its end  | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found
-active, 1 ms after  | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found
-active, at its cap  | cap_reached           | active 3s, held     | active 3s, held     | pinned 30s, held +authorise | same active 3s, held     | released, free         | revoked, free         | consumed, sold      | consumed, sold      | booking_not_found       | booking_not_found
-pinned              | payment_in_progress   | payment_in_progress | payment_in_progress | payment_in_progress         | active 20s, held +cancel | released, free +cancel | revoked, free +cancel | payment_in_progress | payment_in_progress | consumed, sold +capture | active 20s, held +cancel
-pinned, last ms     | payment_in_progress   | payment_in_progress | payment_in_progress | payment_in_progress         | active 20s, held +cancel | released, free +cancel | revoked, free +cancel | payment_in_progress | payment_in_progress | consumed, sold +capture | active 20s, held +cancel
-pinned, at its end  | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | expired, sold +capture  | expired, free +cancel
-unpinned            | active 60s, held      | active 20s, held    | active 20s, held    | pinned 30s, held +authorise | same active 20s, held    | released, free         | revoked, free         | consumed, sold      | consumed, sold      | active 20s, held +void  | active 20s, held
-consumed            | hold_consumed         | hold_consumed       | hold_consumed       | hold_consumed               | hold_consumed            | hold_consumed          | hold_consumed         | hold_consumed       | hold_consumed       | booking_not_confirmed   | booking_not_confirmed
-released            | hold_released         | hold_released       | hold_released       | hold_released               | hold_released            | same released, free    | hold_released         | hold_released       | hold_released       | booking_not_found       | booking_not_found
-expired             | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found
-revoked             | hold_revoked          | hold_revoked        | hold_revoked        | hold_revoked                | hold_revoked             | hold_revoked           | same revoked, free    | hold_revoked        | hold_revoked        | booking_not_found       | booking_not_found
-over, stale fence   | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found
+                    | extend                | add                 | drop                | checkout                    | abandon                  | release                | revoke                | confirm             | exchange in         | paid                    | declined              | failed
+unknown             | hold_not_found        | hold_not_found      | hold_not_found      | hold_not_found              | hold_not_found           | hold_not_found         | hold_not_found        | hold_not_found      | hold_not_found      | booking_not_found       | booking_not_found     | booking_not_found
+foreign             | hold_not_found        | hold_not_found      | hold_not_found      | hold_not_found              | hold_not_found           | hold_not_found         | revoked, free         | hold_not_found      | booking_not_found   | booking_not_found       | booking_not_found     | booking_not_found
+active              | same active 60s, held | active 60s, held    | active 60s, held    | pinned 60s, held +authorise | same active 60s, held    | released, free         | revoked, free         | consumed, sold      | consumed, sold      | booking_not_found       | booking_not_found     | booking_not_found
+active, stale fence | stale_fence           | stale_fence         | stale_fence         | stale_fence                 | stale_fence              | stale_fence            | revoked, free         | stale_fence         | stale_fence         | booking_not_found       | booking_not_found     | booking_not_found
+active, last ms     | active 60s, held      | active 1s, held     | active 1s, held     | pinned 30s, held +authorise | same active 1s, held     | released, free         | revoked, free         | consumed, sold      | consumed, sold      | booking_not_found       | booking_not_found     | booking_not_found
+active, at its end  | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found     | booking_not_found
+active, 1 ms after  | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found     | booking_not_found
+active, at its cap  | cap_reached           | active 3s, held     | active 3s, held     | pinned 30s, held +authorise | same active 3s, held     | released, free         | revoked, free         | consumed, sold      | consumed, sold      | booking_not_found       | booking_not_found     | booking_not_found
+pinned              | payment_in_progress   | payment_in_progress | payment_in_progress | payment_in_progress         | active 20s, held +cancel | released, free +cancel | revoked, free +cancel | payment_in_progress | payment_in_progress | consumed, sold +capture | pinned 60s, held      | active 20s, held
+pinned, last ms     | payment_in_progress   | payment_in_progress | payment_in_progress | payment_in_progress         | active 20s, held +cancel | released, free +cancel | revoked, free +cancel | payment_in_progress | payment_in_progress | consumed, sold +capture | pinned 1s, held       | active 20s, held
+pinned, at its end  | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | expired, sold +capture  | expired, held         | expired, free +cancel
+unpinned            | active 60s, held      | active 20s, held    | active 20s, held    | pinned 30s, held +authorise | same active 20s, held    | released, free         | revoked, free         | consumed, sold      | consumed, sold      | active 20s, held +void  | active 20s, held      | active 20s, held
+consumed            | hold_consumed         | hold_consumed       | hold_consumed       | hold_consumed               | hold_consumed            | hold_consumed          | hold_consumed         | hold_consumed       | hold_consumed       | booking_not_confirmed   | booking_not_confirmed | booking_not_confirmed
+released            | hold_released         | hold_released       | hold_released       | hold_released               | hold_released            | same released, free    | hold_released         | hold_released       | hold_released       | booking_not_found       | booking_not_found     | booking_not_found
+expired             | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found     | booking_not_found
+revoked             | hold_revoked          | hold_revoked        | hold_revoked        | hold_revoked                | hold_revoked             | hold_revoked           | same revoked, free    | hold_revoked        | hold_revoked        | booking_not_found       | booking_not_found     | booking_not_found
+over, stale fence   | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found     | booking_not_found
 ";
 
 /// The same holder asks again for exactly his units, for some of them, and another asks for one.

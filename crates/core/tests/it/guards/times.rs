@@ -120,15 +120,14 @@ fn a_pin_gives_the_payment_window() {
 }
 
 #[test]
-fn a_failed_payment_may_free_the_units_at_once() {
+fn a_declined_card_may_free_the_units_at_once() {
     let mut world = world_with(Policy {
         on_payment_failure: OnPaymentFailure::Release,
         ..policy()
     });
     let hold = world.hold("ann", "A-1 A-2");
     let booking = booked(&world.checkout(hold).unwrap()).id;
-    let state = PaymentState::Failed;
-    let applied = world.pay(booking, state).unwrap();
+    let applied = world.pay(booking, PaymentState::Declined).unwrap();
     assert_eq!(booked(&applied).state.as_str(), "failed");
     assert_eq!(
         applied.effects,

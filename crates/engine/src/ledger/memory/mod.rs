@@ -82,14 +82,13 @@ impl MemoryLedger {
         let now = self.now();
         let mut state = self.state();
         if state.closed {
-            return Err(Rejection::ReadOnly);
+            return Err(Rejection::ShuttingDown);
         }
         let before = Before::of(&state.decider.inventory, &transaction.command);
         match state.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Err(rejection),
             Decision::Replay(reply) => Ok(Done::Replayed(reply)),
-            // Nothing is ever unloaded here.
-            Decision::ReplayStored(..) => Err(Rejection::IdempotencyInFlight),
+            Decision::ReplayStored(..) => unreachable!("this ledger unloads no reply"),
             Decision::Applied(applied, _) => {
                 state.keep(&applied, now);
                 if !state.post.endpoints.is_empty() {

@@ -71,7 +71,7 @@ impl Parts {
             let turn = self.creating.lock().await;
             self.discover()
                 .await
-                .map_err(|failure| failure.rejection())?;
+                .map_err(|failure| failure.of_read().rejection())?;
             if self.desk.catalogue.find(&id).is_some() {
                 continue;
             }

@@ -7,7 +7,7 @@ use soldonce_core::{Answer, Rejection, Seq, Timestamp};
 use super::batch::Batch;
 use super::replica::{Named, Replica};
 use crate::ledger::{Done, ScopedKey, Transaction, named};
-use crate::reply;
+use crate::reply::{self, ReplyKind};
 use crate::webhook::Before;
 
 /// What came of a command.
@@ -40,7 +40,9 @@ pub(super) fn decide(
             let event = replica.inventory.event(replica.no);
             let record = asked.key.and_then(|key| {
                 let event = event.map(|event| &**event);
-                Some((key, reply::render(event, &applied.answer, None)?))
+                let mut reply = reply::render(event, &applied.answer, None)?;
+                reply.kind = ReplyKind::kept_for(&asked.command).unwrap_or(reply.kind);
+                Some((key, reply))
             });
             // Only the database knows whether anybody hears them: other servers may have been told.
             let messages = before.messages(&replica.inventory, &applied, now);

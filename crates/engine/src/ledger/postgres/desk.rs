@@ -96,13 +96,15 @@ impl Desk {
         named: &Named,
     ) -> Result<(), Failure> {
         if let Some(batch) = replica.unsettled() {
-            settle::ask(lane, batch, self.server).await?;
+            let settled = settle::ask(lane, batch, self.server).await;
+            settled.map_err(Failure::of_read)?;
             replica.is_settled();
         }
         let read = booth.reads_begun.fetch_add(1, Ordering::AcqRel) + 1;
         let news = replica
             .refresh(lane, &self.charts, self.own(), named)
-            .await?;
+            .await
+            .map_err(Failure::of_read)?;
         booth.read_last.store(read, Ordering::Release);
         self.time.reached(replica.latest());
         for hold in news.ended {
@@ -149,7 +151,8 @@ impl Desk {
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
         let rows = lane
             .rows(idempotency::RECORDS, &[(&keys, Type::BYTEA_ARRAY)])
-            .await?;
+            .await
+            .map_err(Failure::of_read)?;
         let records = rows.iter().map(idempotency::read);
         Ok(records.collect::<Result<_, _>>()?)
     }
@@ -331,7 +334,8 @@ impl Desk {
     }
 
     async fn event_of(&self, sql: &'static str, id: Id) -> Result<Option<EventNo>, Failure> {
-        let rows = self.database.rows(sql, &[(&id, Type::BYTEA)]).await?;
+        let rows = self.database.rows(sql, &[(&id, Type::BYTEA)]).await;
+        let rows = rows.map_err(Failure::of_read)?;
         let no = rows.first().map(|row| Columns::new(row, "events").small(0));
         Ok(no.transpose()?.map(EventNo))
     }

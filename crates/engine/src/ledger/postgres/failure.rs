@@ -146,11 +146,24 @@ impl Failure {
 
     /// What a caller is told.
     pub(super) fn rejection(&self) -> Rejection {
-        if self.is_contention() || matches!(self, Self::Full(_)) {
-            Rejection::Overloaded
-        } else {
-            Rejection::ReadOnly
+        if self.is_contention() {
+            return Rejection::Overloaded;
         }
+        match self {
+            Self::Full(_) => Rejection::Overloaded,
+            Self::Unknown(_) => Rejection::OutcomeUnknown,
+            Self::Away(_) | Self::Standby | Self::Refused { .. } | Self::Damaged(_) => {
+                Rejection::ReadOnly
+            }
+        }
+    }
+
+    /// What it means for a command that only read so far: it had no effect.
+    pub(super) fn of_read(self) -> Self {
+        if let Self::Unknown(why) = self {
+            return Self::Away(why);
+        }
+        self
     }
 }
 

@@ -76,7 +76,7 @@ fn subject(command: &Command) -> Subject {
 impl Parts {
     pub(super) async fn route(&self, transaction: Transaction) -> Result<Done, Rejection> {
         if !self.desk.is_open() {
-            return Err(Rejection::ReadOnly);
+            return Err(Rejection::ShuttingDown);
         }
         // What is rare is boxed: every hold would move the room for it, too.
         let event = match subject(&transaction.command) {
@@ -100,7 +100,7 @@ impl Parts {
         }
         Box::pin(self.discover())
             .await
-            .map_err(|failure| failure.rejection())?;
+            .map_err(|failure| failure.of_read().rejection())?;
         self.desk
             .catalogue
             .booth(event)
@@ -155,11 +155,11 @@ impl Parts {
 pub(super) async fn ask(booth: &Booth, transaction: Transaction) -> Result<Done, Rejection> {
     let (reply, answer) = oneshot::channel();
     let job = Job { transaction, reply };
-    let queue = booth.queue().ok_or(Rejection::ReadOnly)?;
+    let queue = booth.queue().ok_or(Rejection::ShuttingDown)?;
     match queue.try_send(job) {
-        // The task ended before it answered: nobody knows, and it says so.
-        Ok(()) => answer.await.unwrap_or(Err(Rejection::ReadOnly)),
+        // The task ended before it answered.
+        Ok(()) => answer.await.unwrap_or(Err(Rejection::OutcomeUnknown)),
         Err(mpsc::error::TrySendError::Full(_)) => Err(Rejection::Overloaded),
-        Err(mpsc::error::TrySendError::Closed(_)) => Err(Rejection::ReadOnly),
+        Err(mpsc::error::TrySendError::Closed(_)) => Err(Rejection::ShuttingDown),
     }
 }

@@ -29,7 +29,7 @@ SELECT at, event_no FROM batches WHERE id = $1";
 /// When the batch was stored; nothing when it was not and never will be.
 ///
 /// # Errors
-/// The last failure, when the database did not tell in time.
+/// `Unknown`, when the database did not tell in time.
 pub(super) async fn settle(
     database: &Database,
     clock: &Arc<dyn Clock>,
@@ -61,7 +61,7 @@ async fn try_often(
         let next = clock.boot().plus(Duration::from_millis(SETTLE_EVERY_MS));
         clock.sleep_until(next).await;
     }
-    Err(last)
+    Err(Failure::Unknown(last.to_string()))
 }
 
 /// As [`settle`], once, on this connection.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use soldonce_core::{Hold, HoldId, Holder, Inventory, Timestamp};
+use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
 use soldonce_lease::Clock;
 
 use crate::ledger::clock::LedgerClock;
@@ -14,6 +14,8 @@ use crate::ledger::clock::LedgerClock;
 pub(super) struct Shared {
     /// Whether commands are taken.
     pub(super) writable: AtomicBool,
+    /// Whether somebody asked for its end.
+    pub(super) closing: AtomicBool,
     pub(super) closed: AtomicBool,
     clock: LedgerClock,
     /// Holds that are not over, by holder, oldest first.
@@ -25,6 +27,7 @@ impl Shared {
     pub(super) fn new(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
         Self {
             writable: AtomicBool::new(true),
+            closing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             clock: LedgerClock::after(last, wall),
             holds: Mutex::default(),
@@ -33,6 +36,15 @@ impl Shared {
 
     pub(super) fn is_writable(&self) -> bool {
         self.writable.load(Ordering::Acquire)
+    }
+
+    /// Why it takes nothing.
+    pub(super) fn why_not(&self) -> Rejection {
+        if self.closing.load(Ordering::Acquire) {
+            Rejection::ShuttingDown
+        } else {
+            Rejection::ReadOnly
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -257,12 +257,13 @@ impl SqliteLedger {
             Some(jobs) if self.shared.is_writable() => jobs.try_send(job(reply)),
             Some(_) | None => Err(TrySendError::Disconnected(job(reply))),
         };
+        let why_not = self.shared.why_not();
         Box::pin(async move {
             match taken {
-                // The writer stopped before it answered: nobody knows, and it says so.
-                Ok(()) => answer.await.unwrap_or(Err(Rejection::ReadOnly)),
+                // The writer stopped before it answered.
+                Ok(()) => answer.await.unwrap_or(Err(Rejection::OutcomeUnknown)),
                 Err(TrySendError::Full(_)) => Err(Rejection::Overloaded),
-                Err(TrySendError::Disconnected(_)) => Err(Rejection::ReadOnly),
+                Err(TrySendError::Disconnected(_)) => Err(why_not),
             }
         })
     }
@@ -412,6 +413,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn close(&self) -> LedgerFuture<'_, ()> {
+        self.shared.closing.store(true, Ordering::Release);
         self.shared.writable.store(false, Ordering::Release);
         let (reply, closed) = oneshot::channel();
         let jobs = self.jobs.clone();

@@ -200,7 +200,7 @@ fn state(shape: &IntentShape, charge: Option<FullCharge>, refunded: i64) -> (Pay
     let is_named = matches!(shape.latest_charge, Some(ChargeShape::Named(_)));
     match shape.status {
         Status::RequiresPaymentMethod if shape.last_payment_error.is_some() => {
-            (PaymentState::Failed, false)
+            (PaymentState::Declined, false)
         }
         Status::RequiresPaymentMethod | Status::RequiresConfirmation => {
             (PaymentState::Created, false)

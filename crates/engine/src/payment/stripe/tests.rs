@@ -70,13 +70,13 @@ fn an_unknown_status_is_an_unknown_outcome() {
 }
 
 #[test]
-fn a_declined_intent_failed_and_may_still_be_paid() {
+fn a_declined_intent_may_still_be_paid() {
     let error = json!({ "code": "card_declined", "decline_code": "insufficient_funds" });
     let declined = with(
         shape("requires_payment_method"),
         &[("last_payment_error", error)],
     );
-    assert_eq!(told(&declined), (P::Failed, 0, 0, true));
+    assert_eq!(told(&declined), (P::Declined, 0, 0, true));
     let decline = read(&declined).unwrap().decline;
     assert_eq!(decline.as_deref(), Some("insufficient_funds"));
 }

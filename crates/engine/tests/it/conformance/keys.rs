@@ -1,11 +1,15 @@
 //! Idempotency keys (model.md 8).
 
-use soldonce_core::{HoldId, Rejection};
+use std::sync::Arc;
+
+use soldonce_core::{
+    Amount, Authority, Booking, Command, Event, HoldId, LineChoice, PaymentState, Rejection, Wish,
+};
 use soldonce_engine::ledger::Done;
 use soldonce_engine::limits::IDEMPOTENCY_MS;
 use soldonce_engine::reply::StoredReply;
 
-use crate::ledgers::{TestLedger, held, key};
+use crate::ledgers::{TestLedger, booked, caller, held, key, on, select};
 
 fn replayed(done: Result<Done, Rejection>) -> StoredReply {
     match done {
@@ -110,4 +114,75 @@ pub(super) async fn records_are_forgotten_after_a_day(mut test: TestLedger) {
     replayed(ask(&test, "B-1", 1).await);
     replayed(ask(&test, "B-1", 2).await);
     replayed(ask(&test, "B-1", 3).await);
+}
+
+/// Places of an area that were paid, two of them.
+async fn paid_places(test: &TestLedger) -> (Arc<Event>, Booking) {
+    let event = test.event().await;
+    let wish = Wish::Named(select(&event, &[], &[("floor", 2)]));
+    let hold = held(test.ask(test.wish_command(&event, "ann", wish)).await).unwrap();
+    let checkout = Command::Checkout {
+        on: on(&hold),
+        booking: test.booking_id(),
+        reference: None,
+        exchange: None,
+    };
+    let begun = booked(test.ask(checkout).await).unwrap();
+    let paid = test.report(begun.id, PaymentState::Captured, None).await;
+    (event, booked(test.ask(paid).await).unwrap())
+}
+
+/// A day and more later, when the key of a hold is forgotten.
+async fn keys_are_forgotten(test: &TestLedger) {
+    test.advance_ms(u64::try_from(IDEMPOTENCY_MS).unwrap() + 1);
+    if test.folder.is_none() && test.postgres.is_none() {
+        return; // The memory ledger keeps everything.
+    }
+    let event = test.other_event().await;
+    let ask = || test.ask_as(test.hold_command(&event, "eve", &["A-1"]), key(9, 9));
+    held(ask().await).unwrap();
+    test.advance_ms(u64::try_from(IDEMPOTENCY_MS).unwrap() + 1);
+    // One ledger forgets when it commits, another by and by.
+    while let Ok(Done::Replayed(_)) = ask().await {
+        test.hold(&event, "joe", &["B-1"]).await.ok();
+        test.advance_ms(1_000);
+    }
+}
+
+pub(super) async fn what_gives_back_has_its_key_for_good(mut test: TestLedger) {
+    let (event, booking) = paid_places(&test).await;
+    let refund = Command::Refund {
+        booking: booking.id,
+        amount: Amount::from_minor(300),
+    };
+    let cancel = Command::Cancel {
+        booking: booking.id,
+        by: Authority::Caller(caller()),
+        lines: LineChoice::Some {
+            units: Vec::new(),
+            places: select(&event, &[], &[("floor", 1)]),
+        },
+    };
+    let asked = [(refund, key(1, 1)), (cancel, key(2, 2))];
+    for (command, key) in &asked {
+        booked(test.ask_as(command.clone(), *key).await).unwrap();
+    }
+    let left = test.ledger.booking(booking.id).await.unwrap().unwrap();
+    let mut replies = Vec::new();
+    for (command, key) in &asked {
+        replies.push(replayed(test.ask_as(command.clone(), *key).await));
+    }
+    keys_are_forgotten(&test).await;
+    for _ in 0..2 {
+        for ((command, key), reply) in asked.iter().zip(&replies) {
+            let again = test.ask_as(command.clone(), *key).await;
+            assert_eq!(replayed(again), *reply);
+        }
+        test.restart().await;
+    }
+    let (command, _) = &asked[0];
+    let other = test.ask_as(command.clone(), key(1, 9)).await;
+    assert_eq!(other.unwrap_err(), Rejection::IdempotencyKeyReused);
+    let found = test.ledger.booking(booking.id).await.unwrap().unwrap();
+    assert_eq!(found, left);
 }

@@ -84,7 +84,8 @@ on_every_ledger! {
         refusals_are_not_pinned
         twins_at_once_have_one_effect
         records_outlive_a_restart
-        records_are_forgotten_after_a_day;
+        records_are_forgotten_after_a_day
+        what_gives_back_has_its_key_for_good;
     races:
         every_seat_has_one_winner
         overlapping_holds_leave_no_half

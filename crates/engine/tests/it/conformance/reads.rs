@@ -188,7 +188,8 @@ pub(super) async fn a_closed_ledger_takes_nothing(test: TestLedger) {
     assert!(test.ledger.is_writable());
     test.ledger.close().await;
     assert!(!test.ledger.is_writable());
-    assert_eq!(test.confirm(&hold).await.unwrap_err(), Rejection::ReadOnly);
+    let refused = test.confirm(&hold).await.unwrap_err();
+    assert_eq!(refused, Rejection::ShuttingDown);
     test.ledger.close().await;
     assert!(test.recorder.failures.lock().unwrap().is_empty());
     assert_eq!(test.ledger.hold(hold.id).await.unwrap(), Some(hold));

@@ -45,6 +45,13 @@ async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
     let card = CARDS[n % CARDS.len()];
     rig.fake.pay(&paying.intent, card).await.ok();
     rig.take_notices().await;
+    if card == "pm_card_declinedAtFirst" {
+        rig.fake.pay(&paying.intent, card).await.ok();
+        rig.take_notices().await;
+    }
+    if card == "pm_card_chargeDeclined" {
+        drop(rig.engine.abandon(&rig.call(), hold, None).await);
+    }
     if n.is_multiple_of(4) {
         let all = NamedUnits::default();
         let cancelled = rig.engine.cancel(&rig.call(), paying.booking, &all).await;

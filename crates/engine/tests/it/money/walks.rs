@@ -55,19 +55,40 @@ async fn checkout_asked_again_is_the_same_payment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_declined_buyer_keeps_the_seats_and_pays_with_another_card() {
+async fn after_a_declined_card_another_one_pays_the_same_intent() {
+    for store in Store::ALL {
+        let mut rig = Rig::on(store, |_| {}).await;
+        rig.run_outbox();
+        let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+        let pinned = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+        for _ in 0..2 {
+            rig.pay(&paying, DECLINED).await;
+            rig.take_notices().await;
+            let booking = rig.booking(paying.booking).await;
+            assert_eq!(booking.state, BookingState::PendingPayment, "{store:?}");
+            assert_eq!(booking.payment.unwrap().state, PaymentState::Declined);
+            let kept = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+            assert_eq!(kept, pinned);
+        }
+        rig.pay(&paying, VISA).await;
+        rig.settle().await;
+        assert_eq!(
+            rig.booking(paying.booking).await.state,
+            BookingState::Confirmed
+        );
+        assert_eq!((rig.kept(), rig.fake.intents().len()), (PRICE, 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_declined_buyer_may_give_up_and_pay_again() {
     for store in Store::ALL {
         let mut rig = Rig::on(store, |_| {}).await;
         rig.run_outbox();
         let (hold, declined) = rig.begun("ann", &["A-1"]).await;
         rig.pay(&declined, DECLINED).await;
         rig.take_notices().await;
-        let kept = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
-        assert_eq!(kept.state, HoldState::Active);
-        assert_eq!(
-            rig.booking(declined.booking).await.state,
-            BookingState::Failed
-        );
+        rig.engine.abandon(&rig.call(), hold, None).await.unwrap();
         rig.settle().await;
         let late = rig.fake.pay(&declined.intent, VISA).await;
         assert!(late.is_err(), "the declined intent was cancelled");
@@ -225,12 +246,9 @@ async fn money_that_is_taken_at_once_buys_the_seats_or_goes_back() {
         assert_eq!(sold.state, BookingState::Confirmed);
         assert_eq!(sold.payment.unwrap().state, PaymentState::Captured);
 
-        let (hold, declined) = rig.begun("bob", &["A-2"]).await;
-        rig.pay(&declined, DECLINED).await;
+        let (_, again) = rig.begun("bob", &["A-2"]).await;
+        rig.pay(&again, DECLINED).await;
         rig.take_notices().await;
-        let kept = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
-        assert_eq!(kept.state, HoldState::Active);
-        let again = rig.checkout(hold).await.unwrap();
         rig.pay(&again, VISA).await;
         rig.settle().await;
         assert_eq!(rig.kept(), 2 * PRICE);

@@ -74,10 +74,14 @@ async fn each_card_leads_to_its_state() {
     let rig = Rig::new();
     for (at, (card, state, decline)) in (0..).zip([
         ("pm_card_visa", P::Authorised, None),
-        ("pm_card_chargeDeclined", P::Failed, Some("generic_decline")),
+        (
+            "pm_card_chargeDeclined",
+            P::Declined,
+            Some("generic_decline"),
+        ),
         (
             "pm_card_chargeDeclinedInsufficientFunds",
-            P::Failed,
+            P::Declined,
             Some("insufficient_funds"),
         ),
         ("pm_card_threeDSecure2Required", P::ActionRequired, None),
@@ -103,7 +107,7 @@ async fn a_declined_intent_may_be_paid_with_another_card_until_it_is_cancelled()
         .pay(intent.as_str(), "pm_card_declinedAtFirst")
         .await
         .unwrap();
-    assert_eq!(rig.shown(&intent).await.state, P::Failed);
+    assert_eq!(rig.shown(&intent).await.state, P::Declined);
     rig.fake
         .pay(intent.as_str(), "pm_card_declinedAtFirst")
         .await

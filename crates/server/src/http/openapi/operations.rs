@@ -38,8 +38,8 @@ pub(super) enum Keyed {
 }
 
 pub(super) const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
-     with the first answer, marked `Idempotency-Replayed: true`, for 24 hours; later it is a new \
-     request, which moves money a second time where the first did";
+     with the first answer, marked `Idempotency-Replayed: true`, for 24 hours; of a refund or a \
+     cancellation for as long as the booking";
 
 /// Bodies of which every field may be left out may be left out themselves.
 pub(super) const MAY_BE_EMPTY: [&str; 8] = [

@@ -171,10 +171,6 @@ impl Problem {
             Rejection::CapReached(at) => problem.with("max_expires_at", &Rfc3339(*at)),
             Rejection::StaleFence(fence) => problem.with("fence", &fence.0),
             Rejection::CancelClosed(at) => problem.with("cancel_until", &Rfc3339(*at)),
-            Rejection::IdempotencyInFlight => Self {
-                retry_after: Some(SOON),
-                ..problem
-            },
             Rejection::Invalid(_)
             | Rejection::EventNotFound
             | Rejection::EventExists
@@ -188,7 +184,9 @@ impl Problem {
             | Rejection::IdempotencyKeyMissing
             | Rejection::IdempotencyKeyReused
             | Rejection::Overloaded
-            | Rejection::ReadOnly => problem,
+            | Rejection::ReadOnly
+            | Rejection::OutcomeUnknown
+            | Rejection::ShuttingDown => problem,
         }
     }
 

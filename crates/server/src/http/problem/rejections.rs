@@ -31,10 +31,11 @@ pub(super) fn kind_of(rejection: &Rejection) -> &'static Kind {
         Rejection::BookingNotConfirmed => &kinds::BOOKING_NOT_CONFIRMED,
         Rejection::CancelClosed(_) => &kinds::CANCEL_CLOSED,
         Rejection::IdempotencyKeyMissing => &kinds::IDEMPOTENCY_KEY_MISSING,
-        Rejection::IdempotencyInFlight => &kinds::IDEMPOTENCY_IN_FLIGHT,
         Rejection::IdempotencyKeyReused => &kinds::IDEMPOTENCY_KEY_REUSED,
         Rejection::Overloaded => &kinds::OVERLOADED,
         Rejection::ReadOnly => &kinds::READ_ONLY,
+        Rejection::OutcomeUnknown => &kinds::OUTCOME_UNKNOWN,
+        Rejection::ShuttingDown => &kinds::SHUTTING_DOWN,
     }
 }
 

@@ -173,12 +173,6 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
             json!({}),
         ),
         (
-            Rejection::IdempotencyInFlight,
-            409,
-            "retry_after",
-            json!({}),
-        ),
-        (
             Rejection::IdempotencyKeyReused,
             422,
             "do_not_retry",
@@ -186,6 +180,8 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
         ),
         (Rejection::Overloaded, 503, "retry_after", json!({})),
         (Rejection::ReadOnly, 503, "retry_after", json!({})),
+        (Rejection::OutcomeUnknown, 503, "retry_after", json!({})),
+        (Rejection::ShuttingDown, 503, "retry_after", json!({})),
     ]
 }
 
@@ -220,7 +216,7 @@ async fn every_rejection_has_its_row() {
             head.iter().all(|name| !body[name].is_null()),
             "{code}: {body}"
         );
-        let waits = [429, 503].contains(&status) || code == "idempotency_in_flight";
+        let waits = [429, 503].contains(&status);
         assert_eq!(
             answer.headers().contains_key("retry-after"),
             waits,

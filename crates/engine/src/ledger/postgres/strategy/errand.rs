@@ -313,6 +313,8 @@ impl<'a> Errand<'a> {
         self.desk.note_holds(replica, &decided.batch.holds());
         self.booth.note_end(&replica.inventory);
         let answer = decided.batch.applied.into_iter().next();
-        answer.map_or(Err(Rejection::ReadOnly), |done| Ok(fresh(done.answer)))
+        answer.map_or(Err(Rejection::OutcomeUnknown), |done| {
+            Ok(fresh(done.answer))
+        })
     }
 }

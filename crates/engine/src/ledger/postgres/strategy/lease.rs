@@ -167,7 +167,8 @@ async fn overtaken(
     let units = units.iter().map(|unit| int(unit.0));
     let units = units.collect::<Result<Vec<i32>, _>>()?;
     let values: [Value<'_>; 2] = [(&event, Type::INT4), (&units, Type::INT4_ARRAY)];
-    let rows = errand.desk.database.rows(LAST_TOKEN, &values).await?;
+    let rows = errand.desk.database.rows(LAST_TOKEN, &values).await;
+    let rows = rows.map_err(Failure::of_read)?;
     let last = rows.first().map(|row| Columns::new(row, "units").get(0));
     let last: Option<i64> = last.transpose()?.flatten();
     let last = last.and_then(|last| FencingToken::new(u64::try_from(last).ok()?, mine.tag()));

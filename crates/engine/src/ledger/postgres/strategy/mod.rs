@@ -165,5 +165,5 @@ async fn carry_out(desk: Arc<Desk>, booth: Arc<Booth>, job: Job, way: Way) {
         // What is stored is whole; what is remembered may not be.
         booth.replica.lock().await.forget();
     }
-    job.answer(done.unwrap_or(Err(Rejection::ReadOnly)));
+    job.answer(done.unwrap_or(Err(Rejection::OutcomeUnknown)));
 }

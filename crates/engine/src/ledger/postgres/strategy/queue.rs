@@ -143,7 +143,8 @@ impl Round<'_> {
             tries += 1;
             if let Err(failure) = self.step().await {
                 tracing::warn!(%failure, "commands could not be carried out");
-                let why = failure.rejection();
+                // What was sent has its answer; those who wait were not.
+                let why = failure.of_read().rejection();
                 self.refuse(&why);
                 return Err(why);
             }
@@ -348,7 +349,7 @@ fn tell(decided: Vec<(Job, Outcome)>, batch: Batch) {
             Outcome::Known(done) => done,
             Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
                 Some(answer) => Ok(fresh(answer)),
-                None => Err(Rejection::ReadOnly),
+                None => Err(Rejection::OutcomeUnknown),
             },
         };
         job.answer(done);

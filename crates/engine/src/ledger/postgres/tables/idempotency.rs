@@ -12,9 +12,11 @@ const TABLE: &str = "idempotency";
 pub(in super::super) const RECORDS: &str = "-- records
 SELECT key, fingerprint, kind, subject, body FROM idempotency WHERE key = ANY ($1)";
 
+/// But for those of 7, [`ReplyKind::GivenBack`].
 pub(in super::super) const FORGET_RECORDS: &str = "-- forget_records
 DELETE FROM idempotency WHERE key IN
-    (SELECT key FROM idempotency WHERE at < $1 ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED)";
+    (SELECT key FROM idempotency WHERE at < $1 AND kind <> 7
+     ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED)";
 
 /// What was answered to a key.
 pub(in super::super) struct Record {

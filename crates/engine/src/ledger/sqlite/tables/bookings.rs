@@ -56,7 +56,7 @@ const BOOKINGS_AFTER: &str = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
 const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
-SELECT id FROM bookings WHERE (payment < 4 OR state = 6) AND created_at < ?1
+SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND created_at < ?1
 ORDER BY created_at LIMIT ?2";
 
 const ALL_LINES: &str = "-- all_lines

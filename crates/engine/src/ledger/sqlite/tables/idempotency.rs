@@ -14,6 +14,7 @@ use crate::reply::{ReplyKind, StoredReply};
 
 const TABLE: &str = "idempotency";
 const REPLIES: &str = "replies";
+const KEPT: &str = "kept_replies";
 
 const INSERT_KEY: &str = "-- insert_key
 INSERT INTO idempotency (n, key, fingerprint, at, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -26,6 +27,16 @@ SELECT kind, subject, body, checksum FROM replies WHERE n = ?1";
 
 const KEY: &str = "-- key
 SELECT n, key, fingerprint, at, checksum FROM idempotency WHERE n = ?1";
+
+const KEEP_REPLY: &str = "-- keep_reply
+INSERT INTO kept_replies (key, fingerprint, kind, subject, body, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+const KEPT_REPLY: &str = "-- kept_reply
+SELECT key, fingerprint, kind, subject, body, checksum FROM kept_replies WHERE key = ?1";
+
+const KEPT_REPLIES: &str = "-- kept_replies
+SELECT key, fingerprint, kind, subject, body, checksum FROM kept_replies";
 
 const KEYS: &str = "-- keys
 SELECT n, key, fingerprint, at, checksum FROM idempotency ORDER BY n";
@@ -42,6 +53,9 @@ pub(super) const STATEMENTS: &[&str] = &[
     INSERT_REPLY,
     REPLY,
     KEY,
+    KEEP_REPLY,
+    KEPT_REPLY,
+    KEPT_REPLIES,
     KEYS,
     FORGET_KEYS,
     FORGET_REPLIES,
@@ -54,6 +68,12 @@ fn key_checksum(number: i64, key: RequestKey, at: Timestamp) -> Checksum {
 
 fn reply_checksum(number: i64, reply: &StoredReply) -> Checksum {
     let sum = Checksum::of(REPLIES).int(number).int(reply.kind.number());
+    sum.bytes(&reply.subject).bytes(&reply.body)
+}
+
+fn kept_checksum(key: RequestKey, reply: &StoredReply) -> Checksum {
+    let sum = Checksum::of(KEPT).bytes(&key.scoped.0);
+    let sum = sum.bytes(&key.fingerprint.0).int(reply.kind.number());
     sum.bytes(&reply.subject).bytes(&reply.body)
 }
 
@@ -83,7 +103,57 @@ pub(crate) fn write(
         ];
         one_row("insert_reply", insert.execute(values)?)?;
     }
+    let is_kept = |record: &&NewRecord| record.reply.kind == ReplyKind::GivenBack;
+    for NewRecord { key, reply, .. } in records.iter().filter(is_kept) {
+        let values = params![
+            key.scoped.0,
+            key.fingerprint.0,
+            reply.kind.number(),
+            reply.subject,
+            &*reply.body,
+            kept_checksum(*key, reply).stored()
+        ];
+        let mut keep = connection.prepare_cached(KEEP_REPLY)?;
+        one_row("keep_reply", keep.execute(values)?)?;
+    }
     Ok(())
+}
+
+/// What is kept as long as the booking: a key, and what was answered to it.
+type Kept = (RequestKey, StoredReply);
+
+/// The kept reply to a request with this key, if there is one.
+pub(crate) fn kept(connection: &Connection, key: ScopedKey) -> Result<Option<Kept>, Fault> {
+    let mut statement = connection.prepare_cached(KEPT_REPLY)?;
+    let row = statement.query_row([key.0], |row| Ok(read_kept(row)));
+    row.optional()?.transpose()
+}
+
+/// Tests the checksum of every kept reply.
+pub(crate) fn check_kept(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare(KEPT_REPLIES)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        read_kept(row)?;
+    }
+    Ok(())
+}
+
+fn read_kept(row: &Row<'_>) -> Result<Kept, Fault> {
+    let illegal = || Fault::damaged(KEPT, "a reply is illegal".to_owned());
+    let key = RequestKey {
+        scoped: ScopedKey(row.get(0)?),
+        fingerprint: Fingerprint(row.get(1)?),
+    };
+    let body: Vec<u8> = row.get(4)?;
+    let reply = StoredReply {
+        kind: ReplyKind::from_number(row.get(2)?).ok_or_else(illegal)?,
+        subject: row.get(3)?,
+        body: body.into(),
+    };
+    let name = || "a reply".to_owned();
+    require_sum(KEPT, kept_checksum(key, &reply), row.get(5)?, name)?;
+    Ok((key, reply))
 }
 
 /// Forgets the records up to this number.

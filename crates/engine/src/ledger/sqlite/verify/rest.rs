@@ -24,7 +24,9 @@ SELECT 'chains', count(*) FROM chains WHERE event_no NOT IN (SELECT event_no FRO
 UNION ALL
 SELECT 'lines', count(*) FROM lines WHERE booking NOT IN (SELECT id FROM bookings)
 UNION ALL
-SELECT 'replies', count(*) FROM replies WHERE n NOT IN (SELECT n FROM idempotency)";
+SELECT 'replies', count(*) FROM replies WHERE n NOT IN (SELECT n FROM idempotency)
+UNION ALL
+SELECT 'kept_replies', count(*) FROM kept_replies WHERE subject NOT IN (SELECT id FROM bookings)";
 
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[STRAY_ROWS];
@@ -43,6 +45,7 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
     for number in records {
         note(report, idempotency::reply(connection, number).map(drop))?;
     }
+    note(report, idempotency::check_kept(connection))?;
     note(report, outbox::check(connection))?;
     note(report, endpoints::all(connection).map(drop))?;
     note(report, deliveries::check(connection))?;

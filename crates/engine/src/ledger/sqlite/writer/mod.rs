@@ -25,8 +25,11 @@ use super::rebuild::Opened;
 use super::tables::idempotency::{self, StoredKey};
 use super::tables::{bookings, holds};
 use super::{PlantedLedger, SqliteOptions, connection};
-use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction, named};
+use crate::ledger::{
+    Decider, Decision, Done, Fingerprint, Observer, RequestKey, Transaction, named,
+};
 use crate::limits::IDEMPOTENCY_MS;
+use crate::reply::ReplyKind;
 use crate::webhook::Before;
 
 pub(super) use alone::Alone;
@@ -99,7 +102,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     if let Some(why) = why {
         tracing::error!(%why, "the ledger takes no more commands");
         writer.outside.observer.failed(&why);
-        // From here on those who waited, and those still in the queue, hear `ReadOnly`.
+        // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
         writer.asked.clear();
         writer.waiters.clear();
         closing = match writer.put_aside.take() {
@@ -235,7 +238,7 @@ impl Writer {
         batch: &mut Batch,
     ) -> Result<(), Fault> {
         // In place before the decision: a fault must not answer before it is known.
-        let outcome = Outcome::Known(Err(Rejection::ReadOnly));
+        let outcome = Outcome::Known(Err(Rejection::OutcomeUnknown));
         self.waiters.push(Waiter { reply, outcome });
         let decided = self.decide(now, transaction, batch)?;
         if let Some(waiter) = self.waiters.last_mut() {
@@ -254,6 +257,9 @@ impl Writer {
             && let Some(key) = &mut transaction.key
         {
             key.fingerprint = Fingerprint([0; 16]);
+        }
+        if let Some(known) = self.recall_kept(&transaction)? {
+            return Ok(Outcome::Known(known));
         }
         self.page_in(&transaction.command)?;
         let chart = transaction.chart.take();
@@ -276,6 +282,24 @@ impl Writer {
                 Ok(Outcome::Applied(batch.applied.len() - 1))
             }
         }
+    }
+
+    /// What came of a request whose key is kept longer than memory has it.
+    fn recall_kept(&self, asked: &Transaction) -> Result<Option<Result<Done, Rejection>>, Fault> {
+        let is_gone = |key: &RequestKey| {
+            ReplyKind::kept_for(&asked.command).is_some() && self.decider.recall(*key).is_none()
+        };
+        let Some(key) = asked.key.filter(is_gone) else {
+            return Ok(None);
+        };
+        let kept = idempotency::kept(&self.connection, key.scoped)?;
+        Ok(kept.map(|(known, reply)| {
+            if known.fingerprint == key.fingerprint {
+                Ok(Done::Replayed(reply))
+            } else {
+                Err(Rejection::IdempotencyKeyReused)
+            }
+        }))
     }
 
     /// Reads back what a command names and memory has let go of.
@@ -423,7 +447,7 @@ impl Writer {
                 Outcome::Known(known) => known,
                 Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
                     Some((answer, seq)) => Ok(Done::Fresh { answer, seq }),
-                    None => Err(Rejection::ReadOnly),
+                    None => Err(Rejection::OutcomeUnknown),
                 },
             };
             // Whoever does not wait any more is not told: the command is carried out all the same.

@@ -24,7 +24,10 @@ const TOLD: Duration = Duration::from_secs(25);
 const BACK: Duration = Duration::from_secs(15);
 
 fn is_unanswered(answer: &Result<soldonce_core::Hold, Rejection>) -> bool {
-    matches!(answer, Err(Rejection::ReadOnly | Rejection::Overloaded))
+    matches!(
+        answer,
+        Err(Rejection::ReadOnly | Rejection::OutcomeUnknown | Rejection::Overloaded)
+    )
 }
 
 /// Nobody gets a seat, and everybody is told so in time.
