@@ -88,12 +88,12 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await page.locator('[data-testid="bank-yes"]:enabled').waitFor();
     await clean(shopper, "bank");
     await shopper.part("bank-yes").click();
-    await page.locator('[data-testid="booking"][data-state="confirmed"]').waitFor();
+    await shopper.bookingIs("confirmed");
     await clean(shopper, "booking");
     await page.locator(".cancel-line").first().click();
     await clean(shopper, "question");
     await shopper.part("cancel-yes").click();
-    await page.locator('[data-testid="booking"][data-state="partly_cancelled"]').waitFor();
+    await shopper.bookingIs("partly_cancelled");
     await clean(shopper, "partly cancelled");
     await page.goto("/#/mine");
     await shopper.part("mine-booking").waitFor();

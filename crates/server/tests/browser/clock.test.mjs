@@ -52,7 +52,7 @@ test("in a quiet hall the countdown keeps to the server's time", async (t) => {
   proxy.latency = 0;
   await asksAgain(shopper);
   // Quiet until that answer is seconds old.
-  await shopper.until(() => /^9:[0-4]\d|^9:5[0-5]/.test(document.querySelector('[data-testid="countdown"]').textContent));
+  await shopper.until(() => /^(?!10:|9:5[6-9])\d+:\d\d/.test(document.querySelector('[data-testid="countdown"]').textContent));
   await asksAgain(shopper);
   await tellsTheTime(shopper);
   const { hold } = await shopper.state();
@@ -66,7 +66,7 @@ test("behind a cache that keeps everything the countdowns are right all the same
   const first = await stage.shopper(t, { baseURL: proxy.url });
   await first.visit(event);
   // Quiet until what the cache has is seconds old.
-  await first.until(() => /in 9:[0-4]\d|in 9:5[0-5]/.test(document.querySelector('[data-testid="sale-note"]').textContent));
+  await first.until(() => /in (?!10:|9:5[6-9])\d+:\d\d/.test(document.querySelector('[data-testid="sale-note"]').textContent));
   await asksAgain(first);
   await tellsTheTime(first);
 
@@ -96,7 +96,7 @@ for (const off of [-TEN_MINUTES_MS, TEN_MINUTES_MS]) {
     await shopper.visit(event);
     await shopper.press("A-1");
     await tellsTheTime(shopper);
-    assert.match(await shopper.part("countdown").innerText(), /^(9:\d\d|10:00)$/);
+    await shopper.reads("countdown", /^(9:\d\d|10:00)$/);
     await shopper.page.reload();
     await shopper.live(event);
     await shopper.holds("A-1");

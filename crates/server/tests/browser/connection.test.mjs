@@ -19,7 +19,7 @@ test("a lost connection shows, and the page heals with the server", async (t) =>
 
   await stage.server.stop();
   await stands("lost");
-  assert.match(await shopper.part("connection-state").innerText(), /Connection lost/);
+  await shopper.reads("connection-state", /Connection lost/);
   const { x, y } = await shopper.pointOf("B-3");
   await shopper.page.mouse.click(x, y);
   await stands("unsent");
@@ -60,16 +60,15 @@ test("a confirm whose answer is lost is the same confirm after a reload", async 
   await shopper.press("B-2");
   const { hold } = await shopper.state();
   // The server books it; its answer never arrives.
-  const booked = new Promise((resolve) => {
-    shopper.page.route(/\/confirm$/, async (route) => {
-      const answer = await route.fetch();
-      resolve(await answer.json());
-      await route.abort("connectionreset");
-    });
+  let arrived = (/** @type {{id: string}} */ _booking) => {};
+  const booked = new Promise((/** @type {typeof arrived} */ resolve) => (arrived = resolve));
+  await shopper.page.route(/\/confirm$/, async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.abort("connectionreset");
+    arrived(answer);
   });
   await shopper.part("confirm").click();
-  const { id } = /** @type {{id: string}} */ (await booked);
-  await shopper.page.unroute(/\/confirm$/);
+  const { id } = await booked;
   await shopper.page.reload();
   assert.equal(await shopper.booking(), id);
   const { lines, hold: of } = await stage.server.done("GET", `/v1/bookings/${id}`);

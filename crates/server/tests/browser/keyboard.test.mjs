@@ -29,8 +29,9 @@ test("a purchase by keyboard alone, from the list to the booking", async (t) => 
     await keyboard.press(key);
   }
   await shopper.holds("B-2", "B-3");
-  const label = await shopper.page.evaluate(() => document.activeElement?.ariaLabel);
-  assert.equal(label, "Row B seat 3, Standard, 45.00 EUR, held by you");
+  const label = "Row B seat 3, Standard, 45.00 EUR, held by you";
+  await shopper.until((wanted) => document.activeElement?.ariaLabel === wanted, label);
+  await shopper.part("confirm").and(shopper.page.locator(":enabled")).waitFor();
   await tabTo('[data-testid="confirm"]');
   await keyboard.press("Enter");
   await shopper.booking();
@@ -56,7 +57,7 @@ test("on a narrow phone sum and time of a large hold stand apart", async (t) => 
   await shopper.part("best-together").click();
   await shopper.until(() => window.__soldonce.state().hold?.units.length === 10);
   await shopper.page.evaluate(() => scrollTo(0, 0));
-  await shopper.part("phone-bar").waitFor();
+  await shopper.reads("phone-bar", /10 seats · €12,345\.00[^]*\d:\d\d/);
   const { sum, go, bar } = await shopper.page.evaluate(() => {
     const bar = document.querySelector('[data-testid="phone-bar"]');
     const box = (/** @type {Element} */ part) => part.getBoundingClientRect().toJSON();
@@ -89,7 +90,7 @@ test("on a phone: nothing is cut off, a tap holds, the bar leads to the confirm"
   const point = await shopper.pointOf("B-5");
   await shopper.page.touchscreen.tap(point.x, point.y);
   await shopper.holds("B-5");
-  assert.match(await shopper.part("phone-bar").innerText(), /1 seat · €45\.00/);
+  await shopper.reads("phone-bar", /1 seat · €45\.00/);
   await shopper.part("phone-bar").tap();
   await shopper.part("phone-bar").waitFor({ state: "hidden" });
   await shopper.part("confirm").tap();

@@ -72,6 +72,7 @@ for (const [size, options] of Object.entries(SIZES)) {
       await shot("hall");
       const bright = await page.evaluate(brightness, "body");
       assert.ok(colorScheme === "light" ? bright > 200 : bright < 60, `brightness ${bright}`);
+      await shopper.until(() => window.__soldonce.atRest());
       assert.ok((await page.evaluate(colours)) > 20);
       await shopper.part("pay").click();
       await shopper.part("card-good").waitFor();

@@ -1,14 +1,14 @@
 // Paying in the demo: what each test card leads to, and that the seats follow the money.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { suite, test } from "node:test";
 import { Server } from "./server.mjs";
 import { Shopper } from "./shopper.mjs";
 import { Stage } from "./stage.mjs";
 
 const stage = Stage.set(["demo"]);
-/** The time of a payment ends with that of its hold. */
-const SHORT = { hold_ttl_ms: 6000, hold_max_ms: 60_000, payment_window_ms: 1000 };
+/** Time enough to begin a payment, and to choose a card; the late one waits for the end of it. */
+const SHORT = { hold_ttl_ms: 15_000, hold_max_ms: 60_000, payment_window_ms: 15_000 };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 /** @param {import("node:test").TestContext} t @param {string[]} seats @param {object} [policy] */
@@ -20,20 +20,15 @@ async function holding(t, seats, policy) {
   return { event, shopper };
 }
 
-/** Waits until the booking on the page is in a state. @param {Shopper} shopper @param {string} state */
-function bookingIs(shopper, state) {
-  return shopper.page.locator(`[data-testid="booking"][data-state="${state}"]`).waitFor();
-}
-
 test("a good card buys: the seats are sold, the money is taken", async (t) => {
   const { event, shopper } = await holding(t, ["D-4", "D-5"]);
   const booking = await shopper.buy("good");
-  assert.equal(await shopper.part("booking-total").innerText(), "€90.00");
-  assert.equal(await shopper.part("booking-paid").innerText(), "€90.00");
-  assert.equal(await shopper.part("booking-booking").innerText(), booking);
+  await shopper.reads("booking-total", "€90.00");
+  await shopper.reads("booking-paid", "€90.00");
+  await shopper.reads("booking-booking", booking);
   await shopper.part("back-to-map").click();
   await shopper.live(event);
-  assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("D-4")), "sold");
+  await shopper.seatIs("D-4", "sold");
   assert.equal((await shopper.state()).hold, null);
 });
 
@@ -41,20 +36,19 @@ test("a declined card keeps the seats, and another one buys them by the same pay
   const { shopper } = await holding(t, ["A-1"]);
   const { intent } = await shopper.pay("declined");
   await shopper.stage("again");
-  assert.match(await shopper.part("declined").innerText(), /Nothing was charged/);
+  await shopper.reads("declined", /Nothing was charged/);
   const { hold } = await shopper.state();
   assert.equal(hold.state, "pinned");
-  const charged = shopper.page.waitForRequest(/\/demo\/payments\//);
+  const charged = shopper.page.waitForResponse(/\/demo\/payments\/[^/]+$/);
   await shopper.part("card-declined").click();
   assert.ok((await charged).url().endsWith(`/${intent}`));
-  await shopper.part("card-declined").and(shopper.page.locator(":enabled")).waitFor();
   await shopper.stage("again");
   assert.deepEqual((await shopper.state()).hold, hold);
   const last = shopper.page.waitForRequest(/\/demo\/payments\//);
   await shopper.part("card-good").click();
   assert.ok((await last).url().endsWith(`/${intent}`));
   await shopper.booking();
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("after a decline a reload comes back to the cards", async (t) => {
@@ -66,7 +60,7 @@ test("after a decline a reload comes back to the cards", async (t) => {
   await shopper.stage("again");
   await shopper.part("card-challenged").click();
   await shopper.part("bank-yes").click();
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("seats whose payment failed are not booked by anybody", async (t) => {
@@ -85,7 +79,7 @@ test("seats whose payment failed are not booked by anybody", async (t) => {
     assert.deepEqual((await shopper.state()).booked, []);
     const { x, y } = await shopper.pointOf("A-1");
     await shopper.page.mouse.move(x, y);
-    assert.match(await shopper.part("tip").innerText(), /free/);
+    await shopper.reads("tip", /free/);
   }
 });
 
@@ -102,9 +96,9 @@ test("a declined card frees the seats at once where the event says so", async (t
 test("the bank asks whether it is the buyer: yes sells the seats", async (t) => {
   const { shopper } = await holding(t, ["A-1"]);
   await shopper.pay("challenged");
-  assert.match(await shopper.part("bank").innerText(), /Are you paying €45\.00\?/);
+  await shopper.reads("bank", /Are you paying €45\.00\?/);
   await shopper.part("bank-yes").click();
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("the bank asks whether it is the buyer: no sells nothing, and another card may", async (t) => {
@@ -114,7 +108,7 @@ test("the bank asks whether it is the buyer: no sells nothing, and another card 
   await shopper.stage("again");
   assert.deepEqual(await shopper.held(), ["A-1"]);
   await shopper.part("card-good").click();
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("a silent bank: the page says so, keeps the seats, and goes on by itself", async (t) => {
@@ -123,11 +117,11 @@ test("a silent bank: the page says so, keeps the seats, and goes on by itself", 
   await other.visit(event);
   const payment = await shopper.pay("slow");
   await shopper.stage("silent");
-  assert.match(await shopper.part("silent").innerText(), /goes on by itself/);
-  assert.match(await shopper.part("countdown").innerText(), /^(9:\d\d|10:00)$/);
+  await shopper.reads("silent", /goes on by itself/);
+  await shopper.reads("countdown", /^(9:\d\d|10:00)$/);
   await other.seatIs("A-1", "held");
   await shopper.bankSays(payment, true);
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
   await other.seatIs("A-1", "sold");
 });
 
@@ -147,7 +141,7 @@ test("a reload in the middle of a payment comes back to it", async (t) => {
   await shopper.live(event);
   await shopper.stage("silent");
   await shopper.bankSays(begun, true);
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("what the bank says while the page is away stands on the page that comes back", async (t) => {
@@ -161,7 +155,7 @@ test("what the bank says while the page is away stands on the page that comes ba
   await away.visit(event);
   await away.seatIs("A-1", "sold");
   await shopper.page.goto(`/#/events/${event}`);
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("going back gives the seats free to choose again, and to pay again", async (t) => {
@@ -178,7 +172,7 @@ test("going back gives the seats free to choose again, and to pay again", async 
   await shopper.holds("C-3");
   await other.seatIs("A-1", "free");
   await shopper.buy("good");
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
   await other.seatIs("C-3", "sold");
 });
 
@@ -192,8 +186,8 @@ test("another window of the same shopper shows the payment, and may give it up",
   await tab.part("pay").waitFor();
   await shopper.part("pay").waitFor();
   await tab.buy("good");
-  await bookingIs(tab, "confirmed");
-  await bookingIs(shopper, "confirmed");
+  await tab.bookingIs("confirmed");
+  await shopper.bookingIs("confirmed");
 });
 
 test("one line is cancelled, then the rest, and the money goes back", async (t) => {
@@ -203,21 +197,21 @@ test("one line is cancelled, then the rest, and the money goes back", async (t) 
   await shopper.buy("good");
   await shopper.part("booking-paid").waitFor();
   await shopper.part("cancel-Row B seat 1").click();
-  assert.match(await shopper.part("cancel-question").innerText(), /€45\.00 goes back/);
+  await shopper.reads("cancel-question", /€45\.00 goes back/);
   await shopper.part("cancel-no").click();
   await shopper.part("cancel-question").waitFor({ state: "detached" });
   await shopper.part("cancel-Row B seat 1").click();
   await shopper.part("cancel-yes").click();
-  await bookingIs(shopper, "partly_cancelled");
+  await shopper.bookingIs("partly_cancelled");
   await other.seatIs("B-1", "free");
   await shopper.part("booking-sent-back").getByText("− €45.00").waitFor();
 
   await shopper.part("cancel-all").click();
   await shopper.part("cancel-yes").click();
-  await bookingIs(shopper, "cancelled");
+  await shopper.bookingIs("cancelled");
   await other.seatIs("B-2", "free");
   await shopper.part("booking-sent-back").getByText("− €90.00").waitFor();
-  assert.match(await shopper.part("story").innerText(), /€90\.00 was sent back/);
+  await shopper.reads("story", /€90\.00 was sent back/);
   assert.equal(await shopper.part("cancel-all").count(), 0);
 });
 
@@ -251,14 +245,14 @@ test("a seat is exchanged for two dearer ones, and both tickets say what was pai
   );
   await shopper.page.reload();
   await shopper.page.getByText("Exchanged", { exact: true }).waitFor();
-  assert.equal(await shopper.part("booking-carried").innerText(), "− €45.00");
+  await shopper.reads("booking-carried", "− €45.00");
   assert.equal(await shopper.part("booking-coming-back").count(), 0);
   await shopper.page.evaluate((id) => (location.hash = `#/bookings/${id}`), second);
   await shopper.part("booking-credit").waitFor();
   await shopper.part("booking-paid").waitFor();
-  assert.equal(await shopper.part("booking-total").innerText(), "€90.00");
-  assert.equal(await shopper.part("booking-credit").innerText(), "€45.00");
-  assert.equal(await shopper.part("booking-paid").innerText(), "€45.00");
+  await shopper.reads("booking-total", "€90.00");
+  await shopper.reads("booking-credit", "€45.00");
+  await shopper.reads("booking-paid", "€45.00");
 });
 
 test("in the demo's shortest sale the late card is told within its time", async (t) => {
@@ -270,26 +264,29 @@ test("in the demo's shortest sale the late card is told within its time", async 
   await shopper.begin();
   const { hold } = await shopper.state();
   assert.ok(Date.parse(hold.expires_at) - Date.parse(hold.server_time) <= 40_000);
-  assert.match(await shopper.part("card-late").innerText(), /in Last Minute within 40 seconds/);
+  await shopper.reads("card-late", /in Last Minute within 40 seconds/);
 });
 
-test("money that comes too late buys the seats if they are still free", async (t) => {
-  const { shopper } = await holding(t, ["A-1"], SHORT);
-  await shopper.pay("late");
-  await bookingIs(shopper, "confirmed");
-  await shopper.part("booking-paid").waitFor();
-});
+// At once: both wait for the same time to end.
+suite("late money", { concurrency: true }, () => {
+  test("money that comes too late buys the seats if they are still free", async (t) => {
+    const { shopper } = await holding(t, ["A-1"], SHORT);
+    await shopper.pay("late");
+    await shopper.bookingIs("confirmed");
+    await shopper.part("booking-paid").waitFor();
+  });
 
-test("money that comes too late goes back where the event says so", async (t) => {
-  const { event, shopper } = await holding(t, ["A-1"], { ...SHORT, late_payment: "refund" });
-  await shopper.pay("late");
-  await bookingIs(shopper, "refunded");
-  assert.match(await shopper.part("story").innerText(), /sent back in full/);
-  assert.equal(await shopper.part("booking-paid").innerText(), "€45.00");
-  assert.equal(await shopper.part("booking-sent-back").innerText(), "− €45.00");
-  await shopper.part("back-to-map").click();
-  await shopper.live(event);
-  assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("A-1")), "free");
+  test("money that comes too late goes back where the event says so", async (t) => {
+    const { event, shopper } = await holding(t, ["A-1"], { ...SHORT, late_payment: "refund" });
+    await shopper.pay("late");
+    await shopper.bookingIs("refunded");
+    await shopper.reads("story", /sent back in full/);
+    await shopper.reads("booking-paid", "€45.00");
+    await shopper.reads("booking-sent-back", "− €45.00");
+    await shopper.part("back-to-map").click();
+    await shopper.live(event);
+    await shopper.seatIs("A-1", "free");
+  });
 });
 
 test("what costs nothing is confirmed, and a server without test cards says that it has none", async (t) => {
@@ -298,7 +295,7 @@ test("what costs nothing is confirmed, and a server without test cards says that
   await shopper.visit(event);
   await shopper.press("A-1");
   await shopper.confirm();
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
 
   const shop = await stage.shopper(t);
   const none = { provider: "stripe", demo_cards: [] };
@@ -306,7 +303,7 @@ test("what costs nothing is confirmed, and a server without test cards says that
   await shop.visit(await stage.server.event());
   await shop.press("A-1");
   const { intent } = await shop.begin();
-  assert.match(await shop.part("no-card-form").innerText(), new RegExp(`stripe as ${intent}`));
+  await shop.reads("no-card-form", new RegExp(`stripe as ${intent}`));
 });
 
 test("a shop has no desk, and the seats are kept while its provider is away", async (t) => {
@@ -359,7 +356,7 @@ test("on a phone, by touch and by keyboard: nothing is cut off, and the focus fo
   for (const key of ["Tab", "Tab", "Tab", "Enter"]) await keyboard.press(key);
   await reads("bank");
   for (const key of ["Tab", "Enter"]) await keyboard.press(key);
-  await bookingIs(shopper, "confirmed");
+  await shopper.bookingIs("confirmed");
   await shopper.until(() => document.activeElement?.tagName === "H1");
   assert.equal(await shopper.page.evaluate(wide), 0);
 });
@@ -373,12 +370,12 @@ test("what was paid before the demo was started again goes back all the same", a
   await shopper.visit(event);
   await shopper.press("A-1");
   await shopper.buy("good");
-  await bookingIs(shopper, "confirmed");
+  await shopper.part("booking-paid").waitFor();
   await own.stop();
   await own.start();
   await shopper.page.reload();
   await shopper.part("cancel-all").click();
   await shopper.part("cancel-yes").click();
-  await bookingIs(shopper, "cancelled");
+  await shopper.bookingIs("cancelled");
   await shopper.page.locator('[data-testid="booking"][data-payment="refunded"]').waitFor();
 });

@@ -61,8 +61,8 @@ test("a seat lost to somebody quicker is refused, and the alternative is one cli
   await shopper.press("C-4");
   const refusal = shopper.part("refusal");
   assert.equal(await refusal.getAttribute("data-code"), "unit_unavailable");
-  assert.match(await refusal.innerText(), /C seat 4 is gone/i);
-  assert.equal(await shopper.page.evaluate(() => window.__soldonce.seatState("C-4")), "held");
+  await shopper.reads("refusal", /C seat 4 is gone/i);
+  await shopper.seatIs("C-4", "held");
 
   await shopper.part("refusal-alternative").click();
   await shopper.settled();

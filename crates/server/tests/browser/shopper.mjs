@@ -6,10 +6,12 @@ import { chromium } from "playwright-core";
 import { named } from "./server.mjs";
 
 const DESK = { width: 1280, height: 800 };
+// What is waited for comes on a slow and busy machine too; only what never comes takes so long.
+const PATIENCE_MS = 120_000;
 
 export class Browser {
   static async launch() {
-    const launched = await chromium.launch({ executablePath: named("SOLDONCE_CHROMIUM") });
+    const launched = await chromium.launch({ executablePath: named("SOLDONCE_CHROMIUM"), timeout: PATIENCE_MS });
     return new Browser(launched);
   }
 
@@ -62,6 +64,7 @@ export class Shopper {
 
   async watch() {
     const { page, complaints } = this;
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) complaints.push(message.text());
@@ -126,13 +129,33 @@ export class Shopper {
       // What the page thought instead is the first thing anybody wants to know.
       const state = await this.state().catch((e) => String(e));
       const said = this.complaints.join("; ");
-      const story = `waited for ${condition}, but the page says ${JSON.stringify(state)}; ${said}`;
+      const story = `waited for ${condition} of ${asked}, but the page says ${JSON.stringify(state)}; ${said}`;
       throw new Error(story, { cause: error });
     }
   }
 
   settled() {
     return this.until(() => window.__soldonce.state()?.settled);
+  }
+
+  /** Waits until a part of the page reads so. @param {string} id @param {string|RegExp} wanted */
+  async reads(id, wanted) {
+    const isSo = ([id, wanted]) => {
+      const part = document.querySelector(`[data-testid="${id}"]`);
+      if (!part?.checkVisibility()) return false;
+      return typeof wanted === "string" ? part.innerText === wanted : wanted.test(part.innerText);
+    };
+    try {
+      await this.until(isSo, [id, wanted]);
+    } catch (error) {
+      const texts = await this.part(id).allInnerTexts();
+      throw new Error(`${id} should read ${wanted}, but reads ${JSON.stringify(texts)}`, { cause: error });
+    }
+  }
+
+  /** Waits until the booking on the page is in a state. @param {string} state */
+  bookingIs(state) {
+    return this.page.locator(`[data-testid="booking"][data-state="${state}"]`).waitFor();
   }
 
   /** @param {string} seat @param {string} state */
@@ -152,11 +175,25 @@ export class Shopper {
     await this.settled();
   }
 
-  /** @param {string} seat @returns {Promise<{x: number, y: number}>} */
-  async pointOf(seat) {
-    const point = await this.page.evaluate((id) => window.__soldonce.seatPoint(id), seat);
-    assert.ok(point, `the map has no seat ${seat}`);
-    return point;
+  /** Where a seat is, once the map has its place on the page. @param {string} seat @returns {Promise<{x: number, y: number}>} */
+  pointOf(seat) {
+    return this.until((id) => window.__soldonce.seatPoint(id), seat);
+  }
+
+  /**
+   * Has the page note what it knows after each change of the map; `past` tells it. Nothing is too
+   * short to be seen.
+   */
+  async remember() {
+    await this.page.evaluate(() => {
+      window.past = [window.__soldonce.state()];
+      const { dispatchEvent } = EventTarget.prototype;
+      EventTarget.prototype.dispatchEvent = function (event) {
+        const done = dispatchEvent.call(this, event);
+        if (event.type === "change") window.past.push(window.__soldonce.state());
+        return done;
+      };
+    });
   }
 
   /** How long frames of the map took, as figures. */
@@ -193,6 +230,8 @@ export class Shopper {
     await this.part("pay").click();
     const { payment } = await (await begun).json();
     await this.stage("choose");
+    // The hold is read again after that.
+    await this.settled();
     return payment;
   }
 

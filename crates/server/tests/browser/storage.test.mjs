@@ -41,7 +41,7 @@ test("without cookies and storage the page sells, and says what it cannot do", a
     }
   });
   assert.ok(blocked, "this browser keeps nothing");
-  assert.match(await shopper.part("forgets").innerText(), /loses what you hold/);
+  await shopper.reads("forgets", /loses what you hold/);
   await shopper.part("theme-toggle").click();
   await shopper.press("B-2", "B-3");
   await shopper.holds("B-2", "B-3");

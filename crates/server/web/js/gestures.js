@@ -33,13 +33,18 @@ export class Gestures {
     canvas.addEventListener("pointermove", (e) => this.move(e));
     canvas.addEventListener("pointerup", (e) => this.up(e, true));
     canvas.addEventListener("pointercancel", (e) => this.up(e, false));
-    canvas.addEventListener("pointerleave", () => target.left());
+    canvas.addEventListener("pointerleave", (e) => this.leave(e));
   }
 
   /** @param {MouseEvent} event */
   place(event) {
     const box = this.canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  /** A finger leaves with every tap, and what the tap shows stays. @param {PointerEvent} event */
+  leave(event) {
+    if (event.pointerType === "mouse") this.target.left();
   }
 
   /** @param {WheelEvent} event */

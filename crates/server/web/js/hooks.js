@@ -19,14 +19,14 @@ export function withdrawHall(closed) {
 
 /**
  * Where a seat can be clicked, in client coordinates. Moves the map at once if the seat is out of
- * sight or too small to be hit; null where there is no such seat.
+ * sight or too small to be hit; null where there is no such seat, or the map has no size yet.
  * @param {string} id
  */
 function seatPoint(id) {
   if (!hall) return null;
   const seat = hall.plan.indexOf.get(id);
-  if (seat === undefined) return null;
   const { camera, canvas, painter } = hall.map;
+  if (seat === undefined || camera.width <= 1) return null;
   const box = canvas.getBoundingClientRect();
   const chartX = hall.plan.xs[seat];
   const chartY = hall.plan.ys[seat];
