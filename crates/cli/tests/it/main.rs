@@ -17,6 +17,7 @@ mod operate;
 mod peer;
 mod race;
 mod said;
+mod schema;
 mod servers;
 mod store;
 mod webhooks;
