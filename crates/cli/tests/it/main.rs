@@ -6,6 +6,7 @@ mod bench;
 mod browser;
 mod crash;
 mod crowd;
+mod engines;
 mod folders;
 mod lease_backends;
 mod lease_run;
