@@ -13,5 +13,5 @@ mod tools;
 pub mod webhooks;
 
 pub use server::{PATIENCE, until, until_some};
-pub use tools::{BROWSER_TESTS, Machine, PEER, Source, TOOLS, Tool};
+pub use tools::{BROWSER_TESTS, LONG_TOOLS, Machine, PEER, Source, TOOLS, Tool};
 pub use tools::{find, install_node_packages, program, provide, workspace};

@@ -11,8 +11,13 @@ use soldonce_testkit::{BROWSER_TESTS, program, workspace};
 /// One browser at a time: several fight for the machine and prove nothing more.
 static BROWSER: Mutex<()> = Mutex::new(());
 
+/// A browser: the variable that names it to the tests, and its name among the tools.
+pub(crate) type Browser = (&'static str, &'static str);
+
+const CHROMIUM: Browser = ("SOLDONCE_CHROMIUM", "chromium");
+
 /// Runs one file of tests; its servers keep their data in a folder that goes if all passed.
-fn run(file: &str) {
+pub(crate) fn run(file: &str, (variable, tool): Browser) {
     let _alone = BROWSER.lock();
     let scratch = scratch(file);
     let screenshots = workspace().unwrap().join("target/screenshots");
@@ -22,7 +27,7 @@ fn run(file: &str) {
         .arg(format!("{file}.test.mjs"))
         .current_dir(workspace().unwrap().join(BROWSER_TESTS))
         .env("SOLDONCE_PROGRAM", env!("CARGO_BIN_EXE_soldonce"))
-        .env("SOLDONCE_CHROMIUM", program("chromium").unwrap())
+        .env(variable, program(tool).unwrap())
         .env("SOLDONCE_SCRATCH", &scratch)
         .env("SOLDONCE_SCREENSHOTS", screenshots)
         .output()
@@ -39,7 +44,7 @@ fn run(file: &str) {
 }
 
 fn scratch(file: &str) -> PathBuf {
-    let name = format!("browser-{file}-{}", std::process::id());
+    let name = format!("browser-{}-{}", file.replace('/', "-"), std::process::id());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -50,7 +55,7 @@ macro_rules! files {
     ($($file:ident),+) => {
         $(#[test]
         fn $file() {
-            run(stringify!($file));
+            run(stringify!($file), CHROMIUM);
         })+
 
         #[test]

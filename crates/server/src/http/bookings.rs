@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
-use super::json::{self, Str};
+use super::json::{self, Str, Whole};
 use super::kinds;
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest, UnitRequest};
@@ -19,7 +19,8 @@ pub(super) struct ConfirmRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
-    fence: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    fence: Option<Whole<u64>>,
 }
 
 /// `POST /v1/holds/{hold}/confirm`

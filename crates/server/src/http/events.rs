@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::answer;
 use super::asked::Asked;
 use super::event_body::EventBody;
-use super::json::{self, Str, Time};
+use super::json::{self, Str, Time, Whole};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
 use crate::limits::INLINE_PARSE_BYTES_MAX;
@@ -41,7 +41,8 @@ pub(super) struct EventRequest<'a> {
     #[schema(value_type = Object)]
     chart: &'a RawValue,
     #[serde(default)]
-    prices: BTreeMap<String, i64>,
+    #[schema(value_type = BTreeMap<String, i64>)]
+    prices: BTreeMap<String, Whole<i64>>,
     #[serde(default)]
     policy: PolicyRequest,
 }
@@ -116,8 +117,8 @@ fn currency(code: &Str<'_>) -> Result<Currency, Problem> {
     Currency::parse(&code.0).ok_or_else(|| Problem::invalid("currency", rule))
 }
 
-fn prices(given: BTreeMap<String, i64>) -> Result<BTreeMap<String, Amount>, Problem> {
-    let price = |(category, minor): (String, i64)| {
+fn prices(given: BTreeMap<String, Whole<i64>>) -> Result<BTreeMap<String, Amount>, Problem> {
+    let price = |(category, Whole(minor)): (String, Whole<i64>)| {
         let most = soldonce_core::limits::PRICE_MAX;
         let refusal = || {
             let reason = format!("{minor} is outside 0 ..= {most} minor units");

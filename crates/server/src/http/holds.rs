@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::answer;
 use super::asked::Asked;
 use super::hoarding::More;
-use super::json::{self, Str};
+use super::json::{self, Str, Whole};
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest, UnitRequest};
 
@@ -23,13 +23,15 @@ pub(super) struct HoldRequest<'a> {
     units: Option<Vec<UnitRequest<'a>>>,
     #[serde(borrow)]
     best: Option<BestRequest<'a>>,
-    ttl_ms: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    ttl_ms: Option<Whole<u64>>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BestRequest<'a> {
-    quantity: u32,
+    #[schema(value_type = u32)]
+    quantity: Whole<u32>,
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     category: Option<Str<'a>>,
@@ -54,11 +56,16 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
         holder: json::holder(request.holder.as_ref())?,
         wish: match (request.units, &request.best) {
             (Some(units), None) => WishAsk::Named(units::wanted("units", units)?),
-            (None, Some(BestRequest { quantity: 0, .. })) => {
+            (
+                None,
+                Some(BestRequest {
+                    quantity: Whole(0), ..
+                }),
+            ) => {
                 return Err(Problem::invalid("best.quantity", "ask for at least 1"));
             }
             (None, Some(best)) => WishAsk::Best {
-                quantity: best.quantity,
+                quantity: best.quantity.0,
                 category: best.category.as_ref().map(|category| &*category.0),
                 together: match best.together {
                     TogetherWord::Preferred => Together::Preferred,
@@ -102,7 +109,8 @@ pub(super) struct ChangeRequest<'a> {
     add: Vec<UnitRequest<'a>>,
     #[serde(borrow, default)]
     drop: Vec<OwnUnitRequest<'a>>,
-    fence: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    fence: Option<Whole<u64>>,
 }
 
 /// `PATCH /v1/holds/{hold}`
@@ -148,8 +156,10 @@ async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExtendRequest {
-    ttl_ms: Option<u64>,
-    fence: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    ttl_ms: Option<Whole<u64>>,
+    #[schema(value_type = Option<u64>)]
+    fence: Option<Whole<u64>>,
 }
 
 /// `POST /v1/holds/{hold}/extend`

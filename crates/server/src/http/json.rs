@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -48,6 +49,42 @@ impl<'de> Visitor<'de> for StrVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
         Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// A whole number, however it is written: `3.0` is an integer to JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Whole<T>(pub(super) T);
+
+impl<'de, T: TryFrom<i128>> Deserialize<'de> for Whole<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_i64(WholeVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct WholeVisitor<T>(PhantomData<T>);
+
+impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::any::type_name::<T>())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        let refusal = |_| E::invalid_value(Unexpected::Unsigned(number), &self);
+        T::try_from(number.into()).map_err(refusal)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let refusal = |_| E::invalid_value(Unexpected::Signed(number), &self);
+        T::try_from(number.into()).map_err(refusal)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        let digits = || number.to_string().parse::<i128>().ok();
+        let whole = digits().and_then(|whole| T::try_from(whole).ok());
+        whole.ok_or_else(|| E::invalid_type(Unexpected::Float(number), &self))
     }
 }
 
@@ -117,13 +154,13 @@ pub(super) fn reason(given: Option<&Str<'_>>) -> Result<Text, Problem> {
 }
 
 /// `fence` of a body.
-pub(super) fn fence(given: Option<u64>) -> Option<Fence> {
-    given.map(Fence)
+pub(super) fn fence(given: Option<Whole<u64>>) -> Option<Fence> {
+    given.map(|fence| Fence(fence.0))
 }
 
 /// `ttl_ms` of a body.
-pub(super) fn ttl(given: Option<u64>) -> Option<Span> {
-    given.map(Span::from_ms)
+pub(super) fn ttl(given: Option<Whole<u64>>) -> Option<Span> {
+    given.map(|ttl| Span::from_ms(ttl.0))
 }
 
 #[cfg(test)]
@@ -142,6 +179,33 @@ mod tests {
                 None
             ]
         ));
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_with_a_point() {
+        let read = |json: &str| serde_json::from_str::<Whole<u32>>(json).map(|whole| whole.0);
+        for (json, number) in [
+            ("3", 3),
+            ("3.0", 3),
+            ("4294967295.0", u32::MAX),
+            ("1e3", 1000),
+            ("-0.0", 0),
+        ] {
+            assert_eq!(read(json).ok(), Some(number), "{json}");
+        }
+        for json in [
+            "3.5",
+            "-1",
+            "-1.0",
+            "4294967296",
+            "4294967296.0",
+            "1e300",
+            "\"3\"",
+            "null",
+        ] {
+            let error = read(json).unwrap_err().to_string();
+            assert!(error.contains("expected u32"), "{json}: {error}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::App;
 use super::answer;
 use super::asked::Asked;
 use super::hoarding::More;
-use super::json::{self, Str};
+use super::json::{self, Str, Whole};
 use super::kinds;
 use super::problem::{Handled, Problem};
 use super::units::{self, OwnUnitRequest};
@@ -25,7 +25,8 @@ pub(super) struct CheckoutRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     return_url: Option<Str<'a>>,
-    fence: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    fence: Option<Whole<u64>>,
     /// Lines to give back for it: then only the difference is paid.
     #[serde(borrow)]
     exchange: Option<GivenRequest<'a>>,
@@ -77,7 +78,8 @@ pub(super) async fn checkout(mut asked: Asked) -> Handled {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AbandonRequest {
-    fence: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    fence: Option<Whole<u64>>,
 }
 
 /// `POST /v1/holds/{hold}/abandon`
@@ -96,7 +98,8 @@ pub(super) async fn abandon(mut asked: Asked) -> Handled {
 #[serde(deny_unknown_fields)]
 pub(super) struct RefundRequest {
     /// In minor units of the event's currency.
-    amount: i64,
+    #[schema(value_type = i64)]
+    amount: Whole<i64>,
 }
 
 /// `POST /v1/bookings/{booking}/refunds`
@@ -104,7 +107,7 @@ pub(super) async fn refund(mut asked: Asked) -> Handled {
     let booking = asked.booking_id()?;
     let body = asked.json().await?;
     let request: RefundRequest = json::parse(&body)?;
-    let amount = Amount::from_minor(request.amount);
+    let amount = Amount::from_minor(request.amount.0);
     let call = asked.keyed_call(&[&booking.to_string()], &body)?;
     match asked.app.engine.refund(&call, booking, amount).await {
         Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
@@ -129,7 +132,8 @@ pub(super) struct ExchangeRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = String)]
     hold: Str<'a>,
-    fence: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    fence: Option<Whole<u64>>,
 }
 
 /// `POST /v1/exchanges`

@@ -13,7 +13,7 @@ use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, S
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::json::Time;
+use super::json::{Time, Whole};
 
 /// A part of a policy: what is left out stays as it is, `null` takes a limit or a time away.
 #[derive(Debug, Default)]
@@ -109,16 +109,16 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         match self.0.kind {
             PolicyKind::Millis => {
-                let ms: Option<u64> = Option::deserialize(from)?;
-                Ok(ms.map(PolicyValue::Number))
+                let ms: Option<Whole<u64>> = Option::deserialize(from)?;
+                Ok(ms.map(|ms| PolicyValue::Number(ms.0)))
             }
             PolicyKind::Count => {
-                let count: Option<u32> = Option::deserialize(from)?;
-                Ok(count.map(|count| PolicyValue::Number(count.into())))
+                let count: Option<Whole<u32>> = Option::deserialize(from)?;
+                Ok(count.map(|count| PolicyValue::Number(count.0.into())))
             }
             PolicyKind::CountOrNull => {
-                let count: Option<u32> = Option::deserialize(from)?;
-                let number = |count: u32| PolicyValue::Number(count.into());
+                let count: Option<Whole<u32>> = Option::deserialize(from)?;
+                let number = |count: Whole<u32>| PolicyValue::Number(count.0.into());
                 Ok(Some(count.map_or(PolicyValue::Null, number)))
             }
             PolicyKind::TimeOrNull => {
@@ -172,8 +172,8 @@ impl Serialize for PolicyBody<'_> {
 
 impl PartialSchema for PolicyRequest {
     fn schema() -> RefOr<Schema> {
-        let about = "A part of a policy: what is left out stays as it is, `null` takes a limit or \
-                     a time away.";
+        let about = "A part of a policy: what is left out stays as it is; `null` takes a limit or \
+                     a time away, and leaves all else as it is.";
         let fields = POLICY_FIELDS.iter();
         fields
             .fold(ObjectBuilder::new(), |object, field| {

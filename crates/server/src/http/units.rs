@@ -7,7 +7,7 @@ use soldonce_engine::{EngineError, NamedUnits};
 
 use utoipa::ToSchema;
 
-use super::json::Str;
+use super::json::{Str, Whole};
 use super::problem::Problem;
 
 /// A seat, or so many places of an area.
@@ -20,7 +20,8 @@ pub(super) struct UnitRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     area: Option<Str<'a>>,
-    quantity: Option<u32>,
+    #[schema(value_type = Option<u32>)]
+    quantity: Option<Whole<u32>>,
 }
 
 /// A unit that one has: a seat, so many places of an area, or an entry of a hold or a booking as it
@@ -34,7 +35,8 @@ pub(super) struct OwnUnitRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     area: Option<Str<'a>>,
-    quantity: Option<u32>,
+    #[schema(value_type = Option<u32>)]
+    quantity: Option<Whole<u32>>,
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     place: Option<Str<'a>>,
@@ -58,7 +60,9 @@ pub(super) fn wanted<'a>(
     for (at, request) in requests.into_iter().enumerate() {
         match (request.seat, request.area, request.quantity) {
             (Some(Str(seat)), None, None) => named.seats.push(seat),
-            (None, Some(Str(area)), Some(quantity @ 1..)) => named.areas.push((area, quantity)),
+            (None, Some(Str(area)), Some(Whole(quantity @ 1..))) => {
+                named.areas.push((area, quantity))
+            }
             _ => return Err(unclear(field, at)),
         }
     }
@@ -81,7 +85,7 @@ pub(super) fn owned<'a>(
         } = request;
         match (seat, area, quantity, place) {
             (Some(Str(seat)), None, None, None) => named.seats.push(seat),
-            (None, Some(Str(area)), Some(quantity @ 1..), None) => {
+            (None, Some(Str(area)), Some(Whole(quantity @ 1..)), None) => {
                 named.areas.push((area, quantity));
             }
             (None, area, None, Some(Str(place))) if is_of(area.as_ref(), &place) => {

@@ -1,16 +1,19 @@
 //! Finds or fetches every program the tests start, and prints the lines that tell the tests where
-//! (`export SOLDONCE_NODE='..'`); what it does goes to standard error.
+//! (`export SOLDONCE_NODE='..'`); what it does goes to standard error. With `long` those of the
+//! exhibits too.
 
 use std::path::Path;
 
 use anyhow::Result;
 use soldonce_testkit::{
-    BROWSER_TESTS, Machine, PEER, TOOLS, install_node_packages, provide, workspace,
+    BROWSER_TESTS, LONG_TOOLS, Machine, PEER, TOOLS, install_node_packages, provide, workspace,
 };
 
 fn main() -> Result<()> {
     let machine = Machine::here(report)?;
-    for tool in TOOLS {
+    let is_long = std::env::args().nth(1).is_some_and(|mode| mode == "long");
+    let more = LONG_TOOLS.iter().filter(|_| is_long);
+    for tool in TOOLS.iter().chain(more) {
         let path = provide(tool, &machine)?;
         report(&format!("{}: {}", tool.name, path.display()));
         if tool.name == "node" {

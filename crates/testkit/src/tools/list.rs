@@ -10,6 +10,12 @@ use super::{Source, Tool, node};
 const POSTGRES_PACKAGES: &[&str] = &["postgresql", "postgresql-client"];
 const POSTGRES_BY_HAND: &str = "apt-get install -y postgresql";
 
+/// Without these an unpacked browser finds no font, and text without a font has no height.
+const FONTS: &[(&str, &str)] = &[
+    ("FONTCONFIG_PATH", "etc/fonts"),
+    ("XDG_DATA_HOME", "usr/share"),
+];
+
 /// Every program `./test` provides, in the order of its report.
 pub const TOOLS: &[Tool] = &[
     Tool {
@@ -34,11 +40,7 @@ pub const TOOLS: &[Tool] = &[
         source: Source::Debian {
             packages: &["chromium", "fonts-dejavu-core"],
             program: "usr/lib/chromium/chromium",
-            // Without these it finds no font, and text without a font has no height.
-            environment: &[
-                ("FONTCONFIG_PATH", "etc/fonts"),
-                ("XDG_DATA_HOME", "usr/share"),
-            ],
+            environment: FONTS,
         },
         by_hand: "apt-get install -y --no-install-recommends chromium",
     },
@@ -175,7 +177,38 @@ pub const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Needed only to unpack wheels, so provided only then.
+/// What the exhibits of `./test long` start as well.
+pub const LONG_TOOLS: &[Tool] = &[
+    PYTHON,
+    Tool {
+        name: "firefox",
+        variable: "SOLDONCE_FIREFOX",
+        commands: &["firefox-esr", "firefox"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["firefox-esr", "fontconfig-config", "fonts-dejavu-core"],
+            program: "usr/lib/firefox-esr/firefox-esr",
+            environment: FONTS,
+        },
+        by_hand: "apt-get install -y --no-install-recommends firefox-esr",
+    },
+    Tool {
+        name: "schemathesis",
+        variable: "SOLDONCE_SCHEMATHESIS",
+        // The pinned one: another version finds other things.
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Wheel {
+            requirements: include_str!("schemathesis-requirements.txt"),
+            program: "bin/schemathesis",
+        },
+        by_hand: "pip install --target DIR schemathesis==4.32.5; the program is DIR/bin/schemathesis",
+    },
+];
+
+/// Needed to unpack wheels too, so provided whenever one is fetched.
 pub(super) const PYTHON: Tool = Tool {
     name: "python3",
     variable: "SOLDONCE_PYTHON",

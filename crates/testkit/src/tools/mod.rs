@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-pub use list::TOOLS;
+pub use list::{LONG_TOOLS, TOOLS};
 pub(crate) use machine::run;
 pub use machine::{Machine, workspace};
 pub use node::{BROWSER_TESTS, PEER, install_node_packages};
@@ -148,13 +148,14 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
     Ok(tool.fetched_path(machine))
 }
 
-/// The program of this name in [`TOOLS`], for the test that starts it.
+/// The program of this name in [`TOOLS`] or [`LONG_TOOLS`], for the test that starts it.
 ///
 /// # Errors
 /// If it is not on this machine: tests fetch nothing, `./test` does that before them.
 pub fn program(name: &str) -> Result<PathBuf> {
     let tool = TOOLS
         .iter()
+        .chain(LONG_TOOLS)
         .find(|tool| tool.name == name)
         .context("no such tool is listed")?;
     let found = find(tool, &Machine::here(|_| {})?)?;

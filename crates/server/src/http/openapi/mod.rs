@@ -148,7 +148,11 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     let text = json!({"type": "string"});
     let parameter = |name: &str, place: &str, about: &str, schema: &Value| {
         let mut schema = schema.clone();
-        if let (true, Some(rule)) = (place != "path", rules::of_field(name)) {
+        let rule = match place {
+            "path" => None,
+            _ => rules::of_query(operation.id, name),
+        };
+        if let Some(rule) = rule {
             rules::merge(&mut schema, rule);
         }
         json!({
@@ -174,7 +178,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         parameters.push(parameter(name, "query", about, &json!({"type": kind})));
     }
     if operation.keyed != Keyed::No {
-        let schema = json!({"type": "string", "minLength": 1, "maxLength": 255});
+        let schema = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
         let mut key = parameter("Idempotency-Key", "header", KEYED, &schema);
         if operation.keyed == Keyed::Required
             && let Some(key) = key.as_object_mut()

@@ -6,6 +6,8 @@ use soldonce_core::limits::{
     HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, PRICE_MAX, TEXT_CHARS_MAX, UNITS_PER_HOLD_MAX,
     WINDOW_MS_MAX,
 };
+use soldonce_core::{BookingState, HoldState};
+use soldonce_engine::keys::ADOPTED_NAME;
 use soldonce_engine::webhook::MessageKind;
 
 const ID: &str = "^[A-Za-z0-9._-]{1,64}$";
@@ -54,6 +56,26 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
     })
 }
 
+/// The rule of a query parameter: of its name in this operation, else of its name.
+pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
+    Some(match (operation, name) {
+        ("list_holds_of_event", "state") => some_of(&HoldState::WORDS),
+        ("list_bookings_of_event", "state") => {
+            some_of(&BookingState::ALL.map(BookingState::as_str))
+        }
+        ("list_holds_of_event", "after") => json!({"pattern": format!("^hld_{MINTED}")}),
+        ("list_bookings_of_event", "after") => json!({"pattern": format!("^bkg_{MINTED}")}),
+        (_, "from" | "until") => json!({"format": "date-time"}),
+        _ => return of_field(name),
+    })
+}
+
+/// One or more of these words, with commas between.
+fn some_of(words: &[&str]) -> Value {
+    let word = format!("({})", words.join("|"));
+    json!({"pattern": format!("^{word}(,{word})*$")})
+}
+
 /// The rule of a schema: which of its fields go together. A field that is `null` is left out.
 fn of_schema(name: &str) -> Option<Value> {
     let (string, nothing) = (json!({"type": "string"}), json!({"type": "null"}));
@@ -73,6 +95,9 @@ fn of_schema(name: &str) -> Option<Value> {
             {"required": ["place"], "properties":
                 {"seat": nothing, "quantity": nothing, "place": string}},
         ]}),
+        "KeyRequest" => {
+            json!({"not": {"required": ["name"], "properties": {"name": {"const": ADOPTED_NAME}}}})
+        }
         "HoldRequest" => json!({"oneOf": [
             {"required": ["units"],
              "properties": {"units": {"type": "array"}, "best": nothing}},
@@ -101,6 +126,9 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
             continue;
         };
         for (field, described) in properties {
+            if name == "PolicyRequest" {
+                or_null(described);
+            }
             match of_field(field) {
                 Some(link) if link.get("$ref").is_some() => *described = link,
                 Some(rule) => merge(described, rule),
@@ -108,6 +136,17 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
             }
             name_unsigned(described);
         }
+    }
+}
+
+/// A field that may be `null` too.
+fn or_null(schema: &mut Value) {
+    let kind = schema.get("type").filter(|kind| kind.is_string()).cloned();
+    if let Some(kind) = kind {
+        merge(schema, json!({"type": [kind, "null"]}));
+    }
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.push(Value::Null);
     }
 }
 
