@@ -100,7 +100,7 @@ async fn what_cannot_be_is_named() {
         ),
         (
             "prices",
-            json!({"Standard": 1e9}),
+            json!({"Standard": 1.5}),
             "at body.prices.Standard",
         ),
         (
