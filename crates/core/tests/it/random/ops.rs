@@ -250,9 +250,11 @@ fn settings() -> impl Strategy<Value = Policy> {
     let bought = prop_oneof![2 => Just(None), 1 => (3..9_u32).prop_map(Some)];
     let closes = prop_oneof![3 => Just(None), 1 => (1..900_000_i64).prop_map(Some)];
     let keeps = any::<bool>();
+    let cap = proptest::sample::select(vec![60_000, 90_000, 180_000]);
     let at = |ms| Deadline::At(Timestamp::from_ms(START.ms() + ms));
-    (late, adjacency, bought, closes, keeps).prop_map(
-        move |(late, adjacency, bought, closes, keeps)| Policy {
+    (late, adjacency, bought, closes, keeps, cap).prop_map(
+        move |(late, adjacency, bought, closes, keeps, cap)| Policy {
+            hold_max: Span::from_ms(cap),
             units_per_hold_max: 4,
             units_per_holder_max: 5,
             units_bought_per_holder_max: bought,
