@@ -61,7 +61,7 @@ pub(super) fn wanted<'a>(
         match (request.seat, request.area, request.quantity) {
             (Some(Str(seat)), None, None) => named.seats.push(seat),
             (None, Some(Str(area)), Some(Whole(quantity @ 1..))) => {
-                named.areas.push((area, quantity))
+                named.areas.push((area, quantity));
             }
             _ => return Err(unclear(field, at)),
         }
