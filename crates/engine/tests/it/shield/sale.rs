@@ -9,6 +9,7 @@ use std::time::Duration;
 use soldonce_core::{Auditor, EventId, HoldId, Rejection};
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
 use soldonce_engine::ledger::{Fingerprint, Observer, RequestKey, ScopedKey};
+use soldonce_engine::limits::REDIS_WAIT_MS;
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::{RedisShield, Shield};
@@ -51,6 +52,11 @@ impl Hall {
     }
 
     async fn split(urls: [&str; 2]) -> Arc<Self> {
+        Self::with(urls, Duration::from_millis(REDIS_WAIT_MS)).await
+    }
+
+    /// Two servers that wait so long for an answer of Redis.
+    async fn with(urls: [&str; 2], wait: Duration) -> Arc<Self> {
         let database = Postgres::start().unwrap();
         let options = PostgresOptions {
             durability: Durability::Waived,
@@ -59,7 +65,7 @@ impl Hall {
         migrate(&options).await.unwrap();
         let (mut servers, mut tasks) = (Vec::new(), JoinSet::new());
         for (seed, url) in (1..).zip(urls) {
-            let engine = server(&options, url, seed).await;
+            let engine = server(&options, (url, wait), seed).await;
             let end = CancellationToken::new();
             tasks.spawn(run_shield_messages(engine.clone(), end));
             servers.push(engine);
@@ -219,10 +225,11 @@ fn hamlet() -> EventId {
     EventId::parse("hamlet-1").unwrap()
 }
 
-async fn server(options: &PostgresOptions, redis: &str, seed: u64) -> Engine {
+async fn server(options: &PostgresOptions, (redis, wait): (&str, Duration), seed: u64) -> Engine {
     let metrics = Arc::new(Metrics::default());
     let namespace = Namespace::new("test").unwrap();
     let shield = RedisShield::at(redis, &namespace, Arc::new(SystemClock)).unwrap();
+    let shield = shield.wait(wait);
     let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield) as Arc<dyn Shield>);
     let live = Arc::new(live);
     let entropy = SeededEntropy::new(seed);
@@ -239,7 +246,9 @@ async fn server(options: &PostgresOptions, redis: &str, seed: u64) -> Engine {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn losers_are_turned_away_by_the_shield() {
     let redis = Redis::start().unwrap();
-    let hall = Hall::open(&redis.url()).await;
+    // A note without an answer is dropped: here Redis has time for each, however busy the machine is.
+    let url = redis.url();
+    let hall = Hall::with([&url, &url], PATIENCE).await;
     hall.end(hall.begin()).await;
     let zones = redis.cli(&["KEYS", "*"]).unwrap();
     assert_eq!(zones.lines().count(), 1, "{zones}");
