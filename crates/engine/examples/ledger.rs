@@ -25,7 +25,7 @@ use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
-use soldonce_lease::{Clock, SystemClock, SystemEntropy};
+use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 
 #[derive(Default)]
 struct Counts {

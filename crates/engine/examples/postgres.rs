@@ -19,7 +19,7 @@ use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, Strateg
 use soldonce_engine::ledger::{Done, Ledger, Transaction};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
-use soldonce_lease::{BootTime, Clock, Entropy, SystemClock, SystemEntropy};
+use soldonce_clock::{BootTime, Clock, Entropy, SystemClock, SystemEntropy};
 use tokio::task::JoinSet;
 
 /// Seats of the event: enough for every hold of a run.

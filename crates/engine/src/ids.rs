@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::{BookingId, CallerId, HoldId};
-use soldonce_lease::{Clock, Entropy};
+use soldonce_clock::{Clock, Entropy};
 
 /// Random bytes of one id.
 const RANDOM_BYTES: usize = 10;
@@ -88,7 +88,7 @@ impl Ids {
 mod tests {
     use std::collections::BTreeSet;
 
-    use soldonce_lease::{ManualClock, SystemEntropy};
+    use soldonce_clock::{ManualClock, SystemEntropy};
 
     use super::*;
 

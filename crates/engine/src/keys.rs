@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use soldonce_core::{CallerId, Text, Timestamp, encode_128};
-use soldonce_lease::Entropy;
+use soldonce_clock::Entropy;
 
 /// The name of an API key; also the caller it stands for.
 pub type KeyId = CallerId;

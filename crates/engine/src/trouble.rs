@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 
 use crate::limits::TROUBLE_EVERY_MS;
 

@@ -3,8 +3,6 @@
 
 pub mod backend;
 mod blocking;
-mod clock;
-mod entropy;
 mod epoch;
 mod epochs;
 mod error;
@@ -29,8 +27,6 @@ mod worker;
 pub use backend::Durability;
 #[cfg(feature = "postgres")]
 pub use backend::postgres::PgConfig;
-pub use clock::{BootTime, Clock, ManualClock, SleepFuture, SystemClock};
-pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use epoch::{EpochError, EpochSource, TokenSource};
 pub use epochs::{FileEpochs, FileTokens};
 #[cfg(feature = "postgres")]
@@ -48,4 +44,7 @@ pub use request::{Cap, Group, Renew, Request, Wait};
 pub use run::AcquireResultExt;
 pub use stats::Stats;
 pub use token::{EPOCH_MAX, FencingToken, InvalidToken, Tag};
+pub use soldonce_clock::{
+    BootTime, Clock, Entropy, ManualClock, SeededEntropy, SleepFuture, SystemClock, SystemEntropy,
+};
 pub use worker::Drained;

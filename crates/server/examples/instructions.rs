@@ -23,7 +23,7 @@ use soldonce_engine::ledger::MemoryLedger;
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
-use soldonce_lease::{BootTime, Clock, SeededEntropy, SleepFuture};
+use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture};
 use soldonce_server::{AdminRoutes, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::Service;

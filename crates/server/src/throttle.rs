@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 
 use crate::limits::LOG_PERIOD_MS;
 

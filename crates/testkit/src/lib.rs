@@ -2,16 +2,17 @@
 //! private servers to hurt. Nothing of it runs in `soldonce serve`.
 
 pub mod chaos;
+mod inbox;
 pub mod netns;
 pub mod player;
 pub mod postgres;
 pub mod proxy;
 pub mod redis;
 mod server;
-pub mod stripe;
 mod tools;
 pub mod webhooks;
 
+pub use inbox::{Inbox, Received};
 pub use server::{PATIENCE, until, until_some};
 pub use tools::{BROWSER_TESTS, LONG_TOOLS, Machine, PEER, Source, TOOLS, Tool};
 pub use tools::{find, install_node_packages, program, provide, workspace};

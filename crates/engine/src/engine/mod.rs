@@ -30,7 +30,7 @@ pub use sweep::run_sweeper;
 pub use webhooks::run_webhooks;
 
 use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
-use soldonce_lease::{Clock, Entropy};
+use soldonce_clock::{Clock, Entropy};
 
 use crate::caller::Call;
 use crate::ids::Ids;

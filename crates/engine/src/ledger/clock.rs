@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use soldonce_core::Timestamp;
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 
 /// A clock that neither goes back nor stands still.
 ///
@@ -50,7 +50,7 @@ impl LedgerClock {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use soldonce_lease::ManualClock;
+    use soldonce_clock::ManualClock;
 
     use super::*;
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::RedisScript;
-use soldonce_lease::{BackendError, Clock, Namespace};
+use soldonce_clock::Clock;
+use soldonce_lease::{BackendError, Namespace};
 
 use super::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use crate::redis::{OptionalRedis, Unheard, Words};
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_work_is_refused_without_its_password() {
-        let clock: Arc<dyn Clock> = Arc::new(soldonce_lease::SystemClock);
+        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
         let namespace = Namespace::new("test").unwrap();
         for wrong in ["http://h", "redis+cluster://:hidden@h/x", "hidden"] {
             let error = RedisRates::at(wrong, &namespace, Arc::clone(&clock)).unwrap_err();

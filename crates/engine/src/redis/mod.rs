@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use soldonce_lease::backend::redis::{KeyTag, RedisConfig, RedisScript, RedisScripts};
-use soldonce_lease::{BackendError, Clock, Namespace};
+use soldonce_clock::Clock;
+use soldonce_lease::{BackendError, Namespace};
 use tokio::task::JoinSet;
 
 use self::pause::{Pause, Turn};

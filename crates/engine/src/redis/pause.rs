@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 
 use crate::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use soldonce_core::Span;
 use soldonce_lease::backend::Fut;
 use soldonce_lease::backend::redis::{KeyTag, RedisScript};
-use soldonce_lease::{BackendError, Clock, Namespace};
+use soldonce_clock::Clock;
+use soldonce_lease::{BackendError, Namespace};
 
 use super::{Belief, Kind, Note, Part, Shield, Tried, Who, Zone};
 use crate::limits::{SHIELD_BELIEF_MS, SHIELD_CLAIM_MS, SHIELD_UNITS_MAX};
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_work_is_refused_without_its_password() {
-        let clock: Arc<dyn Clock> = Arc::new(soldonce_lease::SystemClock);
+        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
         let namespace = Namespace::new("test").unwrap();
         for wrong in ["http://h", "redis+cluster://:hidden@h/x", "hidden"] {
             let error = RedisShield::at(wrong, &namespace, Arc::clone(&clock)).unwrap_err();
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_zone_has_one_key_and_other_ledgers_and_events_have_others() {
-        let clock: Arc<dyn Clock> = Arc::new(soldonce_lease::SystemClock);
+        let clock: Arc<dyn Clock> = Arc::new(soldonce_clock::SystemClock);
         let namespace = Namespace::new("test").unwrap();
         let shield = RedisShield::at("redis://h", &namespace, clock).unwrap();
         let zone = part(Contents::Areas(Vec::new())).zone;

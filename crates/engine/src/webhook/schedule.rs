@@ -1,7 +1,7 @@
 //! When a delivery is tried again: the schedule that Standard Webhooks recommends, three days in all.
 
 use soldonce_core::{Span, Timestamp};
-use soldonce_lease::Entropy;
+use soldonce_clock::Entropy;
 
 use super::Then;
 use crate::limits::WEBHOOK_PAUSES_MS;
@@ -28,7 +28,7 @@ pub(crate) fn next_attempt(
 
 #[cfg(test)]
 mod tests {
-    use soldonce_lease::SeededEntropy;
+    use soldonce_clock::SeededEntropy;
 
     use super::*;
 

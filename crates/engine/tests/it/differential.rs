@@ -9,7 +9,7 @@ use soldonce_core::{
 };
 use soldonce_engine::ledger::{Done, RequestKey, sqlite};
 use soldonce_engine::reply::{ReplyKind, StoredReply};
-use soldonce_lease::{Entropy, SeededEntropy};
+use soldonce_clock::{Entropy, SeededEntropy};
 
 use crate::ledgers::{HALL, TestLedger, caller, holder, key, no_money, select};
 

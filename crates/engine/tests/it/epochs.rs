@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource, ManualClock};
+use soldonce_clock::ManualClock;
+use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource};
 use tokio::task::JoinSet;
 
 use crate::ledgers::{Recorder, TempFolder, open_in};

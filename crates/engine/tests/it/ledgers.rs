@@ -21,7 +21,7 @@ use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, MemoryLedger, Observer, RequestKey, ScopedKey, Transaction,
 };
-use soldonce_lease::{ManualClock, SeededEntropy};
+use soldonce_clock::{ManualClock, SeededEntropy};
 use soldonce_testkit::postgres::{PgBouncer, Postgres};
 
 /// When every test begins.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use soldonce_core::{Applied, Command, Inventory, Rejection};
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_lease::{ManualClock, SeededEntropy};
+use soldonce_clock::{ManualClock, SeededEntropy};
 
 use crate::ledgers::{START_MS, TempFolder, TestLedger, transaction};
 

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 use tokio::net::TcpStream;
 use tower::Service;
 

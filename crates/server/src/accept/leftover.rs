@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Response, Version, header};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
-use soldonce_lease::{BootTime, Clock};
+use soldonce_clock::{BootTime, Clock};
 
 use super::activity::{Activity, InFlight};
 use super::streams::{StreamTasks, TaskSpawner};

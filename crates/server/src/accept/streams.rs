@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::progress::{Mark, Progress, STREAM};

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 use tokio::task::Id;
 
 use super::activity::{Activity, Phase, Verdict};

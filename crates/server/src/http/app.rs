@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 use soldonce_engine::Engine;
 use soldonce_engine::reply::Rfc3339;
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::HttpMetrics;

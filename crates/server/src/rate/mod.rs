@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use soldonce_engine::rate::{Quota, RateKey, SharedRates, Taken};
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 
 pub use self::address::{InvalidNetwork, Network};
 pub use self::held::HeldLimits;

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use futures_util::StreamExt;
-use soldonce_lease::ManualClock;
+use soldonce_clock::ManualClock;
 use soldonce_server::limits::{ANSWER_PIECE_BYTES, WRITE_STALL_MS_MAX};
 use soldonce_server::{AcceptLimits, AcceptSettings, Drained, serve};
 use tokio::net::TcpListener;

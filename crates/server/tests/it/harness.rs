@@ -17,7 +17,7 @@ use soldonce_engine::ledger::{Ledger, MemoryLedger};
 use soldonce_engine::live::{Live, Recorder};
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
-use soldonce_lease::{Entropy, ManualClock, SeededEntropy};
+use soldonce_clock::{Entropy, ManualClock, SeededEntropy};
 use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, routers};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
-use soldonce_lease::{Clock, ManualClock, Namespace, SystemClock};
+use soldonce_clock::{Clock, ManualClock, SystemClock};
+use soldonce_lease::Namespace;
 use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings};
 use soldonce_testkit::redis::{Data, Redis};
 

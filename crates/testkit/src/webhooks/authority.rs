@@ -9,7 +9,7 @@ use rustls::crypto::ring::sign::any_eddsa_type;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::SigningKey;
 use rustls::{ServerConfig, SignatureScheme};
-use soldonce_lease::{Entropy, SystemEntropy};
+use soldonce_clock::{Entropy, SystemEntropy};
 
 use super::signature::base64;
 

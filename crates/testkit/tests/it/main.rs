@@ -7,5 +7,4 @@
 )]
 
 mod servers;
-mod stripe;
 mod tidy;

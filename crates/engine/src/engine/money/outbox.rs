@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_core::{Amount, BookingId, Effect, PaymentState, Span, Timestamp};
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 

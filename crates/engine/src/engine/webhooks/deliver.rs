@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_core::Span;
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 

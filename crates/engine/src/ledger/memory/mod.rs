@@ -11,7 +11,7 @@ use soldonce_core::{
     Answer, Applied, Booking, BookingId, Commit, EventId, EventNo, EventState, History, Hold,
     HoldId, HoldTerms, Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
 };
-use soldonce_lease::{Clock, Entropy};
+use soldonce_clock::{Clock, Entropy};
 
 use self::webhooks::Post;
 use super::clock::LedgerClock;

@@ -7,7 +7,7 @@ use soldonce_core::{
     Answer, BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable,
     UnitNo,
 };
-use soldonce_lease::{Clock, Entropy};
+use soldonce_clock::{Clock, Entropy};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use soldonce_core::EventNo;
-use soldonce_lease::BootTime;
+use soldonce_clock::BootTime;
 use tokio::task::{JoinError, JoinSet};
 
 use super::desk::Desk;

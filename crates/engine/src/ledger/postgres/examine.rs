@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_lease::{Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 
 use super::address::Serves;
 use super::database::Database;

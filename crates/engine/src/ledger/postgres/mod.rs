@@ -52,7 +52,7 @@ use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
     Span, Timestamp, UnitNo,
 };
-use soldonce_lease::{Clock, Entropy};
+use soldonce_clock::{Clock, Entropy};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -1,7 +1,7 @@
 //! The tables, and what a database must be to be trusted with a sale.
 
 use secrecy::ExposeSecret;
-use soldonce_lease::{Entropy, SystemClock};
+use soldonce_clock::{Entropy, SystemClock};
 use std::sync::Arc;
 use tokio_postgres::types::Type;
 

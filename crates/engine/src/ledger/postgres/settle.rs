@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_core::Timestamp;
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 use tokio_postgres::types::Type;
 
 use super::batch::Written;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::Timestamp;
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 
 use super::TimeSource;
 
@@ -63,7 +63,7 @@ impl Time {
     }
 
     fn boot_ms(&self) -> i64 {
-        let since = self.clock.boot().since(soldonce_lease::BootTime::default());
+        let since = self.clock.boot().since(soldonce_clock::BootTime::default());
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 }

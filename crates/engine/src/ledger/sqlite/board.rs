@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 
 use crate::ledger::clock::LedgerClock;
 

@@ -39,7 +39,8 @@ use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
     Span, Timestamp, UnitNo,
 };
-use soldonce_lease::{Clock, Entropy, EpochError, EpochSource};
+use soldonce_clock::{Clock, Entropy};
+use soldonce_lease::{EpochError, EpochSource};
 use tokio::sync::oneshot;
 
 use self::board::Shared;

@@ -24,7 +24,7 @@ mod wire;
 use std::sync::Arc;
 
 use soldonce_core::{Amount, Currency};
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 
 use super::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url, redirect};
 use soldonce_core::Span;
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 
 use super::API_VERSION;
 use super::refusal::{Heard, Missed};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use soldonce_core::{Amount, Auditor, BookingId, BookingState, LineState, PaymentState};
 use soldonce_engine::{EngineError, ExchangeAsk, GivenAsk, NamedUnits};
-use soldonce_lease::{Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use tokio::task::JoinSet;
 
 use super::mortal::Heart;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use soldonce_core::{BookingId, BookingState, LineState};
 use soldonce_engine::{EngineError, NamedUnits};
-use soldonce_testkit::stripe::Plan;
+use fake_stripe::Plan;
 use tokio::task::JoinSet;
 
 use super::rig::{PRICE, Place, Rig, Store};

@@ -18,7 +18,7 @@ use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderFuture, ProviderKey,
 };
-use soldonce_lease::{BootTime, Clock, SleepFuture, SystemClock};
+use soldonce_clock::{BootTime, Clock, SleepFuture, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 /// Beats before and after every step; the server dies when it comes to its point once too often.

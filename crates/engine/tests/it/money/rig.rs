@@ -22,11 +22,12 @@ use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, GivenAsk, HoldAsk, Mismatch, NamedUnits, Reply,
     RequestKey, WishAsk, World, mismatches, run_outbox, run_sweeper,
 };
-use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres;
-use soldonce_testkit::stripe::money::{MoneyLine, violations};
-use soldonce_testkit::stripe::{FakeStripe, Inbox, Received};
+use fake_stripe::money::{MoneyLine, violations};
+use fake_stripe::FakeStripe;
+use soldonce_testkit::{Inbox, Received};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@ use soldonce_core::{
     Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection,
 };
 use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
-use soldonce_testkit::stripe::{Delivery, Plan};
+use fake_stripe::{Delivery, Plan};
 
 use super::rig::{PRICE, Place, Rig, Store};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use soldonce_core::{Amount, BookingId, PaymentState as P};
 use soldonce_engine::payment::stripe::{API_VERSION, REFUND_FAILED};
 use soldonce_engine::payment::{Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
-use soldonce_testkit::stripe::{CallFault, Route, Verdict};
+use fake_stripe::{CallFault, Route, Verdict};
 
 use super::rig::{PRICE, Rig, adapter, ask};
 

@@ -3,8 +3,8 @@
 
 use soldonce_core::PaymentState as P;
 use soldonce_engine::payment::{Intent, IntentId, ProviderError};
-use soldonce_testkit::stripe::money::MoneyLine;
-use soldonce_testkit::stripe::{CallFault, Plan, Route};
+use fake_stripe::money::MoneyLine;
+use fake_stripe::{CallFault, Plan, Route};
 
 use super::rig::{PRICE, Rig};
 
@@ -26,7 +26,7 @@ fn calls(rig: &Rig, route: Route, key: &str) -> (usize, usize) {
     let second = format!("{key}.2");
     let seen = rig.fake.calls();
     let count = |key: &str| {
-        let is_it = |call: &&soldonce_testkit::stripe::SeenCall| {
+        let is_it = |call: &&fake_stripe::SeenCall| {
             call.route == route && call.key.as_deref() == Some(key)
         };
         seen.iter().filter(is_it).count()

@@ -7,9 +7,10 @@ use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings};
 use soldonce_engine::payment::{
     AccountId, CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey,
 };
-use soldonce_lease::{ManualClock, SystemClock};
-use soldonce_testkit::stripe::money::{MoneyLine, violations};
-use soldonce_testkit::stripe::{FakeStripe, Inbox};
+use soldonce_clock::{ManualClock, SystemClock};
+use fake_stripe::money::{MoneyLine, violations};
+use fake_stripe::FakeStripe;
+use soldonce_testkit::Inbox;
 
 /// 2026-01-01.
 pub(super) const BEGIN_MS: i64 = 1_767_225_600_000;

@@ -10,7 +10,7 @@ use soldonce_core::{
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger, Observer};
-use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;

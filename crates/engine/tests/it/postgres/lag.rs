@@ -6,7 +6,7 @@ use std::time::Duration;
 use soldonce_core::{Applied, Commit, Inventory, Seq};
 use soldonce_engine::ledger::Observer;
 use soldonce_engine::ledger::postgres::PostgresLedger;
-use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;

@@ -32,7 +32,7 @@ use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, Statements, migrate,
 };
 use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
-use soldonce_lease::{SeededEntropy, SystemClock};
+use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_testkit::postgres::Postgres;
 
 pub(crate) use self::strategies::LeaseServers;

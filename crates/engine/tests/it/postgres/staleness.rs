@@ -10,7 +10,7 @@ use soldonce_core::{
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_lease::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
+use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::postgres;
 use tokio::task::JoinSet;

@@ -9,7 +9,7 @@ use soldonce_engine::ledger::postgres::{
     OpenError, PostgresLedger, PostgresOptions, examine, migrate,
 };
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::chaos::Proxy;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use soldonce_core::{Command, Hold, Rejection};
-use soldonce_lease::{Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::postgres::{Postgres, PostgresPair, query};
 use soldonce_testkit::{PATIENCE, until};
 

@@ -13,7 +13,7 @@ use soldonce_engine::ledger::postgres::{
     OpenError, PostgresLedger, PostgresOptions, Strategy, migrate, verify,
 };
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_lease::{SeededEntropy, SystemClock};
+use soldonce_clock::{SeededEntropy, SystemClock};
 
 use super::Servers;
 use super::turns::Other;

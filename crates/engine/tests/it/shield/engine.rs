@@ -19,7 +19,7 @@ use soldonce_engine::{
     run_shield_messages,
 };
 use soldonce_lease::backend::Fut;
-use soldonce_lease::{Clock, ManualClock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, ManualClock, SeededEntropy, SystemClock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

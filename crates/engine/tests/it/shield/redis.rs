@@ -9,7 +9,8 @@ use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS, SHIELD_CLAIM_M
 use soldonce_engine::shield::{
     Contents, Kind, Note, Part, RedisShield, Shield, Thing, Tried, Who, Zone,
 };
-use soldonce_lease::{Clock, ManualClock, Namespace, SystemClock};
+use soldonce_clock::{Clock, ManualClock, SystemClock};
+use soldonce_lease::Namespace;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};
 

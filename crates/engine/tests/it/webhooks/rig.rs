@@ -11,7 +11,7 @@ use soldonce_engine::webhook::{
     Delivery, DeliveryState, Endpoint, EndpointId, Kinds, Lookup, Sender, SystemLookup,
 };
 use soldonce_engine::{Engine, EngineError, World, run_webhooks};
-use soldonce_lease::{Clock, SeededEntropy, SystemClock};
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::webhooks::{Receiver, violations};
 use tokio::task::JoinSet;

@@ -13,34 +13,43 @@ const TESTS: &str =
     "insta proptest rslock rstest serde_json stateright tempfile tokio tracing-subscriber";
 
 /// A crate, and the packages it may use.
-const TABLE: [(&str, &str); 6] = [
+const TABLE: [(&str, &str); 9] = [
     ("soldonce-core", ""),
+    ("soldonce-clock", "getrandom rustix tokio"),
     (
         "soldonce-lease",
-        "getrandom redis rustix serde sha2 thiserror tokio tokio-postgres tokio-util tracing",
+        "soldonce-clock redis rustix serde sha2 thiserror tokio tokio-postgres tokio-util tracing",
     ),
     (
         "soldonce-engine",
-        "soldonce-core soldonce-lease \
+        "soldonce-clock soldonce-core soldonce-lease \
          deadpool-postgres hmac prometheus-client redis refinery reqwest rusqlite rustix \
          rustls sha2 subtle tokio-postgres uuid",
     ),
     (
         "soldonce-server",
-        "soldonce-core soldonce-lease soldonce-engine \
-         axum brotli flate2 futures-util governor http http-body http-body-util hyper hyper-util \
-         prometheus-client prost rust-embed sha2 subtle tonic tower tower-http utoipa utoipa-axum",
+        "soldonce-clock soldonce-core soldonce-lease soldonce-engine \
+         axum brotli flate2 futures-util http http-body http-body-util hyper hyper-util \
+         prometheus-client rust-embed tower utoipa",
     ),
     (
-        "soldonce-cli",
-        "soldonce-core soldonce-lease soldonce-engine soldonce-server soldonce-testkit \
-         anyhow axum clap comfy-table deadpool-postgres hdrhistogram http-body-util hyper hyper-util \
-         indicatif nix ratatui rustix toml tracing-subscriber",
+        "soldonce",
+        "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server fake-stripe \
+         anyhow clap comfy-table http-body-util hyper hyper-util indicatif nix rustix toml \
+         tracing-subscriber",
+    ),
+    (
+        "fake-stripe",
+        "soldonce-clock anyhow hmac http-body-util hyper hyper-util sha2",
+    ),
+    (
+        "soldonce-lab",
+        "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server \
+         soldonce-testkit anyhow axum clap comfy-table deadpool-postgres hdrhistogram indicatif rustix",
     ),
     (
         "soldonce-testkit",
-        "soldonce-core soldonce-lease soldonce-engine \
-         anyhow axum hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
+        "soldonce-clock anyhow hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
          clap futures-util indexmap num-traits redis reqwest rust-embed serde_core tower \
          tracing-subscriber utoipa",
     ),
@@ -70,7 +79,7 @@ fn check_crate(package: &Value) -> Vec<Violation> {
             "is not in the table of tidy/dependencies.rs".to_owned(),
         )];
     };
-    let alone = ["soldonce-core", "soldonce-lease"].contains(&crate_name);
+    let alone = ["soldonce-core", "soldonce-clock", "soldonce-lease"].contains(&crate_name);
     let dependencies = package["dependencies"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);
@@ -81,8 +90,23 @@ fn check_crate(package: &Value) -> Vec<Violation> {
             let for_tests = dependency["kind"].as_str() == Some("dev");
             let allowed = lists(own, name)
                 || (!alone && lists(EVERYWHERE, name))
-                || (for_tests && (lists(TESTS, name) || name.starts_with("soldonce-")));
+                || (for_tests && (lists(TESTS, name) || (name.starts_with("soldonce-") || name == "fake-stripe")));
             (!allowed).then(|| violation(format!("may not use {name}")))
+        })
+        .collect()
+}
+
+/// The binary that users run holds neither the lab nor what tests need; `listing` is what
+/// `cargo tree -p soldonce -e normal` says.
+pub(super) fn check_product(listing: &str) -> Vec<Violation> {
+    assert!(listing.starts_with("soldonce v"), "{listing}");
+    let kept_out = ["soldonce-lab", "soldonce-testkit"];
+    listing
+        .lines()
+        .filter(|line| kept_out.iter().any(|name| line.contains(&format!("{name} v"))))
+        .map(|line| Violation {
+            place: "soldonce".to_owned(),
+            message: format!("depends on {line}"),
         })
         .collect()
 }
@@ -119,6 +143,14 @@ fn catches_a_dependency_outside_the_table() {
     assert_eq!(count("soldonce-engine", "rusqlite", "null"), 0);
     assert_eq!(count("soldonce-engine", "serde", "null"), 0);
     assert_eq!(count("soldonce-unheard-of", "serde", "null"), 1);
+}
+
+#[test]
+fn catches_the_lab_in_the_product() {
+    let count = |below: &str| check_product(&format!("soldonce v0.1.0\n├── {below} v0.1.0\n")).len();
+    assert_eq!(count("soldonce-engine"), 0);
+    assert_eq!(count("soldonce-lab"), 1);
+    assert_eq!(count("soldonce-testkit"), 1);
 }
 
 #[test]

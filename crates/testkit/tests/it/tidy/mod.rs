@@ -99,6 +99,12 @@ fn core_depends_on_nothing() {
 }
 
 #[test]
+fn the_product_holds_no_lab_and_no_testkit() {
+    let listing = source::cargo(&["tree", "-p", "soldonce", "-e", "normal", "--offline"]);
+    assert_none(&dependencies::check_product(&listing));
+}
+
+#[test]
 fn crates_use_only_what_they_may() {
     let metadata = source::cargo(&["metadata", "--no-deps", "--offline", "--format-version=1"]);
     assert_none(&dependencies::check(&metadata));

@@ -7,9 +7,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::UnitNo;
-use soldonce_lease::{
-    AcquireError, BootTime, Clock, FencingToken, Lease, Locks, Renew, Request, Wait,
-};
+use soldonce_clock::{BootTime, Clock};
+use soldonce_lease::{AcquireError, FencingToken, Lease, Locks, Renew, Request, Wait};
 use tokio_postgres::types::Type;
 
 use super::errand::{Errand, Plan, Reading, Step};

@@ -13,7 +13,7 @@ mod rest;
 use std::sync::Arc;
 
 use soldonce_core::{Commit, Event, UnitNo};
-use soldonce_lease::SystemClock;
+use soldonce_clock::SystemClock;
 use tokio_postgres::types::Type;
 
 use super::address::Serves;

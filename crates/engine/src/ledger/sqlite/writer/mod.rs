@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, TransactionBehavior};
 use soldonce_core::{Answer, BookingId, BookingState, Command, HoldId, Rejection, Seq, Timestamp};
-use soldonce_lease::Clock;
+use soldonce_clock::Clock;
 use tokio::sync::oneshot;
 
 use super::batch::{self, Batch, Ends};

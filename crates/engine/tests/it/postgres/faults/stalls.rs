@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use soldonce_core::{Command, Policy, PolicyChange};
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
-use soldonce_lease::{Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
 

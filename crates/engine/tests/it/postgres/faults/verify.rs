@@ -12,7 +12,7 @@ use soldonce_core::{
 use soldonce_engine::ledger::Done;
 use soldonce_engine::ledger::postgres::{PostgresOptions, unit_history, verify};
 use soldonce_engine::ledger::verify::VerifyReport;
-use soldonce_lease::{Clock, SystemClock};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;

@@ -1,0 +1,260 @@
+//! Notices on their way to whoever wants them: queued, sent, sent again with growing waits until
+//! they are taken, given up after [`TRIES_MAX`] tries.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use soldonce_clock::{BootTime, Clock};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::limits::{REMEMBERED_MAX, RETRY_MS, RETRY_MS_MAX, TRIES_MAX};
+use super::parcel::{Parcel, SigningSecrets, parcels};
+use super::plan::Delivery;
+use super::send::{Endpoint, send};
+
+/// What became of one sending of a notice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The notice's name.
+    pub id: String,
+    /// What it tells of.
+    pub kind: String,
+    /// Whether it was what the account means to say.
+    pub is_genuine: bool,
+    /// What it was answered; nothing when there was no answer.
+    pub status: Option<u16>,
+}
+
+impl Sent {
+    /// Whether it was taken.
+    pub fn is_taken(&self) -> bool {
+        self.status
+            .is_some_and(|status| (200..300).contains(&status))
+    }
+}
+
+/// Where notices wait.
+pub(super) struct Post {
+    clock: Arc<dyn Clock>,
+    secrets: SigningSecrets,
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    endpoint: Option<Endpoint>,
+    waiting: VecDeque<(BootTime, Parcel)>,
+    /// Behind whatever comes next.
+    behind_next: Vec<Parcel>,
+    held_back: Vec<Parcel>,
+    flying: usize,
+    at_once: usize,
+    sent: Vec<Sent>,
+}
+
+impl Post {
+    pub(super) fn new(clock: Arc<dyn Clock>, secrets: SigningSecrets) -> Self {
+        Self {
+            clock,
+            secrets,
+            state: Mutex::default(),
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something and wakes whoever waits for that.
+    fn change<T>(&self, how: impl FnOnce(&mut State) -> T) -> T {
+        let changed = how(&mut self.state());
+        self.changed.send_replace(());
+        changed
+    }
+
+    pub(super) fn deliver_to(&self, endpoint: Option<Endpoint>) {
+        self.change(|state| state.endpoint = endpoint);
+    }
+
+    /// Takes a notice to be delivered in this way, so many at once.
+    pub(super) fn put(&self, notice: &Value, way: Delivery, at_once: usize) {
+        let now = self.clock.boot();
+        self.change(|state| {
+            state.at_once = at_once;
+            if state.endpoint.is_none() {
+                return;
+            }
+            let mut parcels = parcels(notice, way);
+            match way {
+                Delivery::HeldBack => state.held_back.append(&mut parcels),
+                Delivery::AfterNext => state.behind_next.append(&mut parcels),
+                Delivery::Plain
+                | Delivery::Copies(_)
+                | Delivery::BeforeReply
+                | Delivery::Dropped
+                | Delivery::ReplayedOld
+                | Delivery::ReplayedResigned
+                | Delivery::WrongAmount
+                | Delivery::WrongAccount
+                | Delivery::WrongCurrency
+                | Delivery::Forged
+                | Delivery::SecondSecret => {
+                    parcels.append(&mut state.behind_next);
+                    state.enqueue(now, parcels);
+                }
+            }
+        });
+    }
+
+    /// Sends a notice now and waits for its answer; if it is not taken, it waits as others do.
+    pub(super) async fn deliver_first(&self, notice: &Value) {
+        let Some(endpoint) = self.state().endpoint.clone() else {
+            return;
+        };
+        for parcel in parcels(notice, Delivery::BeforeReply) {
+            self.change(|state| state.flying += 1);
+            let status = self.send(&endpoint, &parcel).await;
+            self.settle(parcel, status);
+        }
+    }
+
+    /// Lets go what was held back.
+    pub(super) fn release(&self) {
+        let now = self.clock.boot();
+        self.change(|state| {
+            let held_back = std::mem::take(&mut state.held_back);
+            state.enqueue(now, held_back);
+            state.let_go_behind(now);
+        });
+    }
+
+    /// What waits for its next try is tried now.
+    pub(super) fn retry_now(&self) {
+        let now = self.clock.boot();
+        self.change(|state| {
+            for (at, _) in &mut state.waiting {
+                *at = (*at).min(now);
+            }
+        });
+    }
+
+    /// Waits until every notice that is not held back was taken or given up.
+    pub(super) async fn quiet(&self) {
+        let mut changed = self.changed.subscribe();
+        let now = self.clock.boot();
+        self.change(|state| state.let_go_behind(now));
+        while !self.state().is_quiet() {
+            // The sender lives in `self`.
+            changed.changed().await.ok();
+        }
+    }
+
+    /// How many notices wait or travel.
+    pub(super) fn waiting(&self) -> usize {
+        let state = self.state();
+        state.waiting.len() + state.flying + state.behind_next.len()
+    }
+
+    /// How many are held back.
+    pub(super) fn held_back(&self) -> usize {
+        self.state().held_back.len()
+    }
+
+    /// What became of every sending so far.
+    pub(super) fn sent(&self) -> Vec<Sent> {
+        self.state().sent.clone()
+    }
+
+    /// Sends what waits, until it is dropped.
+    pub(super) async fn run(self: Arc<Self>) {
+        let mut changed = self.changed.subscribe();
+        let mut flights = JoinSet::new();
+        loop {
+            changed.borrow_and_update();
+            while let Some((endpoint, parcel)) = self.state().take_due(self.clock.boot()) {
+                flights.spawn(Arc::clone(&self).fly(endpoint, parcel));
+            }
+            while flights.try_join_next().is_some() {}
+            let next = self.state().next_at();
+            tokio::select! {
+                // The sender lives in `self`.
+                _ = changed.changed() => {}
+                () = self.clock.sleep_until(next.unwrap_or_default()), if next.is_some() => {}
+            }
+        }
+    }
+
+    async fn fly(self: Arc<Self>, endpoint: Endpoint, parcel: Parcel) {
+        let status = self.send(&endpoint, &parcel).await;
+        self.settle(parcel, status);
+    }
+
+    async fn send(&self, endpoint: &Endpoint, parcel: &Parcel) -> Option<u16> {
+        let signature = parcel.signature(&self.secrets, self.clock.wall_ms());
+        send(endpoint, &parcel.body, &signature).await
+    }
+
+    fn settle(&self, parcel: Parcel, status: Option<u16>) {
+        let now = self.clock.boot();
+        self.change(|state| state.settle(now, parcel, status));
+    }
+}
+
+impl State {
+    fn enqueue(&mut self, now: BootTime, parcels: Vec<Parcel>) {
+        self.waiting
+            .extend(parcels.into_iter().map(|parcel| (now, parcel)));
+    }
+
+    fn let_go_behind(&mut self, now: BootTime) {
+        let behind = std::mem::take(&mut self.behind_next);
+        self.enqueue(now, behind);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.flying == 0 && self.waiting.is_empty()
+    }
+
+    fn take_due(&mut self, now: BootTime) -> Option<(Endpoint, Parcel)> {
+        if self.flying >= self.at_once {
+            return None;
+        }
+        let endpoint = self.endpoint.clone()?;
+        let at = self.waiting.iter().position(|(at, _)| *at <= now)?;
+        let (_, parcel) = self.waiting.remove(at)?;
+        self.flying += 1;
+        Some((endpoint, parcel))
+    }
+
+    /// When the next one is due, if that is to be waited for.
+    fn next_at(&self) -> Option<BootTime> {
+        let may_send = self.flying < self.at_once && self.endpoint.is_some();
+        let earliest = self.waiting.iter().map(|(at, _)| *at).min();
+        earliest.filter(|_| may_send)
+    }
+
+    fn settle(&mut self, now: BootTime, parcel: Parcel, status: Option<u16>) {
+        self.flying -= 1;
+        let sent = Sent {
+            id: parcel.id.clone(),
+            kind: parcel.kind.clone(),
+            is_genuine: parcel.is_genuine,
+            status,
+        };
+        let is_done = sent.is_taken() || !parcel.is_genuine || parcel.tries + 1 >= TRIES_MAX;
+        if self.sent.len() < REMEMBERED_MAX {
+            self.sent.push(sent);
+        }
+        if is_done {
+            return;
+        }
+        let wait_ms = RETRY_MS.saturating_mul(1 << parcel.tries).min(RETRY_MS_MAX);
+        let at = now.plus(Duration::from_millis(wait_ms));
+        self.waiting.push_back((at, parcel.again()));
+    }
+}

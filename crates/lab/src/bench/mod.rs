@@ -1,0 +1,195 @@
+//! `soldonce lab bench`: each scenario is run beside its ceiling, the bare echo, in the same run;
+//! what counts is the ratio. The machine's own speed drifts, so that rates of different days do not
+//! compare.
+
+mod confirm;
+mod echo;
+mod fill;
+mod folder;
+mod goals;
+mod group_commit;
+mod hall;
+mod halls;
+mod holds;
+mod process;
+mod product;
+mod refusals;
+mod report;
+mod requests;
+mod rounds;
+mod scenario;
+mod served;
+mod server;
+mod snapshot;
+mod table;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+
+pub(crate) use self::folder::RunFolder;
+pub(crate) use self::goals::{Bound, Verdict};
+pub(crate) use self::process::Cores;
+pub(crate) use self::process::load_average;
+pub(crate) use self::report::median;
+pub(crate) use self::served::{Served, admin_key, product};
+pub(crate) use self::server::BenchServerArgs;
+pub(crate) use self::table::thousandths;
+
+use self::goals::Outcome;
+use self::process::pin_to_core;
+use self::report::BenchReport;
+use self::rounds::measure_all;
+use self::scenario::{Scenario, all, ceiling, find, names};
+use super::load::Pace;
+use crate::exit::{Exit, usage};
+use crate::limits::{
+    BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
+};
+use crate::output::{print, print_json};
+
+/// The scenario whose open loop is compared with the ceiling's.
+const OPEN: &str = "holds";
+
+/// Arguments of `soldonce lab bench`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+pub(crate) struct BenchArgs {
+    /// What to measure, separated by commas [default: all but halls]; `halls` alone compares halls
+    /// of a million seats with small ones and takes minutes
+    #[arg(long, value_delimiter = ',')]
+    scenarios: Vec<String>,
+    /// Connections, each with one request in flight
+    #[arg(long, default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(LOAD_CONNECTIONS_MAX)))]
+    connections: u32,
+    /// Seconds of load per run and scenario
+    #[arg(long, default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=LOAD_SECONDS_MAX))]
+    seconds: u64,
+    /// Requests per run and scenario, in place of seconds: for counting instructions and calls
+    #[arg(long, conflicts_with = "seconds")]
+    requests: Option<u64>,
+    /// Runs; the report gives medians
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Open loop: requests per second, at equal distances; latency counts from the planned time.
+    /// Without it the loop is closed
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=LOAD_RATE_MAX))]
+    rate: Option<u64>,
+    /// Core of the load generator; the server gets the next one. Without it the kernel decides
+    #[arg(long)]
+    pin: Option<usize>,
+    /// Where the server runs. In one process the CPU times cannot be told apart
+    #[arg(long, value_enum, default_value_t = ServerPlace::Child)]
+    server: ServerPlace,
+    /// Where the ledgers under test are made and removed [default: the system's temporary folder]
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// A few hundred requests of each, to see that all is well; the figures say little
+    #[arg(long, conflicts_with_all = ["seconds", "requests"])]
+    quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl BenchArgs {
+    /// So many requests, in place of seconds.
+    fn requests(&self) -> Option<u64> {
+        self.requests.or(self.quick.then_some(BENCH_QUICK_REQUESTS))
+    }
+}
+
+/// Where the server under test runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ServerPlace {
+    /// In a process of its own.
+    Child,
+    /// In the generator's process and thread, for profilers.
+    Here,
+}
+
+/// Runs the benchmark and prints its report. Refused if an answer was not what its scenario expects.
+///
+/// # Errors
+/// Unknown scenarios, bounds, and whatever keeps a server from starting.
+pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
+    if !(1..=BENCH_RUNS_MAX).contains(&args.runs) {
+        let wrong = anyhow!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
+        return Err(usage(wrong));
+    }
+    if let Some(core) = args.pin {
+        pin_to_core(core)?;
+    }
+    if args.scenarios == [halls::NAME] {
+        return halls::run(args);
+    }
+    let scenarios = chosen(&args.scenarios).map_err(usage)?;
+    let pace = args.rate.map_or(Pace::Closed, Pace::Open);
+    let report = measure_all(args, &scenarios, pace)?;
+    let open = match pace {
+        Pace::Closed => measure_open(args, &scenarios, &report)?,
+        Pace::Open(_) => None,
+    };
+    let outcome = Outcome::new(&report, open.as_ref());
+    if args.json {
+        print_json(&outcome)?;
+    } else {
+        print(&(outcome.text() + "\n"))?;
+    }
+    let as_expected =
+        report.is_as_expected() && open.as_ref().is_none_or(BenchReport::is_as_expected);
+    Ok(if as_expected {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+fn chosen(asked: &[String]) -> anyhow::Result<Vec<&'static dyn Scenario>> {
+    if asked.is_empty() {
+        return Ok(all());
+    }
+    let found = asked
+        .iter()
+        .map(|name| find(name))
+        .collect::<Option<Vec<_>>>();
+    found.with_context(|| {
+        let (asked, known) = (asked.join(","), names().join(", "));
+        format!(
+            "--scenarios {asked}: known are {known}; {} alone",
+            halls::NAME
+        )
+    })
+}
+
+/// The open loop of holds and of the echo, at half the peak of holds; nothing unless both were
+/// measured.
+fn measure_open(
+    args: &BenchArgs,
+    scenarios: &[&'static dyn Scenario],
+    closed: &BenchReport,
+) -> anyhow::Result<Option<BenchReport>> {
+    let both: Vec<_> = scenarios
+        .iter()
+        .copied()
+        .filter(|scenario| [ceiling(), OPEN].contains(&scenario.name()))
+        .collect();
+    match (both.len(), closed.rate_of(OPEN)) {
+        (2, Some(peak)) => {
+            let pace = Pace::Open((peak / 2).clamp(1, LOAD_RATE_MAX));
+            Ok(Some(measure_all(args, &both, pace)?))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Serves what the benchmark itself asks for.
+///
+/// # Errors
+/// When it cannot listen.
+pub(crate) fn run_server(args: &BenchServerArgs) -> anyhow::Result<Exit> {
+    server::run(args)
+}

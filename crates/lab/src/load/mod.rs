@@ -1,0 +1,84 @@
+//! The load generator: N keep-alive HTTP/1.1 connections, each with one request in flight, in a
+//! closed loop (the next request follows the answer) or an open one (requests come when they are
+//! planned, and a late one counts from when it was planned). Every request sent is accounted for.
+//!
+//! A client of its own: a general one costs more per request than the server it is to measure.
+
+mod alarm;
+mod answer;
+mod arrivals;
+mod connection;
+mod plan;
+mod report;
+mod request;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use soldonce_clock::{BootTime, Clock, SystemClock};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::arrivals::Arrivals;
+pub(crate) use self::plan::{LoadPlan, Pace, Until};
+pub(crate) use self::report::{LatencyUs, LoadError, LoadReport, Tally};
+pub(crate) use self::request::{Fixed, Makers, RequestMaker, Turn, post_json};
+
+use self::connection::Connection;
+use self::worker::Worker;
+use crate::limits::LOAD_OVERTIME_MS_MAX;
+
+/// Puts `plan`'s load on a server and reports. All connections are open before the first request.
+///
+/// # Errors
+/// When a first connection cannot be opened or no timer can be made. Whatever happens afterwards is
+/// part of the report.
+///
+/// # Cancel safety
+/// Dropping the future closes all connections; requests in flight may have happened.
+pub(crate) async fn run(plan: LoadPlan, makers: &Makers) -> anyhow::Result<LoadReport> {
+    let clock = SystemClock;
+    let mut connections = Vec::new();
+    for _ in 0..plan.connections {
+        let connection = Connection::open(plan.address).await;
+        connections
+            .push(connection.with_context(|| format!("cannot connect to {}", plan.address))?);
+    }
+    let overtime = CancellationToken::new();
+    let started = clock.boot();
+    let arrivals = Arc::new(Arrivals::new(plan, started));
+    let mut workers = JoinSet::new();
+    for (number, connection) in connections.into_iter().enumerate() {
+        let worker = Worker::new(connection, makers(number), Arc::clone(&arrivals))?;
+        workers.spawn(worker.run(overtime.clone()));
+    }
+    let cut_at = started
+        .plus(plan.until.longest())
+        .plus(Duration::from_millis(LOAD_OVERTIME_MS_MAX));
+    let total = gather(workers, &clock, cut_at, &overtime).await?;
+    Ok(total.report(clock.boot().since(started), arrivals.missed()))
+}
+
+/// Joins the workers and adds up what they counted. At `cut_at` it tells them to stop waiting.
+async fn gather(
+    mut workers: JoinSet<Tally>,
+    clock: &SystemClock,
+    cut_at: BootTime,
+    overtime: &CancellationToken,
+) -> anyhow::Result<Tally> {
+    let mut total = Tally::new();
+    loop {
+        tokio::select! {
+            tally = workers.join_next() => match tally {
+                Some(tally) => total.add(&tally.context("a connection of the load panicked")?),
+                None => return Ok(total),
+            },
+            () = clock.sleep_until(cut_at), if !overtime.is_cancelled() => overtime.cancel(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

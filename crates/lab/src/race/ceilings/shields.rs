@@ -1,0 +1,223 @@
+//! Refusals of a seat that somebody has, through what stands in front of a ledger: asked of the engine,
+//! below HTTP. The embedded ledger has its shield in process. Of two servers on PostgreSQL behind the
+//! shield on Redis, one has made the hold and the other refuses. Beside them, that shield alone.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use soldonce_core::{EventId, EventNo, HolderName, Rejection, Span, UnitNo};
+use soldonce_engine::ledger::Ledger;
+use soldonce_engine::ledger::postgres::PostgresLedger;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::shield::{Contents, Kind, Note, Part, RedisShield, Shield, Tried, Who, Zone};
+use soldonce_engine::{
+    Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, WishAsk, World, run_shield_messages,
+};
+use soldonce_clock::{Clock, SystemClock, SystemEntropy};
+use soldonce_lease::Namespace;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::super::contender::new_event;
+use super::super::ground::Ground;
+use super::super::plan::Hall;
+use super::closed::{Load, Rate, closed};
+use crate::bench::RunFolder;
+use crate::limits::{CEILING_HEARD_EVERY, CEILING_HEARD_TRIES};
+
+/// Keeps what this tells the shield apart from others on the same Redis.
+const NAMESPACE: &str = "soldonce-lab";
+
+/// Refusals of one run.
+pub(super) struct Refusals {
+    pub(super) embedded: Rate,
+    pub(super) shared: Rate,
+    pub(super) script: Rate,
+}
+
+/// Measures all three.
+///
+/// # Errors
+/// When a ledger does not open, or the second server never hears of the event.
+pub(super) async fn measure(ground: &Ground, load: Load, run: u32) -> anyhow::Result<Refusals> {
+    let hall = Hall {
+        id: format!("shields-{run}"),
+        number: i32::try_from(run)?,
+        rows: 1,
+        seats_per_row: 10,
+    };
+    Ok(Refusals {
+        embedded: embedded(&hall, load).await?,
+        shared: shared(ground, &hall, load).await?,
+        script: script(ground, load).await?,
+    })
+}
+
+async fn embedded(hall: &Hall, load: Load) -> anyhow::Result<Rate> {
+    let folder = RunFolder::make(None)?;
+    let options = SqliteOptions::new(folder.path());
+    let (metrics, clock) = (Arc::new(Metrics::default()), Arc::new(SystemClock));
+    let live = Arc::new(Live::new(Arc::clone(&metrics)));
+    let observer = Arc::clone(&live);
+    let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, observer)?;
+    let engine = engine(Arc::new(ledger), live, metrics).await?;
+    let event = sell_first(&engine, hall).await?;
+    let (rate, _) = closed(load, refuse(&engine, &event, hall)).await?;
+    engine.close().await;
+    Ok(rate)
+}
+
+async fn shared(ground: &Ground, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
+    let shutdown = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    let mut servers = Vec::new();
+    for _ in 0..2 {
+        let metrics = Arc::new(Metrics::default());
+        let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield(ground)?));
+        let live = Arc::new(live);
+        let (clock, observer) = (Arc::new(SystemClock), Arc::clone(&live));
+        let options = ground.options();
+        let ledger = PostgresLedger::open(&options, clock, &SystemEntropy, observer);
+        let engine = engine(Arc::new(ledger.await?), live, metrics).await?;
+        tasks.spawn(run_shield_messages(engine.clone(), shutdown.clone()));
+        servers.push(engine);
+    }
+    let [first, second] = servers.as_slice() else {
+        bail!("there are two servers");
+    };
+    let event = sell_first(first, hall).await?;
+    hears_of(second, &event).await?;
+    let (rate, _) = closed(load, refuse(second, &event, hall)).await?;
+    shutdown.cancel();
+    tasks.join_all().await;
+    for server in &servers {
+        server.close().await;
+    }
+    Ok(rate)
+}
+
+/// The shield alone: one script a request, over one connection.
+async fn script(ground: &Ground, load: Load) -> anyhow::Result<Rate> {
+    let shield = Arc::new(shield(ground)?);
+    let zone = Zone {
+        ledger: 0,
+        event: EventNo(0),
+        no: 0,
+    };
+    let held = Note {
+        number: 0,
+        version: 1,
+        kind: Kind::Held,
+        left: Span::from_ms(u64::try_from(load.span.as_millis())?.saturating_mul(10)),
+        who: Who(0),
+    };
+    anyhow::ensure!(shield.note(zone, &[held]).await, "Redis was not heard");
+    let contents = Contents::Seats(vec![UnitNo(0)]);
+    let wanted = Arc::new([Part { zone, contents }]);
+    let ask = move |n: u64| {
+        let (shield, wanted) = (Arc::clone(&shield), Arc::clone(&wanted));
+        async move {
+            match shield.try_units(Who(n.saturating_add(1)), &*wanted).await {
+                Tried::Refused(_) => Ok(()),
+                Tried::Passed => Err("passed".to_owned()),
+                Tried::Missed => Err("missed".to_owned()),
+            }
+        }
+    };
+    Ok(closed(load, ask).await?.0)
+}
+
+fn shield(ground: &Ground) -> anyhow::Result<RedisShield> {
+    let namespace = Namespace::new(NAMESPACE).context("the name of the lab is legal")?;
+    let shield = RedisShield::at(&ground.redis_url()?, &namespace, Arc::new(SystemClock));
+    shield.context("--redis-url")
+}
+
+async fn engine(
+    ledger: Arc<dyn Ledger>,
+    live: Arc<Live>,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<Engine> {
+    let world = World {
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+    };
+    Ok(Engine::new(ledger, live, metrics, world).await?)
+}
+
+fn call(engine: &Engine) -> Call {
+    Call {
+        caller: Caller::Key {
+            id: engine.ids().caller(),
+            scopes: Arc::new([]),
+        },
+        request: "race".into(),
+        key: None,
+        secret: None,
+        booking_secret: None,
+    }
+}
+
+/// Makes the event, and a hold of its first seat.
+async fn sell_first(engine: &Engine, hall: &Hall) -> anyhow::Result<EventId> {
+    let (new, document) = new_event(hall)?;
+    let (event, call) = (new.id.clone(), call(engine));
+    engine.create_event(&call, new, document).await?;
+    engine.hold(&call, &event, ask("first", hall)?).await?;
+    Ok(event)
+}
+
+fn ask(holder: &str, hall: &Hall) -> anyhow::Result<HoldAsk<'static>> {
+    let units = NamedUnits {
+        seats: vec![Cow::Owned(hall.seat_name(0))],
+        ..NamedUnits::default()
+    };
+    Ok(HoldAsk {
+        holder: Some(HolderName::parse(holder)?),
+        wish: WishAsk::Named(units),
+        ttl: None,
+    })
+}
+
+/// Waits until a server knows an event that another made.
+async fn hears_of(engine: &Engine, event: &EventId) -> anyhow::Result<()> {
+    for _ in 0..CEILING_HEARD_TRIES {
+        if engine.known_event(event).is_some() {
+            return Ok(());
+        }
+        let next = SystemClock.boot().plus(CEILING_HEARD_EVERY);
+        SystemClock.sleep_until(next).await;
+    }
+    let waited: Duration = CEILING_HEARD_EVERY * CEILING_HEARD_TRIES;
+    bail!("the second server did not hear of the event in {waited:?}")
+}
+
+type Asked = std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// Each request comes from another buyer.
+fn refuse(
+    engine: &Engine,
+    event: &EventId,
+    hall: &Hall,
+) -> impl Fn(u64) -> Asked + Clone + Send + 'static {
+    let call = Arc::new(call(engine));
+    let (engine, event, hall) = (engine.clone(), event.clone(), hall.clone());
+    move |n| {
+        let (engine, event, call) = (engine.clone(), event.clone(), Arc::clone(&call));
+        let asked = ask(&format!("buyer-{n}"), &hall);
+        Box::pin(async move {
+            let asked = asked.map_err(|error| error.to_string())?;
+            match engine.hold(&call, &event, asked).await {
+                Err(EngineError::Rejected(Rejection::UnitUnavailable(_))) => Ok(()),
+                Err(EngineError::Rejected(other)) => Err(other.code().to_owned()),
+                Err(EngineError::Read(_)) => Err("unreadable".to_owned()),
+                Err(EngineError::Provider(_)) => Err("unpaid".to_owned()),
+                Ok(_) => Err("sold twice".to_owned()),
+            }
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! The product's own strategies: the PostgreSQL ledger, called as the engine calls it, without the
+//! shield in front. The shield would answer most losers from memory, whatever the strategy.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+use soldonce_core::{
+    Actor, Amount, Answer, Applied, Authority, CallerId, Command, Currency, Event, EventId,
+    History, Hold, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
+    Rejection, Text, Wish,
+};
+use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, Strategy};
+use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
+use soldonce_engine::{Ids, chart};
+use soldonce_clock::{SystemClock, SystemEntropy};
+
+use super::super::plan::{Hall, Want};
+use super::{Contender, Doing, Outcome, Sale};
+
+/// Longest wait for leases to be given back at the end.
+const LEASES_LEAVE: Duration = Duration::from_secs(1);
+
+/// A ledger with one strategy.
+pub(in super::super) struct Product {
+    ledger: Arc<PostgresLedger>,
+    ids: Ids,
+    caller: CallerId,
+    strategy: Strategy,
+}
+
+impl Product {
+    /// Opens the ledger in a database that was migrated.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(in super::super) async fn open(options: &PostgresOptions) -> anyhow::Result<Self> {
+        let (clock, nobody) = (Arc::new(SystemClock), Arc::new(Nobody));
+        let ledger = PostgresLedger::open(options, clock.clone(), &SystemEntropy, nobody).await;
+        let ids = Ids::new(clock, Arc::new(SystemEntropy));
+        let caller = ids.caller();
+        Ok(Self {
+            ledger: Arc::new(ledger.context("the ledger under test does not open")?),
+            ids,
+            caller,
+            strategy: options.strategy.clone(),
+        })
+    }
+
+    fn transaction(&self, command: Command) -> Transaction {
+        Transaction {
+            origin: Origin {
+                actor: Actor::Caller(self.caller),
+                request: "race".into(),
+            },
+            command,
+            key: None,
+            chart: None,
+        }
+    }
+}
+
+impl Contender for Product {
+    fn open_hall<'a>(&'a self, hall: &'a Hall) -> Doing<'a, anyhow::Result<Arc<dyn Sale>>> {
+        Box::pin(async move {
+            let (new, document) = new_event(hall)?;
+            let mut create = self.transaction(Command::CreateEvent(Box::new(new)));
+            create.chart = Some(document);
+            let Done::Fresh {
+                answer: Answer::EventCreated(event),
+                ..
+            } = self.ledger.transact(create).await?
+            else {
+                bail!("the ledger made no event of {}", hall.id)
+            };
+            let product = Product {
+                ledger: Arc::clone(&self.ledger),
+                ids: self.ids.clone(),
+                caller: self.caller,
+                strategy: self.strategy.clone(),
+            };
+            let names = (0..hall.seats()).map(|seat| hall.seat_name(seat));
+            Ok(Arc::new(ProductSale {
+                product,
+                event,
+                names: names.collect(),
+            }) as Arc<dyn Sale>)
+        })
+    }
+
+    fn statements(&self) -> &'static [&'static str] {
+        self.strategy.statements()
+    }
+
+    fn close(&self) -> Doing<'_, ()> {
+        Box::pin(async {
+            self.ledger.close().await;
+            if let Strategy::Lease(locks) | Strategy::Redlock(locks) = &self.strategy {
+                locks.clone().shutdown(LEASES_LEAVE).await;
+            }
+        })
+    }
+}
+
+struct ProductSale {
+    product: Product,
+    event: Arc<Event>,
+    names: Vec<String>,
+}
+
+impl ProductSale {
+    fn command(&self, want: &Want) -> anyhow::Result<Command> {
+        let names = want.seats.iter().map(|seat| {
+            let name = usize::try_from(*seat)
+                .ok()
+                .and_then(|at| self.names.get(at));
+            name.map_or("", String::as_str)
+        });
+        let selection = self.event.chart.select(names, [])?;
+        Ok(Command::Hold(NewHold {
+            event: self.event.no,
+            hold: self.product.ids.hold(),
+            holder: Holder {
+                caller: self.product.caller,
+                name: HolderName::parse(&format!("buyer-{}", want.buyer))?,
+            },
+            wish: Wish::Named(selection),
+            ttl: None,
+            ttl_max: None,
+        }))
+    }
+}
+
+impl Sale for ProductSale {
+    fn ask<'a>(&'a self, want: &'a Want) -> Doing<'a, Outcome> {
+        Box::pin(async move {
+            let command = match self.command(want) {
+                Ok(command) => command,
+                Err(error) => return Outcome::Failed(format!("{error:#}")),
+            };
+            let asked = self.product.transaction(command);
+            match self.product.ledger.transact(asked).await {
+                Ok(Done::Fresh {
+                    answer: Answer::Held(hold),
+                    ..
+                }) if hold.units.len() == want.seats.len() => Outcome::Won(Some(on(&hold))),
+                Ok(_) => Outcome::Failed("an answer that is none".to_owned()),
+                Err(Rejection::UnitUnavailable(why)) => {
+                    Outcome::Refused(Rejection::UnitUnavailable(why).code())
+                }
+                Err(rejection) => Outcome::Failed(rejection.code().to_owned()),
+            }
+        })
+    }
+
+    fn confirm(&self, won: OnHold) -> Doing<'_, Result<(), String>> {
+        Box::pin(async move {
+            let confirm = Command::Confirm {
+                on: won,
+                booking: self.product.ids.booking(),
+                reference: None,
+            };
+            let confirm = self.product.transaction(confirm);
+            match self.product.ledger.transact(confirm).await {
+                Ok(_) => Ok(()),
+                Err(rejection) => Err(format!("confirm: {}", rejection.code())),
+            }
+        })
+    }
+
+    fn history(&self) -> Doing<'_, anyhow::Result<History>> {
+        Box::pin(async { Ok(self.product.ledger.history(self.event.id.clone()).await?) })
+    }
+}
+
+fn on(hold: &Hold) -> OnHold {
+    OnHold {
+        hold: hold.id,
+        by: Authority::Secret,
+        fence: Some(hold.fence),
+    }
+}
+
+/// The event of a hall, and its seat plan as it is kept.
+///
+/// # Errors
+/// When the hall makes no seat plan.
+pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<[u8]>)> {
+    let seats = (0..hall.seats()).map(|seat| {
+        let name = hall.seat_name(seat);
+        json!({ "seat": name, "category": "Standard" })
+    });
+    let plan = json!({ "format": "seats", "seats": seats.collect::<Vec<_>>() });
+    let document = serde_json::to_vec(&plan)?;
+    let read = chart::read(&document)?.chart;
+    let new = NewEvent {
+        id: EventId::parse(&hall.id)?,
+        name: Text::parse("Race")?,
+        starts_at: None,
+        currency: Currency::parse("EUR").context("EUR is a currency")?,
+        chart: Arc::new(read),
+        prices: BTreeMap::from([("Standard".to_owned(), Amount::from_minor(4_500))]),
+        policy: Policy::default(),
+        fingerprint: [0; 32],
+    };
+    Ok((new, document.into()))
+}
+
+/// Shows commits to nobody.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn opened(&self, _inventory: &Inventory) {}
+
+    fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {}
+
+    fn batch(&self, _commands: usize, _commit: Duration) {}
+
+    fn failed(&self, why: &str) {
+        tracing::error!(why, "the ledger under test failed");
+    }
+}

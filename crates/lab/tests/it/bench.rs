@@ -1,0 +1,134 @@
+//! `soldonce lab bench` through its own process and that of its server.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn bench(args: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_soldonce-lab");
+    Command::new(program)
+        .args(["bench"])
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn report_of(output: &Output) -> Value {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// All answers of a scenario, whatever their status.
+fn answers(scenario: &Value) -> u64 {
+    let statuses = scenario["statuses"].as_object().unwrap();
+    statuses.values().filter_map(Value::as_u64).sum()
+}
+
+#[test]
+fn every_request_of_the_echo_is_answered_and_accounted_for() {
+    for more in [
+        ["--server", "child"],
+        ["--server", "here"],
+        ["--rate", "20000"],
+    ] {
+        let args = [
+            "--scenarios",
+            "echo",
+            "--requests",
+            "500",
+            "--connections",
+            "4",
+            "--runs",
+            "2",
+            "--json",
+        ];
+        let report = report_of(&bench(&[&args[..], &more[..]].concat()));
+        let echo = &report["scenarios"][0];
+        assert_eq!(echo["statuses"], json!({"200": 1_000}), "{more:?}");
+        assert_eq!(echo["errors"], json!({}));
+        assert_eq!(
+            (&echo["ratio_permille"], &echo["missed"]),
+            (&1_000.into(), &0.into())
+        );
+    }
+}
+
+#[test]
+fn a_quick_run_measures_everything_on_the_real_server_and_leaves_sound_ledgers() {
+    let report = report_of(&bench(&[
+        "--quick",
+        "--connections",
+        "8",
+        "--runs",
+        "1",
+        "--json",
+    ]));
+    let names: Vec<_> = report["scenarios"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|scenario| scenario["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "echo",
+        "refusals",
+        "holds",
+        "holds-spread",
+        "confirm",
+        "snapshot",
+        "snapshot-moving",
+        "sqlite",
+    ];
+    assert_eq!(names, expected);
+    let open = report["open"]["scenarios"].as_array().unwrap();
+    assert_eq!(open.len(), 2);
+    for scenario in report["scenarios"].as_array().unwrap().iter().chain(open) {
+        assert_eq!(scenario["as_expected"], json!(true), "{scenario}");
+        assert_eq!(scenario["errors"], json!({}), "{scenario}");
+        let missed = scenario["missed"].as_u64().unwrap();
+        assert_eq!(answers(scenario) + missed, 300, "{scenario}");
+        let has_ledger = !["echo", "sqlite"].contains(&scenario["name"].as_str().unwrap());
+        let violations = if has_ledger { json!(0) } else { Value::Null };
+        assert_eq!(scenario["violations"], violations, "{scenario}");
+    }
+    let only = |at: usize| report["scenarios"][at]["statuses"].clone();
+    assert_eq!(
+        (only(1), only(2)),
+        (json!({"409": 300}), json!({"201": 300}))
+    );
+    let goals: Vec<_> = report["goals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|goal| &goal["id"])
+        .collect();
+    assert_eq!(goals, ["P2", "P1", "P3", "P4"]);
+}
+
+#[test]
+fn halls_are_compared_filled_and_started_again() {
+    let report = report_of(&bench(&[
+        "--scenarios",
+        "halls",
+        "--quick",
+        "--runs",
+        "1",
+        "--json",
+    ]));
+    assert_eq!(report["seats"], json!(10_000));
+    assert_eq!(report["violations"], json!(0));
+    assert_eq!(report["small_per_s"].as_array().unwrap().len(), 1);
+    assert_eq!(report["goals"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn an_unknown_scenario_is_named_with_the_known_ones() {
+    let output = bench(&["--scenarios", "ecko"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("ecko") && error.contains("known are echo"),
+        "{error}"
+    );
+}

@@ -1,0 +1,191 @@
+//! The buyers' bank of the demo, and the desk where they pay: carries the page's test cards to the
+//! provider, and ends the silence of cards whose bank is slow. Tells the ledger nothing itself; that is
+//! for the provider's notices.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use soldonce_core::BookingId;
+use soldonce_engine::Engine;
+use soldonce_clock::BootTime;
+use soldonce_server::{
+    BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
+};
+use fake_stripe::{Charged, FakeStripe, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use super::cards::{self, Silence, TestCard};
+use crate::limits::{DEMO_BANK_EVERY_MS, DEMO_BANK_SILENCE_MS, DEMO_SILENCES_MAX};
+
+/// Where the demo's notices go.
+const NOTICES: &str = "/v1/webhooks/stripe";
+
+/// The provider, and the banks that have not answered yet.
+pub(super) struct Bank {
+    stripe: FakeStripe,
+    silent: Mutex<Vec<Silent>>,
+}
+
+/// A payment whose bank says nothing.
+struct Silent {
+    intent: String,
+    until: Silence,
+    /// When the silence was first seen by [`Bank::end_silences`].
+    since: Option<BootTime>,
+}
+
+impl std::fmt::Debug for Bank {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bank").finish_non_exhaustive()
+    }
+}
+
+impl Bank {
+    /// The banks that an earlier demo left silent are so once more, for a while.
+    pub(super) fn new(stripe: FakeStripe) -> Self {
+        let silent = stripe.undecided().into_iter().map(|intent| Silent {
+            intent,
+            until: Silence::ForAWhile,
+            since: None,
+        });
+        let silent = Mutex::new(silent.collect());
+        Self { stripe, silent }
+    }
+
+    /// The server to which the provider tells what became of payments.
+    pub(super) fn tell(&self, server: SocketAddr) {
+        self.stripe.deliver_to_own(server, NOTICES);
+    }
+
+    /// Charges a card.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may have been charged.
+    pub(super) async fn charge_card(
+        &self,
+        intent: &str,
+        card: &TestCard,
+    ) -> Result<CardAnswer, DeskRefusal> {
+        let charged = self.stripe.pay(intent, card.payment_method).await;
+        if charged.map_err(|_| DeskRefusal::State)? == Charged::Declined {
+            return Ok(CardAnswer::Declined);
+        }
+        let mut silent = self.silent();
+        if card.silence != Silence::None && silent.len() < DEMO_SILENCES_MAX {
+            silent.push(Silent {
+                intent: intent.to_owned(),
+                until: card.silence,
+                since: None,
+            });
+        }
+        Ok(CardAnswer::Taken)
+    }
+
+    /// Lets banks answer whose silence is over, until `stop`.
+    ///
+    /// # Cancel safety
+    /// Dropped, what is silent stays so.
+    pub(super) async fn end_silences(self: Arc<Self>, engine: Engine, stop: CancellationToken) {
+        let clock = Arc::clone(&engine.world().clock);
+        loop {
+            let next = clock.boot().plus(Duration::from_millis(DEMO_BANK_EVERY_MS));
+            let wait = stop.run_until_cancelled(clock.sleep_until(next));
+            if wait.await.is_none() {
+                return;
+            }
+            self.ask_silent(&engine, clock.boot()).await;
+        }
+    }
+
+    /// Lets those banks answer whose silence is over by now.
+    async fn ask_silent(&self, engine: &Engine, now: BootTime) {
+        let silent = std::mem::take(&mut *self.silent());
+        for one in silent {
+            if self.is_over(engine, now, &one).await {
+                let decided = self.stripe.decide(&one.intent, Verdict::Approved).await;
+                // Somebody may have answered before: then there is nothing left to decide.
+                decided.ok();
+            } else {
+                let since = one.since.or(Some(now));
+                self.silent().push(Silent { since, ..one });
+            }
+        }
+    }
+
+    async fn is_over(&self, engine: &Engine, now: BootTime, one: &Silent) -> bool {
+        match one.until {
+            Silence::None => true,
+            Silence::ForAWhile => one.since.is_some_and(|since| {
+                now >= since.plus(Duration::from_millis(DEMO_BANK_SILENCE_MS))
+            }),
+            Silence::UntilHoldEnds => self.has_no_hold(engine, &one.intent).await,
+        }
+    }
+
+    /// Whether the hold that is paid with an intent is over. What cannot be read is asked for again.
+    async fn has_no_hold(&self, engine: &Engine, intent: &str) -> bool {
+        let booking = self.stripe.booking_of(intent);
+        let Some(booking) = booking.and_then(|id| id.parse::<BookingId>().ok()) else {
+            return true;
+        };
+        let Ok(Some(booking)) = engine.ledger().booking(booking).await else {
+            return false;
+        };
+        let Some(hold) = booking.hold else {
+            return true;
+        };
+        match engine.ledger().hold(hold).await {
+            Ok(Some(hold)) => !hold.is_live(engine.now()),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    fn silent(&self) -> MutexGuard<'_, Vec<Silent>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn require_own(&self, of: DeskIntent<'_>) -> Result<(), DeskRefusal> {
+        if self.stripe.is_paid_with(of.intent, of.client_secret) {
+            Ok(())
+        } else {
+            Err(DeskRefusal::Unknown)
+        }
+    }
+
+    async fn bank_says(&self, intent: &str, verdict: Verdict) -> Result<(), DeskRefusal> {
+        if self.stripe.prove(intent, verdict).await.is_ok() {
+            return Ok(());
+        }
+        let decided = self.stripe.decide(intent, verdict).await;
+        decided.map_err(|_| DeskRefusal::State)
+    }
+}
+
+impl PaymentDesk for Bank {
+    fn cards(&self) -> &[DeskCard] {
+        &cards::SHOWN
+    }
+
+    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer> {
+        Box::pin(async move {
+            self.require_own(of)?;
+            let mut all = cards::ALL.iter();
+            let chosen = all.find(|known| known.shown.card == card);
+            let chosen = chosen.ok_or(DeskRefusal::Card)?;
+            self.charge_card(of.intent, chosen).await
+        })
+    }
+
+    fn answer<'a>(&'a self, of: DeskIntent<'a>, answer: BankAnswer) -> DeskFuture<'a> {
+        Box::pin(async move {
+            self.require_own(of)?;
+            let verdict = match answer {
+                BankAnswer::Yes => Verdict::Approved,
+                BankAnswer::No => Verdict::Declined,
+            };
+            self.bank_says(of.intent, verdict).await
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! `soldonce demo`: a hall on an embedded ledger, open to shoppers, with bots if asked for. Money is
+//! taken as `serve` takes it, by a provider on a private port that has test cards only.
+
+mod bank;
+mod bots;
+mod cards;
+mod hall;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use fake_stripe::FakeStripe;
+
+use crate::exit::{Exit, usage};
+use crate::limits::DEMO_BOTS_MAX;
+use crate::serve::{PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped};
+use bank::Bank;
+
+/// Where the provider keeps its account, beside the ledger.
+const ACCOUNT: &str = "provider.jsonl";
+
+/// Arguments of `soldonce demo`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce demo
+  soldonce demo --bots 50
+  soldonce demo --listen 127.0.0.1:9000 --data /tmp/soldonce-demo")]
+pub(crate) struct DemoArgs {
+    /// Where to listen
+    #[arg(
+        long,
+        env = "SOLDONCE_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080"
+    )]
+    listen: String,
+    /// The folder of the ledger; what is sold stays sold at the next start
+    #[arg(
+        long,
+        env = "SOLDONCE_DATA",
+        value_name = "FOLDER",
+        default_value = "./soldonce-demo"
+    )]
+    data: PathBuf,
+    /// An admin key to accept; else one is made at the first start, printed once
+    #[arg(
+        long,
+        env = "SOLDONCE_ADMIN_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    admin_key: Option<String>,
+    /// How many bots buy beside you
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(DEMO_BOTS_MAX)))]
+    bots: u32,
+}
+
+/// Runs `soldonce demo`.
+pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
+    let stripe = FakeStripe::start_kept(&args.data.join(ACCOUNT))?;
+    let served = ServeArgs::demo(&args.listen, &args.data, paid_through(&stripe));
+    let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
+    let settings = settings.map_err(usage)?;
+    start_logging(settings.log_format.value)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let bank = Arc::new(Bank::new(stripe));
+        let mut started = start(&settings, Some(bank.clone())).await?;
+        bank.tell(started.address);
+        hall::prepare(&started.engine).await?;
+        println!(
+            "{}",
+            welcome(args, started.address, started.new_admin_key.as_deref())
+        );
+        let (engine, stop) = (started.engine.clone(), started.shutdown.clone());
+        let silences = Arc::clone(&bank).end_silences(engine.clone(), stop.clone());
+        started.tasks.spawn(silences);
+        for number in 0..args.bots {
+            let (engine, bank) = (engine.clone(), Arc::clone(&bank));
+            started
+                .tasks
+                .spawn(bots::run(engine, bank, number, stop.clone()));
+        }
+        until_stopped(started).await
+    })
+}
+
+/// Fake-stripe as `serve` takes the real one.
+fn paid_through(stripe: &FakeStripe) -> PaymentArgs {
+    PaymentArgs {
+        stripe_key: Some(stripe.secret_key().to_owned()),
+        stripe_webhook_secrets: vec![stripe.webhook_secret().to_owned()],
+        stripe_account: None,
+        stripe_capture: None,
+        stripe_url: Some(stripe.url()),
+    }
+}
+
+fn welcome(args: &DemoArgs, address: SocketAddr, new_admin_key: Option<&str>) -> String {
+    let bots = match args.bots {
+        0 => "no bots: try --bots 50".to_owned(),
+        1 => "1 bot buys beside you".to_owned(),
+        bots => format!("{bots} bots buy beside you"),
+    };
+    let mut lines = vec![
+        "Soldonce: hold scarce things for a moment; sell each of them once.".to_owned(),
+        String::new(),
+        format!("  seat map   http://{address}/"),
+        format!("  API        http://{address}/docs"),
+        format!("  ledger     {} ({bots})", args.data.display()),
+        "  money      test cards, chosen on the page: none of it is real".to_owned(),
+    ];
+    if let Some(key) = new_admin_key {
+        lines.push(format!("  admin key  {key} (shown once)"));
+    }
+    lines.push(String::new());
+    lines.push(
+        "  Open the map in two windows and race yourself for a seat. Ctrl-C ends it.".to_owned(),
+    );
+    lines.join("\n")
+}

@@ -1,0 +1,147 @@
+//! The data folder and its disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use soldonce_engine::ledger::sqlite::{OpenError, verify};
+use soldonce_clock::{Clock, SystemClock};
+
+use super::Finding;
+
+/// Below it the ledger will soon refuse to write.
+const FREE_BYTES_WANTED: u64 = 1_024 * 1_024 * 1_024;
+/// Syncs that are timed.
+const SYNCS: usize = 25;
+/// A commit waits for one sync: above it every answer is slow.
+const SYNC_US_WANTED: u128 = 20_000;
+/// Faster than any disk that keeps its word.
+const SYNC_US_BELIEVED: u128 = 15;
+/// `statfs` type of tmpfs: linux/magic.h.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+
+pub(super) fn look(data: &Path) -> Vec<Finding> {
+    let shown = data.display().to_string();
+    if !data.exists() {
+        let found = format!("{shown} does not exist");
+        let mend = "nothing to do: the first `soldonce serve` makes it";
+        return vec![Finding::remark("data folder", found, mend)];
+    }
+    let mut findings = vec![permissions(data, &shown)];
+    findings.extend(space(data));
+    findings.push(sync_time(data));
+    findings.extend(ledger(data));
+    findings
+}
+
+/// The file of the ledger, if there is one. The first `soldonce serve` makes it.
+fn ledger(data: &Path) -> Option<Finding> {
+    let what = "ledger";
+    let error = match verify::look(data) {
+        Ok(()) => return Some(Finding::good(what, "can be read".to_owned())),
+        Err(OpenError::Missing { .. }) => return None,
+        Err(error) => error,
+    };
+    let found = error.to_string();
+    Some(match error {
+        OpenError::Schema {
+            found: schema,
+            known,
+        } if schema < known => Finding::remark(
+            what,
+            found,
+            "nothing to do: the next `soldonce serve` does it",
+        ),
+        OpenError::Schema { .. } => Finding::wrong(what, found, "start a newer soldonce"),
+        OpenError::Folder { .. } => Finding::wrong(what, found, "give this user access"),
+        OpenError::Missing { .. }
+        | OpenError::Locked { .. }
+        | OpenError::Behind { .. }
+        | OpenError::Failed(_) => {
+            let mend =
+                "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
+            Finding::wrong(what, found, mend)
+        }
+    })
+}
+
+fn permissions(data: &Path, shown: &str) -> Finding {
+    let what = "data folder";
+    match std::fs::metadata(data) {
+        Err(error) => Finding::wrong(what, format!("{shown}: {error}"), "give this user access"),
+        Ok(meta) if !meta.is_dir() => Finding::wrong(
+            what,
+            format!("{shown} is not a folder"),
+            "choose another with --data",
+        ),
+        Ok(meta) if meta.permissions().mode() & 0o077 != 0 => {
+            let found = format!("{shown} can be read by others");
+            Finding::remark(what, found, "`chmod 700` it: it holds the ledger's keys")
+        }
+        Ok(_) => Finding::good(what, shown.to_owned()),
+    }
+}
+
+fn space(data: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Ok(disk) = rustix::fs::statvfs(data) {
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let shown = format!("{} MiB free", free / 1_024 / 1_024);
+        findings.push(if free < FREE_BYTES_WANTED {
+            Finding::remark(
+                "disk space",
+                shown,
+                "a full disk makes the ledger read-only",
+            )
+        } else {
+            Finding::good("disk space", shown)
+        });
+    }
+    if rustix::fs::statfs(data).is_ok_and(|disk| disk.f_type == TMPFS_MAGIC) {
+        let found = "the folder is in memory (tmpfs)".to_owned();
+        findings.push(Finding::wrong(
+            "disk",
+            found,
+            "put it on a disk: a restart loses everything",
+        ));
+    }
+    findings
+}
+
+fn sync_time(data: &Path) -> Finding {
+    let what = "sync";
+    match time_syncs(data) {
+        Err(error) => Finding::wrong(what, error.to_string(), "the ledger cannot write here"),
+        Ok(median) if median > SYNC_US_WANTED => {
+            let mend = "every commit waits for one sync: use a faster disk";
+            Finding::remark(what, format!("{median} us, median of {SYNCS}"), mend)
+        }
+        Ok(median) if median < SYNC_US_BELIEVED => {
+            let mend = "too fast for a disk: it may lose what it acknowledged in a power cut";
+            Finding::remark(what, format!("{median} us, median of {SYNCS}"), mend)
+        }
+        Ok(median) => Finding::good(what, format!("{median} us, median of {SYNCS}")),
+    }
+}
+
+/// The median time to make 4 KiB durable, in microseconds.
+fn time_syncs(data: &Path) -> std::io::Result<u128> {
+    let path = data.join("doctor.tmp");
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&path)?;
+    let mut times = Vec::with_capacity(SYNCS);
+    for _ in 0..SYNCS {
+        let began = SystemClock.boot();
+        file.write_all(&[0; 4_096])?;
+        file.sync_data()?;
+        times.push(SystemClock.boot().since(began).as_micros());
+    }
+    std::fs::remove_file(&path)?;
+    times.sort_unstable();
+    Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
+}

@@ -1,0 +1,44 @@
+//! The machine: clocks and limits.
+
+use soldonce_engine::limits::CLOCK_LEAST_MS;
+use soldonce_clock::{Clock, SystemClock};
+
+use super::Finding;
+
+/// Connections and files of a busy server.
+const OPEN_FILES_WANTED: u64 = 8_192;
+
+pub(super) fn look() -> Vec<Finding> {
+    vec![version(), clock(), open_files(), sqlite()]
+}
+
+fn version() -> Finding {
+    Finding::good("soldonce", env!("CARGO_PKG_VERSION").to_owned())
+}
+
+fn clock() -> Finding {
+    let now = SystemClock.wall_ms();
+    let shown = soldonce_engine::reply::Rfc3339(soldonce_core::Timestamp::from_ms(now)).to_string();
+    if now < CLOCK_LEAST_MS {
+        let mend = "set the clock: holds end by it";
+        return Finding::wrong("clock", shown, mend);
+    }
+    Finding::good("clock", shown)
+}
+
+fn open_files() -> Finding {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let shown = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("{limit} files"));
+    if limit.is_some_and(|limit| limit < OPEN_FILES_WANTED) {
+        let mend = "raise it (`ulimit -n 8192`, or LimitNOFILE of the service): one per connection";
+        return Finding::remark("open files", shown, mend);
+    }
+    Finding::good("open files", shown)
+}
+
+fn sqlite() -> Finding {
+    Finding::good(
+        "SQLite",
+        soldonce_engine::ledger::sqlite::library_version().to_owned(),
+    )
+}

@@ -1,0 +1,260 @@
+//! Which backend the options name, and which source anchors its tokens.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use soldonce_lease::backend::postgres::{PgConfig, migrate};
+use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_lease::{BackendError, Builder, Doctor, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens};
+
+use super::args::span;
+use crate::clear_text::ClearLink;
+use crate::exit::{Exit, USAGE};
+
+const CLUSTER: &str = "redis+cluster://";
+
+/// Longest wait for one answer. Commands are started where machines are busy, at night beside backups,
+/// and a database that syncs its disk for half a second is no reason to leave one out.
+const CALL: Duration = Duration::from_secs(1);
+
+/// Longest wait for a database that is not needed for every lease.
+const PREPARE: Duration = Duration::from_secs(2);
+
+/// Where the leases are.
+#[derive(Debug, Args)]
+pub(crate) struct BackendArgs {
+    /// Redis, or redis+cluster://HOST:PORT,HOST:PORT; given 3, 5 or 7 times, a Redlock
+    #[arg(
+        long,
+        env = "SOLDONCE_REDIS_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        value_delimiter = ' '
+    )]
+    redis_url: Vec<String>,
+    /// PostgreSQL; with --redis-url as well, it only anchors the tokens
+    #[arg(
+        long,
+        env = "SOLDONCE_DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    database_url: Option<String>,
+    /// Anchors the tokens of Redis, a cluster or a Redlock for the processes of this host
+    #[arg(
+        long,
+        env = "SOLDONCE_EPOCHS",
+        hide_env_values = true,
+        value_name = "FOLDER"
+    )]
+    epochs: Option<PathBuf>,
+    /// Redlock: the longest ttl that any process asks for; younger servers do not vote
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span)]
+    ttl_longest: Duration,
+    /// Keeps these leases apart from others on the same backend
+    #[arg(long, default_value = "soldonce")]
+    namespace: Namespace,
+}
+
+impl BackendArgs {
+    /// Whether they name a backend at all.
+    pub(crate) fn is_named(&self) -> bool {
+        !self.redis_url.is_empty() || self.database_url.is_some()
+    }
+
+    /// Whether this error of them says that the database has no tables for leases yet: nobody has held
+    /// one there. The library has no error of its own for it, for it makes the tables where it may.
+    pub(crate) fn lacks_tables(&self, error: &BackendError) -> bool {
+        let is_postgres = self.redis_url.is_empty();
+        let is_settings = matches!(error, BackendError::Config(_));
+        is_postgres && is_settings && error.to_string().contains("not installed")
+    }
+
+    /// The database, if they name one.
+    pub(crate) fn database_url(&self) -> Option<&str> {
+        self.database_url.as_deref()
+    }
+
+    /// The links of them that lead to another machine without encryption.
+    pub(crate) fn clear_links(&self) -> impl Iterator<Item = ClearLink> {
+        let database = self.database_url.as_deref();
+        let database = database.and_then(|url| ClearLink::to_database("database_url", url));
+        let redis = self.redis_url.iter();
+        let redis = redis.filter_map(|url| ClearLink::to_redis("redis_url", url));
+        database.into_iter().chain(redis)
+    }
+
+    /// Why these options do not fit together, if they do not.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let database = self.database_url.is_some();
+        let is_cluster = |url: &String| url.starts_with(CLUSTER);
+        let why = match (self.redis_url.as_slice(), &self.epochs) {
+            ([], _) if !database => "no backend: give --redis-url or --database-url",
+            ([], Some(_)) => "PostgreSQL keeps epochs of its own: leave --epochs away",
+            ([one], _) if one.contains(',') && !is_cluster(one) => {
+                "several servers in one --redis-url: repeat the option for a Redlock, or write \
+                 redis+cluster://HOST:PORT,HOST:PORT for a cluster"
+            }
+            ([_], Some(_)) if database => {
+                "--epochs and --database-url both anchor the tokens: give one of them"
+            }
+            ([] | [_], _) => return None,
+            (nodes, _) if nodes.iter().any(is_cluster) => {
+                "a Redlock is made of independent servers, not of clusters"
+            }
+            (_, Some(_)) if database => {
+                "--epochs and --database-url both anchor the tokens: give one of them"
+            }
+            (nodes, _) if nodes.len() % 2 == 0 => {
+                "an even number of servers tolerates no more than one less: give --redis-url once, \
+                 or 3, 5 or 7 times"
+            }
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    /// Why no lease of this length can be had, if that is so.
+    pub(crate) fn refuses_ttl(&self, ttl: Duration) -> Option<String> {
+        let is_redlock = self.redis_url.len() > 1;
+        let longest = self.ttl_longest;
+        (is_redlock && ttl > longest).then(|| {
+            format!(
+                "--ttl {ttl:?} is above --ttl-longest {longest:?}, for which a restarted server does not \
+                 vote: raise --ttl-longest wherever these servers are named"
+            )
+        })
+    }
+
+    /// What people are told of an error: with the option that it is about, and what to write instead.
+    pub(crate) fn explain(&self, error: &BackendError) -> String {
+        let option = if self.redis_url.is_empty() {
+            "--database-url"
+        } else {
+            "--redis-url"
+        };
+        let is_moved = matches!(error, BackendError::Rejected { code, .. } if code == "MOVED");
+        let mend = if is_moved {
+            "; this server is one of a cluster: write redis+cluster://HOST:PORT"
+        } else {
+            ""
+        };
+        format!("{option}: {error}{mend}")
+    }
+
+    /// The same of an error of what anchors the tokens.
+    pub(crate) fn explain_anchor(&self, error: &dyn std::fmt::Display) -> String {
+        let option = if self.epochs.is_some() {
+            "--epochs"
+        } else {
+            "--database-url"
+        };
+        format!("{option}: {error}")
+    }
+
+    /// Tells the contradiction, if there is one, and ends the command.
+    pub(crate) fn usage_error(&self) -> Option<Exit> {
+        let why = self.contradiction()?;
+        eprintln!("soldonce: {why}");
+        Some(Exit::Code(USAGE))
+    }
+
+    /// What people should know once, and what stops nothing.
+    pub(crate) fn remark(&self) -> Option<&'static str> {
+        let anchored = self.database_url.is_some() || self.epochs.is_some();
+        (!anchored).then_some(
+            "tokens are not anchored: they fall when Redis loses its data, and gates refuse them \
+             (--database-url or, for one host, --epochs)",
+        )
+    }
+}
+
+/// Connects, and makes the tables that are missing. What people should know and what stops nothing is
+/// handed to `tell`, an error is in words for them. The doctor is left out: it has a command of its own.
+pub(crate) async fn connect(args: &BackendArgs, tell: impl Fn(String)) -> Result<Locks, String> {
+    let explain = |error: BackendError| args.explain(&error);
+    let open = || async { builder(args)?.doctor(Doctor::Off).connect().await };
+    if !args.redis_url.is_empty() {
+        let remark = prepare_anchor(args).await?;
+        remark.into_iter().for_each(&tell);
+    }
+    if let Some(remark) = args.remark() {
+        tell(remark.to_owned());
+    }
+    match (open().await, &args.database_url) {
+        (Err(error), Some(url)) if args.lacks_tables(&error) => {
+            let config = PgConfig::url(url).map_err(explain)?;
+            migrate(&config).await.map_err(explain)?;
+            open().await.map_err(explain)
+        }
+        (opened, _) => opened.map_err(explain),
+    }
+}
+
+/// Makes the tables that anchor the tokens of Redis. A single Redis seldom needs them: that they cannot
+/// be had is told then, and stops nothing.
+async fn prepare_anchor(args: &BackendArgs) -> Result<Option<String>, String> {
+    let Some(url) = &args.database_url else {
+        return Ok(None);
+    };
+    let explain = |error: BackendError| args.explain_anchor(&error);
+    let config = PgConfig::url(url).map_err(explain)?;
+    if args.redis_url.len() != 1 {
+        return migrate(&config).await.map(|()| None).map_err(explain);
+    }
+    let why = tokio::select! {
+        prepared = migrate(&config) => match prepared {
+            Ok(()) => return Ok(None),
+            Err(error) => error.to_string(),
+        },
+        () = SystemClock.sleep_until(SystemClock.boot().plus(PREPARE)) => "no answer".to_owned(),
+    };
+    let why = format!("PostgreSQL, for the tokens after a loss of data: {why}");
+    Ok(Some(args.explain_anchor(&why)))
+}
+
+/// The leases that the options name, not connected yet.
+pub(crate) fn builder(args: &BackendArgs) -> Result<Builder, BackendError> {
+    if let Some(why) = args.contradiction() {
+        return Err(BackendError::Config(why));
+    }
+    let postgres = args.database_url.as_deref().map(PgConfig::url);
+    let builder = match (args.redis_url.as_slice(), postgres.transpose()?) {
+        ([], Some(postgres)) => Locks::postgres(postgres),
+        ([one], Some(postgres)) => redis(one).epochs(PgEpochs::new(postgres)),
+        ([one], None) => match &args.epochs {
+            Some(folder) => redis(one).epochs(FileEpochs::new(folder)),
+            None => redis(one),
+        },
+        (nodes, Some(postgres)) => redlock(nodes, args.ttl_longest).tokens(PgTokens::new(postgres)),
+        (nodes, None) => {
+            let redlock = redlock(nodes, args.ttl_longest);
+            match &args.epochs {
+                Some(folder) => redlock.tokens(FileTokens::new(folder)),
+                None => redlock,
+            }
+        }
+    };
+    Ok(builder
+        .namespace(args.namespace.as_str())
+        .call_timeout(CALL))
+}
+
+/// One URL is a server, `redis+cluster://HOST:PORT,HOST:PORT` a cluster.
+pub(crate) fn redis(url: &str) -> Builder {
+    match url.strip_prefix(CLUSTER) {
+        Some(seeds) => {
+            let seed = |at: &str| RedisConfig::from(format!("redis://{at}"));
+            Locks::cluster(seeds.split(',').map(seed).collect())
+        }
+        None => Locks::redis(url),
+    }
+}
+
+/// Independent servers, of which a majority decides.
+pub(crate) fn redlock(nodes: &[String], ttl_longest: Duration) -> Builder {
+    let nodes = nodes.iter().map(|url| RedisConfig::from(url.as_str()));
+    Locks::redlock(RedlockConfig::new(nodes.collect()).ttl_longest(ttl_longest))
+}

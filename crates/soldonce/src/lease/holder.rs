@@ -1,0 +1,260 @@
+//! `soldonce lease inspect` and `soldonce lease break`: for operators, who see the holder of a lease
+//! and end its grant if they must.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
+use soldonce_lease::{BackendError, Doctor, FencingToken, Locks, Name, OwnerInfo, ReleaseOutcome, Tag};
+
+use super::backend::{self, BackendArgs};
+use crate::exit::Exit;
+use crate::output::{print, print_json};
+
+/// Arguments of `soldonce lease inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    lease: LeaseName,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
+}
+
+/// Arguments of `soldonce lease break`.
+#[derive(Debug, Args)]
+pub(crate) struct BreakArgs {
+    #[command(flatten)]
+    lease: LeaseName,
+    /// The token that `inspect` told: a later grant is left alone
+    #[arg(long, value_parser = token)]
+    token: FencingToken,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    why: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    backend: BackendArgs,
+}
+
+#[derive(Debug, Args)]
+struct LeaseName {
+    /// What is leased
+    name: Name,
+    /// The group of the name, if it has one
+    #[arg(long)]
+    group: Option<Name>,
+}
+
+/// Who holds a lease, for machines.
+#[derive(Debug, Serialize)]
+struct Holding<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
+    held: bool,
+    #[serde(flatten)]
+    holder: Option<Holder<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Holder<'a> {
+    token: String,
+    held_ms: u64,
+    remaining_ms: u64,
+    /// Absent for a lease that may be renewed for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cap_ms: Option<u64>,
+    meta: Vec<MetaLine<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct MetaLine<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+/// What became of a lease that was to be broken, for machines.
+#[derive(Debug, Serialize)]
+struct Broken<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
+    outcome: &'static str,
+    token: String,
+    why: &'a str,
+}
+
+/// Runs `soldonce lease inspect`.
+pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
+    let lease = &args.lease;
+    if let Some(wrong) = args.backend.usage_error() {
+        return Ok(wrong);
+    }
+    let info = match connect(&args.backend)? {
+        Some(locks) => lease
+            .inspect(&locks)
+            .map_err(|error| anyhow!(args.backend.explain(&error)))?,
+        None => None,
+    };
+    if args.json {
+        print_json(&lease.holding(info.as_ref()))?;
+    } else {
+        print(&describe(&lease.shown(), info.as_ref()))?;
+    }
+    Ok(if info.is_some() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+/// Runs `soldonce lease break`.
+pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
+    let BreakArgs { lease, token, .. } = args;
+    if let Some(wrong) = args.backend.usage_error() {
+        return Ok(wrong);
+    }
+    let outcome = match connect(&args.backend)? {
+        Some(locks) => lease
+            .force_release(&locks, *token, &args.why)
+            .map_err(|error| anyhow!(args.backend.explain(&error)))?,
+        None => ReleaseOutcome::AlreadyGone,
+    };
+    let shown = lease.shown();
+    let (word, by, told) = match outcome {
+        ReleaseOutcome::Released => {
+            let told = format!(
+                "{shown}: the grant with token {token} is ended: {}",
+                args.why
+            );
+            ("released", *token, told)
+        }
+        ReleaseOutcome::TakenBy(by) => {
+            let told = format!("{shown}: nothing was done, the holder's token is {by}");
+            ("taken", by, told)
+        }
+        ReleaseOutcome::AlreadyGone | _ => {
+            let told = format!("{shown}: nothing was done, nobody holds it");
+            ("already_gone", *token, told)
+        }
+    };
+    if args.json {
+        print_json(&Broken {
+            name: lease.name.as_str(),
+            group: lease.group.as_ref().map(Name::as_str),
+            outcome: word,
+            token: by.to_string(),
+            why: &args.why,
+        })?;
+    } else {
+        print(&format!("{told}\n"))?;
+    }
+    Ok(if outcome == ReleaseOutcome::Released {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+/// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has
+/// no tables for leases yet: then nobody holds any.
+fn connect(args: &BackendArgs) -> anyhow::Result<Option<Locks>> {
+    let builder = backend::builder(args).map_err(|error| anyhow!(args.explain(&error)))?;
+    match builder.doctor(Doctor::Off).connect_blocking() {
+        Ok(locks) => Ok(Some(locks)),
+        Err(error) if args.lacks_tables(&error) => Ok(None),
+        Err(error) => Err(anyhow!(args.explain(&error))),
+    }
+}
+
+impl LeaseName {
+    fn inspect(&self, locks: &Locks) -> Result<Option<OwnerInfo>, BackendError> {
+        match &self.group {
+            Some(group) => locks.group(group.clone()).inspect_blocking(&self.name),
+            None => locks.inspect_blocking(&self.name),
+        }
+    }
+
+    fn force_release(
+        &self,
+        locks: &Locks,
+        token: FencingToken,
+        why: &str,
+    ) -> Result<ReleaseOutcome, BackendError> {
+        match &self.group {
+            Some(group) => {
+                let group = locks.group(group.clone());
+                group.force_release_blocking(&self.name, token, why)
+            }
+            None => locks.force_release_blocking(&self.name, token, why),
+        }
+    }
+
+    fn shown(&self) -> String {
+        match &self.group {
+            Some(group) => format!("{} of {group}", self.name),
+            None => self.name.to_string(),
+        }
+    }
+
+    fn holding<'a>(&'a self, info: Option<&'a OwnerInfo>) -> Holding<'a> {
+        let meta = |(key, value): &'a (String, String)| MetaLine { key, value };
+        Holding {
+            name: self.name.as_str(),
+            group: self.group.as_ref().map(Name::as_str),
+            held: info.is_some(),
+            holder: info.map(|info| Holder {
+                token: info.token.to_string(),
+                held_ms: millis(info.held),
+                remaining_ms: millis(info.remaining),
+                cap_ms: info.cap.map(millis),
+                meta: info.meta.iter().map(meta).collect(),
+            }),
+        }
+    }
+}
+
+fn describe(shown: &str, info: Option<&OwnerInfo>) -> String {
+    let Some(info) = info else {
+        return format!("{shown}: nobody holds it\n");
+    };
+    let cap = info.cap.map_or_else(
+        || "no end".to_owned(),
+        |cap| format!("at most {}", seconds(cap)),
+    );
+    let mut text = format!(
+        "{shown}: held for {}\n  token      {}\n  remaining  {}, with renewals {cap}\n",
+        seconds(info.held),
+        info.token,
+        seconds(info.remaining),
+    );
+    for (key, value) in &info.meta {
+        // Writing to a String cannot fail.
+        writeln!(text, "  {key:<9}  {value}").unwrap_or_default();
+    }
+    text
+}
+
+/// Whole seconds and tenths.
+fn seconds(span: Duration) -> String {
+    let tenths = span.as_millis() / 100;
+    format!("{}.{} s", tenths / 10, tenths % 10)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A token as `inspect` writes it, or its number.
+fn token(text: &str) -> Result<FencingToken, String> {
+    let number = || FencingToken::new(text.parse().ok()?, Tag::default());
+    let token = text.parse().ok().or_else(number);
+    token.ok_or_else(|| format!("`{text}` is no token: copy the 16 digits that `inspect` tells"))
+}

@@ -1,0 +1,175 @@
+//! A run from its options to its exit code.
+
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use soldonce_clock::{BootTime, Clock, SystemClock};
+use soldonce_lease::{Cap, Lease, Locks, Wait};
+
+use super::args::RunArgs;
+use super::backend;
+use super::child::{Child, Pipe, status_pipe};
+use super::outcome::Outcome;
+use super::report::{self, HoldTime};
+use super::signals::{SignalSource, Signals};
+use super::status::{Status, variables};
+use super::supervise::{Ended, Supervisor, Times};
+use crate::exit::Exit;
+
+/// Longest wait for releases that are under way at the end.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Runs CMD under a lease.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    // First of all, so that its number has one digit: some shells know no others.
+    let pipe = status_pipe()?;
+    let (outcome, hold) = if let Some(why) = args.contradiction() {
+        (Outcome::Usage(why), HoldTime::default())
+    } else {
+        // One thread: CMD dies with the thread that starts it, which must be this one.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(attempt(args, pipe))
+    };
+    if let Some(message) = outcome.message() {
+        eprintln!("soldonce: {}: {message}", args.name);
+    }
+    if let Some(file) = &args.report
+        && let Err(error) = report::write(file, args.name.as_str(), &outcome, &hold)
+    {
+        eprintln!("soldonce: {error:#}");
+    }
+    Ok(Exit::Code(outcome.code()))
+}
+
+async fn attempt(args: &RunArgs, pipe: Pipe) -> (Outcome, HoldTime) {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return (Outcome::Unavailable(error.to_string()), HoldTime::default()),
+    };
+    let none = HoldTime::default();
+    let locks = match connect(args, &mut signals).await {
+        Ok(locks) => locks,
+        Err(outcome) => return (outcome, none),
+    };
+    let done = match acquire(args, &locks, &mut signals).await {
+        Ok(lease) => hold(args, lease, &mut signals, pipe).await,
+        Err(outcome) => (outcome, none),
+    };
+    locks.shutdown(DRAIN).await;
+    done
+}
+
+async fn connect(args: &RunArgs, signals: &mut Signals) -> Result<Locks, Outcome> {
+    let tell = |remark: String| eprintln!("soldonce: {}: {remark}", args.name);
+    tokio::select! {
+        biased;
+        signal = signals.next() => Err(interrupted(signal)),
+        locks = backend::connect(&args.backend, tell) => locks.map_err(Outcome::Unavailable),
+    }
+}
+
+/// Asks for the lease; a signal ends the wait and leaves nothing behind.
+async fn acquire(args: &RunArgs, locks: &Locks, signals: &mut Signals) -> Result<Lease, Outcome> {
+    let mut request = locks
+        .lease(args.name.clone())
+        .ttl(args.ttl)
+        .cap(Cap::After(args.cap));
+    if args.fair {
+        request = request.fair();
+    }
+    for (key, value) in &args.meta {
+        request = request.meta(key, value);
+    }
+    let wait = if args.wait.is_zero() {
+        Wait::No
+    } else {
+        Wait::UpTo(args.wait)
+    };
+    tokio::select! {
+        biased;
+        signal = signals.next() => Err(interrupted(signal)),
+        lease = request.acquire(wait) => lease.map_err(|error| Outcome::of(&error, &args.backend)),
+    }
+}
+
+fn interrupted(signal: rustix::process::Signal) -> Outcome {
+    Outcome::Interrupted(u8::try_from(signal.as_raw()).unwrap_or_default())
+}
+
+/// Runs CMD, keeps the lease as long as was asked for, and gives it back.
+async fn hold(
+    args: &RunArgs,
+    lease: Lease,
+    signals: &mut Signals,
+    pipe: Pipe,
+) -> (Outcome, HoldTime) {
+    let clock = SystemClock;
+    let began = clock.boot();
+    let outcome = match work(args, &lease, signals, pipe).await {
+        Ok(Ended::Alone(code)) => Outcome::Done(code),
+        Ok(Ended::ForLease(why)) => Outcome::Lost(why),
+        Err(error) => Outcome::Unavailable(format!("{error:#}")),
+    };
+    signals.forget_the_command();
+    let token = lease.token().map(|token| format!("{:016}", token.number()));
+    let keep = matches!(outcome, Outcome::Done(_)).then(|| began.plus(args.at_least));
+    match keep_until(keep.unwrap_or(began), &lease, signals).await {
+        // To release it now would break what --at-least promises: its ttl ends it.
+        Kept::Interrupted => drop(lease.detach()),
+        Kept::Enough => {
+            if lease.release().await.is_err() {
+                let name = &args.name;
+                eprintln!("soldonce: {name}: the release was not confirmed, the ttl ends it");
+            }
+        }
+    }
+    let held = clock.boot().since(began);
+    (outcome, HoldTime { token, held })
+}
+
+/// How the time after CMD ended.
+enum Kept {
+    Enough,
+    Interrupted,
+}
+
+/// Keeps the lease until then, unless it is lost or a signal comes.
+async fn keep_until(until: BootTime, lease: &Lease, signals: &mut Signals) -> Kept {
+    let lost = lease.lost();
+    tokio::select! {
+        biased;
+        () = SystemClock.sleep_until(until) => Kept::Enough,
+        _ = lost.wait() => Kept::Enough,
+        _ = signals.next() => Kept::Interrupted,
+    }
+}
+
+/// Runs CMD. When this returns, CMD and what it left in its group are gone.
+async fn work(
+    args: &RunArgs,
+    lease: &Lease,
+    signals: &mut Signals,
+    (writer, reader): Pipe,
+) -> anyhow::Result<Ended> {
+    signals.listen_for_the_command()?;
+    let clock = SystemClock;
+    let known = (args.name.as_str(), args.cap, reader.as_raw_fd());
+    let mut child = Child::start(&args.command, variables(&clock, lease, known), &reader)?;
+    // Only CMD has the reading end now: its end is seen here.
+    drop(reader);
+    let mut supervisor = Supervisor {
+        clock: &clock,
+        lease: lease.handle(),
+        child: &mut child,
+        signals,
+        status: Status::to(writer),
+        times: Times {
+            grace: args.grace,
+            margin: args.margin(),
+            look: args.ttl / 6,
+        },
+    };
+    Ok(supervisor.run().await)
+}

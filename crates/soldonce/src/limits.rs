@@ -1,0 +1,18 @@
+//! Every bound of the command line tool's own work. The server's are in `soldonce_server::limits`.
+
+/// Most bots of a demo.
+pub(crate) const DEMO_BOTS_MAX: u32 = 1_000;
+/// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.
+pub(crate) const DEMO_BOT_BOOKINGS_MAX: usize = 3;
+/// Percent of an event's units that bots leave free for visitors.
+pub(crate) const DEMO_FREE_PERCENT_MIN: u32 = 40;
+/// How often the demo's bank looks whether a silence is over, milliseconds.
+pub(crate) const DEMO_BANK_EVERY_MS: u64 = 250;
+/// How long the silent bank of the demo is silent, milliseconds.
+pub(crate) const DEMO_BANK_SILENCE_MS: u64 = 30_000;
+/// Most payments of the demo whose bank is silent.
+pub(crate) const DEMO_SILENCES_MAX: usize = 10_000;
+/// Longest wait for a server's answer to a command, milliseconds.
+pub(crate) const CLIENT_WAIT_MS: u64 = 10_000;
+/// Largest answer to a command, bytes.
+pub(crate) const CLIENT_ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;

@@ -1,0 +1,100 @@
+//! The `soldonce` binary: one file per subcommand, each with its arguments and a `run`.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a command line tool prints its reports"
+)]
+#![expect(clippy::print_stderr, reason = "and its errors")]
+
+mod chart;
+mod clear_text;
+mod client;
+mod demo;
+mod doctor;
+mod env;
+mod exit;
+mod keys;
+mod lab;
+mod lease;
+mod limits;
+mod migrate;
+mod output;
+mod reconcile;
+mod serve;
+mod verify;
+mod why;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::exit::{Exit, code_of};
+use crate::output::print;
+
+/// Hold scarce things for a moment; sell each of them once.
+#[derive(Debug, Parser)]
+#[command(name = "soldonce", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// A hall on an embedded ledger and an open seat map; try it in two windows
+    Demo(demo::DemoArgs),
+    /// The server
+    Serve(Box<serve::ServeArgs>),
+    /// Brings a ledger's schema up to date
+    Migrate(migrate::MigrateArgs),
+    /// Checks a ledger against itself, live or stopped
+    Verify(verify::VerifyArgs),
+    /// Compares bookings with the payment provider, and settles what differs
+    Reconcile(reconcile::ReconcileArgs),
+    /// Tells everything that happened to one unit
+    Why(why::WhyArgs),
+    /// Prints the OpenAPI document
+    Openapi,
+    /// API keys: make, list, revoke
+    Keys(keys::KeysArgs),
+    /// Looks at the machine, the data folder and the lease backend, and says what would hurt
+    Doctor(doctor::DoctorArgs),
+    /// Seat plans
+    Chart(chart::ChartArgs),
+    /// Timed exclusive claims on names
+    Lease(lease::LeaseArgs),
+    /// Measures and proves: benchmarks, races, storms (the program `soldonce-lab`)
+    Lab(lab::LabArgs),
+}
+
+/// The outcome of work that waits for a server, for a command that has nothing else to do.
+fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    Ok(runtime.enable_all().build()?.block_on(work))
+}
+
+fn main() -> ExitCode {
+    let given = env::without_empty(Cli::command()).get_matches();
+    let given = Cli::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
+    let done: anyhow::Result<Exit> = match given.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Chart(args) => chart::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Keys(args) => keys::run(&args),
+        Command::Migrate(args) => migrate::run(&args),
+        Command::Reconcile(args) => reconcile::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Why(args) => why::run(&args),
+        Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done),
+        Command::Lab(args) => lab::run(&args),
+        Command::Lease(args) => lease::run(&args),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("soldonce: {error:#}");
+            ExitCode::from(code_of(&error))
+        }
+    }
+}

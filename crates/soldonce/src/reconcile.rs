@@ -1,0 +1,188 @@
+//! `soldonce reconcile`: compares bookings with the payment provider, and settles what differs. Servers
+//! do the same by themselves; this is for whoever wants to see it, or has no server any more.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use comfy_table::Table;
+use serde::Serialize;
+use soldonce_core::{PaymentState, Span, Timestamp};
+use soldonce_engine::ledger::{OpenMoney, sqlite};
+use soldonce_engine::limits::RECONCILE_AT_ONCE_MAX;
+use soldonce_engine::payment::PaymentProvider;
+use soldonce_engine::{Engine, Mismatch, mismatches};
+use soldonce_clock::{Clock, SystemClock};
+
+use crate::block_on;
+use crate::exit::{Exit, usage};
+use crate::lease::span;
+use crate::output::{print, print_json};
+use crate::serve::{CaptureWord, DatabaseArgs, LedgerPlace, stripe};
+
+/// Arguments of `soldonce reconcile`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  soldonce reconcile --dry-run --data ./data --stripe-key sk_live_..
+  soldonce reconcile --database-url postgres://soldonce@db/soldonce --older 5m --json
+
+Finds what is \"paid, not fulfilled\", \"authorised, never captured\", \"refund stuck\" and the like, and
+settles it by the same rules as a server, which does so every few seconds: an alert may rest on
+`soldonce_outbox_stuck` and `soldonce_payments_unreconciled` instead. With --dry-run nothing is
+changed and a folder may be in use; without it, stop its server first. Exit code 0 when nothing is
+left to be settled, 1 when something is, 3 when the ledger cannot be read.")]
+#[expect(clippy::struct_excessive_bools, reason = "flags")]
+pub(crate) struct ReconcileArgs {
+    /// The folder of the embedded ledger [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// The secret key of the Stripe account (`sk_..` or `rk_..`)
+    #[arg(
+        long,
+        env = "SOLDONCE_STRIPE_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    stripe_key: String,
+    /// The connected account whose payments are meant, if it is not the key's own
+    #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
+    stripe_account: Option<String>,
+    /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
+    #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
+    stripe_url: Option<String>,
+    /// Leave alone what began later than so long ago: notices usually come at once
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span)]
+    older: Duration,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One line of the report.
+#[derive(Serialize)]
+struct Line {
+    booking: String,
+    state: &'static str,
+    payment: Option<&'static str>,
+    found: &'static str,
+    remedy: String,
+    /// What came of it; nothing when nothing was tried.
+    outcome: Option<String>,
+}
+
+impl Line {
+    fn of(mismatch: &Mismatch) -> Self {
+        Self {
+            booking: mismatch.booking.to_string(),
+            state: mismatch.state.as_str(),
+            payment: mismatch.known.map(PaymentState::as_str),
+            found: mismatch.what,
+            remedy: mismatch.remedy.to_string(),
+            outcome: None,
+        }
+    }
+}
+
+/// Runs `soldonce reconcile`.
+pub(crate) fn run(args: &ReconcileArgs) -> anyhow::Result<Exit> {
+    let lines = block_on(reconcile(args))??;
+    if args.json {
+        print_json(&lines)?;
+    } else {
+        print(&describe(&lines))?;
+    }
+    let is_left = |line: &Line| line.outcome.as_deref() != Some(SETTLED);
+    Ok(if lines.iter().any(is_left) {
+        Exit::Refused
+    } else {
+        Exit::Done
+    })
+}
+
+const SETTLED: &str = "settled";
+
+async fn reconcile(args: &ReconcileArgs) -> anyhow::Result<Vec<Line>> {
+    let provider = stripe(
+        &args.stripe_key,
+        args.stripe_account.as_ref(),
+        args.stripe_url.as_ref(),
+        CaptureWord::default(),
+    )
+    .map_err(usage)?;
+    let older = u64::try_from(args.older.as_millis()).context("--older is too long")?;
+    let older = Span::from_ms(older);
+    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    match &place {
+        LedgerPlace::Folder(options) if args.dry_run => {
+            let before = Timestamp::from_ms(SystemClock.wall_ms()).minus(older);
+            let open = sqlite::verify::open_money(&options.folder, before, RECONCILE_AT_ONCE_MAX)?;
+            Ok(look(&provider, &open).await)
+        }
+        LedgerPlace::Folder(_) | LedgerPlace::Database(_) => {
+            // That a database may lose commits is for servers to refuse; here it would hide money.
+            let place = if place.is_shared() {
+                place.accept_loss()
+            } else {
+                place
+            };
+            let engine = place.open().await?;
+            let open = engine.open_money(older).await?;
+            let lines = if args.dry_run {
+                look(&provider, &open).await
+            } else {
+                settle(engine.clone().paid_by(Arc::new(provider)), &open).await
+            };
+            engine.close().await;
+            Ok(lines)
+        }
+    }
+}
+
+async fn look(provider: &dyn PaymentProvider, open: &OpenMoney) -> Vec<Line> {
+    let found = mismatches(provider, open).await;
+    found.iter().map(Line::of).collect()
+}
+
+async fn settle(engine: Engine, open: &OpenMoney) -> Vec<Line> {
+    let Some(provider) = engine.provider() else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for mismatch in mismatches(&**provider, open).await {
+        let outcome = match engine.mend(&mismatch).await {
+            Ok(()) => SETTLED.to_owned(),
+            Err(error) => error.to_string(),
+        };
+        lines.push(Line {
+            outcome: Some(outcome),
+            ..Line::of(&mismatch)
+        });
+    }
+    lines
+}
+
+fn describe(lines: &[Line]) -> String {
+    if lines.is_empty() {
+        return "every payment is where it should be\n".to_owned();
+    }
+    let mut table = Table::new();
+    table.set_header(["booking", "state", "payment", "found", "remedy", "outcome"]);
+    for line in lines {
+        table.add_row([
+            &line.booking,
+            line.state,
+            line.payment.unwrap_or("-"),
+            line.found,
+            &line.remedy,
+            line.outcome.as_deref().unwrap_or("not tried"),
+        ]);
+    }
+    format!("{table}\n")
+}

@@ -1,0 +1,255 @@
+//! Where the ledger is, and the engine on it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use soldonce_engine::ledger::Migrated;
+use soldonce_engine::ledger::postgres::{
+    self, Durability, PostgresLedger, PostgresOptions, Statements, Strategy,
+};
+use soldonce_engine::ledger::sqlite::{self, OpenError, SqliteLedger, SqliteOptions};
+use soldonce_engine::live::Live;
+use soldonce_engine::metrics::Metrics;
+use soldonce_engine::shield::Shield;
+use soldonce_engine::{Engine, World};
+use soldonce_clock::{SystemClock, SystemEntropy};
+use soldonce_lease::Locks;
+
+use crate::exit::usage;
+
+/// The database of a ledger that many servers share.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DatabaseArgs {
+    /// PostgreSQL in place of the embedded ledger: `postgres://user:password@host:5432/database`
+    #[arg(
+        id = "database_url",
+        long = "database-url",
+        global = true,
+        env = "SOLDONCE_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub(crate) url: Option<String>,
+    /// Most connections to the database [default: 8]
+    #[arg(
+        id = "database_connections",
+        long = "database-connections",
+        global = true,
+        env = "SOLDONCE_DATABASE_CONNECTIONS",
+        value_name = "COUNT"
+    )]
+    pub(crate) connections: Option<usize>,
+    /// How statements are sent; `unprepared` for a pool in transaction mode [default: prepared]
+    #[arg(
+        id = "database_statements",
+        long = "database-statements",
+        global = true,
+        env = "SOLDONCE_DATABASE_STATEMENTS",
+        value_enum
+    )]
+    pub(crate) statements: Option<StatementsWord>,
+}
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StatementsWord {
+    /// Prepared once for each connection.
+    Prepared,
+    /// Whole, each time.
+    Unprepared,
+}
+
+/// Most connections of one server.
+const CONNECTIONS_MAX: usize = 256;
+
+impl DatabaseArgs {
+    /// The options they say; none without a URL.
+    ///
+    /// # Errors
+    /// Names the setting and what would be right.
+    pub(crate) fn options(&self) -> anyhow::Result<Option<PostgresOptions>> {
+        let Some(url) = &self.url else {
+            let is_alone = self.connections.is_some() || self.statements.is_some();
+            anyhow::ensure!(
+                !is_alone,
+                "database_url: is missing; without it the embedded ledger is used, which has no \
+                 connections or statements to set"
+            );
+            return Ok(None);
+        };
+        let mut options = PostgresOptions::new(url.clone());
+        if let Some(connections) = self.connections {
+            anyhow::ensure!(
+                (2..=CONNECTIONS_MAX).contains(&connections),
+                "database_connections: {connections} is outside 2 ..= {CONNECTIONS_MAX}"
+            );
+            options.connections = connections;
+        }
+        options.statements = match self.statements {
+            Some(StatementsWord::Unprepared) => Statements::Unprepared,
+            Some(StatementsWord::Prepared) | None => Statements::Prepared,
+        };
+        Ok(Some(options))
+    }
+}
+
+/// Where a ledger is.
+#[derive(Clone, Debug)]
+pub(crate) enum LedgerPlace {
+    /// In a folder of this machine, for one server.
+    Folder(SqliteOptions),
+    /// In a database, for many.
+    Database(PostgresOptions),
+}
+
+impl std::fmt::Display for LedgerPlace {
+    /// Where it is, without what may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(options) => write!(f, "{}", options.folder.display()),
+            Self::Database(_) => f.write_str("the database"),
+        }
+    }
+}
+
+impl LedgerPlace {
+    /// The database if there is one, else the folder, `./data` unless it is given.
+    ///
+    /// # Errors
+    /// As [`DatabaseArgs::options`].
+    pub(crate) fn new(data: Option<PathBuf>, database: &DatabaseArgs) -> anyhow::Result<Self> {
+        let folder = || SqliteOptions::new(data.unwrap_or_else(|| PathBuf::from("./data")));
+        let database = database.options().map_err(usage)?;
+        Ok(database.map_or_else(|| Self::Folder(folder()), Self::Database))
+    }
+
+    /// The same, but the operator puts up with a ledger that has lost or may lose commits.
+    pub(crate) fn accept_loss(self) -> Self {
+        match self {
+            Self::Folder(options) => Self::Folder(SqliteOptions {
+                accept_loss: true,
+                ..options
+            }),
+            Self::Database(options) => Self::Database(PostgresOptions {
+                durability: Durability::Waived,
+                ..options
+            }),
+        }
+    }
+
+    /// The same, its commands on this way into it if it is a database.
+    pub(crate) fn by(self, strategy: Strategy) -> Self {
+        match self {
+            folder @ Self::Folder(_) => folder,
+            Self::Database(options) => Self::Database(PostgresOptions {
+                strategy,
+                ..options
+            }),
+        }
+    }
+
+    /// Whether other servers may work on it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Database(_))
+    }
+
+    /// Whether there is one already. A database is asked when it is opened.
+    pub(crate) fn is_made(&self) -> bool {
+        match self {
+            Self::Folder(options) => options.is_made(),
+            Self::Database(_) => true,
+        }
+    }
+
+    /// Brings its schema up to date; gives what that came to.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or is newer than this program.
+    pub(crate) async fn migrate(&self) -> anyhow::Result<Migrated> {
+        match self {
+            Self::Folder(options) => {
+                let migrated = sqlite::migrate(options)?;
+                // What does not start afterwards is said now.
+                self.open().await?.close().await;
+                Ok(migrated)
+            }
+            Self::Database(options) => postgres::migrate(options).await.context("database_url"),
+        }
+    }
+
+    /// Tells an error of reading a folder; where there is no ledger, the option that names another place.
+    pub(crate) fn unread(error: OpenError) -> anyhow::Error {
+        let OpenError::Missing { folder } = &error else {
+            return error.into();
+        };
+        let demo = Path::new("./soldonce-demo");
+        let is_beside = demo.join("ledger.sqlite").exists() && folder != demo;
+        let hint = if is_beside {
+            "that of `soldonce demo` is here: --data ./soldonce-demo"
+        } else {
+            "name its folder with --data, or its database with --database-url"
+        };
+        anyhow::anyhow!("{error}; {hint}")
+    }
+
+    /// Where the leases of its strategy come from, if it takes any.
+    fn locks(&self) -> Option<&Locks> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Database(options) => options.strategy.locks(),
+        }
+    }
+
+    /// Opens the ledger and the engine on it.
+    ///
+    /// # Errors
+    /// When it belongs to another process, is damaged, cannot be reached, or has another schema.
+    pub(crate) async fn open(&self) -> anyhow::Result<Engine> {
+        self.open_behind(None).await
+    }
+
+    /// As [`LedgerPlace::open`], behind a shield between servers.
+    ///
+    /// # Errors
+    /// As [`LedgerPlace::open`].
+    pub(crate) async fn open_behind(
+        &self,
+        shield: Option<Arc<dyn Shield>>,
+    ) -> anyhow::Result<Engine> {
+        let world = World {
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        };
+        let metrics = Arc::new(match self.locks() {
+            Some(locks) => Metrics::default().with_leases(locks.clone()),
+            None => Metrics::default(),
+        });
+        let live = Live::new(Arc::clone(&metrics));
+        let live = Arc::new(match shield {
+            Some(shield) => live.behind(shield),
+            None => live,
+        });
+        let clock = Arc::clone(&world.clock);
+        let ledger: Arc<dyn soldonce_engine::ledger::Ledger> = match self {
+            Self::Folder(options) => {
+                #[cfg(feature = "planted")]
+                let options = &super::planted::plant(options)?;
+                Arc::new(SqliteLedger::open(
+                    options,
+                    clock,
+                    &SystemEntropy,
+                    live.clone(),
+                )?)
+            }
+            Self::Database(options) => {
+                let opened = PostgresLedger::open(options, clock, &SystemEntropy, live.clone());
+                Arc::new(opened.await.context("database_url")?)
+            }
+        };
+        Ok(Engine::new(ledger, live, metrics, world).await?)
+    }
+}

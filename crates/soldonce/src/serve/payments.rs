@@ -1,0 +1,159 @@
+//! Who takes the money.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use soldonce_engine::Engine;
+use soldonce_engine::payment::AccountId;
+use soldonce_engine::payment::stripe::{
+    Capture, Stripe, StripeKey, StripeSettings, WebhookSecrets,
+};
+use soldonce_clock::SystemClock;
+use soldonce_server::StripeNotices;
+
+/// Who takes the money: Stripe, or nobody.
+#[derive(Clone, Debug, Default, Args)]
+#[expect(clippy::struct_field_names, reason = "the names of the flags")]
+pub(crate) struct PaymentArgs {
+    /// The secret key of a Stripe account (`sk_..` or `rk_..`): holds are paid by checkout
+    #[arg(
+        long,
+        env = "SOLDONCE_STRIPE_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    pub(crate) stripe_key: Option<String>,
+    /// The signing secret of Stripe's webhook to `/v1/webhooks/stripe`; two while one is replaced
+    #[arg(
+        long = "stripe-webhook-secret",
+        env = "SOLDONCE_STRIPE_WEBHOOK_SECRET",
+        value_name = "SECRET",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub(crate) stripe_webhook_secrets: Vec<String>,
+    /// The connected account whose payments are meant, if it is not the key's own
+    #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
+    pub(crate) stripe_account: Option<String>,
+    /// When money is taken: `manual` when the seats are sold, or `automatic` when the buyer pays, for
+    /// methods that cannot reserve; who loses his seats then gets it back [default: manual]
+    #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN")]
+    pub(crate) stripe_capture: Option<CaptureWord>,
+    /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
+    #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
+    pub(crate) stripe_url: Option<String>,
+}
+
+/// When money is taken, as settings say it.
+#[derive(Clone, Copy, Debug, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CaptureWord {
+    #[default]
+    Manual,
+    Automatic,
+}
+
+impl From<CaptureWord> for Capture {
+    fn from(word: CaptureWord) -> Self {
+        match word {
+            CaptureWord::Manual => Self::Manual,
+            CaptureWord::Automatic => Self::Automatic,
+        }
+    }
+}
+
+/// Stripe by its key, for a connected account if one is given, at another place than its own if that is.
+///
+/// # Errors
+/// When the key or the account is none, or the place is not to be reached safely.
+pub(crate) fn stripe(
+    key: &str,
+    account: Option<&String>,
+    url: Option<&String>,
+    capture: CaptureWord,
+) -> anyhow::Result<Stripe> {
+    let mut settings = StripeSettings::new(StripeKey::parse(key).context("stripe_key")?);
+    let account = account.map(|account| AccountId::parse(account));
+    settings.account = account.transpose().context("stripe_account")?;
+    if let Some(url) = url {
+        settings.base_url.clone_from(url);
+    }
+    settings.capture = capture.into();
+    Stripe::new(settings, Arc::new(SystemClock)).context("stripe_key")
+}
+
+/// Who takes the money, set up and not asked yet.
+#[derive(Clone, Debug)]
+pub(crate) struct PaymentPlace {
+    stripe: Option<(Arc<Stripe>, StripeNotices)>,
+}
+
+impl PaymentPlace {
+    /// Stripe if there is a key.
+    ///
+    /// # Errors
+    /// Names the setting that is missing or wrong; shows no secret.
+    pub(crate) fn new(given: &PaymentArgs) -> anyhow::Result<Self> {
+        let Some(key) = &given.stripe_key else {
+            let is_alone = given.stripe_webhook_secrets.is_empty()
+                && given.stripe_account.is_none()
+                && given.stripe_capture.is_none()
+                && given.stripe_url.is_none();
+            anyhow::ensure!(
+                is_alone,
+                "stripe_key: missing, though other settings of Stripe are given"
+            );
+            return Ok(Self { stripe: None });
+        };
+        let stripe = stripe(
+            key,
+            given.stripe_account.as_ref(),
+            given.stripe_url.as_ref(),
+            given.stripe_capture.unwrap_or_default(),
+        )?;
+        let secrets = match given.stripe_webhook_secrets.as_slice() {
+            [current] => WebhookSecrets::new(current, None),
+            [current, previous] => WebhookSecrets::new(current, Some(previous)),
+            [] => anyhow::bail!(
+                "stripe_webhook_secret: missing; Stripe shows it where its webhook to \
+                 /v1/webhooks/stripe is set up, and without it no payment is ever confirmed"
+            ),
+            _ => anyhow::bail!("stripe_webhook_secret: at most two, while one is replaced"),
+        };
+        let account = given.stripe_account.as_deref().map(AccountId::parse);
+        let notices = StripeNotices {
+            secrets: secrets.context("stripe_webhook_secret")?,
+            account: account.transpose().context("stripe_account")?,
+            live: StripeKey::parse(key).context("stripe_key")?.is_live(),
+        };
+        Ok(Self {
+            stripe: Some((Arc::new(stripe), notices)),
+        })
+    }
+
+    /// Whether anybody takes money.
+    pub(crate) const fn is_some(&self) -> bool {
+        self.stripe.is_some()
+    }
+
+    /// In a word.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self.stripe {
+            Some(_) => "stripe",
+            None => "none",
+        }
+    }
+
+    /// The engine with its provider, and what the server needs to believe it.
+    pub(crate) fn pay(&self, engine: Engine) -> (Engine, Option<StripeNotices>) {
+        match &self.stripe {
+            Some((stripe, notices)) => {
+                let provider = Arc::clone(stripe) as Arc<_>;
+                (engine.paid_by(provider), Some(notices.clone()))
+            }
+            None => (engine, None),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Tests of the `soldonce` binary as a user runs it.
+
+#![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
+
+mod browser;
+mod crash;
+mod crowd;
+mod engines;
+mod folders;
+mod lease_backends;
+mod lease_run;
+mod lease_said;
+mod lease_terminal;
+mod migrate;
+mod money;
+mod operate;
+mod said;
+mod schema;
+mod servers;
+mod store;
+mod webhooks;

@@ -1,0 +1,55 @@
+//! Holds end by the clock, and that is written down, whatever happened to the database meanwhile.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_testkit::{PATIENCE, until_some};
+
+use super::{SEATS, ask, database, hold, logs, serve, until};
+use crate::crash::client::Ask;
+
+const TTL_MS: i64 = 3_000;
+/// What a server says when its database does not answer.
+const DATABASE_AWAY: &str = "no commands are taken until the database does";
+/// So much later what is over has been tried to be written down, several times.
+const LATER_MS: i64 = 500;
+
+#[test]
+fn what_ends_while_the_database_is_away_is_written_down_when_it_is_back() {
+    let (mut database, logs) = (database(), logs("expiry"));
+    let log = logs.join("one.log");
+    fs::remove_file(&log).ok();
+    let server = serve(&database, &log);
+    let mut client = server.client("ann");
+    let event = json!({
+        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR", "policy": {"hold_ttl_ms": TTL_MS},
+        "chart": {"format": "grid", "rows": 1, "seats_per_row": 2, "category": "Standard"},
+        "prices": {"Standard": 4500},
+    });
+    let asked = Ask::new("POST", "/v1/events".to_owned(), Some(event));
+    let created = ask(&mut client, &asked);
+    assert_eq!(created.status, 201, "{}", created.shown());
+    let held = ask(&mut client, &hold("ann", "A-1"));
+    assert_eq!(held.status, 201, "{}", held.shown());
+    let ends_ms = SystemClock.wall_ms() + TTL_MS;
+    let is_held = |seats: &Value| seats["held"] == json!(["A-1"]);
+    let before = until(&mut client, SEATS, is_held);
+
+    database.stop_immediately().unwrap();
+    until_some(
+        "it is over, and the server knows that the database is away",
+        PATIENCE,
+        || {
+            let is_away = fs::read_to_string(&log)?.contains(DATABASE_AWAY);
+            let is_over = SystemClock.wall_ms() > ends_ms + LATER_MS;
+            Ok((is_away && is_over).then_some(()))
+        },
+    )
+    .unwrap();
+    database.restart().unwrap();
+
+    let is_free = |seats: &Value| seats["held"] == json!([]);
+    let after = until(&mut client, SEATS, is_free);
+    assert_eq!(after["seq"], json!(before["seq"].as_u64().unwrap() + 1));
+}
