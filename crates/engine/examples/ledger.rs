@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Authority, BookingId, CallerId, Command, Currency, Event,
     EventId, HoldId, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
@@ -25,7 +26,6 @@ use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
-use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 
 #[derive(Default)]
 struct Counts {

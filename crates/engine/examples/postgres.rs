@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use soldonce_clock::{BootTime, Clock, Entropy, SystemClock, SystemEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, CallerId, Command, Currency, Event, EventId, HoldId, Holder, HolderName,
     NewEvent, NewHold, Origin, Policy, Text, UnitNo, Wish,
@@ -19,7 +20,6 @@ use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, Strateg
 use soldonce_engine::ledger::{Done, Ledger, Transaction};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
-use soldonce_clock::{BootTime, Clock, Entropy, SystemClock, SystemEntropy};
 use tokio::task::JoinSet;
 
 /// Seats of the event: enough for every hold of a run.

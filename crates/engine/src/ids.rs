@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use soldonce_core::{BookingId, CallerId, HoldId};
 use soldonce_clock::{Clock, Entropy};
+use soldonce_core::{BookingId, CallerId, HoldId};
 
 /// Random bytes of one id.
 const RANDOM_BYTES: usize = 10;

@@ -1,8 +1,8 @@
 //! API keys: who may call and what for. A key is shown once; only its hash is kept.
 
 use sha2::{Digest, Sha256};
-use soldonce_core::{CallerId, Text, Timestamp, encode_128};
 use soldonce_clock::Entropy;
+use soldonce_core::{CallerId, Text, Timestamp, encode_128};
 
 /// The name of an API key; also the caller it stands for.
 pub type KeyId = CallerId;

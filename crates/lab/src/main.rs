@@ -23,7 +23,12 @@ use crate::exit::{Exit, code_of};
 
 /// Measures and proves Soldonce.
 #[derive(Debug, Parser)]
-#[command(name = "soldonce-lab", bin_name = "soldonce lab", version, arg_required_else_help = true)]
+#[command(
+    name = "soldonce-lab",
+    bin_name = "soldonce lab",
+    version,
+    arg_required_else_help = true
+)]
 struct Lab {
     #[command(subcommand)]
     command: LabCommand,

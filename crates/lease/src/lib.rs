@@ -42,9 +42,9 @@ pub use notice::{Notice, NoticeStream, Notices, What};
 pub use owner::Owner;
 pub use request::{Cap, Group, Renew, Request, Wait};
 pub use run::AcquireResultExt;
-pub use stats::Stats;
-pub use token::{EPOCH_MAX, FencingToken, InvalidToken, Tag};
 pub use soldonce_clock::{
     BootTime, Clock, Entropy, ManualClock, SeededEntropy, SleepFuture, SystemClock, SystemEntropy,
 };
+pub use stats::Stats;
+pub use token::{EPOCH_MAX, FencingToken, InvalidToken, Tag};
 pub use worker::Drained;

@@ -1,7 +1,6 @@
 //! One request to a running server, for commands that act through it. HTTP/1.1 without TLS: put the
 //! command on the server's own machine, or behind a tunnel.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,7 +14,6 @@ use tokio::net::TcpStream;
 use crate::limits::{CLIENT_ANSWER_BYTES_MAX, CLIENT_WAIT_MS};
 
 /// A server and the key to act with.
-#[derive(Clone)]
 pub(crate) struct Client {
     authority: String,
     key: String,
@@ -42,25 +40,6 @@ impl Client {
             authority: authority.to_owned(),
             key: key.to_owned(),
         })
-    }
-
-    /// The same server with another key or session.
-    pub(crate) fn with_key(&self, key: &str) -> Self {
-        Self {
-            authority: self.authority.clone(),
-            key: key.to_owned(),
-        }
-    }
-
-    /// Where the server is.
-    ///
-    /// # Errors
-    /// When its name leads nowhere.
-    pub(crate) async fn address(&self) -> anyhow::Result<SocketAddr> {
-        let found = tokio::net::lookup_host(&self.authority).await;
-        let unknown = || format!("--url: {} leads nowhere", self.authority);
-        let mut found = found.with_context(unknown)?;
-        found.next().with_context(unknown)
     }
 
     /// Sends one request and reads its JSON answer; an empty answer is null.

@@ -9,12 +9,12 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::Table;
 use serde::Serialize;
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{PaymentState, Span, Timestamp};
 use soldonce_engine::ledger::{OpenMoney, sqlite};
 use soldonce_engine::limits::RECONCILE_AT_ONCE_MAX;
 use soldonce_engine::payment::PaymentProvider;
 use soldonce_engine::{Engine, Mismatch, mismatches};
-use soldonce_clock::{Clock, SystemClock};
 
 use crate::block_on;
 use crate::exit::{Exit, usage};

@@ -29,8 +29,8 @@ pub use shields::run_shield_messages;
 pub use sweep::run_sweeper;
 pub use webhooks::run_webhooks;
 
-use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
 use soldonce_clock::{Clock, Entropy};
+use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
 
 use crate::caller::Call;
 use crate::ids::Ids;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use soldonce_core::Timestamp;
 use soldonce_clock::Clock;
+use soldonce_core::Timestamp;
 
 /// A clock that neither goes back nor stands still.
 ///

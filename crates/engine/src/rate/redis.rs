@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::RedisScript;
 use soldonce_clock::Clock;
+use soldonce_lease::backend::redis::RedisScript;
 use soldonce_lease::{BackendError, Namespace};
 
 use super::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};

@@ -6,8 +6,8 @@ mod pause;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use soldonce_lease::backend::redis::{KeyTag, RedisConfig, RedisScript, RedisScripts};
 use soldonce_clock::Clock;
+use soldonce_lease::backend::redis::{KeyTag, RedisConfig, RedisScript, RedisScripts};
 use soldonce_lease::{BackendError, Namespace};
 use tokio::task::JoinSet;
 

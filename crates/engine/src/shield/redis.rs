@@ -4,10 +4,10 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use soldonce_clock::Clock;
 use soldonce_core::Span;
 use soldonce_lease::backend::Fut;
 use soldonce_lease::backend::redis::{KeyTag, RedisScript};
-use soldonce_clock::Clock;
 use soldonce_lease::{BackendError, Namespace};
 
 use super::{Belief, Kind, Note, Part, Shield, Tried, Who, Zone};

@@ -1,7 +1,7 @@
 //! When a delivery is tried again: the schedule that Standard Webhooks recommends, three days in all.
 
-use soldonce_core::{Span, Timestamp};
 use soldonce_clock::Entropy;
+use soldonce_core::{Span, Timestamp};
 
 use super::Then;
 use crate::limits::WEBHOOK_PAUSES_MS;

@@ -2,6 +2,7 @@
 //! over restarts, and in the end all must remember the same. On PostgreSQL two servers take turns,
 //! as a coin falls: what one did, the other must know.
 
+use soldonce_clock::{Entropy, SeededEntropy};
 use soldonce_core::{
     Adjacency, Authority, BookingId, Change, Command, Difference, Effect, Event, GivenLines,
     HoldId, LineChoice, NewHold, OnHold, PaymentState, Policy, Rejection, Selection, Text,
@@ -9,7 +10,6 @@ use soldonce_core::{
 };
 use soldonce_engine::ledger::{Done, RequestKey, sqlite};
 use soldonce_engine::reply::{ReplyKind, StoredReply};
-use soldonce_clock::{Entropy, SeededEntropy};
 
 use crate::ledgers::{HALL, TestLedger, caller, holder, key, no_money, select};
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use soldonce_clock::ManualClock;
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_clock::ManualClock;
 use soldonce_lease::{EPOCH_MAX, EpochError, EpochSource};
 use tokio::task::JoinSet;
 

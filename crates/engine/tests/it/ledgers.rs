@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{ManualClock, SeededEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Auditor, Authority, Booking, BookingId, CallerId, Command,
     Commit, Currency, Effect, Event, EventId, EventNo, Fence, History, Hold, HoldId, HoldTerms,
@@ -21,7 +22,6 @@ use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
     Done, Fingerprint, Ledger, MemoryLedger, Observer, RequestKey, ScopedKey, Transaction,
 };
-use soldonce_clock::{ManualClock, SeededEntropy};
 use soldonce_testkit::postgres::{PgBouncer, Postgres};
 
 /// When every test begins.

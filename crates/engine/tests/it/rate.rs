@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS};
 use soldonce_engine::rate::{Quota, RateKey, RedisRates, SharedRates, Taken, Unshared};
-use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_lease::Namespace;
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};
 use tokio::runtime::Runtime;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{ManualClock, SeededEntropy};
 use soldonce_core::{Applied, Command, Inventory, Rejection};
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_clock::{ManualClock, SeededEntropy};
 
 use crate::ledgers::{START_MS, TempFolder, TestLedger, transaction};
 

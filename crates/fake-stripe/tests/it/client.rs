@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use fake_stripe::FakeStripe;
+use fake_stripe::money::{MoneyLine, violations};
 use serde_json::Value;
 use soldonce_clock::ManualClock;
-use soldonce_testkit::PATIENCE;
-use fake_stripe::money::{MoneyLine, violations};
-use fake_stripe::FakeStripe;
 use soldonce_testkit::Inbox;
+use soldonce_testkit::PATIENCE;
 
 /// 2026-01-01.
 const BEGIN_MS: i64 = 1_767_225_600_000;

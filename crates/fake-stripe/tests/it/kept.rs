@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use fake_stripe::FakeStripe;
+use serde_json::Value;
 
 use super::client::{Heard, call};
 

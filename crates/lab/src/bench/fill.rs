@@ -8,8 +8,8 @@ use super::hall::{make_event, push_row_label, sell_key};
 use super::product::Product;
 use super::requests::{Requests, text_field};
 use super::scenario::Setting;
-use crate::load::{self, LoadPlan, Makers, Pace, RequestMaker, Turn, Until};
 use crate::limits::LOAD_SECONDS_MAX;
+use crate::load::{self, LoadPlan, Makers, Pace, RequestMaker, Turn, Until};
 
 const EVENT: &str = "full";
 /// Seats of one hold; divides the seats of every row that is filled.

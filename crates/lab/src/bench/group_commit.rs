@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
-use soldonce_engine::ledger::sqlite::BareLog;
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_engine::ledger::sqlite::BareLog;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 

@@ -18,8 +18,8 @@ use super::rounds::{generator_runtime, measured, violations};
 use super::scenario::Setting;
 use super::{BenchArgs, Pace};
 use crate::exit::Exit;
-use crate::load::{LoadPlan, Makers, Until};
 use crate::limits::{HALLS_HOLDS, HALLS_HOLDS_QUICK};
+use crate::load::{LoadPlan, Makers, Until};
 use crate::output::{print, print_json};
 
 /// Its name among the scenarios; it runs alone.

@@ -15,8 +15,8 @@ use super::report::{BenchReport, Measured};
 use super::scenario::{Dose, Ground, Scenario, Setting};
 use super::server::{ServerProcess, serve_scenario};
 use super::{BenchArgs, ServerPlace};
-use crate::load::{self, LoadPlan, LoadReport, Makers, Pace, Until};
 use crate::limits::{BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
+use crate::load::{self, LoadPlan, LoadReport, Makers, Pace, Until};
 
 /// Measures every scenario `args.runs` times.
 ///

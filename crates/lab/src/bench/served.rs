@@ -86,7 +86,9 @@ pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?.with_file_name("soldonce");
     if !program.is_file() {
         let place = program.display();
-        bail!("{place} is missing: build it with `cargo build -p soldonce`, with --release if this is");
+        bail!(
+            "{place} is missing: build it with `cargo build -p soldonce`, with --release if this is"
+        );
     }
     let mut command = Command::new(program);
     command

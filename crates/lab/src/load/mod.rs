@@ -22,11 +22,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::arrivals::Arrivals;
+pub(crate) use self::connection::Connection;
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
 pub(crate) use self::report::{LatencyUs, LoadError, LoadReport, Tally};
 pub(crate) use self::request::{Fixed, Makers, RequestMaker, Turn, post_json};
 
-use self::connection::Connection;
 use self::worker::Worker;
 use crate::limits::LOAD_OVERTIME_MS_MAX;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
-use soldonce_core::OnHold;
 use soldonce_clock::{BootTime, Clock, SystemClock};
+use soldonce_core::OnHold;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::Method;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use axum::http::Method;
 use serde_json::json;
+use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
 use soldonce_engine::ledger::MemoryLedger;
@@ -14,7 +15,6 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::rate::Quota;
 use soldonce_engine::{Engine, World};
-use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_server::{
     AcceptLimits, Access, AdminRoutes, RateLimits, ServerSettings, routers, serve,
 };

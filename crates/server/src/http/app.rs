@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
+use soldonce_clock::Clock;
 use soldonce_engine::Engine;
 use soldonce_engine::reply::Rfc3339;
-use soldonce_clock::Clock;
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::HttpMetrics;

@@ -7,9 +7,9 @@ use std::sync::Once;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use soldonce_clock::BootTime;
 use soldonce_engine::Caller;
 use soldonce_engine::rate::Taken;
-use soldonce_clock::BootTime;
 
 use super::app::App;
 use super::kinds;

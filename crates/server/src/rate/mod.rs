@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderValue;
-use soldonce_engine::rate::{Quota, RateKey, SharedRates, Taken};
 use soldonce_clock::BootTime;
+use soldonce_engine::rate::{Quota, RateKey, SharedRates, Taken};
 
 pub use self::address::{InvalidNetwork, Network};
 pub use self::held::HeldLimits;

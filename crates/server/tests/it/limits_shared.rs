@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
-use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_lease::Namespace;
 use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings};
 use soldonce_testkit::redis::{Data, Redis};

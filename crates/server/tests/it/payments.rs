@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use fake_stripe::{FakeStripe, signature};
 use serde_json::{Value, json};
+use soldonce_clock::{ManualClock, SystemClock};
 use soldonce_core::Span;
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings, WebhookSecrets};
 use soldonce_engine::payment::{AccountId, IntentId, ProviderKey};
-use soldonce_clock::{ManualClock, SystemClock};
 use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
 use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings, StripeNotices};
-use fake_stripe::{FakeStripe, signature};
 use soldonce_testkit::Inbox;
 
 use crate::harness::{Held, NOON, Store, TestApp, hall, units};

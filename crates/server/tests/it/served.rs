@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use soldonce_clock::{ManualClock, SystemEntropy};
 use soldonce_engine::ledger::MemoryLedger;
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
-use soldonce_clock::{ManualClock, SystemEntropy};
 use soldonce_server::{AcceptLimits, Access, Drained, Listeners, ServerSettings, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

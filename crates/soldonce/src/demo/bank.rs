@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fake_stripe::{Charged, FakeStripe, Verdict};
+use soldonce_clock::BootTime;
 use soldonce_core::BookingId;
 use soldonce_engine::Engine;
-use soldonce_clock::BootTime;
 use soldonce_server::{
     BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
 };
-use fake_stripe::{Charged, FakeStripe, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::cards::{self, Silence, TestCard};

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::Entropy;
 use soldonce_core::{BookingId, HoldId, Intent, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, EventSummary, HoldAsk, NamedUnits, Reply,
     WishAsk,
 };
-use soldonce_clock::Entropy;
 use soldonce_server::{CardAnswer, DeskRefusal};
 use tokio_util::sync::CancellationToken;
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use soldonce_engine::ledger::sqlite::{OpenError, verify};
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_engine::ledger::sqlite::{OpenError, verify};
 
 use super::Finding;
 

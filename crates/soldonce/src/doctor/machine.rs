@@ -1,7 +1,7 @@
 //! The machine: clocks and limits.
 
-use soldonce_engine::limits::CLOCK_LEAST_MS;
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_engine::limits::CLOCK_LEAST_MS;
 
 use super::Finding;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use soldonce_engine::limits::REDIS_WAIT_MS;
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_engine::limits::REDIS_WAIT_MS;
 use soldonce_lease::BackendError;
 
 use super::Finding;

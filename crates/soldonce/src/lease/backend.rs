@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_lease::backend::postgres::{PgConfig, migrate};
 use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
-use soldonce_clock::{Clock, SystemClock};
-use soldonce_lease::{BackendError, Builder, Doctor, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens};
+use soldonce_lease::{
+    BackendError, Builder, Doctor, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens,
+};
 
 use super::args::span;
 use crate::clear_text::ClearLink;

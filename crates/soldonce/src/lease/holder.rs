@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
-use soldonce_lease::{BackendError, Doctor, FencingToken, Locks, Name, OwnerInfo, ReleaseOutcome, Tag};
+use soldonce_lease::{
+    BackendError, Doctor, FencingToken, Locks, Name, OwnerInfo, ReleaseOutcome, Tag,
+};
 
 use super::backend::{self, BackendArgs};
 use crate::exit::Exit;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_engine::ledger::Migrated;
 use soldonce_engine::ledger::postgres::{
     self, Durability, PostgresLedger, PostgresOptions, Statements, Strategy,
@@ -15,7 +16,6 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
-use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_lease::Locks;
 
 use crate::exit::usage;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use soldonce_clock::SystemClock;
 use soldonce_engine::Engine;
 use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::{
     Capture, Stripe, StripeKey, StripeSettings, WebhookSecrets,
 };
-use soldonce_clock::SystemClock;
 use soldonce_server::StripeNotices;
 
 /// Who takes the money: Stripe, or nobody.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use soldonce_engine::shield::RedisShield;
 use soldonce_clock::SystemClock;
+use soldonce_engine::shield::RedisShield;
 use soldonce_lease::Namespace;
 
 /// Keeps what servers tell each other apart from whatever else is on their Redis.

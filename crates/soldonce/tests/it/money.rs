@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use soldonce_testkit::postgres::Postgres;
 use fake_stripe::FakeStripe;
 use fake_stripe::money::{MoneyLine, violations};
+use serde_json::{Value, json};
+use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::crash::client::{Ask, Client};

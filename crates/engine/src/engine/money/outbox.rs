@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::{Amount, BookingId, Effect, PaymentState, Span, Timestamp};
 use soldonce_clock::BootTime;
+use soldonce_core::{Amount, BookingId, Effect, PaymentState, Span, Timestamp};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::SecretBox;
+use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
     Answer, Applied, Booking, BookingId, Commit, EventId, EventNo, EventState, History, Hold,
     HoldId, HoldTerms, Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
 };
-use soldonce_clock::{Clock, Entropy};
 
 use self::webhooks::Post;
 use super::clock::LedgerClock;

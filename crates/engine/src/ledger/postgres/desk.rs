@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
     Answer, BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable,
     UnitNo,
 };
-use soldonce_clock::{Clock, Entropy};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use soldonce_core::EventNo;
 use soldonce_clock::BootTime;
+use soldonce_core::EventNo;
 use tokio::task::{JoinError, JoinSet};
 
 use super::desk::Desk;

@@ -48,11 +48,11 @@ mod webhooks;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
     Span, Timestamp, UnitNo,
 };
-use soldonce_clock::{Clock, Entropy};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use soldonce_core::Timestamp;
 use soldonce_clock::Clock;
+use soldonce_core::Timestamp;
 use tokio_postgres::types::Type;
 
 use super::batch::Written;

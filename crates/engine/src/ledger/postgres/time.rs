@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use soldonce_core::Timestamp;
 use soldonce_clock::Clock;
+use soldonce_core::Timestamp;
 
 use super::TimeSource;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
 use soldonce_clock::Clock;
+use soldonce_core::{Hold, HoldId, Holder, Inventory, Rejection, Timestamp};
 
 use crate::ledger::clock::LedgerClock;
 

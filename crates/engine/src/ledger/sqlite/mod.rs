@@ -35,11 +35,11 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
     Span, Timestamp, UnitNo,
 };
-use soldonce_clock::{Clock, Entropy};
 use soldonce_lease::{EpochError, EpochSource};
 use tokio::sync::oneshot;
 

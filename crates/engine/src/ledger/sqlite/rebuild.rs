@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 use secrecy::SecretBox;
-use soldonce_core::{Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, UnitState};
 use soldonce_clock::Entropy;
+use soldonce_core::{Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, UnitState};
 
 use super::batch::Ends;
 use super::beside::beside;

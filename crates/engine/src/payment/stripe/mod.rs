@@ -23,8 +23,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use soldonce_core::{Amount, Currency};
 use soldonce_clock::Clock;
+use soldonce_core::{Amount, Currency};
 
 use super::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderFuture, ProviderKey,

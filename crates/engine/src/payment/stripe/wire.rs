@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url, redirect};
-use soldonce_core::Span;
 use soldonce_clock::Clock;
+use soldonce_core::Span;
 
 use super::API_VERSION;
 use super::refusal::{Heard, Missed};

@@ -5,9 +5,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Amount, Auditor, BookingId, BookingState, LineState, PaymentState};
 use soldonce_engine::{EngineError, ExchangeAsk, GivenAsk, NamedUnits};
-use soldonce_clock::{Clock, SystemClock};
 use tokio::task::JoinSet;
 
 use super::mortal::Heart;

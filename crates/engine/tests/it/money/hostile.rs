@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use fake_stripe::Plan;
 use soldonce_core::{BookingId, BookingState, LineState};
 use soldonce_engine::{EngineError, NamedUnits};
-use fake_stripe::Plan;
 use tokio::task::JoinSet;
 
 use super::rig::{PRICE, Place, Rig, Store};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_core::{
     Amount, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, Holder,
     Rejection, Seq, Span, Timestamp, UnitNo,
@@ -18,7 +19,6 @@ use soldonce_engine::payment::stripe::Stripe;
 use soldonce_engine::payment::{
     CreateIntent, Intent, IntentId, PaymentProvider, ProviderFuture, ProviderKey,
 };
-use soldonce_clock::{BootTime, Clock, SleepFuture, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 /// Beats before and after every step; the server dies when it comes to its point once too often.

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use fake_stripe::FakeStripe;
+use fake_stripe::money::{MoneyLine, violations};
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
     Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
 };
@@ -22,11 +25,8 @@ use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, GivenAsk, HoldAsk, Mismatch, NamedUnits, Reply,
     RequestKey, WishAsk, World, mismatches, run_outbox, run_sweeper,
 };
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::postgres::Postgres;
-use fake_stripe::money::{MoneyLine, violations};
-use fake_stripe::FakeStripe;
 use soldonce_testkit::{Inbox, Received};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use fake_stripe::{Delivery, Plan};
 use soldonce_core::{
     Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection,
 };
 use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
-use fake_stripe::{Delivery, Plan};
 
 use super::rig::{PRICE, Place, Rig, Store};
 

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
+use fake_stripe::{CallFault, Route, Verdict};
 use soldonce_core::{Amount, BookingId, PaymentState as P};
 use soldonce_engine::payment::stripe::{API_VERSION, REFUND_FAILED};
 use soldonce_engine::payment::{Intent, IntentId, PaymentProvider, ProviderError, ProviderKey};
-use fake_stripe::{CallFault, Route, Verdict};
 
 use super::rig::{PRICE, Rig, adapter, ask};
 

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use fake_stripe::signature::{header, v1};
 use serde_json::Value;
+use soldonce_clock::{Entropy, SeededEntropy};
 use soldonce_core::Timestamp;
 use soldonce_engine::payment::stripe::{WebhookSecrets, verify};
-use soldonce_clock::{Entropy, SeededEntropy};
-use fake_stripe::signature::{header, v1};
 
 const NOW_S: i64 = 1_767_225_600;
 const CURRENT: &str = "whsec_current_0123456789";

@@ -1,10 +1,10 @@
 //! Calls that go wrong on the way: the outcome is asked for with the same key, and the effect takes
 //! place once.
 
-use soldonce_core::PaymentState as P;
-use soldonce_engine::payment::{Intent, IntentId, ProviderError};
 use fake_stripe::money::MoneyLine;
 use fake_stripe::{CallFault, Plan, Route};
+use soldonce_core::PaymentState as P;
+use soldonce_engine::payment::{Intent, IntentId, ProviderError};
 
 use super::rig::{PRICE, Rig};
 
@@ -26,9 +26,8 @@ fn calls(rig: &Rig, route: Route, key: &str) -> (usize, usize) {
     let second = format!("{key}.2");
     let seen = rig.fake.calls();
     let count = |key: &str| {
-        let is_it = |call: &&fake_stripe::SeenCall| {
-            call.route == route && call.key.as_deref() == Some(key)
-        };
+        let is_it =
+            |call: &&fake_stripe::SeenCall| call.route == route && call.key.as_deref() == Some(key);
         seen.iter().filter(is_it).count()
     };
     let all = seen

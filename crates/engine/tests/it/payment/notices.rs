@@ -1,10 +1,10 @@
 //! What the provider tells, as the adapter reads it.
 
+use fake_stripe::{Delivery, signature};
 use serde_json::json;
 use soldonce_core::{BookingId, PaymentState as P, Timestamp};
 use soldonce_engine::payment::stripe::{WebhookError, WebhookSecrets, verify};
 use soldonce_engine::payment::{Intent, IntentId, Notice, Subject};
-use fake_stripe::{Delivery, signature};
 use soldonce_testkit::Received;
 
 use super::rig::{BEGIN_MS, PRICE, Rig};

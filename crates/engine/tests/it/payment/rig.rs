@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use fake_stripe::FakeStripe;
+use fake_stripe::money::{MoneyLine, violations};
+use soldonce_clock::{ManualClock, SystemClock};
 use soldonce_core::{Amount, BookingId, Currency, Span};
 use soldonce_engine::payment::stripe::{Stripe, StripeKey, StripeSettings};
 use soldonce_engine::payment::{
     AccountId, CreateIntent, Intent, IntentId, PaymentProvider, ProviderError, ProviderKey,
 };
-use soldonce_clock::{ManualClock, SystemClock};
-use fake_stripe::money::{MoneyLine, violations};
-use fake_stripe::FakeStripe;
 use soldonce_testkit::Inbox;
 
 /// 2026-01-01.

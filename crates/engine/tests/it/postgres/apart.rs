@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
     Answer, Applied, Command, Commit, Event, EventNo, Hold, HoldState, Inventory, Seq,
 };
 use soldonce_engine::ledger::postgres::PostgresLedger;
 use soldonce_engine::ledger::{Done, Ledger, Observer};
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;

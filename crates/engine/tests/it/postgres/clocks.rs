@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{BookingId, Command, Rejection, Seq, Span};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::Strategy;
-use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};

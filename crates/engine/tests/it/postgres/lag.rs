@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{Applied, Commit, Inventory, Seq};
 use soldonce_engine::ledger::Observer;
 use soldonce_engine::ledger::postgres::PostgresLedger;
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::{PATIENCE, until};
 
 use super::Servers;

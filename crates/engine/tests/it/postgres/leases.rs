@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Command, Event, Rejection};
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_lease::backend::Memory;
 use soldonce_lease::test_kit::{Fault as Flaw, FaultyBackend, Op};
-use soldonce_clock::{Clock, SystemClock};
 use soldonce_lease::{Doctor, Locks};
 use soldonce_testkit::chaos::{Fault, Proxy};
 

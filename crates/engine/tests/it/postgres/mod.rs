@@ -24,6 +24,7 @@ mod wrong;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
     Answer, Auditor, Command, Event, EventId, EventNo, Hold, HoldId, NewEvent, NewHold, Policy,
     Rejection, Selection, Wish,
@@ -32,7 +33,6 @@ use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, Statements, migrate,
 };
 use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
-use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_testkit::postgres::Postgres;
 
 pub(crate) use self::strategies::LeaseServers;

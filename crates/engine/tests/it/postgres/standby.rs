@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::Rejection;
 use soldonce_engine::ledger::postgres::{
     OpenError, PostgresLedger, PostgresOptions, examine, migrate,
 };
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::chaos::Proxy;
 use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};

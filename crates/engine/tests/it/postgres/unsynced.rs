@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use soldonce_core::{Command, Hold, Rejection};
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_core::{Command, Hold, Rejection};
 use soldonce_testkit::postgres::{Postgres, PostgresPair, query};
 use soldonce_testkit::{PATIENCE, until};
 

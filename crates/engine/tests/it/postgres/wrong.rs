@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use soldonce_clock::{SeededEntropy, SystemClock};
 use soldonce_core::{
     Applied, Authority, BookingId, Command, Conflict, ConflictState, Hold, Inventory, LineChoice,
     Rejection,
@@ -13,7 +14,6 @@ use soldonce_engine::ledger::postgres::{
     OpenError, PostgresLedger, PostgresOptions, Strategy, migrate, verify,
 };
 use soldonce_engine::ledger::{Ledger, Observer};
-use soldonce_clock::{SeededEntropy, SystemClock};
 
 use super::Servers;
 use super::turns::Other;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, ManualClock, SeededEntropy, SystemClock};
 use soldonce_core::{
     CallerId, Conflict, ConflictState, HolderName, Rejection, Span, Unavailable, UnitNo,
 };
@@ -19,7 +20,6 @@ use soldonce_engine::{
     run_shield_messages,
 };
 use soldonce_lease::backend::Fut;
-use soldonce_clock::{Clock, ManualClock, SeededEntropy, SystemClock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

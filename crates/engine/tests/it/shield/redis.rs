@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_core::{AreaNo, EventNo, Span, UnitNo};
 use soldonce_engine::limits::{REDIS_FAILURES_MAX, REDIS_PAUSE_MS, SHIELD_CLAIM_MS};
 use soldonce_engine::shield::{
     Contents, Kind, Note, Part, RedisShield, Shield, Thing, Tried, Who, Zone,
 };
-use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_lease::Namespace;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::redis::{Data, FullCoverage, Redis, RedisCluster};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{Auditor, EventId, HoldId, Rejection};
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
 use soldonce_engine::ledger::{Fingerprint, Observer, RequestKey, ScopedKey};
@@ -14,7 +15,6 @@ use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::{RedisShield, Shield};
 use soldonce_engine::{Call, Engine, EngineError, Reply, World, run_shield_messages};
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_lease::Namespace;
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::postgres::Postgres;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{Command, Event, Hold};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
@@ -11,7 +12,6 @@ use soldonce_engine::webhook::{
     Delivery, DeliveryState, Endpoint, EndpointId, Kinds, Lookup, Sender, SystemLookup,
 };
 use soldonce_engine::{Engine, EngineError, World, run_webhooks};
-use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::webhooks::{Receiver, violations};
 use tokio::task::JoinSet;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use soldonce_lease::backend::redis::{RedisConfig, RedisScript, RedisScripts};
 use soldonce_clock::{Entropy, SystemEntropy};
 use soldonce_lease::Namespace;
+use soldonce_lease::backend::redis::{RedisConfig, RedisScript, RedisScripts};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 

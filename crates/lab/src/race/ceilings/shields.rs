@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 use soldonce_core::{EventId, EventNo, HolderName, Rejection, Span, UnitNo};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::PostgresLedger;
@@ -17,7 +18,6 @@ use soldonce_engine::shield::{Contents, Kind, Note, Part, RedisShield, Shield, T
 use soldonce_engine::{
     Call, Caller, Engine, EngineError, HoldAsk, NamedUnits, WishAsk, World, run_shield_messages,
 };
-use soldonce_clock::{Clock, SystemClock, SystemEntropy};
 use soldonce_lease::Namespace;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

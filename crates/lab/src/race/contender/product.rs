@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::json;
+use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::{
     Actor, Amount, Answer, Applied, Authority, CallerId, Command, Currency, Event, EventId,
     History, Hold, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
@@ -15,7 +16,6 @@ use soldonce_core::{
 use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, Strategy};
 use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
 use soldonce_engine::{Ids, chart};
-use soldonce_clock::{SystemClock, SystemEntropy};
 
 use super::super::plan::{Hall, Want};
 use super::{Contender, Doing, Outcome, Sale};

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, bail};
 use deadpool_postgres::tokio_postgres::types::Type;
-use soldonce_core::encode_128;
 use soldonce_clock::{Entropy, SystemEntropy};
+use soldonce_core::encode_128;
 
 use super::super::contender::Pool;
 

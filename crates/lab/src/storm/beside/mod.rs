@@ -15,12 +15,12 @@ use self::contender::{ALL, Contender};
 use self::report::{BesideReport, Measured};
 use self::services::Services;
 use super::{Size, StormArgs, rage};
+use crate::bench::{Cores, RunFolder, Served, admin_key};
 use crate::client::Client;
 use crate::exit::Exit;
-use crate::bench::{Cores, RunFolder, Served, admin_key};
-use crate::race::{progress_bar, unless_signalled};
 use crate::limits::STORM_WARMUP_SECONDS_MAX;
 use crate::output::{print, print_json};
+use crate::race::{progress_bar, unless_signalled};
 
 /// Every contender's storm, in the order of the turns.
 type Run = Vec<(Contender, Measured)>;

@@ -12,8 +12,8 @@ use tokio::process::Command;
 
 use super::super::StormArgs;
 use super::contender::{Contender, Flow};
-use crate::exit::usage;
 use crate::bench::product;
+use crate::exit::usage;
 
 /// Everybody may ask as often as he likes.
 const LIMITS_OFF: [&str; 2] = ["--limit-keys", "off"];

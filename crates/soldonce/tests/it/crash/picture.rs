@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::{
     Applied, Authority, BookingId, Command, EventId, HoldId, Inventory, OnHold, Origin,
 };
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer, RequestKey, Transaction};
-use soldonce_clock::{SystemClock, SystemEntropy};
 
 use super::cards::{Card, EVENT};
 

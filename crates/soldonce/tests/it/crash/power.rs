@@ -8,12 +8,12 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
+use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::{Applied, BookingId, Event, EventId, HoldId, Inventory};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{Ledger, Observer};
 use soldonce_engine::reply::{self, StoredReply};
-use soldonce_clock::{SystemClock, SystemEntropy};
 
 use super::cards::{Card, EVENT, create_hall, lasting};
 use super::check::agrees;

@@ -90,7 +90,9 @@ fn check_crate(package: &Value) -> Vec<Violation> {
             let for_tests = dependency["kind"].as_str() == Some("dev");
             let allowed = lists(own, name)
                 || (!alone && lists(EVERYWHERE, name))
-                || (for_tests && (lists(TESTS, name) || (name.starts_with("soldonce-") || name == "fake-stripe")));
+                || (for_tests
+                    && (lists(TESTS, name)
+                        || (name.starts_with("soldonce-") || name == "fake-stripe")));
             (!allowed).then(|| violation(format!("may not use {name}")))
         })
         .collect()
@@ -103,7 +105,11 @@ pub(super) fn check_product(listing: &str) -> Vec<Violation> {
     let kept_out = ["soldonce-lab", "soldonce-testkit"];
     listing
         .lines()
-        .filter(|line| kept_out.iter().any(|name| line.contains(&format!("{name} v"))))
+        .filter(|line| {
+            kept_out
+                .iter()
+                .any(|name| line.contains(&format!("{name} v")))
+        })
         .map(|line| Violation {
             place: "soldonce".to_owned(),
             message: format!("depends on {line}"),
@@ -147,7 +153,8 @@ fn catches_a_dependency_outside_the_table() {
 
 #[test]
 fn catches_the_lab_in_the_product() {
-    let count = |below: &str| check_product(&format!("soldonce v0.1.0\n├── {below} v0.1.0\n")).len();
+    let count =
+        |below: &str| check_product(&format!("soldonce v0.1.0\n├── {below} v0.1.0\n")).len();
     assert_eq!(count("soldonce-engine"), 0);
     assert_eq!(count("soldonce-lab"), 1);
     assert_eq!(count("soldonce-testkit"), 1);

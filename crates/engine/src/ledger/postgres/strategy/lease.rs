@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use soldonce_core::UnitNo;
 use soldonce_clock::{BootTime, Clock};
+use soldonce_core::UnitNo;
 use soldonce_lease::{AcquireError, FencingToken, Lease, Locks, Renew, Request, Wait};
 use tokio_postgres::types::Type;
 

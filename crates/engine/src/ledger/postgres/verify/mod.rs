@@ -12,8 +12,8 @@ mod rest;
 
 use std::sync::Arc;
 
-use soldonce_core::{Commit, Event, UnitNo};
 use soldonce_clock::SystemClock;
+use soldonce_core::{Commit, Event, UnitNo};
 use tokio_postgres::types::Type;
 
 use super::address::Serves;

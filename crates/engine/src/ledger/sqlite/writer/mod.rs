@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, TransactionBehavior};
-use soldonce_core::{Answer, BookingId, BookingState, Command, HoldId, Rejection, Seq, Timestamp};
 use soldonce_clock::Clock;
+use soldonce_core::{Answer, BookingId, BookingState, Command, HoldId, Rejection, Seq, Timestamp};
 use tokio::sync::oneshot;
 
 use super::batch::{self, Batch, Ends};

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Command, Commit, Event, Rejection, Seq};
 use soldonce_engine::ledger::Ledger;
-use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::postgres::{Postgres, carry_over};
 use soldonce_testkit::{PATIENCE, until};

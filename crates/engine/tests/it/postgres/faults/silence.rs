@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Event, Rejection};
 use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
-use soldonce_clock::{Clock, SystemClock};
 use tokio::task::JoinSet;
 
 use super::SEATS;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Command, Policy, PolicyChange};
 use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
-use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
 

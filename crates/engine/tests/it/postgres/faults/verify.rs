@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{
     Change, Command, Event, GivenLines, LineChoice, PaymentReport, PaymentState, Policy,
     PolicyChange, Selection, Text, Wish,
@@ -12,7 +13,6 @@ use soldonce_core::{
 use soldonce_engine::ledger::Done;
 use soldonce_engine::ledger::postgres::{PostgresOptions, unit_history, verify};
 use soldonce_engine::ledger::verify::VerifyReport;
-use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;

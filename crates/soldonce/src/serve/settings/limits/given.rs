@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_clock::SystemClock;
+use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
 use soldonce_server::Network;
 use soldonce_server::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
