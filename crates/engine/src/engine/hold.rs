@@ -8,7 +8,7 @@ use soldonce_core::{
 use super::shields::Asked;
 use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
-use crate::metrics::HoldLabel;
+use crate::metrics::OutcomeLabel;
 use crate::reply;
 
 /// Units that are wanted.
@@ -62,10 +62,7 @@ impl Engine {
             Err(EngineError::Read(_)) => "unreadable",
             Err(EngineError::Provider(_)) => "provider",
         };
-        let label = HoldLabel {
-            strategy: self.parts.ledger.strategy(),
-            outcome,
-        };
+        let label = OutcomeLabel { outcome };
         self.parts.metrics.hold_requests.get_or_create(&label).inc();
         let took = self.parts.world.clock.boot().since(began);
         self.parts

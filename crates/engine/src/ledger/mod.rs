@@ -237,11 +237,6 @@ pub trait Ledger: Send + Sync + 'static {
     /// The ledger's time now: never goes back (T1).
     fn now(&self) -> Timestamp;
 
-    /// How commands reach the store (model.md 7), for a label.
-    fn strategy(&self) -> &'static str {
-        "queue"
-    }
-
     /// Whether other servers write to the same store: then what this one remembers may be old, and
     /// only [`Ledger::transact`] refuses for good.
     fn is_shared(&self) -> bool {
@@ -330,10 +325,6 @@ pub trait Observer: Send + Sync + 'static {
 
     /// A batch of commands took so long to become durable.
     fn batch(&self, commands: usize, commit: std::time::Duration);
-
-    /// A strategy's wish for a lease ended so after so long: `acquired`, `refused`, `timed_out` or
-    /// `away`.
-    fn leased(&self, _outcome: &'static str, _took: std::time::Duration) {}
 
     /// The oldest commit that has no number is so old; a transaction of this process of the database is the
     /// oldest that writes.

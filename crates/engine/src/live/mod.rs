@@ -301,10 +301,6 @@ impl Observer for Live {
         self.metrics.batch(commands, commit);
     }
 
-    fn leased(&self, outcome: &'static str, took: Duration) {
-        self.metrics.leased(outcome, took);
-    }
-
     fn feed_lag(&self, behind: Duration, _process: Option<i32>) {
         self.metrics.feed_lag.set(behind.as_secs_f64());
     }

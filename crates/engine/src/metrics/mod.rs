@@ -1,7 +1,5 @@
 //! What is counted and timed inside the engine (api.md 5). Never labelled by seat, hold or holder.
 
-mod leases;
-
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -12,9 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use soldonce_core::{Applied, Cause, Rejection};
-use soldonce_lease::Locks;
 
-use self::leases::LeaseMetrics;
 use crate::ledger::Done;
 use crate::webhook::Then;
 
@@ -41,15 +37,6 @@ pub struct FoundLabel {
     pub what: &'static str,
 }
 
-/// How a hold request reached the ledger and how it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct HoldLabel {
-    /// The strategy (model.md 7).
-    pub strategy: &'static str,
-    /// `ok`, `own`, `replayed`, or the rejection's code.
-    pub outcome: &'static str,
-}
-
 /// Which shield refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ShieldLabel {
@@ -74,9 +61,9 @@ pub enum ShieldKind {
 #[derive(Debug)]
 pub struct Metrics {
     /// Hold requests by outcome.
-    pub hold_requests: Family<HoldLabel, Counter>,
+    pub hold_requests: Family<OutcomeLabel, Counter>,
     /// How long hold requests took in the engine, seconds.
-    pub hold_seconds: Family<HoldLabel, Histogram, fn() -> Histogram>,
+    pub hold_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram>,
     /// Confirms by outcome.
     pub confirms: Family<OutcomeLabel, Counter>,
     /// Extensions by outcome.
@@ -119,8 +106,6 @@ pub struct Metrics {
     pub clock_ahead: Gauge<f64, AtomicU64>,
     batch_size: Histogram,
     commit_seconds: Histogram,
-    /// Where the strategy takes leases.
-    leases: Option<LeaseMetrics>,
 }
 
 fn seconds() -> Histogram {
@@ -156,21 +141,11 @@ impl Default for Metrics {
             clock_ahead: Gauge::default(),
             batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
             commit_seconds: seconds(),
-            leases: None,
         }
     }
 }
 
 impl Metrics {
-    /// The same, with those of the leases that the strategy takes from here.
-    #[must_use]
-    pub fn with_leases(self, locks: Locks) -> Self {
-        Self {
-            leases: Some(LeaseMetrics::new(locks)),
-            ..self
-        }
-    }
-
     fn register_money(&self, r: &mut Registry) {
         r.register("confirms", "Confirms", self.confirms.clone());
         r.register(
@@ -207,9 +182,6 @@ impl Metrics {
 
     /// Makes the metrics part of a registry, under `soldonce_`.
     pub fn register(&self, registry: &mut Registry) {
-        if let Some(leases) = &self.leases {
-            leases.register(registry);
-        }
         self.register_own(registry);
     }
 
@@ -345,13 +317,6 @@ impl Metrics {
         #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
         self.batch_size.observe(commands as f64);
         self.commit_seconds.observe(commit.as_secs_f64());
-    }
-
-    /// Counts a wish for a lease.
-    pub(crate) fn leased(&self, outcome: &'static str, took: Duration) {
-        if let Some(leases) = &self.leases {
-            leases.leased(outcome, took);
-        }
     }
 
     pub(crate) fn ledger_failed(&self) {

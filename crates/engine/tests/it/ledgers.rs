@@ -15,7 +15,7 @@ use soldonce_core::{
     Policy, Rejection, Seating, Selection, Seq, Text, Timestamp, Wish,
 };
 use soldonce_engine::ledger::postgres::{
-    Durability, PostgresLedger, PostgresOptions, Statements, Strategy, TimeSource, migrate,
+    Durability, PostgresLedger, PostgresOptions, Statements, TimeSource, migrate,
     verify as postgres_verify,
 };
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
@@ -318,7 +318,7 @@ impl TestLedger {
 
     /// A ledger in a database of its own.
     pub(crate) async fn postgres() -> Self {
-        Self::postgres_by(&Self::server(), &Strategy::Queue).await
+        Self::postgres_on(&Self::server(), None).await
     }
 
     /// A database server for several ledgers.
@@ -326,23 +326,13 @@ impl TestLedger {
         Arc::new(Postgres::start().unwrap())
     }
 
-    /// A ledger in a new database of this server.
-    pub(crate) async fn postgres_by(server: &Arc<Postgres>, strategy: &Strategy) -> Self {
-        Self::postgres_through(server, strategy, None).await
-    }
-
-    /// The same, through a pool in transaction mode if there is one.
-    pub(crate) async fn postgres_through(
-        server: &Arc<Postgres>,
-        strategy: &Strategy,
-        pool: Option<&PgBouncer>,
-    ) -> Self {
+    /// A ledger in a new database of this server, through a pool in transaction mode if there is one.
+    pub(crate) async fn postgres_on(server: &Arc<Postgres>, pool: Option<&PgBouncer>) -> Self {
         log();
         let name = server.database().unwrap();
         let direct = PostgresOptions {
             durability: Durability::Waived,
             time: TimeSource::Given,
-            strategy: strategy.clone(),
             ..PostgresOptions::new(server.url_of(&name))
         };
         migrate(&direct).await.unwrap();
@@ -368,16 +358,7 @@ impl TestLedger {
 
     /// One more server on the same database, by the same clock. Nobody judges what it alone saw.
     pub(crate) async fn second_server(&self) -> Self {
-        self.second_server_by(&Strategy::Queue).await
-    }
-
-    /// As [`TestLedger::second_server`], with a strategy of its own.
-    pub(crate) async fn second_server_by(&self, strategy: &Strategy) -> Self {
         let (server, options) = self.postgres.as_ref().unwrap();
-        let options = &PostgresOptions {
-            strategy: strategy.clone(),
-            ..options.clone()
-        };
         let recorder = Arc::new(Recorder::default());
         for recorder in [&recorder, &self.recorder] {
             recorder.is_silent.store(true, Ordering::Relaxed);

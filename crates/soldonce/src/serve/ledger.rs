@@ -9,14 +9,13 @@ use serde::Deserialize;
 use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_engine::ledger::Migrated;
 use soldonce_engine::ledger::postgres::{
-    self, Durability, PostgresLedger, PostgresOptions, Statements, Strategy,
+    self, Durability, PostgresLedger, PostgresOptions, Statements,
 };
 use soldonce_engine::ledger::sqlite::{self, OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, World};
-use soldonce_lease::Locks;
 
 use crate::exit::usage;
 
@@ -141,17 +140,6 @@ impl LedgerPlace {
         }
     }
 
-    /// The same, its commands on this way into it if it is a database.
-    pub(crate) fn by(self, strategy: Strategy) -> Self {
-        match self {
-            folder @ Self::Folder(_) => folder,
-            Self::Database(options) => Self::Database(PostgresOptions {
-                strategy,
-                ..options
-            }),
-        }
-    }
-
     /// Whether other servers may work on it too.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Database(_))
@@ -196,14 +184,6 @@ impl LedgerPlace {
         anyhow::anyhow!("{error}; {hint}")
     }
 
-    /// Where the leases of its strategy come from, if it takes any.
-    fn locks(&self) -> Option<&Locks> {
-        match self {
-            Self::Folder(_) => None,
-            Self::Database(options) => options.strategy.locks(),
-        }
-    }
-
     /// Opens the ledger and the engine on it.
     ///
     /// # Errors
@@ -224,10 +204,7 @@ impl LedgerPlace {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         };
-        let metrics = Arc::new(match self.locks() {
-            Some(locks) => Metrics::default().with_leases(locks.clone()),
-            None => Metrics::default(),
-        });
+        let metrics = Arc::new(Metrics::default());
         let live = Live::new(Arc::clone(&metrics));
         let live = Arc::new(match shield {
             Some(shield) => live.behind(shield),

@@ -8,7 +8,6 @@ mod planted;
 mod settings;
 mod shield;
 mod start;
-mod strategy;
 mod webhooks;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +23,6 @@ pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
 pub(crate) use start::{start, until_stopped};
 
-use self::strategy::StrategyArgs;
 use self::webhooks::WebhookWord;
 use crate::exit::{Exit, usage};
 use crate::output::print;
@@ -35,7 +33,7 @@ use crate::output::print;
   soldonce serve
   soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open --free-sales=off
   soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
-  soldonce serve --database-url postgres://soldonce@db/soldonce --strategy pessimistic
+  soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
   SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
@@ -61,8 +59,6 @@ pub(crate) struct ServeArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
-    #[command(flatten)]
-    strategy: StrategyArgs,
     #[command(flatten)]
     shield: ShieldArgs,
     #[command(flatten)]

@@ -45,11 +45,9 @@ pub(crate) async fn start(
         Some(address) => Some(listen("--admin-listen", address).await?),
         None => None,
     };
-    let strategy = settings.strategy.value.connect().await?;
     let redis_shield = settings.shield.value.between.clone();
     let shield = redis_shield.clone().map(|shield| shield as Arc<dyn Shield>);
-    let ledger = settings.ledger.clone().by(strategy);
-    let engine = ledger.open_behind(shield).await?;
+    let engine = settings.ledger.open_behind(shield).await?;
     let (engine, stripe) = settings.payments.value.pay(engine);
     let engine = free_sales(engine, settings.free_sales.value);
     let engine = settings.webhooks.value.post(engine)?;

@@ -80,7 +80,6 @@ fn wrong_settings_are_a_usage_error_and_named() {
         ("serve --limit-commands 5/x", "limit_commands"),
         ("serve --trusted-proxies 10.0.0.0/99", "trusted_proxies"),
         ("serve --config bad.toml", "lisen"),
-        ("serve --strategy lease", "--database-url"),
         ("serve --stripe-key foo", "stripe_key"),
         ("serve --database-connections 5", "database_url"),
         ("verify --database-connections 5", "database_url"),

@@ -27,13 +27,6 @@ pub(super) struct Batch {
     pub(super) steps: usize,
 }
 
-/// A unit that changes, or that a decision looked at.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) unit: i32,
-    pub(super) version: i64,
-}
-
 /// A unit that the decisions of a batch rest on, as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {

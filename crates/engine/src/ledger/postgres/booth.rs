@@ -33,12 +33,6 @@ pub(super) struct Booth {
     pub(super) chain_start: [u8; 32],
     /// Held from the decision until its outcome is known.
     pub(super) replica: Mutex<Replica>,
-    /// How often the memory was begun to be read.
-    pub(super) reads_begun: AtomicU64,
-    /// Which of these reads was the last that came to its end.
-    pub(super) read_last: AtomicU64,
-    /// How often the database said nothing to whoever wanted to read the memory.
-    pub(super) silences: AtomicU64,
     /// None once the ledger is closed.
     queue: RwLock<Option<mpsc::Sender<Job>>>,
     /// When the next hold is over, as far as it is known here.
@@ -53,9 +47,6 @@ impl Booth {
             no: event.no,
             chain_start: chain::start(event),
             replica: Mutex::new(Replica::new(event.no)),
-            reads_begun: AtomicU64::new(0),
-            read_last: AtomicU64::new(0),
-            silences: AtomicU64::new(0),
             queue: RwLock::new(Some(queue)),
             next_end: AtomicI64::new(i64::MAX),
             shown: AtomicU64::new(0),

@@ -12,10 +12,10 @@ use super::booth::Booth;
 use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
+use super::queue;
 use super::replica::{Named, Replica, SNAPSHOT};
 use super::route::ask;
 use super::settle;
-use super::strategy;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{digest, sha256};
@@ -180,7 +180,7 @@ impl Parts {
             .add(event.id.clone(), Arc::clone(&booth))
         {
             let desk = Arc::clone(&self.desk);
-            self.tasks().spawn(strategy::run(desk, booth, jobs));
+            self.tasks().spawn(queue::run(desk, booth, jobs));
         }
         Ok(())
     }

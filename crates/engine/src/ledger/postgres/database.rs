@@ -7,7 +7,6 @@ use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
 };
 use soldonce_clock::Clock;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -16,9 +15,6 @@ use super::connect::Connector;
 use super::failure::Failure;
 use super::limits::{ANSWER_MS, IDLE_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
-
-/// Connections that commands which go one at a time leave to everybody else.
-const OTHERS: usize = 2;
 
 /// A value for a statement and its type. Types are told, never asked for.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -29,8 +25,6 @@ pub(super) struct Database {
     pool: Pool,
     clock: Arc<dyn Clock>,
     is_prepared: bool,
-    /// Turns of commands that go one at a time.
-    commands: Arc<Semaphore>,
     /// Longest wait for one answer, milliseconds.
     answer_ms: u64,
 }
@@ -46,7 +40,6 @@ impl Database {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         let config = address::config(options, serves)?;
-        let commands = options.connections.saturating_sub(OTHERS);
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_connect(config, Connector, ManagerConfig { recycling_method });
         let limit = Some(Duration::from_millis(ANSWER_MS));
@@ -63,7 +56,6 @@ impl Database {
             pool,
             clock,
             is_prepared: options.statements == Statements::Prepared,
-            commands: Arc::new(Semaphore::new(commands.max(1))),
             answer_ms: ANSWER_MS,
         })
     }
@@ -80,22 +72,7 @@ impl Database {
             object: Some(object.map_err(|error| Failure::of_pool(&error))?),
             database: self.clone(),
             open: false,
-            permit: None,
         })
-    }
-
-    /// As [`Database::lane`], for a command that may wait for the memory of its event with it: some
-    /// connections are left for those who fill the memory.
-    pub(super) async fn command_lane(&self) -> Result<Lane, Failure> {
-        let permit = self
-            .within(Arc::clone(&self.commands).acquire_owned())
-            .await;
-        let permit = permit.and_then(Result::ok);
-        let full = || Failure::Full(format!("no turn in {ANSWER_MS} ms"));
-        let permit = permit.ok_or_else(full)?;
-        let mut lane = self.lane().await?;
-        lane.permit = Some(permit);
-        Ok(lane)
     }
 
     /// The rows of one statement on any connection.
@@ -132,8 +109,6 @@ pub(super) struct Lane {
     database: Database,
     /// A statement without answer, or a transaction, is open.
     open: bool,
-    /// The right to one more command.
-    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Lane {

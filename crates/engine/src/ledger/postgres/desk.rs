@@ -1,4 +1,4 @@
-//! What every strategy is made of: refresh the memory, decide, store, tell.
+//! Refreshes the memory of an event, stores what was decided on it, tells those who look.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,12 +20,11 @@ use super::recent::Recent;
 use super::replica::{Named, Replica};
 use super::route::Routes;
 use super::settle;
-use super::strategy::Strategy;
 use super::tables::idempotency::{self, Record};
 use super::tables::units::{self, Turn};
 use super::tables::{Columns, Id, bookings, int};
 use super::time::Time;
-use super::write::{Dispatch, Guard, Outcome, RowTypes, Statement};
+use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::{Done, Observer, RequestKey};
 
 /// The parts that all tasks of a ledger share.
@@ -38,7 +37,6 @@ pub(super) struct Desk {
     pub(super) charts: Charts,
     pub(super) routes: Routes,
     pub(super) recent: Recent,
-    pub(super) strategy: Strategy,
     /// How the database numbers the types of rows.
     pub(super) row_types: RowTypes,
     /// Names this process in what it writes.
@@ -100,12 +98,10 @@ impl Desk {
             settled.map_err(Failure::of_read)?;
             replica.is_settled();
         }
-        let read = booth.reads_begun.fetch_add(1, Ordering::AcqRel) + 1;
         let news = replica
-            .refresh(lane, &self.charts, self.own(), named)
+            .refresh(lane, &self.charts, self.server, named)
             .await
             .map_err(Failure::of_read)?;
-        booth.read_last.store(read, Ordering::Release);
         self.time.reached(replica.latest());
         for hold in news.ended {
             self.routes.remove(hold);
@@ -116,20 +112,6 @@ impl Desk {
         }
         self.note_units(booth, replica, &news.units);
         Ok(())
-    }
-
-    /// Whose batches are in memory as soon as they are stored. One command at a time, they are read
-    /// back like everybody's.
-    fn own(&self) -> Id {
-        match self.strategy {
-            Strategy::Queue => self.server,
-            Strategy::Constraint
-            | Strategy::Optimistic
-            | Strategy::Pessimistic
-            | Strategy::NoWait
-            | Strategy::Lease(_)
-            | Strategy::Redlock(_) => Id([0; 16]),
-        }
     }
 
     fn note_units(&self, booth: &Booth, replica: &Replica, changed: &[UnitNo]) {
@@ -190,8 +172,6 @@ impl Desk {
             server: self.server,
             now,
             given: self.time.given(),
-            token: 0,
-            guard: Guard::Versions,
             types: self.row_types.clone(),
         }
     }
@@ -316,6 +296,15 @@ impl Desk {
                 Some(_) | None => self.routes.remove(*id),
             }
         }
+    }
+
+    /// The open place of an area from which on a command that lost a race takes places. At first all
+    /// take the first ones, as on every ledger; those that lost would meet there again.
+    pub(super) fn place(&self) -> u32 {
+        let server = u64::try_from(u128::from_be_bytes(self.server.0) & 0xffff_ffff).unwrap_or(0);
+        // Never the same for two of one server.
+        let count = self.next_batch.fetch_add(1, Ordering::Relaxed);
+        u32::try_from(server.wrapping_add(count) & 0xffff_ffff).unwrap_or(0)
     }
 
     /// The event of a hold.

@@ -1,7 +1,5 @@
 //! Every bound of the PostgreSQL ledger.
 
-use std::time::Duration;
-
 /// Commands that may wait for one event.
 pub(super) const QUEUE_MAX: usize = 4_096;
 /// Most commands of one statement.
@@ -15,8 +13,6 @@ pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 pub(super) const TRIES_MAX: usize = 20;
 /// How often others may have been first before what is remembered of the event is believed no more.
 pub(super) const BELIEVED_TRIES_MAX: usize = 5;
-/// How often a command of strategy `nowait` finds a row locked before it waits for it.
-pub(super) const NOWAIT_LOOKS_MAX: usize = 10;
 /// Longest wait for a connection or for one answer, milliseconds.
 pub(super) const ANSWER_MS: u64 = 5_000;
 /// Longest wait for a turn with the event, milliseconds: after [`CLOCK_OFF_MS`] what was decided is void.
@@ -66,16 +62,6 @@ pub(super) const SETTLE_TRIES: usize = 4;
 pub(super) const SETTLE_MS: u64 = 10_000;
 /// Pause between two of them, milliseconds.
 pub(super) const SETTLE_EVERY_MS: u64 = 250;
-/// Commands of one event that are under way at once, each by itself.
-pub(super) const ERRANDS_MAX: usize = 1_024;
-/// Most units of a command that are leased; one with more goes without.
-pub(super) const LEASE_NAMES_MAX: usize = 64;
-/// How long the lease of one write lives: the shortest that a Redlock gives.
-pub(super) const LEASE_TTL: Duration = Duration::from_secs(2);
-/// Longest wait for units that others have leased.
-pub(super) const LEASE_WAIT: Duration = Duration::from_secs(2);
-/// How long nobody asks for a lease after one got no answer.
-pub(super) const LEASE_AWAY: Duration = Duration::from_secs(1);
 /// Longest wait of a verification for one answer, milliseconds. Nobody waits behind it.
 pub(super) const VERIFY_ANSWER_MS: u64 = 10 * 60 * 1_000;
 /// Longest wait of a migration for the one that another process runs, milliseconds.
@@ -88,7 +74,6 @@ pub(super) const VERIFY_ROWS: usize = 10_000;
 const _: () = assert!(TURN_MS + LOCK_MS < ANSWER_MS);
 const _: () = assert!(TURN_MS < CLOCK_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
-const _: () = assert!(NOWAIT_LOOKS_MAX < TRIES_MAX);
 const _: () = assert!(BELIEVED_TRIES_MAX < TRIES_MAX);
 // Whoever waits for such a transaction gets its locks.
 const _: () = assert!(IDLE_MS < LOCK_MS);

@@ -4,8 +4,8 @@
 //! server reads what others wrote, and decides anew. So the database has the last word.
 //!
 //! Reading order: `replica` (what a server remembers), `decide`, `batch` (what one statement is made
-//! of), `write/` (the statement), `desk` (what every strategy is made of), `strategy/` (how commands
-//! come to the statement), `settle` (answers that never came), `time`, `tables/` (the rows). Beside them:
+//! of), `write/` (the statement), `desk` (refresh, store, settle), `queue` (how commands come to the
+//! statement), `settle` (answers that never came), `time`, `tables/` (the rows). Beside them:
 //! `verify`, which changes nothing.
 
 mod limits;
@@ -34,11 +34,11 @@ mod examine;
 mod follow;
 mod guards;
 mod lag;
+mod queue;
 mod reads;
 mod recent;
 mod route;
 mod sequencer;
-mod strategy;
 mod survive;
 mod sweep;
 mod tasks;
@@ -67,7 +67,6 @@ pub use address::{is_remote, remote_host};
 pub use examine::{Examination, examine};
 pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
 pub use schema::migrate;
-pub use strategy::Strategy;
 pub use verify::{unit_history, verify};
 
 /// The ledger of one database, as one server sees it.
@@ -127,7 +126,6 @@ impl PostgresLedger {
             database,
             clock,
             observer,
-            strategy: options.strategy.clone(),
             row_types,
         });
         desk.observer.opened(&soldonce_core::Inventory::new());
@@ -302,10 +300,6 @@ impl Ledger for PostgresLedger {
 
     fn now(&self) -> Timestamp {
         self.parts.desk.time.now()
-    }
-
-    fn strategy(&self) -> &'static str {
-        self.parts.desk.strategy.name()
     }
 
     fn is_writable(&self) -> bool {

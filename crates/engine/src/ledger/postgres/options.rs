@@ -1,7 +1,5 @@
 //! Where the database is, how it is used, and why it cannot be.
 
-use super::strategy::Strategy;
-
 /// Connections of a server, unless it is set.
 const CONNECTIONS: usize = 8;
 
@@ -18,8 +16,6 @@ pub struct PostgresOptions {
     pub durability: Durability,
     /// Whose clock decides.
     pub time: TimeSource,
-    /// How commands reach it.
-    pub strategy: Strategy,
 }
 
 /// How statements are sent.
@@ -61,7 +57,6 @@ impl PostgresOptions {
             statements: Statements::default(),
             durability: Durability::default(),
             time: TimeSource::default(),
-            strategy: Strategy::default(),
         }
     }
 }
@@ -74,7 +69,6 @@ impl std::fmt::Debug for PostgresOptions {
             .field("statements", &self.statements)
             .field("durability", &self.durability)
             .field("time", &self.time)
-            .field("strategy", &self.strategy)
             .finish_non_exhaustive()
     }
 }

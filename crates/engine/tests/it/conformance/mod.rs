@@ -1,17 +1,12 @@
-//! One suite for every ledger and every strategy. The auditor judges each scenario when its ledger is
-//! dropped.
+//! One suite for every ledger. The auditor judges each scenario when its ledger is dropped.
 
 mod bookings;
 mod holds;
 mod keys;
 mod races;
 mod reads;
-mod strategies;
 
-use std::sync::Arc;
-
-use soldonce_engine::ledger::postgres::Strategy;
-use soldonce_testkit::postgres::{PgBouncer, Postgres};
+use soldonce_testkit::postgres::PgBouncer;
 
 use crate::ledgers::TestLedger;
 
@@ -36,15 +31,14 @@ macro_rules! on_every_ledger {
             })+)+
         }
 
-        /// Every scenario by one strategy, each in a database of its own.
-        async fn on_postgres_by(strategy: Strategy) {
-            through(&TestLedger::server(), strategy, None).await;
-        }
-
-        /// The same, through a pool in transaction mode if there is one.
-        async fn through(server: &Arc<Postgres>, strategy: Strategy, pool: Option<&PgBouncer>) {
+        /// Through a pool in transaction mode every statement is sent whole, and nothing is left to a
+        /// session, which others have a moment later.
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn postgres_through_a_pool_in_transaction_mode() {
+            let server = TestLedger::server();
+            let pool = PgBouncer::start(&server, 8).unwrap();
             $($({
-                let test = TestLedger::postgres_through(server, &strategy, pool);
+                let test = TestLedger::postgres_on(&server, Some(&pool));
                 $module::$name(test.await).await;
             })+)+
         }

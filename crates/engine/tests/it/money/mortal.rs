@@ -249,10 +249,6 @@ impl Ledger for MortalLedger {
         self.inner.now()
     }
 
-    fn strategy(&self) -> &'static str {
-        self.inner.strategy()
-    }
-
     fn is_writable(&self) -> bool {
         self.inner.is_writable()
     }

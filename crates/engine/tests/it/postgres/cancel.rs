@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use soldonce_core::{Command, Event, Hold, HoldState, Rejection, Text};
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use soldonce_testkit::{PATIENCE, until};
 use tokio::sync::Barrier;
@@ -49,14 +48,12 @@ impl Servers {
 }
 
 /// A hold at another server is stored after the cancelling one has read, and before it writes.
-async fn no_hold_comes_between(strategy: Strategy) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_hold_outlives_a_cancellation_that_it_comes_between() {
     let mut servers = Servers::start(1).await;
     let proxy = Proxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
-    let options = PostgresOptions {
-        strategy,
-        ..servers.unprepared_at(url)
-    };
+    let options = servers.unprepared_at(url);
     let cancelling = servers.one_more(&options).await;
     servers.ledgers.push(cancelling);
     let event = servers.event(|_| {}).await;
@@ -73,13 +70,6 @@ async fn no_hold_comes_between(strategy: Strategy) {
     assert!(between.is_ok() || between == refused, "{between:?}");
     let holds: Vec<Hold> = [first].into_iter().chain(between).collect();
     servers.nothing_is_held(&event, &holds).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_hold_outlives_a_cancellation_that_it_comes_between() {
-    for strategy in [Strategy::Queue, Strategy::Optimistic, Strategy::Pessimistic] {
-        no_hold_comes_between(strategy).await;
-    }
 }
 
 /// Buyers at both servers want a seat each, and meanwhile one of the servers calls the event off.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{BookingId, Command, Rejection, Seq, Span};
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_testkit::{PATIENCE, postgres, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
@@ -114,9 +113,9 @@ async fn somebody_waits(other: &Client) -> bool {
 }
 
 /// Decided before its end and stored behind it, because somebody else has the unit locked until then.
-async fn ends_under_way(strategy: Strategy) {
-    let mut servers = Servers::start(0).await;
-    servers.one_more_by(strategy).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
+    let servers = Servers::start(1).await;
     let event = servers.event(|policy| policy.hold_ttl = Span::from_ms(1_000));
     let event = event.await;
     let url = servers.database.url();
@@ -156,11 +155,4 @@ async fn ends_under_way(strategy: Strategy) {
     let sold = "SELECT count(*) FROM bookings";
     assert_eq!(servers.database.query(sold).unwrap(), "0");
     assert_eq!(servers.judge(0, &event.id).await, 2);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_ends_before_its_confirm_is_stored_is_not_sold() {
-    for strategy in [Strategy::Queue, Strategy::Constraint, Strategy::Optimistic] {
-        ends_under_way(strategy).await;
-    }
 }

@@ -8,7 +8,6 @@ mod faults;
 mod guards;
 mod lag;
 mod lanes;
-mod leases;
 mod melee;
 mod places;
 mod plans;
@@ -16,7 +15,6 @@ mod pool;
 mod races;
 mod staleness;
 mod standby;
-mod strategies;
 mod turns;
 mod unsynced;
 mod wrong;
@@ -35,7 +33,6 @@ use soldonce_engine::ledger::postgres::{
 use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
 use soldonce_testkit::postgres::Postgres;
 
-pub(crate) use self::strategies::LeaseServers;
 use crate::ledgers::{HALL, Recorder, held, holder, log, new_event, select, transaction};
 
 /// One database and some servers on it.
@@ -78,6 +75,11 @@ impl Servers {
         let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
         let opened = PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer);
         Arc::new(opened.await.unwrap())
+    }
+
+    fn deadlocks(&self) -> String {
+        let sql = "SELECT sum(deadlocks) FROM pg_stat_database";
+        self.database.query(sql).unwrap()
     }
 
     /// The same database through another address, each statement sent whole.

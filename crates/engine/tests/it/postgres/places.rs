@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use soldonce_core::Rejection;
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::Strategy;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::Servers;
-use super::strategies::{LeaseServers, every_strategy};
 use crate::ledgers::{held, select, transaction};
 
 const PLACES: usize = 40;
@@ -21,11 +19,9 @@ const FLOOR: &str = r#"{"format":"seats","seats":[],
     "areas":[{"area":"floor","capacity":40,"category":"Standing"}]}"#;
 
 /// Everybody wants one place, by turns on each of three servers.
-async fn sold_out(strategy: Strategy) {
-    let mut servers = Servers::start(0).await;
-    for _ in 0..3 {
-        servers.one_more_by(strategy.clone()).await;
-    }
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_place_of_an_area_has_its_buyer_and_nobody_else_waits() {
+    let servers = Servers::start(3).await;
     let event = servers.event_on(FLOOR, |_| {}).await;
     let barrier = Arc::new(Barrier::new(BUYERS));
     let mut all = JoinSet::new();
@@ -44,17 +40,9 @@ async fn sold_out(strategy: Strategy) {
         match answer {
             Ok(_) => winners += 1,
             Err(Rejection::UnitUnavailable(_)) => {}
-            Err(other) => panic!("{strategy:?}: {other:?}"),
+            Err(other) => panic!("{other:?}"),
         }
     }
-    assert_eq!(winners, PLACES, "{strategy:?}");
+    assert_eq!(winners, PLACES);
     assert_eq!(servers.judge(0, &event.id).await, PLACES);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_place_of_an_area_has_its_buyer_and_nobody_else_waits() {
-    let leases = LeaseServers::start();
-    for strategy in every_strategy(&leases).await {
-        sold_out(strategy).await;
-    }
 }

@@ -1,8 +1,9 @@
 //! Several servers at once: exactly one winner, whoever asks where.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use soldonce_core::{Adjacency, Hold, Rejection};
+use soldonce_core::{Adjacency, Command, Hold, Rejection};
 use soldonce_engine::ledger::{Done, Ledger};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -178,4 +179,22 @@ async fn what_one_server_was_told_is_true_on_the_next() {
         held(servers.ask(other, release).await).unwrap();
     }
     assert_eq!(servers.judge(1, &event.id).await, 60);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_who_goes_away_leaves_nothing_half_done() {
+    let servers = Servers::start(2).await;
+    let event = servers.event(|_| {}).await;
+    for server in 0..servers.ledgers.len() {
+        let command = servers.wish(&event, "ann", &["B-1", "B-2"]);
+        let asked = servers.ledgers[server].transact(transaction(command, None));
+        // Polled once, so it is on its way.
+        drop(tokio::time::timeout(Duration::ZERO, asked).await);
+        let hold = servers.hold(server, &event, "ann", &["B-1", "B-2"]).await;
+        let release = Command::Release {
+            on: on(&hold.unwrap()),
+        };
+        servers.ask(server, release).await.unwrap();
+    }
+    servers.judge(0, &event.id).await;
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use soldonce_core::{Command, EventNo, Policy, PolicyChange};
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
@@ -61,9 +60,9 @@ impl Servers {
     }
 }
 
-async fn one_has_it_alone(strategy: Strategy) {
-    let mut servers = Servers::start(0).await;
-    servers.one_more_by(strategy).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_renews_an_event_has_it_alone() {
+    let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let policy = Policy {
         units_per_hold_max: 3,
@@ -86,16 +85,4 @@ async fn one_has_it_alone(strategy: Strategy) {
     other.leave().await;
     held.join_all().await;
     servers.judge(0, &event.id).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_renews_an_event_has_it_alone() {
-    for strategy in [
-        Strategy::Queue,
-        Strategy::Constraint,
-        Strategy::Pessimistic,
-        Strategy::NoWait,
-    ] {
-        one_has_it_alone(strategy).await;
-    }
 }

@@ -10,9 +10,7 @@ use soldonce_core::{
     Applied, Authority, BookingId, Command, Conflict, ConflictState, Hold, Inventory, LineChoice,
     Rejection,
 };
-use soldonce_engine::ledger::postgres::{
-    OpenError, PostgresLedger, PostgresOptions, Strategy, migrate, verify,
-};
+use soldonce_engine::ledger::postgres::{OpenError, PostgresLedger, migrate, verify};
 use soldonce_engine::ledger::{Ledger, Observer};
 
 use super::Servers;
@@ -33,13 +31,10 @@ impl Observer for Doubts {
     fn failed(&self, _: &str) {}
 }
 
-/// One server of this strategy, and what it thinks of its memory.
-async fn server(strategy: Strategy) -> (Servers, Arc<Doubts>) {
+/// One server, and how often it found its memory wrong.
+async fn server() -> (Servers, Arc<Doubts>) {
     let mut servers = Servers::start(0).await;
-    let options = PostgresOptions {
-        strategy,
-        ..servers.options.clone()
-    };
+    let options = servers.options.clone();
     let doubts = Arc::new(Doubts::default());
     let watched = Arc::clone(&doubts) as Arc<dyn Observer>;
     let entropy = SeededEntropy::new(77);
@@ -98,115 +93,93 @@ const HOLD: &str = "INSERT INTO holds SELECT '\\x0000000000000000000000000000004
      UPDATE units SET state = 1, owner = '\\x00000000000000000000000000000042', fence = fence + 1, \
      until = (SELECT max(expires_at) FROM holds) WHERE version > 0";
 
-/// Each strategy that compares rows, and the one that leaves it to the keys.
-fn strategies() -> [Strategy; 4] {
-    [
-        Strategy::Queue,
-        Strategy::Constraint,
-        Strategy::Optimistic,
-        Strategy::Pessimistic,
-    ]
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sold_unit_that_memory_calls_free_is_refused_as_sold() {
-    for strategy in strategies() {
-        let (servers, doubts) = server(strategy).await;
-        let event = servers.event(|_| {}).await;
-        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-        held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
-        servers.behind_its_back(SELL);
-        let refused = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap_err();
-        assert_eq!(taken(&refused), [ConflictState::Sold]);
-        let name = servers.ledgers[0].strategy();
-        // The others read anew whenever they lose, for whatever reason.
-        assert!(name != "queue" || doubts.0.load(Ordering::Relaxed) > 0);
-        servers.goes_on(&event).await;
-        servers.forgive().await;
-    }
+    let (servers, doubts) = server().await;
+    let event = servers.event(|_| {}).await;
+    let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
+    servers.behind_its_back(SELL);
+    let refused = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap_err();
+    assert_eq!(taken(&refused), [ConflictState::Sold]);
+    assert!(doubts.0.load(Ordering::Relaxed) > 0);
+    servers.goes_on(&event).await;
+    servers.forgive().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_unit_that_memory_calls_free_is_refused_as_held() {
-    for strategy in strategies() {
-        let (servers, _) = server(strategy).await;
-        let event = servers.event(|_| {}).await;
-        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-        held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
-        servers.behind_its_back(HOLD);
-        let refused = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap_err();
-        assert_eq!(taken(&refused), [ConflictState::Held]);
-        servers.goes_on(&event).await;
-        servers.forgive().await;
-    }
+    let (servers, _) = server().await;
+    let event = servers.event(|_| {}).await;
+    let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
+    servers.behind_its_back(HOLD);
+    let refused = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap_err();
+    assert_eq!(taken(&refused), [ConflictState::Held]);
+    servers.goes_on(&event).await;
+    servers.forgive().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_unit_that_memory_gives_the_wrong_owner_is_not_sold_to_him() {
-    for strategy in strategies() {
-        let (servers, _) = server(strategy).await;
-        let event = servers.event(|_| {}).await;
-        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-        servers.behind_its_back(HOLD);
-        let refused = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap_err();
-        assert_eq!(refused, Rejection::HoldReleased);
-        assert_eq!(
-            servers
-                .database
-                .query("SELECT count(*) FROM lines")
-                .unwrap(),
-            "0"
-        );
-        servers.goes_on(&event).await;
-        servers.forgive().await;
-    }
+    let (servers, _) = server().await;
+    let event = servers.event(|_| {}).await;
+    let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    servers.behind_its_back(HOLD);
+    let refused = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap_err();
+    assert_eq!(refused, Rejection::HoldReleased);
+    assert_eq!(
+        servers
+            .database
+            .query("SELECT count(*) FROM lines")
+            .unwrap(),
+        "0"
+    );
+    servers.goes_on(&event).await;
+    servers.forgive().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_sold_is_not_cancelled() {
-    for strategy in strategies() {
-        let (servers, _) = server(strategy).await;
-        let event = servers.event(|_| {}).await;
-        let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
-        let booking = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap();
-        servers.behind_its_back(
-            "UPDATE lines SET state = 2; UPDATE bookings SET state = 3; \
-             UPDATE units SET state = 0, owner = NULL, fence = fence + 1 WHERE version > 0",
-        );
-        let cancel = Command::Cancel {
-            booking: booking.id,
-            by: Authority::Staff,
-            lines: LineChoice::All,
-        };
-        let refused = booked(servers.ask(0, cancel).await).unwrap_err();
-        assert!(
-            matches!(refused, Rejection::AlreadyCancelled(_)),
-            "{refused:?}"
-        );
-        servers.goes_on(&event).await;
-        servers.forgive().await;
-    }
+    let (servers, _) = server().await;
+    let event = servers.event(|_| {}).await;
+    let hold = servers.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    let booking = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap();
+    servers.behind_its_back(
+        "UPDATE lines SET state = 2; UPDATE bookings SET state = 3; \
+         UPDATE units SET state = 0, owner = NULL, fence = fence + 1 WHERE version > 0",
+    );
+    let cancel = Command::Cancel {
+        booking: booking.id,
+        by: Authority::Staff,
+        lines: LineChoice::All,
+    };
+    let refused = booked(servers.ask(0, cancel).await).unwrap_err();
+    assert!(
+        matches!(refused, Rejection::AlreadyCancelled(_)),
+        "{refused:?}"
+    );
+    servers.goes_on(&event).await;
+    servers.forgive().await;
 }
 
 /// A booking has a seat whose row says that it is free: the damage stays, whatever is read anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seat_that_a_booking_has_is_not_sold_again_though_its_row_says_free() {
-    for strategy in strategies() {
-        let (servers, _) = server(strategy).await;
-        let event = servers.event(|_| {}).await;
-        let hold = servers
-            .hold(0, &event, "ann", &["A-1", "A-2"])
-            .await
-            .unwrap();
-        servers.behind_its_back(
-            "INSERT INTO lines (booking, n, event_no, unit_no, price, version, state) \
-             VALUES ('\\x0001', 0, 0, 0, 1, 1, 1)",
-        );
-        let refused = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap_err();
-        assert_eq!(taken(&refused), [ConflictState::Sold]);
-        servers.goes_on(&event).await;
-        servers.forgive().await;
-    }
+    let (servers, _) = server().await;
+    let event = servers.event(|_| {}).await;
+    let hold = servers
+        .hold(0, &event, "ann", &["A-1", "A-2"])
+        .await
+        .unwrap();
+    servers.behind_its_back(
+        "INSERT INTO lines (booking, n, event_no, unit_no, price, version, state) \
+         VALUES ('\\x0001', 0, 0, 0, 1, 1, 1)",
+    );
+    let refused = booked(servers.ask(0, confirm(&hold, 1)).await).unwrap_err();
+    assert_eq!(taken(&refused), [ConflictState::Sold]);
+    servers.goes_on(&event).await;
+    servers.forgive().await;
 }
 
 /// The last word in the statement's own words, and at which isolation it has it.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use soldonce_engine::ledger::NewEndpoint;
-use soldonce_engine::ledger::postgres::Strategy;
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
@@ -15,7 +14,7 @@ use crate::ledgers::{TestLedger, booked, transaction};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_that_looked_before_is_stored_before_or_told() {
     let server = TestLedger::server();
-    let test = TestLedger::postgres_by(&server, &Strategy::Queue).await;
+    let test = TestLedger::postgres_on(&server, None).await;
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
     let database = server.query("SELECT datname FROM pg_database WHERE datname LIKE 'test_%'");

@@ -9,12 +9,11 @@ use super::file::SettingsFile;
 use super::source::{Sourced, line};
 use super::word;
 
-/// What stands beside the database, the strategy and the provider. Addresses and secrets are not kept.
+/// What stands beside the database and the provider. Addresses and secrets are not kept.
 #[derive(Clone, Debug)]
 pub(super) struct Beside {
     connections: Sourced<String>,
     statements: Sourced<StatementsWord>,
-    redlock_urls: Sourced<String>,
     stripe_key: Sourced<String>,
     stripe_webhook_secret: Sourced<String>,
     stripe_account: Sourced<String>,
@@ -38,10 +37,6 @@ impl Beside {
                 database.statements,
                 file.database_statements,
                 StatementsWord::Prepared,
-            ),
-            redlock_urls: hidden(
-                args.strategy.redlock_urls.first(),
-                file.redlock_urls.iter().flatten().next(),
             ),
             stripe_key: hidden(paid.stripe_key.as_ref(), file.stripe_key.as_ref()),
             stripe_webhook_secret: hidden(paid.stripe_webhook_secrets.first(), secrets.first()),
@@ -79,15 +74,6 @@ impl Beside {
             ),
         ]
         .concat()
-    }
-
-    /// The line that belongs to the strategy.
-    pub(super) fn describe_strategy(&self) -> String {
-        line(
-            "redlock_urls",
-            &self.redlock_urls.value,
-            self.redlock_urls.source,
-        )
     }
 
     /// A line for each that belongs to the provider.

@@ -9,7 +9,6 @@ use super::{AdminKey, CookieWord, FreeSales, LogFormat, Shoppers};
 use crate::serve::ledger::StatementsWord;
 use crate::serve::payments::CaptureWord;
 use crate::serve::shield::ShieldWord;
-use crate::serve::strategy::StrategyWord;
 use crate::serve::webhooks::WebhookWord;
 
 /// The settings file. An unknown key stops the start.
@@ -22,8 +21,6 @@ pub(super) struct SettingsFile {
     pub(super) database_url: Option<String>,
     pub(super) database_connections: Option<usize>,
     pub(super) database_statements: Option<StatementsWord>,
-    pub(super) strategy: Option<StrategyWord>,
-    pub(super) redlock_urls: Option<Vec<String>>,
     pub(super) admin_key: Option<AdminKey>,
     pub(super) shoppers: Option<Shoppers>,
     pub(super) cookie: Option<CookieWord>,

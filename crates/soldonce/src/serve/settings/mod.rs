@@ -19,7 +19,6 @@ use super::ServeArgs;
 use super::ledger::{DatabaseArgs, LedgerPlace};
 use super::payments::{PaymentArgs, PaymentPlace};
 use super::shield::{Shared, ShieldPlace, ShieldRedis};
-use super::strategy::{StrategyPlace, StrategyWord};
 use super::webhooks::WebhookWord;
 use crate::clear_text::ClearLink;
 use beside::Beside;
@@ -75,7 +74,6 @@ pub(crate) struct Settings {
     /// Whether a database is in its place.
     database: Sourced<bool>,
     pub(crate) ledger: LedgerPlace,
-    pub(crate) strategy: Sourced<StrategyPlace>,
     pub(crate) shield: Sourced<ShieldPlace>,
     /// Whether it has a Redis of its own.
     shield_url: Sourced<bool>,
@@ -135,7 +133,6 @@ impl Settings {
         };
         let clear_links = clear_links(args, &file, &database, redis.as_deref());
         let shield = shield(args, &file, &database, redis.as_deref())?;
-        let strategy = strategy(args, &mut file, &database, redis)?;
         let payments = payments(&args.payments, &mut file)?;
         let data = Sourced::first(args.data.clone(), file.data, PathBuf::from("./data"));
         let mut ledger = LedgerPlace::new(Some(data.value.clone()), &database)?;
@@ -156,7 +153,6 @@ impl Settings {
             data,
             database: is_database,
             ledger,
-            strategy,
             shield,
             shield_url: Sourced::first(
                 args.shield.shield_url.is_some().then_some(true),
@@ -244,12 +240,6 @@ impl Settings {
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
             self.beside.describe_database(),
-            line(
-                "strategy",
-                word(&self.strategy.value.word),
-                self.strategy.source,
-            ),
-            self.beside.describe_strategy(),
             line("shield", word(&self.shield.value.word), self.shield.source),
             line("shield_url", shield_url, self.shield_url.source),
             line("payments", self.payments.value.word(), self.payments.source),
@@ -308,19 +298,6 @@ fn is_origin(text: &str) -> bool {
     host.is_some_and(is_host)
 }
 
-fn strategy(
-    args: &ServeArgs,
-    file: &mut SettingsFile,
-    database: &DatabaseArgs,
-    redis: Option<String>,
-) -> anyhow::Result<Sourced<StrategyPlace>> {
-    let given = &args.strategy;
-    let nodes = (!given.redlock_urls.is_empty()).then(|| given.redlock_urls.clone());
-    let nodes = nodes.or(file.redlock_urls.take()).unwrap_or_default();
-    let name = Sourced::first(given.strategy, file.strategy, StrategyWord::default());
-    name.try_map(|word| StrategyPlace::new(word, database.url.clone(), redis, nodes))
-}
-
 fn payments(given: &PaymentArgs, file: &mut SettingsFile) -> anyhow::Result<Sourced<PaymentPlace>> {
     let by_flag = given.stripe_key.is_some().then_some(());
     let by_file = file.stripe_key.is_some().then_some(());
@@ -364,9 +341,6 @@ fn clear_links(
     let database = database.url.as_deref();
     let database = database.and_then(|url| ClearLink::to_database("database_url", url));
     let shield = args.shield.shield_url.as_ref().or(file.shield_url.as_ref());
-    let of_file = file.redlock_urls.as_deref().unwrap_or_default();
-    let nodes = &args.strategy.redlock_urls;
-    let nodes = if nodes.is_empty() { of_file } else { nodes };
     let redis = [
         ("redis_url", redis),
         ("shield_url", shield.map(String::as_str)),
@@ -374,8 +348,6 @@ fn clear_links(
     let redis = redis
         .into_iter()
         .filter_map(|(name, url)| Some((name, url?)));
-    let nodes = nodes.iter().map(|url| ("redlock_urls", url.as_str()));
-    let redis = redis.chain(nodes);
     let redis = redis.filter_map(|(name, url)| ClearLink::to_redis(name, url));
     database.into_iter().chain(redis).collect()
 }

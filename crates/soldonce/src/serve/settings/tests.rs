@@ -20,12 +20,9 @@ fn a_flag_wins_over_the_default_and_says_so() {
 
 #[test]
 fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
-    let mut args = by("redlock");
+    let mut args = ServeArgs::default();
     args.database.url = Some("postgres://:hush@db/x".to_owned());
     args.database.connections = Some(12);
-    args.strategy.redlock_urls = ["a", "b", "c"]
-        .map(|h| format!("redis://:hush@{h}"))
-        .to_vec();
     args.payments.stripe_key = Some("sk_test_hush0123456789".to_owned());
     args.payments.stripe_webhook_secrets = vec!["whsec_hush0123456789".to_owned()];
     let text = Settings::gather(&args).unwrap().describe();
@@ -33,7 +30,6 @@ fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
     for (name, shown) in [
         ("database_connections", "12  (flag or environment)"),
         ("database_statements", "prepared  (default)"),
-        ("redlock_urls", "(hidden)  (flag or environment)"),
         ("stripe_key", "(hidden)  (flag or environment)"),
         ("stripe_webhook_secret", "(hidden)  (flag or environment)"),
         ("stripe_account", "that of the key  (default)"),
@@ -67,30 +63,6 @@ fn a_short_admin_key_is_refused_and_never_shown() {
     );
     let key = AdminKey("0123456789abcdef".to_owned());
     assert!(!format!("{key:?}").contains("0123"));
-}
-
-fn by(strategy: &str) -> ServeArgs {
-    let mut args = ServeArgs::default();
-    args.strategy.strategy = StrategyWord::from_str(strategy, false).ok();
-    args
-}
-
-#[test]
-fn a_strategy_says_what_it_lacks() {
-    let error = |args: &ServeArgs| format!("{:#}", Settings::gather(args).unwrap_err());
-    assert!(error(&by("pessimistic")).contains("--database-url"));
-    let mut args = by("lease");
-    args.database.url = Some("postgres://db/x".to_owned());
-    assert!(error(&args).contains("--redis-url"));
-    args.strategy.strategy = Some(StrategyWord::Redlock);
-    args.strategy.redlock_urls = vec!["redis://:hidden@a".to_owned(), "redis://b".to_owned()];
-    let text = error(&args);
-    assert!(text.contains("not 2") && !text.contains("hidden"), "{text}");
-    args.strategy.strategy = None;
-    assert!(error(&args).contains("this is queue"));
-    args.strategy.redlock_urls.clear();
-    let settings = Settings::gather(&args).unwrap();
-    assert!(settings.describe().contains("queue  (default)"));
 }
 
 #[test]
@@ -145,7 +117,7 @@ fn a_shield_may_have_a_redis_of_its_own() {
     let error = |database, shield| format!("{:#}", gathered(database, shield).unwrap_err());
     assert!(error(false, None).contains("--database-url"));
     assert!(error(true, Some(ShieldWord::Local)).contains("shield_url"));
-    let mut wrong = by("queue");
+    let mut wrong = ServeArgs::default();
     wrong.database.url = Some("postgres://db/x".to_owned());
     wrong.shield.shield_url = Some("http://:hidden@h".to_owned());
     let text = format!("{:#}", Settings::gather(&wrong).unwrap_err());

@@ -22,21 +22,11 @@ pub(super) struct Fleet {
     servers: Mutex<Vec<Arc<Server>>>,
     logs: PathBuf,
     extra: Vec<&'static str>,
-    strategies: [&'static str; SERVERS],
 }
 
 impl Fleet {
     /// Starts everything; `extra` are arguments of each server. The database waits for its disk.
     pub(super) fn start(test: &str, extra: &[&'static str]) -> Self {
-        Self::start_by(test, extra, ["queue"; SERVERS])
-    }
-
-    /// As [`Fleet::start`], with a strategy for each server.
-    pub(super) fn start_by(
-        test: &str,
-        extra: &[&'static str],
-        strategies: [&'static str; SERVERS],
-    ) -> Self {
         let database = Postgres::options().durable().start().unwrap();
         soldonce(&["migrate"], &database);
         let cluster = RedisCluster::start(FullCoverage::NotRequired).unwrap();
@@ -50,7 +40,6 @@ impl Fleet {
             servers: Mutex::default(),
             logs: logs(test),
             extra: extra.to_vec(),
-            strategies,
         };
         let servers = (0..SERVERS).map(|place| fleet.serve(place)).collect();
         *fleet.servers.lock().unwrap() = servers;
@@ -70,7 +59,6 @@ impl Fleet {
                 "--free-sales=on",
             ])
             .args(["--database-url", database, "--redis-url", redis])
-            .args(["--strategy", self.strategies[place]])
             .args(&self.extra);
         let log = self.logs.join(place.to_string());
         Arc::new(Server::run(command, &log).unwrap())

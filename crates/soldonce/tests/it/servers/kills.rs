@@ -87,18 +87,7 @@ fn known(fleet: &Fleet, first: usize, asked: &Ask) -> Option<Heard> {
 
 #[test]
 fn whatever_is_killed_no_booking_is_lost_and_no_seat_is_sold_twice() {
-    kill_everything(&Fleet::start("fleet-kills", &["--limit-keys", "off"]));
-}
-
-#[test]
-fn nor_when_each_server_has_a_strategy_of_its_own() {
-    let strategies = ["queue", "pessimistic", "lease"];
-    let extra = ["--limit-keys", "off"];
-    kill_everything(&Fleet::start_by("fleet-mixed", &extra, strategies));
-}
-
-/// One thing after another, and the sale goes on.
-fn kill_everything(fleet: &Fleet) {
+    let fleet = &Fleet::start("fleet-kills", &["--limit-keys", "off"]);
     fleet.event(
         u32::try_from(ROWS).unwrap(),
         &json!({"hold_ttl_ms": 60_000}),

@@ -7,7 +7,6 @@
 mod expiry;
 mod fleet;
 mod kills;
-mod leases;
 mod lists;
 mod log;
 mod one_sale;

@@ -1,4 +1,4 @@
-//! Three processes behind one `PgBouncer` in transaction mode, each by a strategy of its own.
+//! Three processes behind one `PgBouncer` in transaction mode.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::{SEATS, ask, create, database, hold, logs, until};
 use crate::crash::client::Heard;
 use crate::crash::server::{PROGRAM, Server};
 
-const STRATEGIES: [&str; 3] = ["queue", "constraint", "pessimistic"];
+const SERVERS: [&str; 3] = ["one", "two", "three"];
 /// Connections of the pool: what the servers use, and a command beside them.
 const CONNECTIONS: u32 = 32;
 /// Buyers of each seat, at each server as many.
@@ -25,11 +25,9 @@ fn behind(url: &str, arguments: &[&str]) -> Command {
     command
 }
 
-fn serve(url: &str, strategy: &str, log: &Path) -> Server {
+fn serve(url: &str, log: &Path) -> Server {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--accept-loss"];
-    let mut command = behind(url, &serve);
-    command.args(["--strategy", strategy]);
-    Server::run(command, log).unwrap()
+    Server::run(behind(url, &serve), log).unwrap()
 }
 
 /// What becomes of buyers who want one seat at the same time, over all servers.
@@ -57,7 +55,7 @@ fn behind_a_pool_each_seat_is_sold_once() {
     let (database, logs) = (database(), logs("pool"));
     let pool = PgBouncer::start(&database, CONNECTIONS).unwrap();
     let url = pool.url_of("postgres");
-    let servers = STRATEGIES.map(|name| serve(&url, name, &logs.join(name)));
+    let servers = SERVERS.map(|name| serve(&url, &logs.join(name)));
     create(&mut servers[0].client("maker"));
     for server in &servers {
         until(&mut server.client("looker"), SEATS, |_| true);

@@ -1,15 +1,12 @@
 //! What commands name, and how it comes back into the memory that has let go of it.
 
-use soldonce_core::{BookingId, HoldId, UnitNo};
+use soldonce_core::{BookingId, HoldId};
 use tokio_postgres::types::Type;
 
 use super::{Replica, bookings_by_id};
-use crate::ledger::postgres::batch::Seen;
 use crate::ledger::postgres::database::Lane;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::{Id, holds};
-use crate::ledger::rows::codes::small;
-use crate::ledger::rows::stored;
 
 /// What commands name.
 #[derive(Debug, Default)]
@@ -30,20 +27,6 @@ impl Replica {
         let all = bookings.iter().flat_map(|id| self.inventory.exchanges(*id));
         all.filter(|id| self.inventory.booking(*id).is_none())
             .collect()
-    }
-
-    /// Whether these units stand here as they were seen.
-    pub(in super::super) fn stands_at(&self, seen: &[Seen]) -> Result<bool, Failure> {
-        let Some(seating) = self.inventory.seating(self.no) else {
-            return Ok(false);
-        };
-        for seen in seen {
-            let unit = UnitNo(small(seen.unit.into(), "units")?);
-            if stored(seating.unit(unit).version.0)? != seen.version {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Reads back what commands name and memory has let go of.

@@ -5,7 +5,6 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::{Columns, Id, short};
-use crate::ledger::postgres::batch::Seen;
 use crate::ledger::postgres::database::{Lane, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::rows::Damaged;
@@ -24,25 +23,15 @@ WHERE event_no = $1 AND unit_no = ANY ($2)";
 pub(in super::super) const ADD_UNITS: &str = "-- add_units
 INSERT INTO units (event_no, unit_no) SELECT $1, generate_series(0, $2 - 1)";
 
-/// The turn, then the units in their order; `rows` is what is done about those that others have.
-macro_rules! lock {
-    ($name:literal, $rows:literal) => {
-        concat!(
-            $name,
-            include_str!("../write/turn.sql"),
-            "-- in_unit_order
-             SELECT unit_no, version FROM units
-             WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
-             ORDER BY unit_no FOR UPDATE",
-            $rows
-        )
-    };
-}
-
-pub(in super::super) const LOCK: &str = lock!("-- lock\n", "");
-
-/// Nobody waits for a row, though for a turn.
-pub(in super::super) const LOCK_NOWAIT: &str = lock!("-- lock_nowait\n", " NOWAIT");
+/// The turn, then the units in their order.
+const LOCK: &str = concat!(
+    "-- lock\n",
+    include_str!("../write/turn.sql"),
+    "-- in_unit_order
+     SELECT unit_no FROM units
+     WHERE event_no = $1 AND unit_no = ANY ($3) AND (SELECT is_taken FROM turn)
+     ORDER BY unit_no FOR UPDATE"
+);
 
 /// The turn alone.
 const TAKE_TURN: &str = concat!(
@@ -58,27 +47,18 @@ pub(in super::super) struct Turn {
     pub(in super::super) renews: bool,
 }
 
-/// Locks units in unit order by one of the statements above; gives what they are now. The turn is taken
-/// before any of them, as by the statement that writes.
+/// Locks units in unit order. The turn is taken before any of them, as by the statement that writes.
 pub(in super::super) async fn lock(
     lane: &mut Lane,
-    sql: &'static str,
     turn: Turn,
     units: &[i32],
-) -> Result<Vec<Seen>, Failure> {
+) -> Result<(), Failure> {
     let values: [Value<'_>; 3] = [
         (&turn.event, Type::INT4),
         (&turn.renews, Type::BOOL),
         (&units, Type::INT4_ARRAY),
     ];
-    let seen = |row: &Row| {
-        let columns = Columns::new(row, TABLE);
-        Ok(Seen {
-            unit: columns.get(0)?,
-            version: columns.get(1)?,
-        })
-    };
-    lane.rows(sql, &values).await?.iter().map(seen).collect()
+    lane.rows(LOCK, &values).await.map(drop)
 }
 
 /// Takes the turn until the end of the transaction that is open on this connection.
@@ -136,7 +116,7 @@ mod tests {
     fn the_turn_and_the_rows_are_waited_for_as_long_as_the_bounds_say() {
         for (n, wait) in [TURN_MS, LOCK_MS].iter().enumerate() {
             let set = format!("set_config('lock_timeout', '{wait}', true)");
-            for sql in [LOCK, LOCK_NOWAIT, TAKE_TURN] {
+            for sql in [LOCK, TAKE_TURN] {
                 let first = sql.find("pg_advisory").unwrap();
                 let at = sql.find(&set).unwrap();
                 assert_eq!(at < first, n == 0, "{set}");

@@ -6,18 +6,17 @@
 -- what the other transaction left. On a snapshot it would find the row as it was before, and fail.
 , event_seen AS MATERIALIZED (
     SELECT 1 FROM events
-    WHERE event_no = $1 AND version = $23 AND (SELECT is_taken FROM turn) FOR SHARE
+    WHERE event_no = $1 AND version = $22 AND (SELECT is_taken FROM turn) FOR SHARE
 ), units_seen AS MATERIALIZED (
-    -- Version -1 is any: the row is locked, and the keys tell whether it had moved.
     -- Found one after the other in the sequence of the list, each by its whole key, whatever the
     -- size of the table was when this was planned: so, too, for holders and bookings.
     SELECT locked.at, n.state, n.owner, n.until, n.fence, n.version, n.was, n.was_owner
-    FROM ROWS FROM (unnest($3::touched_unit[]), unnest($31::smallint[]), unnest($32::bytea[]))
+    FROM ROWS FROM (unnest($3::touched_unit[]), unnest($30::smallint[]), unnest($31::bytea[]))
          AS n (unit_no, seen, state, owner, until, fence, version, was, was_owner)
     CROSS JOIN LATERAL (
         SELECT u.ctid AS at FROM units u
         WHERE u.event_no = $1 AND u.unit_no = n.unit_no
-          AND (u.version = n.seen OR n.seen = -1) FOR UPDATE
+          AND u.version = n.seen FOR UPDATE
     ) AS locked
 ), holders_seen AS MATERIALIZED (
     SELECT 1 FROM unnest($4::seen_row[]) AS seen

@@ -24,7 +24,7 @@ use self::rows::{RowType, Rows};
 
 /// Stores a batch of holds, or of what becomes of them without a sale: without the part of sales, whose
 /// plan would be set up for nothing.
-pub(super) const WRITE_HOLDS: &str = concat!(
+const WRITE_HOLDS: &str = concat!(
     "-- write\n",
     include_str!("turn.sql"),
     include_str!("guard.sql"),
@@ -64,21 +64,8 @@ pub(super) struct Dispatch<'a> {
     pub(super) now: Timestamp,
     /// What stands for the database's clock; none is the clock itself.
     pub(super) given: Option<i64>,
-    /// The token of the lease it is written under; 0 without one.
-    pub(super) token: i64,
-    /// What finds out that a unit which the batch changes has moved.
-    pub(super) guard: Guard,
     /// How the database numbers the types of rows.
     pub(super) types: RowTypes,
-}
-
-/// What finds out that a unit which a batch changes has moved since it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guard {
-    /// The statement: it compares versions.
-    Versions,
-    /// The database's keys: two transitions of a unit cannot lead to the same version.
-    Keys,
 }
 
 /// The values of one statement, in their dispatch.
@@ -196,7 +183,7 @@ impl Statement {
             return Ok(());
         }
         // The turn, then units before anything else, as everybody does.
-        units_table::lock(lane, units_table::LOCK, self.turn, &self.touched).await?;
+        units_table::lock(lane, self.turn, &self.touched).await?;
         let ids: [Value<'_>; 1] = [(&self.rewritten, Type::BYTEA_ARRAY)];
         lane.rows(bookings::DELETE_LINES, &ids).await?;
         Ok(())
@@ -222,7 +209,6 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     let mut to = Values::new(dispatch.types.clone());
     units::put_guards(&mut to, replica, dispatch)?;
     messages::put(&mut to, &batch.messages)?;
-    to.put(dispatch.token, Type::INT8);
     units::put_holds(&mut to, replica, dispatch)?;
     units::put_audit(&mut to, batch)?;
     sales::put_accounts(&mut to, &dispatch.accounts)?;
@@ -235,7 +221,7 @@ fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure>
     Ok(to)
 }
 
-/// $21 to $28: the batch's own row, and the version of the event that it was decided on.
+/// $20 to $27: the batch's own row, and the version of the event that it was decided on.
 fn put_batch(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
     let batch = dispatch.batch;
     to.put(dispatch.id, Type::BYTEA);
@@ -255,7 +241,7 @@ fn put_batch(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Res
     Ok(())
 }
 
-/// $29 and $30: the event's row, when it changes.
+/// $28 and $29: the event's row, when it changes.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
     let event = replica
         .inventory

@@ -13,7 +13,7 @@ use crate::ledger::rows::effects::EffectColumns;
 use crate::ledger::rows::payments::payment_to_json;
 use crate::ledger::rows::{Damaged, stored};
 
-/// $15.
+/// $14.
 pub(super) fn put_accounts(to: &mut Values, accounts: &[Account]) -> Result<(), Failure> {
     let rows = Rows::of(accounts, |account, row| {
         row.id(account.key)?
@@ -27,7 +27,7 @@ pub(super) fn put_accounts(to: &mut Values, accounts: &[Account]) -> Result<(), 
     Ok(())
 }
 
-/// $16 and $17.
+/// $15 and $16.
 pub(super) fn put_bookings(
     to: &mut Values,
     replica: &Replica,
@@ -84,7 +84,7 @@ fn put_lines(to: &mut Values, bookings: &[&Booking]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// $18.
+/// $17.
 pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let rows = Rows::of(&batch.records, |(key, reply), row| {
         row.id(Id(key.scoped.0))?
@@ -98,7 +98,7 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure>
     Ok(())
 }
 
-/// $19 and $20: effects that are new, and those that are done.
+/// $18 and $19: effects that are new, and those that are done.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let settled = batch.applied.iter().flat_map(|applied| &applied.settled);
     let settled: Vec<_> = settled.copied().map(EffectColumns::of).collect();

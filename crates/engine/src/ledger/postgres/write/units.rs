@@ -4,7 +4,7 @@ use soldonce_core::{Actor, Cause, Text, UnitState};
 use tokio_postgres::types::Type;
 
 use super::rows::{Row, RowType, Rows};
-use super::{Dispatch, Guard, Values};
+use super::{Dispatch, Values};
 use crate::ledger::postgres::batch::Batch;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::CLOCK_OFF_MS;
@@ -14,10 +14,6 @@ use crate::ledger::postgres::tables::{Id, int, short};
 use crate::ledger::rows::codes::{number, reason_of, state_number};
 use crate::ledger::rows::packed::pack;
 use crate::ledger::rows::{Damaged, stored};
-
-/// Stands for a version that is not compared. The row is locked all the same: everybody locks in one
-/// order.
-const ANY_VERSION: i64 = -1;
 
 /// $1 to $9.
 pub(super) fn put_guards(
@@ -64,12 +60,7 @@ fn put_units(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Res
             return put_nothing(row);
         }
         let unit = seating.ok_or_else(missing)?.unit(before.unit);
-        // Others that the decisions rest on have no key that would tell.
-        let seen = match dispatch.guard {
-            Guard::Versions => stored(before.version)?,
-            Guard::Keys => ANY_VERSION,
-        };
-        put_state(row.long(seen)?, unit.state)?
+        put_state(row.long(stored(before.version)?)?, unit.state)?
             .long(stored(unit.fence.0)?)?
             .long(stored(unit.version.0)?)?;
         Ok(())
@@ -78,7 +69,7 @@ fn put_units(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Res
     Ok(())
 }
 
-/// $31 and $32, beside $3: what each unit was decided to be before. A memory that is wrong at the right
+/// $30 and $31, beside $3: what each unit was decided to be before. A memory that is wrong at the right
 /// version changes nothing.
 pub(super) fn put_before(to: &mut Values, batch: &Batch, replica: &Replica) {
     let seen = batch.seen_units(replica);
@@ -107,7 +98,7 @@ fn put_state<'a, 'b>(row: &'a mut Row<'b>, state: UnitState) -> Result<&'a mut R
         .long(columns.until)
 }
 
-/// $12.
+/// $11.
 pub(super) fn put_holds(
     to: &mut Values,
     replica: &Replica,
@@ -136,7 +127,7 @@ pub(super) fn put_holds(
     Ok(())
 }
 
-/// $13 and $14.
+/// $12 and $13.
 pub(super) fn put_audit(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let commits = || batch.applied.iter().flat_map(|applied| &applied.commits);
     let steps = (0_i32..).zip(commits()).flat_map(|(command, commit)| {

@@ -2,7 +2,6 @@
 //! for ever, and what was ended wrote nothing.
 
 use soldonce_core::Rejection;
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_testkit::postgres;
 
 use crate::postgres::Servers;
@@ -49,14 +48,9 @@ impl Servers {
     }
 }
 
-async fn by(strategy: Strategy) {
-    let mut servers = Servers::start(0).await;
-    let options = PostgresOptions {
-        strategy,
-        ..servers.options.clone()
-    };
-    let ledger = servers.one_more(&options).await;
-    servers.ledgers.push(ledger);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_that_the_database_ends_are_tried_again_a_bounded_number_of_times() {
+    let servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     for (code, seat) in CODES.into_iter().zip(["A-1", "A-2"]) {
         servers.refuse_next(3, code);
@@ -72,29 +66,4 @@ async fn by(strategy: Strategy) {
     servers.refuse_next(0, "40001");
     servers.hold(0, &event, "bob", &["B-1"]).await.unwrap();
     assert_eq!(servers.judge(0, &event.id).await, 3);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queue() {
-    by(Strategy::Queue).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn constraint() {
-    by(Strategy::Constraint).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn optimistic() {
-    by(Strategy::Optimistic).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pessimistic() {
-    by(Strategy::Pessimistic).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nowait() {
-    by(Strategy::NoWait).await;
 }

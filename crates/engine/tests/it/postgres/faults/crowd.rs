@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use soldonce_core::Rejection;
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use super::SEATS;
 use crate::ledgers::{held, transaction};
 use crate::postgres::Servers;
 
@@ -31,19 +29,16 @@ async fn crowd(url: &str) -> JoinSet<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_without_free_connections_is_overloaded() {
     let database = Postgres::options().line("max_connections = 12");
-    let mut servers = Servers::start_on(database.start().unwrap(), 0).await;
-    let options = PostgresOptions {
-        // One command at a time needs a connection each.
-        strategy: Strategy::Optimistic,
-        ..servers.options.clone()
-    };
-    let ledger = servers.one_more(&options).await;
-    servers.ledgers.push(ledger);
-    let event = servers.event(|_| {}).await;
+    let servers = Servers::start_on(database.start().unwrap(), 1).await;
+    // Each needs a connection of its own.
+    let mut events = Vec::new();
+    for n in 0..10 {
+        events.push(servers.event_named(&format!("night-{n}")).await);
+    }
     let crowd = crowd(&servers.database.url()).await;
     let mut all = JoinSet::new();
-    for (n, seat) in SEATS.into_iter().enumerate() {
-        let wish = servers.wish(&event, &format!("buyer-{n}"), &[seat]);
+    for event in &events {
+        let wish = servers.wish(event, "ann", &["A-1"]);
         let ledger = Arc::clone(&servers.ledgers[0]);
         all.spawn(async move { held(ledger.transact(transaction(wish, None)).await) });
     }

@@ -1,29 +1,33 @@
-//! Connections that break at the commit: whoever gets no answer asks what became of it, once and for
-//! all, by every way in which a commit is made.
+//! Connections that break at the commit: a server that gets no answer asks what became of it, by both
+//! ways in which a commit is made.
 
+use soldonce_core::{Authority, BookingId, Command, LineChoice};
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
+use crate::ledgers::{booked, on};
 use crate::postgres::Servers;
 
 /// Nobody numbers meanwhile, which would be another commit.
 const STOP_NUMBERS: &str = "BEGIN; SELECT FROM sequencer FOR UPDATE";
 
-/// Breaks the connection at the request that commits, before it arrives or behind it.
-async fn a_reply_is_lost(strategy: Strategy, commit: &str) {
+/// A server on the database, and a second one behind a proxy.
+async fn one_behind_a_proxy() -> (Servers, Proxy) {
     let mut servers = Servers::start(1).await;
-    let event = servers.event(|_| {}).await;
     let proxy = Proxy::to(servers.database.address()).unwrap();
     let url = proxy.url(&servers.database.url(), servers.database.address());
-    let options = PostgresOptions {
-        strategy,
-        ..servers.unprepared_at(url)
-    };
-    let shaky = servers.one_more(&options).await;
+    let shaky = servers.one_more(&servers.unprepared_at(url)).await;
     servers.ledgers.push(shaky);
+    (servers, proxy)
+}
+
+/// The statement is a commit of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_answer_of_the_statement_is_asked_for() {
+    let (servers, proxy) = one_behind_a_proxy().await;
+    let event = servers.event(|_| {}).await;
     let url = servers.database.url();
     let (other, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     let mut tasks = JoinSet::new();
@@ -34,7 +38,7 @@ async fn a_reply_is_lost(strategy: Strategy, commit: &str) {
         ("A-2", Fault::Reset),
         ("A-3", Fault::DropReply),
     ] {
-        proxy.next_with(commit, fault);
+        proxy.next_with("-- write", fault);
         // Asked for by the one command there is: it was its own commit.
         proxy.next_with("-- give_up", Fault::None);
         let hold = servers.hold(1, &event, "ann", &[seat]).await.unwrap();
@@ -47,27 +51,30 @@ async fn a_reply_is_lost(strategy: Strategy, commit: &str) {
     assert_eq!(servers.judge(0, &event.id).await, 3);
 }
 
+/// Lines that are written anew are a transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queue() {
-    a_reply_is_lost(Strategy::Queue, "-- write").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn constraint() {
-    a_reply_is_lost(Strategy::Constraint, "-- write").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn optimistic() {
-    a_reply_is_lost(Strategy::Optimistic, "-- write").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pessimistic() {
-    a_reply_is_lost(Strategy::Pessimistic, "COMMIT").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nowait() {
-    a_reply_is_lost(Strategy::NoWait, "COMMIT").await;
+async fn a_lost_answer_of_the_commit_is_asked_for() {
+    let (servers, proxy) = one_behind_a_proxy().await;
+    let event = servers.event(|_| {}).await;
+    for (n, fault) in [(1, Fault::DropReply), (2, Fault::Reset)] {
+        let hold = servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
+        let confirm = Command::Confirm {
+            on: on(&hold),
+            booking: BookingId::from_bits(n),
+            reference: None,
+        };
+        let booking = booked(servers.ask(1, confirm).await).unwrap();
+        proxy.next_with("COMMIT", fault);
+        proxy.next_with("-- give_up", Fault::None);
+        let cancel = Command::Cancel {
+            booking: booking.id,
+            by: Authority::Staff,
+            lines: LineChoice::All,
+        };
+        let cancelled = booked(servers.ask(1, cancel).await).unwrap();
+        assert_eq!(proxy.to_come(), 0, "the fault has happened");
+        let same = servers.ledgers[0].booking(booking.id).await.unwrap();
+        assert_eq!(same, Some(cancelled));
+    }
+    assert_eq!(servers.judge(0, &event.id).await, 6);
 }

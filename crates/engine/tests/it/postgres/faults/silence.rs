@@ -1,5 +1,5 @@
 //! A database that says nothing any more, its connections open: everybody is answered within a bound,
-//! by every strategy, and the sale goes on as soon as the database does.
+//! and the sale goes on as soon as the database does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,11 @@ use std::time::Duration;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{Event, Rejection};
 use soldonce_engine::ledger::Ledger;
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy};
 use tokio::task::JoinSet;
 
 use super::SEATS;
 use crate::ledgers::{held, transaction};
 use crate::postgres::Servers;
-use crate::postgres::strategies::LeaseServers;
 
 /// Buyers who come while the database is silent.
 const BUYERS: usize = 1_000;
@@ -48,14 +46,9 @@ async fn everybody_is_told(servers: &Servers, event: &Event) {
     assert!(took < TOLD, "the last was told after {took:?}");
 }
 
-async fn nobody_is_left_waiting(strategy: Strategy) {
-    let mut servers = Servers::start(0).await;
-    let options = PostgresOptions {
-        strategy,
-        ..servers.options.clone()
-    };
-    let ledger = servers.one_more(&options).await;
-    servers.ledgers.push(ledger);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_left_waiting() {
+    let mut servers = Servers::start(1).await;
     let event = servers.event(|_| {}).await;
     let kept = servers.hold(0, &event, "ann", &["B-5"]).await.unwrap();
     servers.database.pause().unwrap();
@@ -71,41 +64,4 @@ async fn nobody_is_left_waiting(strategy: Strategy) {
     let stored = servers.ledgers[0].hold(kept.id).await.unwrap();
     assert_eq!(stored, Some(kept), "what was acknowledged is there");
     servers.judge(0, &event.id).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queue() {
-    nobody_is_left_waiting(Strategy::Queue).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn constraint() {
-    nobody_is_left_waiting(Strategy::Constraint).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn optimistic() {
-    nobody_is_left_waiting(Strategy::Optimistic).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pessimistic() {
-    nobody_is_left_waiting(Strategy::Pessimistic).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nowait() {
-    nobody_is_left_waiting(Strategy::NoWait).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lease() {
-    let leases = LeaseServers::start();
-    nobody_is_left_waiting(leases.lease().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redlock() {
-    let leases = LeaseServers::start();
-    nobody_is_left_waiting(leases.redlock().await).await;
 }

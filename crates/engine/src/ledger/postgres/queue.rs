@@ -1,6 +1,7 @@
-//! Strategy `queue`: the commands of one event gather while a statement is under way, with those who
-//! come right after it, and leave together in the next. One commit acknowledges many; commands that
-//! want the same unit are settled in memory before the database sees them.
+//! The way of commands to the database: those of one event gather while a statement is under way, with
+//! those that come right after it, and are stored together by the next. One commit acknowledges many;
+//! commands that want the same unit are decided in memory before the database sees them. Whatever is
+//! wrong here, the statement and the database's own keys refuse a second sale.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,19 +10,18 @@ use std::time::Duration;
 use soldonce_core::{Command, Rejection, Wish};
 use tokio::sync::mpsc;
 
-use super::alone;
-use crate::ledger::postgres::batch::Batch;
-use crate::ledger::postgres::booth::{Booth, Job};
-use crate::ledger::postgres::database::Lane;
-use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
-use crate::ledger::postgres::desk::{Desk, Stored, answers, replay};
-use crate::ledger::postgres::failure::Failure;
-use crate::ledger::postgres::limits::{
+use super::batch::Batch;
+use super::booth::{Booth, Job};
+use super::database::Lane;
+use super::decide::{Decision, all_named, decide, fresh};
+use super::desk::{Desk, Stored, answers, replay};
+use super::failure::Failure;
+use super::limits::{
     ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX,
     TRIES_MAX,
 };
-use crate::ledger::postgres::replica::{Named, Replica};
-use crate::ledger::postgres::survive::survive;
+use super::replica::{Named, Replica};
+use super::survive::survive;
 use crate::ledger::{Done, RequestKey};
 
 /// Serves one event until its queue is closed.
@@ -263,8 +263,7 @@ impl Round<'_> {
     /// Brings the memory to what the commands that wait need; whether it could. A cancellation ends
     /// every hold of the event, so it has the event alone from before it reads to its commit.
     async fn read(&mut self, lane: &mut Lane, named: &Named) -> Result<bool, Failure> {
-        let is_alone = |job: &Job| alone::is_needed(&job.transaction.command);
-        let is_alone = self.waiting.iter().any(is_alone);
+        let is_alone = self.waiting.iter().any(ends_every_hold);
         let is_cold = self.replica.is_cold();
         let must_read = is_cold || is_alone || self.is_fresh || !self.replica.knows(named);
         if is_cold || (must_read && !is_alone) || self.waiting.iter().any(chooses) {
@@ -333,6 +332,11 @@ impl Round<'_> {
         doubtful.extend(self.waiting.drain(..));
         (decided, doubtful)
     }
+}
+
+/// Whether the command ends every hold of the event, also those that other servers store meanwhile.
+fn ends_every_hold(job: &Job) -> bool {
+    matches!(job.transaction.command, Command::CancelEvent { .. })
 }
 
 /// Whether the engine chooses its units: the best can be told from all seats as they are now alone.
