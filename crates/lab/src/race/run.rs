@@ -17,6 +17,7 @@ use super::judge::{Judged, Winners, judge};
 use super::plan::{Cell, Hall, Want};
 use super::strategies::Strategy;
 use super::tally::{Figures, Tally};
+use super::textbook::{Scene, stop_the_holder};
 use crate::limits::RACE_CELL_MS_MAX;
 
 /// One cell of one strategy, raced and judged.
@@ -77,6 +78,32 @@ pub(super) async fn race_all(
         });
     }
     Ok(performances)
+}
+
+/// Stops the holder of each strategy that has one.
+///
+/// # Errors
+/// When its servers do not do their part.
+pub(super) async fn stop_holders(
+    ground: &Ground,
+    strategies: &[&'static Strategy],
+) -> anyhow::Result<Vec<Scene>> {
+    let mut scenes = Vec::new();
+    for (number, strategy) in (1..).zip(strategies) {
+        let Some(way) = strategy.stoppable(ground).await? else {
+            continue;
+        };
+        let hall = Hall {
+            id: format!("{}-stopped", strategy.name),
+            // The cells have those above.
+            number: -number,
+            rows: 1,
+            seats_per_row: 1,
+        };
+        let tables = (&ground.pool_of(strategy.guards)?, strategy.guards);
+        scenes.push(stop_the_holder((strategy.name, &*way), tables, &hall).await?);
+    }
+    Ok(scenes)
 }
 
 fn hall(strategy: &Strategy, cell: Cell, (number, rounds): (i32, u32)) -> Hall {

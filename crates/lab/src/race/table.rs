@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::judge::Promise;
 use super::report::{CellReport, RaceReport, StrategyReport};
+use super::textbook::Scene;
 
 pub(super) const HEADER: [&str; 9] = [
     "buyers",
@@ -38,6 +39,7 @@ pub(super) fn text(report: &RaceReport) -> String {
          machine: only their ratios mean something."
             .to_owned(),
     );
+    lines.extend(report.stopped.iter().map(stopped));
     lines.extend(
         report
             .faults
@@ -48,6 +50,15 @@ pub(super) fn text(report: &RaceReport) -> String {
         lines.push(verdict(report));
     }
     lines.join("\n") + "\n"
+}
+
+/// What became of a holder that was stopped for longer than its lease, in a sentence.
+pub(super) fn stopped(scene: &Scene) -> String {
+    let name = scene.strategy;
+    match scene.refused {
+        None => format!("{name}: a holder stopped past its lease sold the seat a second time"),
+        Some(why) => format!("{name}: a holder stopped past its lease was refused ({why})"),
+    }
 }
 
 /// What can be said when nothing is wrong.

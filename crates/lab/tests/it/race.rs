@@ -68,8 +68,11 @@ fn judge((name, cell): (&str, &Value)) {
     } else {
         assert_eq!(counts, [0, 0, 0], "{name}: {cell}");
         assert_eq!(sum(&cell["errors"]), 0, "{name}: {cell}");
-        // Any two buyers of a round want a seat in common: one of them has it.
-        assert_eq!(cell["winners"], cell["rounds"], "{name}: {cell}");
+        // Any two buyers of a round want a seat in common: one of them has it. Votes of a Redlock may
+        // split so often that none has.
+        if !name.starts_with("redlock") {
+            assert_eq!(cell["winners"], cell["rounds"], "{name}: {cell}");
+        }
         assert_eq!(cell["acknowledged"], cell["recorded"], "{name}: {cell}");
     }
 }
@@ -78,7 +81,7 @@ fn judge((name, cell): (&str, &Value)) {
 fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
     let report = report_of(&race(&[
         "--strategies",
-        "naive,pessimistic,constraint,queue",
+        "naive,naive+guards,pessimistic,constraint,queue",
         "--buyers",
         "5,20",
         "--rounds",
@@ -89,7 +92,7 @@ fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
     let cells = cells(&report);
     assert_eq!(
         cells.len(),
-        4 * 2 * 3,
+        5 * 2 * 3,
         "one seat, three, and three both ways"
     );
     cells.into_iter().for_each(judge);
@@ -101,7 +104,8 @@ fn naive_sells_twice_and_the_auditor_says_so_the_others_do_not() {
 
 #[test]
 fn nobody_else_sells_twice_in_any_cell_of_the_whole_matrix() {
-    let strategies = "naive,pessimistic,nowait,optimistic,constraint,lease,redlock,queue";
+    let strategies = "naive,naive+guards,pessimistic,nowait,optimistic,constraint,lease,\
+                      lease+guards,redlock,redlock+guards,queue";
     let report = report_of(&race(&[
         "--strategies",
         strategies,
@@ -149,6 +153,35 @@ fn rows_locked_as_they_come_end_in_deadlocks_and_sell_nothing_twice() {
     assert_eq!(deadlocks("unsorted", "same"), 0);
     assert_eq!(deadlocks("pessimistic", "crossed"), 0);
     cells(&report).into_iter().for_each(is_accounted_for);
+}
+
+#[test]
+fn a_holder_that_is_stopped_sells_twice_without_guards_and_is_refused_with_them() {
+    let report = report_of(&race(&[
+        "--strategies",
+        "lease,lease+guards,redlock,redlock+guards",
+        "--buyers",
+        "5",
+        "--seats",
+        "1",
+        "--rounds",
+        "1",
+        "--json",
+    ]));
+    assert_eq!(report["faults"], serde_json::json!([]));
+    let scene = |strategy: &str, guards: &str, refused: Option<&str>| {
+        let sold_twice = refused.is_none();
+        serde_json::json!({
+            "strategy": strategy, "guards": guards, "sold_twice": sold_twice, "refused": refused,
+        })
+    };
+    let expected = [
+        scene("lease", "none", None),
+        scene("lease+guards", "key_and_fence", Some("stale_fence")),
+        scene("redlock", "none", None),
+        scene("redlock+guards", "key_and_fence", Some("sold_already")),
+    ];
+    assert_eq!(report["stopped"], serde_json::json!(expected));
 }
 
 #[test]
@@ -222,27 +255,13 @@ fn a_race_in_which_naive_sells_nothing_twice_is_refused() {
     );
 }
 
-#[cfg(feature = "planted")]
-mod planted {
-    use super::race;
-
-    #[test]
-    fn a_guarded_strategy_that_sells_twice_is_refused() {
-        let output = race(&["--strategies", "planted", "--buyers", "20", "--seats", "1"]);
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("units were sold twice"), "{said}");
-        assert!(said.contains("I1 sold-twice"), "{said}");
-    }
-}
-
 #[test]
 fn an_unknown_strategy_is_named_with_the_known_ones() {
     let output = race(&["--strategies", "nave"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
-        error.contains("--strategies nave: known are all, naive, unsorted"),
+        error.contains("--strategies nave: known are all, naive, naive+guards"),
         "{error}"
     );
 }
@@ -267,7 +286,7 @@ fn the_page_shows_every_strategy_that_raced() {
         "<h1>20 buyers want the same seat</h1>",
         "<article class=\"card naive\">",
         "<article class=\"card queue\">",
-        "SELECT seat FROM lab_naive_seats",
+        "SELECT seat, buyer FROM lab_seats",
         "-- write\n",
         "--strategies naive,queue --buyers 5,20 --seats 1,3 --rounds 5",
     ] {
@@ -314,9 +333,12 @@ fn ceilings_are_measured_beside_each_other_and_held_against_the_goals() {
         assert_eq!(one["failed"], serde_json::json!({}), "{one}");
     }
     for one in report["strategies"].as_array().unwrap() {
-        for rate in ["holds_per_s", "confirms_per_s", "refusals_per_s"] {
+        for rate in ["holds_per_s", "refusals_per_s"] {
             assert!(sum(&one[rate]) > 0, "{rate}: {one}");
         }
+        // The others sell at once.
+        let confirms = sum(&one["confirms_per_s"]) > 0;
+        assert_eq!(confirms, one["name"] == "queue", "{one}");
         assert_eq!(one["failed"], serde_json::json!({}), "{one}");
     }
     let goals = report["goals"].as_array().unwrap();

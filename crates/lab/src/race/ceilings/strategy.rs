@@ -31,13 +31,13 @@ pub(super) struct Reached {
 pub(super) async fn measure(
     ground: &Ground,
     strategy: &'static Strategy,
-    (run, seconds): (u32, u32),
+    (hall, seconds): (u32, u32),
 ) -> anyhow::Result<Reached> {
     let contender = strategy.open(ground).await?;
     let seats = CEILING_SEATS_PER_S * seconds;
     let hall = Hall {
-        id: format!("ceiling-{}-{run}", strategy.name),
-        number: i32::try_from(run)?,
+        id: format!("ceiling-{}-{hall}", strategy.name),
+        number: i32::try_from(hall)?,
         rows: seats / SEATS_PER_ROW,
         seats_per_row: SEATS_PER_ROW,
     };
@@ -55,6 +55,8 @@ pub(super) async fn measure(
     )
     .await?;
     let (refusals, _) = closed(load(u32::MAX), refuse(&sale, seats)).await?;
+    // Textbook strategies sell at once: nothing is left to confirm.
+    let held: Vec<OnHold> = held.into_iter().flatten().collect();
     let count = u32::try_from(held.len())?;
     let (confirms, _) = closed(load(count), confirm(&sale, held)).await?;
     let violations = Auditor::check(&sale.history().await?).len();
@@ -73,7 +75,7 @@ type Asked<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, String>> + Send>
 fn hold_from(
     sale: &Arc<dyn Sale>,
     first: u32,
-) -> impl Fn(u64) -> Asked<OnHold> + Clone + Send + 'static {
+) -> impl Fn(u64) -> Asked<Option<OnHold>> + Clone + Send + 'static {
     let sale = Arc::clone(sale);
     move |n| {
         let sale = Arc::clone(&sale);
@@ -84,8 +86,7 @@ fn hold_from(
                 seats: vec![seat],
             };
             match sale.ask(&want).await {
-                Outcome::Won(Some(hold)) => Ok(hold),
-                Outcome::Won(None) => Err("no hold".to_owned()),
+                Outcome::Won(hold) => Ok(hold),
                 Outcome::Refused(why) => Err(why.to_owned()),
                 Outcome::Failed(kind) => Err(kind),
             }

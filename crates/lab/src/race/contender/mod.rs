@@ -1,10 +1,7 @@
 //! What races: a strategy with all it needs, and one hall that it sells.
 
-mod lab_tables;
-mod naive;
 mod pool;
 mod product;
-mod unsorted;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,10 +10,8 @@ use soldonce_core::{History, OnHold};
 
 use super::plan::{Hall, Want};
 
-pub(super) use self::naive::Naive;
 pub(super) use self::pool::Pool;
 pub(super) use self::product::{Product, new_event};
-pub(super) use self::unsorted::Unsorted;
 
 /// What a call on a contender returns.
 pub(super) type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

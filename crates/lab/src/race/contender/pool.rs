@@ -9,7 +9,7 @@ use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool as Connections, PoolError, RecyclingMethod, Runtime,
 };
 
-use super::{Outcome, lab_tables};
+use super::Outcome;
 
 use crate::limits::RACE_ANSWER_MS;
 
@@ -52,10 +52,10 @@ impl Pool {
     }
 
     /// A connection for a buyer, or how he is answered without one.
-    pub(super) async fn lane(&self) -> Result<Object, Outcome> {
+    pub(in super::super) async fn lane(&self) -> Result<Object, Outcome> {
         self.0.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => Outcome::Failed("no connection in time".to_owned()),
-            PoolError::Backend(error) => lab_tables::failed(&error),
+            PoolError::Backend(error) => error.into(),
             PoolError::Closed | PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
                 Outcome::Failed("no connection".to_owned())
             }

@@ -1,5 +1,5 @@
-//! The product's own strategies: the PostgreSQL ledger, called as the engine calls it, without the
-//! shield in front. The shield would answer most losers from memory, whatever the strategy.
+//! The product: the PostgreSQL ledger, called as the engine calls it, without the shield in front, which
+//! would answer most losers from memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,22 +13,21 @@ use soldonce_core::{
     History, Hold, Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy,
     Rejection, Text, Wish,
 };
-use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions, Strategy};
+use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions};
 use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
 use soldonce_engine::{Ids, chart};
 
 use super::super::plan::{Hall, Want};
 use super::{Contender, Doing, Outcome, Sale};
 
-/// Longest wait for leases to be given back at the end.
-const LEASES_LEAVE: Duration = Duration::from_secs(1);
+/// What `queue` sends, with the names of its parts: `crates/engine/src/ledger/postgres/write`.
+const WRITE: &str = "-- write\nWITH turn, event_seen, units_seen, holders_seen, bookings_seen, same, go, write_units, add_holds, ..\nSELECT at";
 
-/// A ledger with one strategy.
+/// A ledger.
 pub(in super::super) struct Product {
     ledger: Arc<PostgresLedger>,
     ids: Ids,
     caller: CallerId,
-    strategy: Strategy,
 }
 
 impl Product {
@@ -45,7 +44,6 @@ impl Product {
             ledger: Arc::new(ledger.context("the ledger under test does not open")?),
             ids,
             caller,
-            strategy: options.strategy.clone(),
         })
     }
 
@@ -79,7 +77,6 @@ impl Contender for Product {
                 ledger: Arc::clone(&self.ledger),
                 ids: self.ids.clone(),
                 caller: self.caller,
-                strategy: self.strategy.clone(),
             };
             let names = (0..hall.seats()).map(|seat| hall.seat_name(seat));
             Ok(Arc::new(ProductSale {
@@ -91,16 +88,11 @@ impl Contender for Product {
     }
 
     fn statements(&self) -> &'static [&'static str] {
-        self.strategy.statements()
+        &[WRITE]
     }
 
     fn close(&self) -> Doing<'_, ()> {
-        Box::pin(async {
-            self.ledger.close().await;
-            if let Strategy::Lease(locks) | Strategy::Redlock(locks) = &self.strategy {
-                locks.clone().shutdown(LEASES_LEAVE).await;
-            }
-        })
+        self.ledger.close()
     }
 }
 

@@ -3,24 +3,14 @@
 mod schema;
 mod servers;
 
-use std::time::Duration;
-
 use anyhow::Context;
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
-use soldonce_lease::backend::redis::{RedisConfig, RedlockConfig};
-use soldonce_lease::{Locks, Wait};
 
 use self::schema::Schema;
 use super::contender::Pool;
+use super::textbook::{self, Guards};
 
 pub(super) use self::servers::Servers;
-
-/// Keeps the race's leases apart from others on the same servers.
-const NAMESPACE: &str = "soldonce-lab";
-/// The longest lease of a race. A Redlock server that started later than this ago has no vote.
-const REDLOCK_TTL: Duration = Duration::from_secs(2);
-/// So long is waited until they have.
-const REDLOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The schema, ready for every strategy.
 pub(super) struct Ground {
@@ -32,7 +22,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Makes the schema and the ledger's tables in it.
+    /// Makes the schemas, with the ledger's tables and those of the textbook strategies in them.
     ///
     /// # Errors
     /// When the database cannot be reached, or does not let us make a schema.
@@ -47,22 +37,36 @@ impl Ground {
             described,
         };
         postgres::migrate(&ground.options()).await?;
+        for guards in [Guards::None, Guards::KeyAndFence] {
+            textbook::make(&ground.pool_of(guards)?, guards).await?;
+        }
         Ok(ground)
     }
 
-    /// A ledger in the schema, with the default strategy.
+    /// A ledger in the schema.
     pub(super) fn options(&self) -> PostgresOptions {
         let mut options = PostgresOptions::new(self.schema.url());
         options.connections = self.connections;
         options
     }
 
-    /// Connections for a strategy of the lab's own.
+    /// Connections to the schema of the ledger.
     ///
     /// # Errors
     /// When the address is none.
     pub(super) fn pool(&self) -> anyhow::Result<Pool> {
         Pool::new(self.schema.url(), self.connections)
+    }
+
+    /// Connections to the tables of the textbook strategies with these guards.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub(super) fn pool_of(&self, guards: Guards) -> anyhow::Result<Pool> {
+        match guards {
+            Guards::None => self.pool(),
+            Guards::KeyAndFence => Pool::new(self.schema.guarded_url(), self.connections),
+        }
     }
 
     /// The address of the one Redis.
@@ -73,31 +77,9 @@ impl Ground {
         self.servers.redis_url().context("no Redis was started")
     }
 
-    /// Leases on the one Redis.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    pub(super) async fn redis(&self) -> anyhow::Result<Locks> {
-        let url = self.redis_url()?;
-        let locks = Locks::redis(url.as_str()).namespace(NAMESPACE);
-        locks.connect().await.context("--redis-url")
-    }
-
-    /// Leases on a majority of the independent ones, which must be old enough to vote.
-    ///
-    /// # Errors
-    /// When they do not answer, or grant nothing in time.
-    pub(super) async fn redlock(&self) -> anyhow::Result<Locks> {
-        let urls = self.servers.redlock_urls();
-        let nodes = urls.iter().map(|url| RedisConfig::from(url.as_str()));
-        let config = RedlockConfig::new(nodes.collect()).ttl_longest(REDLOCK_TTL);
-        let locks = Locks::redlock(config).namespace(NAMESPACE);
-        let locks = locks.connect().await.context("--redlock-urls")?;
-        let first = locks.lease("race").ttl(REDLOCK_TTL);
-        let first = first.acquire(Wait::UpTo(REDLOCK_WAIT)).await;
-        let first = first.context("--redlock-urls: the servers grant nothing")?;
-        first.release().await.context("--redlock-urls")?;
-        Ok(locks)
+    /// The addresses of the independent ones.
+    pub(super) fn redlock_urls(&self) -> Vec<String> {
+        self.servers.redlock_urls()
     }
 
     /// Removes the schema with all that is in it, and ends private servers.

@@ -9,6 +9,8 @@ use super::super::contender::Pool;
 
 /// Every schema of a race begins so.
 const PREFIX: &str = "soldonce_lab_";
+/// And the one of guarded tables ends so.
+const GUARDED: &str = "_guarded";
 
 const SETTINGS: &str = "-- lab_settings
 SELECT concat_ws(', ',
@@ -17,11 +19,13 @@ SELECT concat_ws(', ',
     'synchronous_commit ' || current_setting('synchronous_commit'),
     'deadlock_timeout ' || current_setting('deadlock_timeout'))";
 
-/// A schema in somebody's database.
+/// The schema of the ledger in somebody's database, and beside it one for tables with guards.
 pub(super) struct Schema {
     name: String,
     /// With the schema as search path.
     url: String,
+    /// With the one of guarded tables.
+    guarded_url: String,
     pool: Pool,
 }
 
@@ -35,19 +39,30 @@ impl Schema {
         SystemEntropy.fill(&mut bytes);
         let name = format!("{PREFIX}{}", encode_128(u128::from_be_bytes(bytes)));
         let url = within(database, &name)?;
+        let guarded_url = within(database, &format!("{name}{GUARDED}"))?;
         let pool = Pool::new(&url, 1)?;
         // The name is made of letters and digits here: nothing of it comes from outside.
-        let create = format!("-- lab_create_schema\nCREATE SCHEMA {name}");
+        let create =
+            format!("-- lab_create_schema\nCREATE SCHEMA {name}; CREATE SCHEMA {name}{GUARDED}");
         let made = pool.get().await?.batch_execute(&create).await;
         made.context(
             "the race makes a schema of its own and was not let: GRANT CREATE ON DATABASE to its \
              user, or leave --database-url away for a private server",
         )?;
-        Ok(Self { name, url, pool })
+        Ok(Self {
+            name,
+            url,
+            guarded_url,
+            pool,
+        })
     }
 
     pub(super) fn url(&self) -> &str {
         &self.url
+    }
+
+    pub(super) fn guarded_url(&self) -> &str {
+        &self.guarded_url
     }
 
     /// The version of the server and the settings that decide what a commit costs.
@@ -61,7 +76,7 @@ impl Schema {
     /// Removes it.
     pub(super) async fn drop(self) -> anyhow::Result<()> {
         let Self { name, pool, .. } = self;
-        let drop = format!("-- lab_drop_schema\nDROP SCHEMA {name} CASCADE");
+        let drop = format!("-- lab_drop_schema\nDROP SCHEMA {name}, {name}{GUARDED} CASCADE");
         let dropped = pool.get().await?.batch_execute(&drop).await;
         dropped.with_context(|| format!("the schema {name} is left behind: drop it by hand"))
     }

@@ -12,7 +12,7 @@ mod tiles;
 mod tests;
 
 use super::report::RaceReport;
-use super::table::{HEADER, number, row, verdict};
+use super::table::{HEADER, number, row, stopped, verdict};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -40,6 +40,7 @@ pub(super) fn page(report: &RaceReport) -> String {
         bars::section(report),
         sections.concat(),
         cards::section(report),
+        scenes(report),
         figures(report),
         footer(report),
         "</main>\n</body>\n</html>\n".to_owned(),
@@ -60,6 +61,23 @@ fn lede(report: &RaceReport) -> String {
     let faults = faults.map(|fault| format!("<li>{}</li>\n", escape(fault)));
     let faults: String = faults.collect();
     format!("<ul class=\"faults\">\n{faults}</ul>\n")
+}
+
+/// What became of holders that were stopped for longer than their lease.
+fn scenes(report: &RaceReport) -> String {
+    if report.stopped.is_empty() {
+        return String::new();
+    }
+    let scenes = report.stopped.iter();
+    let scenes: Vec<_> = scenes
+        .map(|scene| format!("<li>{}</li>\n", escape(&stopped(scene))))
+        .collect();
+    format!(
+        "<section>\n<h2>A holder that is stopped</h2>\n<p>It takes a lease of 200 ms, looks at the \
+         seat, and is stopped. Another buyer gets the lease and buys the seat. Then the first goes \
+         on.</p>\n<ul>\n{}</ul>\n</section>\n",
+        scenes.concat()
+    )
 }
 
 /// Every cell, in the words of the terminal's table.
@@ -113,9 +131,8 @@ fn footer(report: &RaceReport) -> String {
     format!(
         "<footer>\n<dl>\n{}</dl>\n<p>Latency counts from a buyer's question to the answer, whatever it \
          was, waiting for a connection included. Buyers, server and database shared the machine. These are figures of one run: their \
-         ratios mean something, their absolute values do not. <em>naive</em> and <em>unsorted</em> \
-         write thinner rows than the product, without audit, holds or versions, so their speed does \
-         not compare. Each history was read back from the database and judged by the auditor of \
+         ratios mean something, their absolute values do not. All but <em>queue</em> sell at once and \
+         write thinner rows than the product, without audit, timed holds or money. Each history was read back from the database and judged by the auditor of \
          soldonce, which shares no code with what it judges.</p>\n</footer>\n",
         facts.concat()
     )

@@ -7,6 +7,7 @@ use super::super::plan::Shape;
 use super::super::report::{CellReport, Machine, RaceReport, StrategyReport};
 use super::super::tally::Figures;
 use super::*;
+use crate::race::textbook::{Guards, Scene};
 
 fn cell(buyers: u32, shape: Shape, double_sales: u64) -> CellReport {
     let seats = match shape {
@@ -65,6 +66,12 @@ fn report() -> RaceReport {
             strategy("pessimistic", Promise::SoldOnce, 0),
             strategy("queue", Promise::SoldOnce, 0),
         ],
+        stopped: vec![Scene {
+            strategy: "lease",
+            guards: Guards::None,
+            sold_twice: true,
+            refused: None,
+        }],
         faults: Vec::new(),
     }
 }

@@ -9,6 +9,7 @@ use super::judge::{Judged, Promise, faults};
 use super::plan::Shape;
 use super::run::{Performance, Raced};
 use super::tally::Figures;
+use super::textbook::{Guards, Scene};
 
 pub(crate) use self::machine::Machine;
 
@@ -22,6 +23,8 @@ pub(super) struct RaceReport {
     /// What the servers say of themselves.
     pub(super) servers: Vec<String>,
     pub(super) strategies: Vec<StrategyReport>,
+    /// What became of the holder of a lease that was stopped for longer than it.
+    pub(super) stopped: Vec<Scene>,
     /// What must not be; empty when every strategy did as it promises.
     pub(super) faults: Vec<String>,
 }
@@ -70,8 +73,12 @@ impl CellReport {
 }
 
 impl RaceReport {
-    pub(super) fn new(args: &RaceArgs, servers: Vec<String>, raced: &[Performance]) -> Self {
-        let mut wrong = Vec::new();
+    pub(super) fn new(
+        args: &RaceArgs,
+        servers: Vec<String>,
+        (raced, stopped): (&[Performance], Vec<Scene>),
+    ) -> Self {
+        let mut wrong: Vec<String> = stopped.iter().filter_map(fault_of).collect();
         let strategies = raced.iter().map(|performance| {
             let Performance {
                 strategy,
@@ -103,6 +110,7 @@ impl RaceReport {
             version: env!("CARGO_PKG_VERSION"),
             machine: Machine::here(),
             servers,
+            stopped,
             faults: wrong,
         }
     }
@@ -131,6 +139,20 @@ impl RaceReport {
         let guarded = |(strategy, _): &(&StrategyReport, _)| strategy.promise == Promise::SoldOnce;
         let cells = self.cells().filter(guarded);
         cells.map(|(_, cell)| cell.figures.requests).sum()
+    }
+}
+
+/// What is wrong with a scene: without guards the seat must be sold twice, with them it must not.
+fn fault_of(scene: &Scene) -> Option<String> {
+    let name = scene.strategy;
+    match (scene.guards, scene.sold_twice) {
+        (Guards::None, false) => Some(format!(
+            "{name}: the holder that was stopped sold nothing, so the scene proves nothing"
+        )),
+        (Guards::KeyAndFence, true) => Some(format!(
+            "{name}: a holder that was stopped sold the seat again"
+        )),
+        (Guards::None, true) | (Guards::KeyAndFence, false) => None,
     }
 }
 

@@ -1,16 +1,18 @@
-//! Every strategy that can race, in the sequence of the story: what goes wrong, what a database can
-//! do about it, locks beside the database, the default. A new one is an entry here and a kind below.
+//! Every strategy that can race, in the order of the story: what goes wrong, what a database can do about
+//! it, locks beside the database, the product. A new one is an entry here and a kind below.
 
 mod story;
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
-use soldonce_engine::ledger::postgres::{PostgresOptions, Strategy as Way};
-
-use super::contender::{Contender, Naive, Product, Unsorted};
+use super::contender::{Contender, Product};
 use super::ground::Ground;
 use super::judge::Promise;
+use super::textbook::{
+    Constraint, Guards, Lease, Naive, NoWait, Optimistic, Pessimistic, Redlock, Shop, Stoppable,
+    Textbook, Unsorted,
+};
+use anyhow::{Context, bail};
 
 pub(super) use self::story::STRATEGIES;
 
@@ -24,6 +26,8 @@ pub(super) struct Strategy {
     /// Why it holds or breaks, in a few sentences.
     pub(super) why: &'static str,
     kind: Kind,
+    /// What the tables refuse by themselves. The product has tables of its own.
+    pub(super) guards: Guards,
 }
 
 /// Servers beside the database.
@@ -53,10 +57,6 @@ impl Strategy {
     /// # Errors
     /// Names what is unknown and what is known.
     pub(super) fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Self>> {
-        #[cfg(feature = "planted")]
-        if names == [story::PLANTED.name] {
-            return Ok(vec![&story::PLANTED]);
-        }
         if names.iter().any(|name| name == "all") {
             return Ok(STRATEGIES.iter().collect());
         }
@@ -73,11 +73,6 @@ impl Strategy {
         // In the sequence of the table, each once, however they were named.
         let is_named = |known: &&Self| names.iter().any(|name| name == known.name);
         Ok(STRATEGIES.iter().filter(is_named).collect())
-    }
-
-    /// Whether it makes holds, which are confirmed later: the lab's own strategies sell at once.
-    pub(super) fn has_holds(&self) -> bool {
-        !matches!(self.kind, Kind::Naive | Kind::Unsorted)
     }
 
     /// What it needs beside the database.
@@ -105,22 +100,41 @@ impl Strategy {
     }
 
     async fn try_open(&self, ground: &Ground) -> anyhow::Result<Arc<dyn Contender>> {
-        let way = match self.kind {
-            Kind::Naive => return Ok(Arc::new(Naive::open(ground.pool()?).await?)),
-            Kind::Unsorted => return Ok(Arc::new(Unsorted::open(ground.pool()?).await?)),
-            Kind::Pessimistic => Way::Pessimistic,
-            Kind::NoWait => Way::NoWait,
-            Kind::Optimistic => Way::Optimistic,
-            Kind::Constraint => Way::Constraint,
-            Kind::Lease => Way::Lease(ground.redis().await?),
-            Kind::Redlock => Way::Redlock(ground.redlock().await?),
-            Kind::Queue => Way::Queue,
+        let way: Arc<dyn Textbook> = match self.kind {
+            Kind::Naive => Arc::new(Naive),
+            Kind::Unsorted => Arc::new(Unsorted),
+            Kind::Pessimistic => Arc::new(Pessimistic),
+            Kind::NoWait => Arc::new(NoWait),
+            Kind::Optimistic => Arc::new(Optimistic),
+            Kind::Constraint => Arc::new(Constraint),
+            Kind::Lease => Arc::new(Lease::connect(&ground.redis_url()?).await?),
+            Kind::Redlock => Arc::new(Redlock::connect(&ground.redlock_urls()).await?),
+            Kind::Queue => return Ok(Arc::new(Product::open(&ground.options()).await?)),
         };
-        let options = PostgresOptions {
-            strategy: way,
-            ..ground.options()
-        };
-        Ok(Arc::new(Product::open(&options).await?))
+        Ok(Arc::new(
+            Shop::open(way, ground.pool_of(self.guards)?).await?,
+        ))
+    }
+
+    /// The strategy with a holder that can be stopped, if it has holders.
+    ///
+    /// # Errors
+    /// When its servers cannot be reached.
+    pub(super) async fn stoppable(
+        &self,
+        ground: &Ground,
+    ) -> anyhow::Result<Option<Box<dyn Stoppable>>> {
+        Ok(match self.kind {
+            Kind::Lease => Some(Box::new(Lease::connect(&ground.redis_url()?).await?)),
+            Kind::Redlock => Some(Box::new(Redlock::connect(&ground.redlock_urls()).await?)),
+            Kind::Naive
+            | Kind::Unsorted
+            | Kind::Pessimistic
+            | Kind::NoWait
+            | Kind::Optimistic
+            | Kind::Constraint
+            | Kind::Queue => None,
+        })
     }
 }
 
@@ -139,7 +153,7 @@ mod tests {
             chosen(&["queue", "naive", "queue"]).unwrap(),
             ["naive", "queue"]
         );
-        assert_eq!(chosen(&["all"]).unwrap().len(), 9);
+        assert_eq!(chosen(&["all"]).unwrap().len(), STRATEGIES.len());
         let error = chosen(&["queue", "nave"]).unwrap_err().to_string();
         assert!(
             error.contains("--strategies nave: known are all, naive"),

@@ -1,10 +1,11 @@
 //! The strategies and what is to be said about each.
 
 use super::super::judge::Promise;
+use super::super::textbook::Guards;
 use super::{Kind, Strategy};
 
 /// All of them.
-pub(in super::super) static STRATEGIES: [Strategy; 9] = [
+pub(in super::super) static STRATEGIES: [Strategy; 12] = [
     Strategy {
         name: "naive",
         promise: Promise::Broken,
@@ -12,8 +13,19 @@ pub(in super::super) static STRATEGIES: [Strategy; 9] = [
         why: "Every buyer who looks before the first one has written sees a free seat, and all of \
               them write. Between the look and the write lies one trip to the database and back; no \
               sleep was added, and none is needed. Nothing in these tables says that a seat is sold \
-              once, so nothing objects. Only the lab has it, to show what the others are for.",
+              once, so nothing objects.",
         kind: Kind::Naive,
+        guards: Guards::None,
+    },
+    Strategy {
+        name: "naive+guards",
+        promise: Promise::SoldOnce,
+        mechanism: "The same code on tables with a unique key on sold seats.",
+        why: "The buyers still meet, and still write. The key takes the first one and refuses the \
+              others with a duplicate-key error. The code is as wrong as before; the database is \
+              not. This is what a guard is worth.",
+        kind: Kind::Naive,
+        guards: Guards::KeyAndFence,
     },
     Strategy {
         name: "unsorted",
@@ -23,91 +35,103 @@ pub(in super::super) static STRATEGIES: [Strategy; 9] = [
               who begin at different ends of a row, each holds what the other waits for. The \
               database finds the circle after its deadlock_timeout, a second unless it is set, and \
               ends one of them with SQLSTATE 40P01; with a crowd that happens over and over. When \
-              all list their seats alike it does as well as any row lock. Only the lab has it, to \
-              show what sorting is for.",
+              all list their seats alike it does as well as any row lock.",
         kind: Kind::Unsorted,
+        guards: Guards::None,
     },
     Strategy {
         name: "pessimistic",
         promise: Promise::SoldOnce,
-        mechanism: "Lock the rows in unit order (SELECT .. FOR UPDATE), wait, decide, write.",
-        why: "Whoever comes second waits until the first has committed, and then sees the seat taken. \
-              All lock in the same sequence, so nobody waits in a circle. It is right and easy to \
-              explain. What it costs is time: every buyer stands in line with a connection and a \
-              transaction open, to hear a no that was settled long ago.",
+        mechanism: "Lock the rows in order (SELECT .. FOR UPDATE), wait, decide, write.",
+        why: "A buyer who comes second waits until the first has committed, and then sees the seat \
+              taken. All lock in the same order, so that no circle of waiting arises. It is right \
+              and easy to explain. What it costs is time: every buyer stands in line with a \
+              connection and a transaction open, to hear a no that was settled long ago.",
         kind: Kind::Pessimistic,
+        guards: Guards::None,
     },
     Strategy {
         name: "nowait",
         promise: Promise::SoldOnce,
         mechanism: "The same with NOWAIT: a locked row is an answer, not a wait.",
-        why: "A row that is locked means that somebody is deciding about it now. The buyer lets go at \
-              once, looks again, and is refused when the other has written. Hardly a transaction \
-              waits (only a buyer who has looked ten times does), but the asking again is work for \
-              the database while the winner is still writing.",
+        why: "A row that is locked means that another buyer is deciding about it now. The second one \
+              is refused at once and holds no connection meanwhile. It may be refused for a seat \
+              that stays free, because the first one was refused another seat.",
         kind: Kind::NoWait,
+        guards: Guards::None,
     },
     Strategy {
         name: "optimistic",
         promise: Promise::SoldOnce,
         mechanism: "Read versions, decide, write where they are still the same; else again.",
-        why: "Nothing is locked while the rules think. The statement that writes names the version of \
-              each row it rests on, and writes nothing when one has moved; then the buyer reads and \
-              decides again, a bounded number of times. Good where conflicts are few. On one hot \
-              seat most of the work is done for nothing.",
+        why: "Nothing is locked while the code thinks. The statement that writes names the version of \
+              each row it rests on; if fewer rows were written than named, the transaction is rolled \
+              back, and the buyer reads and decides again, a bounded number of times. Good where \
+              conflicts are few. On one hot seat most of the work is done for nothing.",
         kind: Kind::Optimistic,
+        guards: Guards::None,
     },
     Strategy {
         name: "constraint",
         promise: Promise::SoldOnce,
         mechanism: "One statement, sent without asking first: a unique key decides.",
-        why: "Two buyers of a seat would both write its next version, and the key of event, unit and \
-              version takes that once. The loser gets a duplicate-key error, which is ordinary \
-              control flow here: he reads what happened and is refused. There is no lock to hold \
-              and nothing to forget, and the same key stands behind all the other strategies.",
+        why: "Two buyers of a seat insert the same key, and the database takes it once. The loser \
+              gets a duplicate-key error, which is ordinary control flow here. There is no lock to \
+              hold and nothing to forget. It knows no timed hold: a seat is sold or it is not.",
         kind: Kind::Constraint,
+        guards: Guards::KeyAndFence,
     },
     Strategy {
         name: "lease",
         promise: Promise::SoldOnce,
-        mechanism: "A lease over all seats in Redis, one round trip, then a fenced write.",
-        why: "One script takes the lease on every wanted seat or on none, so that most losers meet at \
-              Redis and not at the database. The lease is not what keeps the promise: it may end \
-              while its owner is paused, and Redis may lose it. The write names the versions it \
-              rests on and carries the lease's fencing token, and the database refuses one that \
-              was overtaken. Redis away costs time, never a seat.",
+        mechanism: "SET NX PX of each seat in Redis, then read and write, then a checked release.",
+        why: "Most losers meet at Redis and not at the database. While the lease lives, one buyer is \
+              alone with the seat. The lease may end while its holder is stopped, and then two \
+              believe that they are alone: the scene below shows it. Without pauses it sells once.",
         kind: Kind::Lease,
+        guards: Guards::None,
+    },
+    Strategy {
+        name: "lease+guards",
+        promise: Promise::SoldOnce,
+        mechanism: "The same, with a fencing token that the table compares, and the unique key.",
+        why: "The token rises with every grant and is written beside the seat. A holder that was \
+              stopped past its lease writes an older one, and the table refuses it. The lease saves \
+              work; the fence keeps the promise.",
+        kind: Kind::Lease,
+        guards: Guards::KeyAndFence,
     },
     Strategy {
         name: "redlock",
         promise: Promise::SoldOnce,
-        mechanism: "The same over a majority of independent Redis servers.",
+        mechanism: "The same lease on a majority of independent Redis servers.",
         why: "It goes on when a minority of the servers is gone, and pays for that with a question to \
               each of them. Whether such a lock alone is safe has been argued about for years: it \
-              rests on clocks and on pauses that end. Here nothing rests on it. The write is \
-              guarded by versions as all others are.",
+              rests on clocks and on pauses that end. The scene below stops its holder, too.",
         kind: Kind::Redlock,
+        guards: Guards::None,
+    },
+    Strategy {
+        name: "redlock+guards",
+        promise: Promise::SoldOnce,
+        mechanism: "The same on tables with the unique key.",
+        why: "A majority of servers gives no number that rises, so there is nothing to fence with. \
+              The unique key on sold seats refuses the second sale; it could not refuse an older \
+              holder who changes something else.",
+        kind: Kind::Redlock,
+        guards: Guards::KeyAndFence,
     },
     Strategy {
         name: "queue",
         promise: Promise::SoldOnce,
         mechanism: "Gather the commands of an event, decide them together, commit once.",
-        why: "While a commit is under way the next commands gather, and those who come right after \
-              it. Then the rules settle them against each other in memory, and one statement over \
-              arrays stores what was accepted. It names the version of every row that the decisions \
-              rest on: if another server wrote in between, nothing is stored and all is decided \
-              again. One commit acknowledges many buyers, so it grows with the crowd. This is the \
-              default of `soldonce serve`.",
+        why: "The product. While a commit is under way the next commands gather. Then the rules \
+              decide them one after the other in memory, and one statement over arrays stores what \
+              was accepted. It names the version of every row that the decisions rest on: if another \
+              server wrote in between, nothing is stored and all is decided again. One commit \
+              acknowledges many buyers, so it grows with the crowd. Here it also makes timed holds, \
+              keeps an audit and confirms in a second step, which the others do not.",
         kind: Kind::Queue,
+        guards: Guards::KeyAndFence,
     },
 ];
-
-/// A guarded strategy that sells twice: the race must refuse it.
-#[cfg(feature = "planted")]
-pub(super) static PLANTED: Strategy = Strategy {
-    name: "planted",
-    promise: Promise::SoldOnce,
-    mechanism: "Naive under a guarded name.",
-    why: "A race that has not been seen to refuse anything proves nothing.",
-    kind: Kind::Naive,
-};

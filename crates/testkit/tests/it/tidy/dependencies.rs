@@ -45,7 +45,7 @@ const TABLE: [(&str, &str); 9] = [
     (
         "soldonce-lab",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server \
-         soldonce-testkit anyhow axum clap comfy-table deadpool-postgres hdrhistogram indicatif rustix",
+         soldonce-testkit anyhow axum clap comfy-table deadpool-postgres hdrhistogram indicatif redis rustix",
     ),
     (
         "soldonce-testkit",
