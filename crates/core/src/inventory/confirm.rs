@@ -2,10 +2,9 @@
 
 use super::Inventory;
 use super::work::Work;
-use crate::unit::{Owner, Step};
 use crate::{
-    Amount, Answer, Booking, BookingId, BookingState, Cause, Hold, HoldId, HoldState, Line,
-    LineState, OnHold, Planted, Rejection, Text, Timestamp, UnitState,
+    Amount, Answer, Booking, BookingId, BookingState, Cause, Hold, Line, LineState, OnHold,
+    Planted, Rejection, Text, Timestamp,
 };
 
 impl Inventory {
@@ -53,44 +52,10 @@ impl Inventory {
         self.has(Planted::ConfirmIgnoresExpiry)
             || (self.has(Planted::ExpiryBoundary) && now == hold.expires_at)
     }
-
-    /// All units of a live hold go to a booking; gives the booking's lines.
-    pub(super) fn sell_hold(
-        &mut self,
-        work: &mut Work<'_>,
-        id: HoldId,
-        booking: BookingId,
-        cause: Cause,
-    ) -> Vec<Line> {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        for held in &mut hold.units {
-            let step = Step {
-                to: UnitState::Sold(booking),
-                fence: hold.fence,
-                cause,
-                by: Owner::Hold(id),
-            };
-            held.version = self.step(work, hold.event, held.unit, step);
-        }
-        let lines = lines_of(&hold, LineState::Sold);
-        hold.state = HoldState::Consumed(booking);
-        self.holds.insert(id, hold);
-        work.changed_hold(id);
-        lines
-    }
-
-    /// The lines of a booking, all just sold, count against what its holder may buy.
-    pub(super) fn count_sold(&mut self, booking: &Booking) {
-        let units = u32::try_from(booking.lines.len()).unwrap_or(u32::MAX);
-        self.remember_bought(booking.event, &booking.holder);
-        self.book_mut(booking.event)
-            .count_bought(&booking.holder, units);
-    }
 }
 
 /// The units of a hold as lines of a booking.
-fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
+pub(super) fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
     let line = |held: &crate::HeldUnit| Line {
         unit: held.unit,
         price: held.price,

@@ -23,6 +23,7 @@ mod hold;
 mod payment;
 mod refund;
 mod release;
+mod sale;
 mod sell;
 
 use std::collections::BTreeMap;

@@ -7,10 +7,9 @@ use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::work::Work;
 use crate::limits::UNITS_PER_STAFF_COMMAND_MAX;
-use crate::unit::{Owner, Step};
 use crate::{
-    Answer, Booking, BookingId, BookingState, Cause, EventNo, Fence, Holder, Invalid, Line,
-    LineState, Rejection, Selection, Text, Timestamp, UnitNo, UnitState,
+    Answer, Booking, BookingId, BookingState, EventNo, Fence, Holder, Invalid, Line, LineState,
+    Rejection, Selection, Text, Timestamp, UnitNo,
 };
 
 /// For whom units are sold without a hold.
@@ -77,28 +76,6 @@ impl Inventory {
         };
         self.require_bought(book, now, &demand)?;
         require_adjacency(book, units, None)
-    }
-
-    /// Sells free units to all lines of a booking.
-    pub(super) fn sell_lines(&mut self, work: &mut Work<'_>, booking: &mut Booking) {
-        let event = booking.event;
-        let units: Vec<UnitNo> = booking.lines.iter().map(|line| line.unit).collect();
-        self.end_overdue_holds(work, event, &units);
-        let fence = self.next_fence(event, &units);
-        for line in &mut booking.lines {
-            let step = Step {
-                to: UnitState::Sold(booking.id),
-                fence,
-                cause: Cause::SoldDirectly,
-                by: Owner::Nobody,
-            };
-            line.version = self.step(work, event, line.unit, step);
-            line.state = LineState::Sold;
-        }
-        booking.fence = fence;
-        booking.state = BookingState::Confirmed;
-        booking.confirmed_at = Some(work.now);
-        self.count_sold(booking);
     }
 }
 

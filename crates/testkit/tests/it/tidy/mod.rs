@@ -9,6 +9,7 @@ mod drawers;
 mod links;
 mod machine_paths;
 mod manifests;
+mod sale;
 mod size;
 mod snapshots;
 mod sql;
@@ -43,6 +44,11 @@ fn assert_each(rule: impl Fn(&SourceFile) -> Vec<Violation>) {
 #[test]
 fn files_are_short() {
     assert_each(size::check);
+}
+
+#[test]
+fn one_file_sells() {
+    assert_each(sale::check);
 }
 
 #[test]

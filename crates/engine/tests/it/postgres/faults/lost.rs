@@ -4,14 +4,10 @@
 use soldonce_core::{Authority, BookingId, Command, LineChoice};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::chaos::{Fault, Proxy};
-use tokio::task::JoinSet;
-use tokio_postgres::NoTls;
 
+use super::numbers::NoNumbers;
 use crate::ledgers::{booked, on};
 use crate::postgres::Servers;
-
-/// Nobody numbers meanwhile, which would be another commit.
-const STOP_NUMBERS: &str = "BEGIN; SELECT FROM sequencer FOR UPDATE";
 
 /// A server on the database, and a second one behind a proxy.
 async fn one_behind_a_proxy() -> (Servers, Proxy) {
@@ -28,11 +24,8 @@ async fn one_behind_a_proxy() -> (Servers, Proxy) {
 async fn a_lost_answer_of_the_statement_is_asked_for() {
     let (servers, proxy) = one_behind_a_proxy().await;
     let event = servers.event(|_| {}).await;
-    let url = servers.database.url();
-    let (other, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move { drop(connection.await) });
-    other.batch_execute(STOP_NUMBERS).await.unwrap();
+    // Numbering commits, too.
+    let numbers = NoNumbers::begin(&servers).await;
     for (seat, fault) in [
         ("A-1", Fault::DropReply),
         ("A-2", Fault::Reset),
@@ -47,7 +40,7 @@ async fn a_lost_answer_of_the_statement_is_asked_for() {
         let same = servers.ledgers[0].hold(hold.id).await.unwrap();
         assert_eq!(same, Some(hold));
     }
-    other.batch_execute("COMMIT").await.unwrap();
+    numbers.end().await;
     assert_eq!(servers.judge(0, &event.id).await, 3);
 }
 
@@ -56,6 +49,7 @@ async fn a_lost_answer_of_the_statement_is_asked_for() {
 async fn a_lost_answer_of_the_commit_is_asked_for() {
     let (servers, proxy) = one_behind_a_proxy().await;
     let event = servers.event(|_| {}).await;
+    let numbers = NoNumbers::begin(&servers).await;
     for (n, fault) in [(1, Fault::DropReply), (2, Fault::Reset)] {
         let hold = servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
         let confirm = Command::Confirm {
@@ -76,5 +70,6 @@ async fn a_lost_answer_of_the_commit_is_asked_for() {
         let same = servers.ledgers[0].booking(booking.id).await.unwrap();
         assert_eq!(same, Some(cancelled));
     }
+    numbers.end().await;
     assert_eq!(servers.judge(0, &event.id).await, 6);
 }

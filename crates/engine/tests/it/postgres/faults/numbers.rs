@@ -25,14 +25,14 @@ const BURY: &str = "CREATE TABLE buried AS SELECT id, xid FROM batches WHERE at 
 
 const DIG_UP: &str = "UPDATE batches b SET xid = o.xid FROM buried o WHERE o.id = b.id";
 
-/// While it lives nobody numbers commits, so nobody is told of them by the feed.
-struct NoNumbers {
+/// While it lives no server numbers commits.
+pub(super) struct NoNumbers {
     client: Client,
     _connection: JoinSet<()>,
 }
 
 impl NoNumbers {
-    async fn begin(servers: &Servers) -> Self {
+    pub(super) async fn begin(servers: &Servers) -> Self {
         let url = servers.database.url();
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         let mut tasks = JoinSet::new();
@@ -46,7 +46,7 @@ impl NoNumbers {
         }
     }
 
-    async fn end(self) {
+    pub(super) async fn end(self) {
         self.client.batch_execute("COMMIT").await.unwrap();
     }
 }
