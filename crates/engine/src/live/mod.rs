@@ -1,6 +1,6 @@
 //! What everybody may see while the ledger works: per event a picture of the seats, the feed of its
-//! changes, and the shield. Told of every commit after it is durable and before it is answered, so
-//! whoever got an answer sees its effect here. Readers never make the ledger wait.
+//! changes, and the shield. Updated after a commit is durable: on SQLite before the answer, so that a
+//! caller sees its own effect here; on PostgreSQL after it. Readers never make the ledger wait.
 
 mod feed;
 mod picture;

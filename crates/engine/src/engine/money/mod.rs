@@ -2,7 +2,7 @@
 //! provider's word confirms it, and whatever must be done at the provider afterwards leaves through
 //! the outbox. Decides nothing about bookings; `core` does. Every call has a key made from the
 //! booking and the step, and the step was committed before: a crash anywhere is made good by asking
-//! again with the same key (architecture.md 6).
+//! again with the same key (model.md 6).
 
 mod checkout;
 mod notices;

@@ -4,6 +4,7 @@
 
 mod source;
 
+mod citations;
 mod dependencies;
 mod drawers;
 mod links;
@@ -75,6 +76,12 @@ fn nothing_names_a_place_on_one_machine() {
 fn links_resolve() {
     let tree = Tree::of_workspace();
     assert_each(|file| links::check(file, |path| tree.has(path)));
+}
+
+#[test]
+fn citations_resolve() {
+    let spec = citations::Spec::of(&Tree::of_workspace());
+    assert_each(|file| citations::check(file, &spec));
 }
 
 #[test]

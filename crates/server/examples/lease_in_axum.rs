@@ -1,0 +1,47 @@
+//! A web application whose job runs on one host at a time, though every host gets the request.
+//! `cargo run -p soldonce-server --example lease_in_axum`, then `curl -X POST localhost:3000/report` twice at once.
+
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use soldonce_lease::{LeaseRef, Locks, RunError, Wait};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // For several hosts: `Locks::redis("redis://10.0.0.5").namespace("app").epochs(..)`.
+    let locks = Locks::memory().connect().await?;
+    let app = Router::new()
+        .route("/report", post(report))
+        .with_state(locks);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+    axum::serve(listener, app).await?;
+    Ok(())
+}
+
+async fn report(State(locks): State<Locks>) -> (StatusCode, String) {
+    let lease = locks.lease("report").ttl(Duration::from_secs(10));
+    match lease.run(Wait::No, write_report).await {
+        Ok(()) => (StatusCode::OK, "written\n".to_owned()),
+        Err(RunError::NotAcquired(why)) => (
+            StatusCode::CONFLICT,
+            format!("another host is at it: {why}\n"),
+        ),
+        Err(RunError::Lost { reason, .. }) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("stopped half-way: {reason}\n"),
+        ),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+async fn write_report(lease: LeaseRef) -> io::Result<()> {
+    // Send the token with the write: the target refuses one that is lower than the highest it has seen.
+    let token = lease.live_token().map_err(io::Error::other)?;
+    let rows = tokio::task::spawn_blocking(move || format!("report by {token}").len()).await?;
+    tracing::info!(rows, %token, "written");
+    Ok(())
+}
