@@ -441,6 +441,7 @@ async fn a_price_that_nobody_could_pay_makes_no_event() {
         ("KWD", 1_005),
         ("USD", 100_000_000),
         ("ISK", 550),
+        ("XQZ", 4_500),
     ] {
         let refused = create(currency, price)
             .await
