@@ -1,4 +1,5 @@
-//! The cards of the test mode, by the names of their payment methods.
+//! The cards of the test mode, by the names of their payment methods (docs.stripe.com/testing), and
+//! five of our own that Stripe has no name for: those below `pm_card_refundFail`.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,30 +11,67 @@ pub(super) struct Decline {
     pub(super) code: &'static str,
     /// The bank's reason, if it is the bank.
     pub(super) reason: Option<&'static str>,
+    /// The parameter that is wrong.
+    pub(super) param: Option<&'static str>,
     /// For people.
     pub(super) message: &'static str,
 }
 
 /// The bank refuses.
-pub(super) const DECLINED: Decline = Decline {
-    code: "card_declined",
-    reason: Some("generic_decline"),
-    message: "Your card was declined.",
-};
-
-/// There is not enough on the account.
-pub(super) const NO_FUNDS: Decline = Decline {
-    code: "card_declined",
-    reason: Some("insufficient_funds"),
-    message: "Your card has insufficient funds.",
-};
+pub(super) const DECLINED: Decline = declined("generic_decline", "Your card was declined.");
 
 /// The buyer failed on the bank's page.
 pub(super) const NOT_AUTHENTICATED: Decline = Decline {
     code: "payment_intent_authentication_failure",
     reason: None,
+    param: None,
     message: "The provided payment method has failed authentication.",
 };
+
+const NO_FUNDS: Decline = declined("insufficient_funds", "Your card has insufficient funds.");
+const LOST: Decline = declined("lost_card", DECLINED.message);
+const STOLEN: Decline = declined("stolen_card", DECLINED.message);
+const FRAUDULENT: Decline = declined("fraudulent", DECLINED.message);
+const TOO_OFTEN: Decline = declined("card_velocity_exceeded", DECLINED.message);
+const EXPIRED: Decline = Decline {
+    code: "expired_card",
+    param: Some("exp_month"),
+    ..declined("expired_card", "Your card has expired.")
+};
+const WRONG_CVC: Decline = Decline {
+    code: "incorrect_cvc",
+    param: Some("cvc"),
+    ..declined("incorrect_cvc", "Your card's security code is incorrect.")
+};
+const BROKEN: Decline = Decline {
+    code: "processing_error",
+    ..declined(
+        "processing_error",
+        "The card could not be processed; try again later.",
+    )
+};
+
+const DECLINES: [Decline; 10] = [
+    DECLINED,
+    NOT_AUTHENTICATED,
+    NO_FUNDS,
+    LOST,
+    STOLEN,
+    FRAUDULENT,
+    TOO_OFTEN,
+    EXPIRED,
+    WRONG_CVC,
+    BROKEN,
+];
+
+const fn declined(reason: &'static str, message: &'static str) -> Decline {
+    Decline {
+        code: "card_declined",
+        reason: Some(reason),
+        param: None,
+        message,
+    }
+}
 
 impl Decline {
     const fn word(self) -> &'static str {
@@ -53,8 +91,7 @@ impl Serialize for Decline {
 impl<'de> Deserialize<'de> for Decline {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let word = String::deserialize(from)?;
-        let mut all = [DECLINED, NO_FUNDS, NOT_AUTHENTICATED].into_iter();
-        let found = all.find(|decline| decline.word() == word);
+        let found = DECLINES.into_iter().find(|decline| decline.word() == word);
         found.ok_or_else(|| D::Error::custom(format_args!("no card says {word}")))
     }
 }
@@ -70,6 +107,10 @@ pub(super) enum Card {
     DeclinedAtFirst,
     /// Wants its owner to prove himself on the bank's page.
     Challenged,
+    /// The same, and says no when he has.
+    ChallengedInVain,
+    /// Says yes; what is sent back to it returns.
+    TakesNothingBack,
     /// Says neither, until the test does.
     Undecided,
     /// As [`Card::Undecided`], and the payment cannot be called back meanwhile.
@@ -82,10 +123,37 @@ impl Card {
     /// The card of a payment method; nothing when there is none of that name.
     pub(super) fn of(payment_method: &str) -> Option<Self> {
         match payment_method {
-            "pm_card_visa" | "pm_card_mastercard" => Some(Self::Approved),
-            "pm_card_chargeDeclined" => Some(Self::Declined(DECLINED)),
-            "pm_card_chargeDeclinedInsufficientFunds" => Some(Self::Declined(NO_FUNDS)),
-            "pm_card_threeDSecure2Required" => Some(Self::Challenged),
+            "pm_card_visa"
+            | "pm_card_visa_debit"
+            | "pm_card_mastercard"
+            | "pm_card_mastercard_debit"
+            | "pm_card_mastercard_prepaid"
+            | "pm_card_amex"
+            | "pm_card_discover"
+            | "pm_card_diners"
+            | "pm_card_jcb"
+            | "pm_card_unionpay"
+            | "pm_card_us"
+            | "pm_card_gb"
+            | "pm_card_de"
+            | "pm_card_threeDSecureOptional" => Some(Self::Approved),
+            "pm_card_visa_chargeDeclined" | "pm_card_chargeDeclined" => {
+                Some(Self::Declined(DECLINED))
+            }
+            "pm_card_visa_chargeDeclinedInsufficientFunds"
+            | "pm_card_chargeDeclinedInsufficientFunds" => Some(Self::Declined(NO_FUNDS)),
+            "pm_card_visa_chargeDeclinedLostCard" => Some(Self::Declined(LOST)),
+            "pm_card_visa_chargeDeclinedStolenCard" => Some(Self::Declined(STOLEN)),
+            "pm_card_visa_chargeDeclinedVelocityLimitExceeded" => Some(Self::Declined(TOO_OFTEN)),
+            "pm_card_chargeDeclinedFraudulent" => Some(Self::Declined(FRAUDULENT)),
+            "pm_card_chargeDeclinedExpiredCard" => Some(Self::Declined(EXPIRED)),
+            "pm_card_chargeDeclinedIncorrectCvc" => Some(Self::Declined(WRONG_CVC)),
+            "pm_card_chargeDeclinedProcessingError" => Some(Self::Declined(BROKEN)),
+            "pm_card_authenticationRequired"
+            | "pm_card_threeDSecure2Required"
+            | "pm_card_threeDSecureRequired" => Some(Self::Challenged),
+            "pm_card_threeDSecureRequiredChargeDeclined" => Some(Self::ChallengedInVain),
+            "pm_card_refundFail" => Some(Self::TakesNothingBack),
             "pm_card_declinedAtFirst" => Some(Self::DeclinedAtFirst),
             "pm_card_undecided" => Some(Self::Undecided),
             "pm_card_late" => Some(Self::Late),

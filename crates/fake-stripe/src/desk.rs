@@ -1,7 +1,7 @@
 //! One call from its request to its answer: who asks, what goes wrong, whether its key was used, the
 //! effect, and what is told of it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::form::Form;
 use super::idempotency::{Answer, Begun, Keys};
 use super::journal::Journal;
+use super::known::{require_parameters, require_version};
 use super::limits::{KEY_BYTES_MAX, OVERSIZED_BYTES, REMEMBERED_MAX};
 use super::plan::{CallFault, Delivery, Fate, Plan};
 use super::post::Post;
@@ -62,6 +63,8 @@ pub(super) struct Desk {
     /// The name of the account.
     pub(super) own: String,
     is_connected: AtomicBool,
+    /// How many there were.
+    requests: AtomicU64,
     pub(super) api_keys: ApiKeys,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) post: Arc<Post>,
@@ -110,6 +113,7 @@ impl Desk {
         Self {
             own,
             is_connected: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
             api_keys,
             clock,
             post,
@@ -131,6 +135,12 @@ impl Desk {
     fn named(&self) -> Option<&str> {
         let is_named = self.is_connected.load(Ordering::Relaxed);
         is_named.then_some(self.own.as_str())
+    }
+
+    /// A name for the next request.
+    pub(super) fn request_id(&self) -> String {
+        let before = self.requests.fetch_add(1, Ordering::Relaxed);
+        format!("req_{:014}", before + 1)
     }
 
     pub(super) fn fate(&self) -> MutexGuard<'_, Fate> {
@@ -162,7 +172,11 @@ impl Desk {
         let Some((route, id)) = Route::of(&request.method, &request.path) else {
             return Some(refusal(&Failure::route(&request.method, &request.path)));
         };
-        if let Err(failure) = self.admit(route, id, request) {
+        let admitted = self
+            .admit(route, id, request)
+            .and_then(|()| require_version(request.version.as_deref()))
+            .and_then(|()| require_parameters(route, &request.form));
+        if let Err(failure) = admitted {
             return self.noted(route, id, request, Some(refusal(&failure)));
         }
         let fault = if route == Route::Authenticate {
@@ -209,8 +223,15 @@ impl Desk {
         if fault == Some(CallFault::CloseBefore) {
             return None;
         }
-        if fault == Some(CallFault::RateLimited) {
-            return Some(refusal(&Failure::rate()));
+        match fault {
+            Some(CallFault::RateLimited) => return Some(refusal(&Failure::rate())),
+            Some(CallFault::RateLimitedFor(span)) => {
+                return Some(Answer {
+                    retry_after_s: Some(span.as_secs()),
+                    ..refusal(&Failure::rate())
+                });
+            }
+            _ => {}
         }
         let key = request.key.as_deref().filter(|_| route.has_effect());
         if let Some(key) = key {
@@ -378,6 +399,7 @@ fn answer(status: u16, shown: &Value) -> Answer {
         status,
         body: shown.to_string(),
         is_replayed: false,
+        retry_after_s: None,
     }
 }
 

@@ -11,6 +11,8 @@ pub(super) struct Failure {
     kind: &'static str,
     code: &'static str,
     decline_code: Option<&'static str>,
+    /// The parameter it is about.
+    param: Option<String>,
     message: String,
     /// The intent it is about, as Stripe puts it into the error.
     intent: Option<Value>,
@@ -25,6 +27,7 @@ impl Failure {
             kind,
             code,
             decline_code: None,
+            param: None,
             message,
             intent: None,
             is_remembered: false,
@@ -38,8 +41,32 @@ impl Failure {
 
     /// A parameter that cannot be used.
     pub(super) fn parameter(name: &str, why: &str) -> Self {
-        let message = format!("Invalid `{name}`: {why}");
-        Self::new(400, "invalid_request_error", "parameter_invalid", message)
+        Self::about(name, "parameter_invalid", format!("Invalid {name}: {why}"))
+    }
+
+    /// A parameter that is needed.
+    pub(super) fn omitted(name: &str) -> Self {
+        let message = format!("Missing required param: {name}.");
+        Self::about(name, "parameter_missing", message)
+    }
+
+    /// A parameter that the call does not have.
+    pub(super) fn unknown(name: &str) -> Self {
+        let message = format!("Received unknown parameter: {name}");
+        Self::about(name, "parameter_unknown", message)
+    }
+
+    fn about(param: &str, code: &'static str, message: String) -> Self {
+        Self {
+            param: Some(param.to_owned()),
+            ..Self::new(400, "invalid_request_error", code, message)
+        }
+    }
+
+    /// A version of the API that does not exist.
+    pub(super) fn version(version: &str) -> Self {
+        let message = format!("Invalid Stripe API version: {version}");
+        Self::new(400, "invalid_request_error", "", message)
     }
 
     /// There is no such thing.
@@ -74,6 +101,7 @@ impl Failure {
         let failure = Self::new(402, "card_error", decline.code, message).remembered();
         Self {
             decline_code: decline.reason,
+            param: decline.param.map(str::to_owned),
             intent: Some(intent),
             ..failure
         }
@@ -139,6 +167,9 @@ impl Failure {
         error.insert("message".to_owned(), self.message.clone().into());
         if !self.code.is_empty() {
             error.insert("code".to_owned(), self.code.into());
+        }
+        if let Some(param) = &self.param {
+            error.insert("param".to_owned(), param.clone().into());
         }
         if let Some(reason) = self.decline_code {
             error.insert("decline_code".to_owned(), reason.into());

@@ -21,6 +21,11 @@ impl Form {
         Some(value)
     }
 
+    /// The name of each field.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// The fields of `outer`, such as those of `metadata`.
     pub(super) fn inside(&self, outer: &str) -> impl Iterator<Item = (String, String)> {
         let inner = move |(name, value): &(String, String)| {

@@ -17,6 +17,9 @@ pub(super) struct Answer {
     /// Whether it was given before.
     #[serde(skip)]
     pub(super) is_replayed: bool,
+    /// After how many seconds the caller may ask again.
+    #[serde(skip)]
+    pub(super) retry_after_s: Option<u64>,
 }
 
 /// The keys of an account.
@@ -141,6 +144,7 @@ mod tests {
             status,
             body: "{}".to_owned(),
             is_replayed: false,
+            retry_after_s: None,
         }
     }
 

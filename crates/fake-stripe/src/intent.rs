@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::cards::Decline;
+use super::cards::{Card, Decline};
 
 /// What an intent is, in Stripe's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Status {
     RequiresPaymentMethod,
+    /// Its card is named and not yet charged.
+    RequiresConfirmation,
     RequiresAction,
     Processing,
     /// As [`Status::Processing`], at a bank that cannot be called back.
@@ -25,6 +27,7 @@ impl Status {
     const fn as_str(self) -> &'static str {
         match self {
             Self::RequiresPaymentMethod => "requires_payment_method",
+            Self::RequiresConfirmation => "requires_confirmation",
             Self::RequiresAction => "requires_action",
             Self::Processing | Self::OutOfReach => "processing",
             Self::RequiresCapture => "requires_capture",
@@ -35,7 +38,10 @@ impl Status {
 
     /// Whether a buyer may pay it.
     pub(super) const fn may_confirm(self) -> bool {
-        matches!(self, Self::RequiresPaymentMethod | Self::RequiresAction)
+        matches!(
+            self,
+            Self::RequiresPaymentMethod | Self::RequiresConfirmation | Self::RequiresAction
+        )
     }
 
     /// Whether a bank has not said yes or no yet.
@@ -71,6 +77,9 @@ pub(super) struct Intent {
     pub(super) captures_itself: bool,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) status: Status,
+    /// The card that was named last, unless it was declined.
+    #[serde(default)]
+    pub(super) payment_method: Option<String>,
     pub(super) charge: Option<Charge>,
     pub(super) declines: u32,
     pub(super) decline: Option<Decline>,
@@ -89,11 +98,17 @@ impl Intent {
             Status::Canceled => true,
             Status::Succeeded => self.refundable() == 0,
             Status::RequiresPaymentMethod
+            | Status::RequiresConfirmation
             | Status::RequiresAction
             | Status::Processing
             | Status::OutOfReach
             | Status::RequiresCapture => false,
         }
+    }
+
+    /// The card of its payment method.
+    pub(super) fn card(&self) -> Option<Card> {
+        self.payment_method.as_deref().and_then(Card::of)
     }
 
     /// The booking it was made for.
@@ -149,6 +164,7 @@ impl Intent {
             "livemode": false,
             "metadata": self.metadata,
             "next_action": next_action,
+            "payment_method": self.payment_method,
             "status": self.status.as_str(),
         })
     }

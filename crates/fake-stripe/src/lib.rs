@@ -14,6 +14,7 @@ mod form;
 mod idempotency;
 mod intent;
 mod journal;
+mod known;
 mod limits;
 pub mod money;
 mod parcel;

@@ -28,6 +28,8 @@ pub enum CallFault {
     Slow(Duration),
     /// It has no effect: too many calls.
     RateLimited,
+    /// The same, and says so many seconds until it may be made again.
+    RateLimitedFor(Duration),
     /// The refund that it makes fails at once.
     RefundFails,
     /// It takes effect, and its answer never seems to end.

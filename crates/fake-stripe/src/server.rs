@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
@@ -81,6 +81,7 @@ async fn respond(
     if request.method() == Method::OPTIONS {
         return Ok(response(StatusCode::NO_CONTENT, String::new()));
     }
+    let id = desk.request_id();
     let Some(request) = read(request).await else {
         let message = "the body is no form, or too long".to_owned();
         return Ok(response(StatusCode::BAD_REQUEST, message));
@@ -96,7 +97,7 @@ async fn respond(
         });
     }
     match replied.await {
-        Ok(Some(answer)) => Ok(answered(answer)),
+        Ok(Some(answer)) => Ok(answered(answer, &id)),
         Ok(None) | Err(_) => Err(Closed),
     }
 }
@@ -136,16 +137,18 @@ fn posted(headers: &HeaderMap, body: &[u8]) -> Option<Form> {
     Form::parse(std::str::from_utf8(body).ok()?)
 }
 
-fn answered(answer: Answer) -> Response<Full<Bytes>> {
+fn answered(answer: Answer, id: &str) -> Response<Full<Bytes>> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let is_replayed = answer.is_replayed;
     let mut response = response(status, answer.body);
-    if is_replayed {
-        let headers = response.headers_mut();
-        headers.insert(
-            "idempotent-replayed",
-            hyper::header::HeaderValue::from_static("true"),
-        );
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("request-id", id);
+    }
+    if answer.is_replayed {
+        headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+    }
+    if let Some(seconds) = answer.retry_after_s {
+        headers.insert(RETRY_AFTER, seconds.into());
     }
     response
 }
@@ -154,10 +157,10 @@ fn response(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    let json = hyper::header::HeaderValue::from_static("application/json");
+    let json = HeaderValue::from_static("application/json");
     headers.insert(CONTENT_TYPE, json);
     for (name, value) in CORS {
-        headers.insert(name, hyper::header::HeaderValue::from_static(value));
+        headers.insert(name, HeaderValue::from_static(value));
     }
     response
 }

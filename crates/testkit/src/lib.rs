@@ -14,5 +14,5 @@ pub mod webhooks;
 
 pub use inbox::{Inbox, Received};
 pub use server::{PATIENCE, until, until_some};
-pub use tools::{BROWSER_TESTS, LONG_TOOLS, Machine, PEER, Source, TOOLS, Tool};
+pub use tools::{BROWSER_TESTS, LONG_TOOLS, Machine, PEER, STRIPE_SDK, Source, TOOLS, Tool};
 pub use tools::{find, install_node_packages, program, provide, workspace};

@@ -18,16 +18,18 @@ pub enum ProxyKind {
     Nginx,
     /// haproxy.
     Haproxy,
+    /// haproxy that speaks HTTP/2 to the server: the requests of all its clients share a connection.
+    HaproxyHttp2,
 }
 
 impl ProxyKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Nginx, Self::Haproxy];
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::HaproxyHttp2];
 
     fn name(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
-            Self::Haproxy => "haproxy",
+            Self::Haproxy | Self::HaproxyHttp2 => "haproxy",
         }
     }
 
@@ -47,11 +49,16 @@ impl ProxyKind {
                  proxy_pass http://shop;\nproxy_http_version 1.1;\n\
                  proxy_set_header Connection \"\";\nproxy_next_upstream off;\n}}\n}}\n}}\n"
             ),
-            Self::Haproxy => format!(
+            Self::Haproxy | Self::HaproxyHttp2 => format!(
                 "defaults\nmode http\ntimeout connect 60s\ntimeout client 60s\ntimeout server 60s\n\
                  retries 0\nhttp-reuse always\n\
                  frontend shop\nbind {listen}\ndefault_backend servers\n\
-                 backend servers\nserver one {upstream}\n"
+                 backend servers\nserver one {upstream}{}\n",
+                if self == Self::HaproxyHttp2 {
+                    " proto h2"
+                } else {
+                    ""
+                }
             ),
         }
     }
@@ -81,7 +88,7 @@ impl Proxy {
         let mut command = account.command(program.as_os_str(), Some("KILL"));
         match kind {
             ProxyKind::Nginx => command.arg("-p").arg(folder.path()).arg("-c"),
-            ProxyKind::Haproxy => command.args(["-db", "-f"]),
+            ProxyKind::Haproxy | ProxyKind::HaproxyHttp2 => command.args(["-db", "-f"]),
         };
         command.arg(folder.join(CONFIG));
         let log = fs::File::create(folder.join(LOG))?;

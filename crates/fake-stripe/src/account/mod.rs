@@ -14,6 +14,7 @@ use super::cards::{Card, Verdict};
 use super::failure::Failure;
 use super::form::Form;
 use super::intent::{Intent, Shown, Status};
+use super::known::is_currency;
 use super::limits::{AMOUNT_MAX, AUTHORISATION_MS, LIST_MAX, REMEMBERED_MAX};
 use super::money::{MoneyEffect, MoneyEntry};
 use super::refund::Refund;
@@ -96,7 +97,7 @@ impl Account {
     fn answer(&mut self, asked: &Asked<'_>) -> Answered {
         let (id, form) = (asked.id, asked.form);
         match asked.route {
-            Route::CreateIntent => self.create(form),
+            Route::CreateIntent => self.create(form).and_then(|id| self.shown(&id, form)),
             Route::RetrieveIntent => self.shown(id, form),
             Route::Confirm => self.confirm(id, form).and_then(|_| self.shown(id, form)),
             Route::Capture => self.capture(id, form).and_then(|_| self.shown(id, form)),
@@ -149,22 +150,34 @@ impl Account {
         self.intents.values().map(shown).collect()
     }
 
-    fn create(&mut self, form: &Form) -> Answered {
+    /// Makes an intent, and charges the card of the call if it says so; the intent's name.
+    fn create(&mut self, form: &Form) -> Result<String, Failure> {
         if self.intents.len() >= REMEMBERED_MAX {
             return Err(Failure::rate());
         }
-        let amount = amount_of(form, "amount")?
-            .ok_or_else(|| Failure::parameter("amount", "it is missing"))?;
-        let currency = form.get("currency").unwrap_or_default().to_owned();
-        if currency.len() != 3 || !currency.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            let why = "three letters in lower case";
-            return Err(Failure::parameter("currency", why));
+        let amount = amount_of(form, "amount")?.ok_or_else(|| Failure::omitted("amount"))?;
+        let currency = form.get("currency");
+        let currency = currency
+            .ok_or_else(|| Failure::omitted("currency"))?
+            .to_owned();
+        if !is_currency(&currency) {
+            let why = format!("{currency} is none of the currencies of payments, in lower case");
+            return Err(Failure::parameter("currency", &why));
         }
         let captures_itself = match form.get("capture_method").unwrap_or("automatic") {
             "manual" => false,
             "automatic" | "automatic_async" => true,
             _ => return Err(Failure::parameter("capture_method", "not one of them")),
         };
+        let is_confirmed = match form.get("confirm").unwrap_or("false") {
+            "true" => true,
+            "false" => false,
+            _ => return Err(Failure::parameter("confirm", "true or false")),
+        };
+        let payment_method = form.get("payment_method").map(card_named).transpose()?;
+        if is_confirmed && payment_method.is_none() {
+            return Err(Failure::omitted("payment_method"));
+        }
         let id = self.name("pi");
         let client_secret = format!("{id}_secret_{:016x}", self.salt ^ self.named << 32);
         let intent = Intent {
@@ -174,7 +187,11 @@ impl Account {
             currency,
             captures_itself,
             metadata: form.inside("metadata").collect(),
-            status: Status::RequiresPaymentMethod,
+            status: match payment_method {
+                Some(_) => Status::RequiresConfirmation,
+                None => Status::RequiresPaymentMethod,
+            },
+            payment_method,
             charge: None,
             declines: 0,
             decline: None,
@@ -185,22 +202,26 @@ impl Account {
         };
         self.changed.insert(intent.id.clone());
         self.tell_intent("payment_intent.created", &intent);
-        let shown = intent.json(Shown::Named);
-        self.intents.insert(intent.id.clone(), intent);
-        Ok(shown)
+        let id = intent.id.clone();
+        self.intents.insert(id.clone(), intent);
+        if is_confirmed {
+            self.confirm(&id, form)?;
+        }
+        Ok(id)
     }
 
     fn confirm(&mut self, id: &str, form: &Form) -> Answered {
-        let method = form.get("payment_method").unwrap_or_default();
-        let Some(card) = Card::of(method) else {
-            let why = "no payment method of the test mode";
-            return Err(Failure::parameter("payment_method", why));
-        };
+        let named = form.get("payment_method").map(card_named).transpose()?;
         let intent = self.known(id)?;
         if !intent.status.may_confirm() {
             return Err(Failure::state(intent.json(Shown::Named), "confirmed"));
         }
-        self.charge_card(id, card)
+        let intent = self.known_mut(id)?;
+        intent.payment_method = named.or(intent.payment_method.take());
+        match intent.card() {
+            Some(card) => self.charge_card(id, card),
+            None => Err(Failure::state(intent.json(Shown::Named), "confirmed")),
+        }
     }
 
     /// Somebody changes by hand what an intent costs.
@@ -259,6 +280,13 @@ fn verdict(form: &Form) -> Verdict {
     }
 }
 
+/// The name of a payment method of the test mode.
+fn card_named(name: &str) -> Result<String, Failure> {
+    let why = "no payment method of the test mode";
+    let known = Card::of(name).map(|_| name.to_owned());
+    known.ok_or_else(|| Failure::parameter("payment_method", why))
+}
+
 fn id_of(intent: &Intent) -> String {
     intent.id.clone()
 }
@@ -288,7 +316,7 @@ fn amount_of(form: &Form, name: &str) -> Result<Option<i64>, Failure> {
 
 /// A list as Stripe shows it: the newest first, at most as many as are asked for, after the one that is
 /// named.
-fn list(form: &Form, mut newest_first: impl Iterator<Item = Value>) -> Answered {
+fn list(url: &str, form: &Form, mut newest_first: impl Iterator<Item = Value>) -> Answered {
     let limit = form.get("limit").map_or(Ok(10), str::parse).unwrap_or(0);
     if !(1..=LIST_MAX).contains(&limit) {
         return Err(Failure::parameter("limit", "1 to 100"));
@@ -304,5 +332,5 @@ fn list(form: &Form, mut newest_first: impl Iterator<Item = Value>) -> Answered 
     let mut data: Vec<Value> = newest_first.take(limit + 1).collect();
     let has_more = data.len() > limit;
     data.truncate(limit);
-    Ok(json!({ "object": "list", "data": data, "has_more": has_more }))
+    Ok(json!({ "object": "list", "data": data, "has_more": has_more, "url": url }))
 }

@@ -49,6 +49,6 @@ impl Account {
             kind.is_none_or(|kind| notice.get("type").and_then(Value::as_str) == Some(kind))
         };
         let newest_first = self.notices.iter().rev().filter(is_wanted);
-        list(form, newest_first.cloned())
+        list("/v1/events", form, newest_first.cloned())
     }
 }

@@ -7,13 +7,21 @@ use super::super::intent::{Charge, Intent, Shown, Status};
 use super::super::money::MoneyEffect;
 use super::{Account, Answered, amount_of};
 
+/// Why an intent may be given up.
+const REASONS: [&str; 4] = [
+    "duplicate",
+    "fraudulent",
+    "requested_by_customer",
+    "abandoned",
+];
+
 impl Account {
     pub(super) fn charge_card(&mut self, id: &str, card: Card) -> Answered {
         match card {
             Card::Declined(decline) => self.decline(id, decline),
             Card::DeclinedAtFirst if self.known(id)?.declines == 0 => self.decline(id, DECLINED),
-            Card::Approved | Card::DeclinedAtFirst => self.approve(id),
-            Card::Challenged => {
+            Card::Approved | Card::DeclinedAtFirst | Card::TakesNothingBack => self.approve(id),
+            Card::Challenged | Card::ChallengedInVain => {
                 let page = self.bank_page(id);
                 let intent = self.known_mut(id)?;
                 intent.status = Status::RequiresAction;
@@ -44,11 +52,13 @@ impl Account {
         if intent.status != Status::RequiresAction {
             return Err(Failure::state(intent.json(Shown::Named), "authenticated"));
         }
-        if verdict == Verdict::Approved {
-            return self.approve(id);
-        }
+        let decline = match (verdict, intent.card()) {
+            (Verdict::Approved, Some(Card::ChallengedInVain)) => DECLINED,
+            (Verdict::Approved, _) => return self.approve(id),
+            (Verdict::Declined, _) => NOT_AUTHENTICATED,
+        };
         // The page is done either way; that the bank said no is told by the intent.
-        self.decline(id, NOT_AUTHENTICATED).ok();
+        self.decline(id, decline).ok();
         Ok(self.known(id)?.json(Shown::Named))
     }
 
@@ -90,6 +100,7 @@ impl Account {
         });
         intent.declines += 1;
         intent.decline = Some(decline);
+        intent.payment_method = None;
         intent.bank_page = None;
         intent.status = Status::RequiresPaymentMethod;
         self.tell_charge("charge.failed", id);
@@ -133,6 +144,13 @@ impl Account {
             return Err(Failure::state(intent.json(Shown::Named), "canceled"));
         }
         let reason = form.get("cancellation_reason").map(str::to_owned);
+        if reason
+            .as_deref()
+            .is_some_and(|reason| !REASONS.contains(&reason))
+        {
+            let why = format!("one of {}", REASONS.join(", "));
+            return Err(Failure::parameter("cancellation_reason", &why));
+        }
         self.give_up(id, reason, MoneyEffect::Voided)
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::cards::Card;
 use super::super::failure::Failure;
 use super::super::form::Form;
 use super::super::intent::{Intent, Shown, Status};
@@ -11,12 +12,16 @@ use super::{Account, Answered, RefundFails, amount_of, list};
 
 impl Account {
     pub(super) fn create_refund(&mut self, form: &Form, fails: RefundFails) -> Answered {
-        let id = form.get("payment_intent").unwrap_or_default().to_owned();
+        let id = form.get("payment_intent");
+        let id = id
+            .ok_or_else(|| Failure::omitted("payment_intent"))?
+            .to_owned();
         let wanted = amount_of(form, "amount")?;
         let intent = self.known(&id)?;
         let amount = refundable(intent, wanted)?;
         let charge = intent.charge.as_ref().map(|charge| charge.id.clone());
         let currency = intent.currency.clone();
+        let returns = intent.card() == Some(Card::TakesNothingBack);
         let refund = Refund {
             id: self.name("re"),
             intent: id.clone(),
@@ -36,8 +41,10 @@ impl Account {
         self.tell("refund.created", &refund.json());
         self.tell_charge("charge.refunded", &id);
         match fails {
-            RefundFails::No => Ok(refund.json()),
             RefundFails::Yes => self.fail_refund(&name),
+            // The bank takes it, and sends it back later.
+            RefundFails::No if returns => self.fail_refund(&name).map(|_| refund.json()),
+            RefundFails::No => Ok(refund.json()),
         }
     }
 
@@ -73,7 +80,7 @@ impl Account {
         let wanted = form.get("payment_intent");
         let is_wanted = |refund: &&Refund| wanted.is_none_or(|id| id == refund.intent);
         let newest_first = self.refunds.values().rev().filter(is_wanted);
-        list(form, newest_first.map(Refund::json))
+        list("/v1/refunds", form, newest_first.map(Refund::json))
     }
 
     fn add_refunded(&mut self, intent: &str, amount: i64) {

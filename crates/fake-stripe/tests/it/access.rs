@@ -87,7 +87,11 @@ fn a_form_that_says_nothing_useful_is_refused() {
         "amount=900",
         "amount=900&currency=EUR",
         "amount=900&currency=euro",
+        "amount=900&currency=xqz",
         "amount=900&currency=eur&capture_method=sometimes",
+        "amount=900&currency=eur&confirm=perhaps",
+        "amount=900&currency=eur&confirm=true",
+        "amount=900&currency=eur&customer=cus_1",
         "amount=%zz",
     ] {
         let heard = rig.call("POST", "/v1/payment_intents", form);

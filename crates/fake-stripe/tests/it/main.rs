@@ -15,3 +15,4 @@ mod kept;
 mod keys;
 mod notices;
 mod refunds;
+mod sdks;

@@ -425,6 +425,30 @@ async fn what_costs_something_is_not_given_away_by_oversight() {
     given.expect(StatusCode::CREATED);
 }
 
+/// Where nobody takes money, the shop that exchanges with its key has seen to the difference.
+#[tokio::test]
+async fn a_dearer_exchange_by_a_key_needs_no_provider() {
+    let app = TestApp::open().await;
+    let mut event = hall("hall", 1);
+    event["chart"] = json!({"format": "seats", "seats": [
+        {"seat": "A-1", "category": "Standard"}, {"seat": "B-1", "category": "Dear"}]});
+    event["prices"] = json!({"Standard": 4_500, "Dear": 9_000});
+    let created = app.post("/v1/events").by(&app.admin).json(&event).send();
+    created.await.expect(StatusCode::CREATED);
+    let held = app.held("ann", &["A-1"]).await;
+    let confirm = app.post(&format!("{}/confirm", held.path())).by(&app.sell);
+    let booked = confirm.key("c").send().await.expect(StatusCode::CREATED);
+    let dear = app.held("ann", &["B-1"]).await;
+    let swap =
+        json!({"booking": booked.json()["id"], "release": [{"seat": "A-1"}], "hold": dear.id});
+    let ask = app.post("/v1/exchanges").by(&app.sell).key("x").json(&swap);
+    let swapped = ask.send().await.expect(StatusCode::OK).json();
+    assert_eq!(
+        (&swapped["lines"][0]["seat"], &swapped["total"]),
+        (&json!("B-1"), &json!(9_000))
+    );
+}
+
 /// What the provider would refuse at every checkout is refused when the event is made.
 #[tokio::test]
 async fn a_price_that_nobody_could_pay_makes_no_event() {
@@ -441,6 +465,7 @@ async fn a_price_that_nobody_could_pay_makes_no_event() {
         ("KWD", 1_005),
         ("USD", 100_000_000),
         ("ISK", 550),
+        ("XQZ", 4_500),
     ] {
         let refused = create(currency, price)
             .await

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use soldonce_testkit::{
-    BROWSER_TESTS, LONG_TOOLS, Machine, PEER, TOOLS, install_node_packages, provide, workspace,
+    BROWSER_TESTS, LONG_TOOLS, Machine, PEER, STRIPE_SDK, TOOLS, install_node_packages, provide,
+    workspace,
 };
 
 fn main() -> Result<()> {
@@ -17,7 +18,7 @@ fn main() -> Result<()> {
         let path = provide(tool, &machine)?;
         report(&format!("{}: {}", tool.name, path.display()));
         if tool.name == "node" {
-            for folder in [BROWSER_TESTS, PEER] {
+            for folder in [BROWSER_TESTS, PEER, STRIPE_SDK] {
                 install_node_packages(&machine, &path, &workspace()?.join(folder))?;
             }
         }

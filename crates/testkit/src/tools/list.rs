@@ -175,11 +175,26 @@ pub const TOOLS: &[Tool] = &[
         },
         by_hand: "apt-get install -y iproute2",
     },
+    PYTHON,
+    Tool {
+        // With what judges its clients, mypy, and the provider's official SDK.
+        name: "openapi-python-client",
+        variable: "SOLDONCE_OPENAPI_PYTHON_CLIENT",
+        // The pinned one: another version writes another client.
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Wheel {
+            requirements: include_str!("client-requirements.txt"),
+            program: "bin/openapi-python-client",
+        },
+        by_hand: "pip install --target DIR openapi-python-client==0.29.1 mypy==2.4.1 stripe==16.1.0; the \
+                  program is DIR/bin/openapi-python-client",
+    },
 ];
 
 /// What the exhibits of `./test long` start as well.
 pub const LONG_TOOLS: &[Tool] = &[
-    PYTHON,
     Tool {
         name: "firefox",
         variable: "SOLDONCE_FIREFOX",

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 pub use list::{LONG_TOOLS, TOOLS};
 pub(crate) use machine::run;
 pub use machine::{Machine, workspace};
-pub use node::{BROWSER_TESTS, PEER, install_node_packages};
+pub use node::{BROWSER_TESTS, PEER, STRIPE_SDK, install_node_packages};
 
 /// A program that tests start.
 #[derive(Debug)]

@@ -15,6 +15,9 @@ pub const BROWSER_TESTS: &str = "crates/server/tests/browser";
 /// The folder of the server that the storm is compared with, likewise.
 pub const PEER: &str = "deploy/peer";
 
+/// The folder of the scripts that use the provider's official SDKs, likewise.
+pub const STRIPE_SDK: &str = "crates/fake-stripe/tests/sdk";
+
 /// Oldest major version that runs the browser driver and the peer.
 const MAJOR_MIN: u32 = 20;
 

@@ -1,7 +1,16 @@
-//! What Stripe charges, by currency: the least amount, the most, and which amounts it has no coins for.
+//! What Stripe charges: which currencies, and of each the least amount, the most, and which amounts it has no coins for.
 //! Least amounts are those of the currency an account settles in, so that another may have a higher one.
 
 use soldonce_core::{Amount, Currency};
+
+/// Every currency of a payment (docs.stripe.com/currencies).
+const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB \
+     BRL BSD BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CVE CZK DJF DKK DOP DZD EGP ETB EUR FJD FKP GBP \
+     GEL GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR ISK JMD JOD JPY KES KGS KHR KMF KRW KWD KYD \
+     KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR \
+     NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SEK SGD SHP SLE SOS SRD STD \
+     SZL THB TJS TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VND VUV WST XAF XCD XCG XOF XPF YER ZAR \
+     ZMW";
 
 /// Most of one payment, minor units, where nothing else is known: eight digits.
 const MOST: i64 = 99_999_999;
@@ -54,6 +63,9 @@ const STEP_OF: [(&str, i64); 2] = [("ISK", 100), ("UGX", 100)];
 pub(super) fn require_chargeable(currency: Currency, price: Amount) -> Result<(), String> {
     let code = currency.as_str();
     let minor = price.minor();
+    if !CURRENCIES.split_whitespace().any(|known| known == code) {
+        return Err(format!("Stripe has no currency {code}"));
+    }
     let of = |table: &[(&str, i64)]| {
         let found = table.iter().find(|(of, _)| *of == code);
         found.map(|(_, amount)| *amount)
@@ -106,6 +118,7 @@ mod tests {
             ("JPY", 49),
             ("UGX", 550),
             ("ISK", 5_001),
+            ("XQZ", 5_000),
         ] {
             assert!(!is_charged(code, minor), "{code} {minor}");
         }

@@ -1,9 +1,12 @@
 //! Calls that go wrong on the way: the outcome is asked for with the same key, and the effect takes
 //! place once.
 
+use std::time::Duration;
+
 use fake_stripe::money::MoneyLine;
 use fake_stripe::{CallFault, Plan, Route};
-use soldonce_core::PaymentState as P;
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_core::{PaymentState as P, Span};
 use soldonce_engine::payment::{Intent, IntentId, ProviderError};
 
 use super::rig::{PRICE, Rig};
@@ -173,6 +176,26 @@ async fn a_provider_that_stays_busy_says_so() {
     let error = rig.capture(&intent).await.unwrap_err();
     assert_eq!(error, ProviderError::Busy { retry_after: None });
     assert_eq!(rig.money(&intent).captures, 0);
+}
+
+#[tokio::test]
+async fn a_pause_that_the_provider_asks_for_is_kept_or_passed_on() {
+    let rig = Rig::new();
+    let busy = |seconds| CallFault::RateLimitedFor(Duration::from_secs(seconds));
+    let count = |intent: &IntentId| calls(&rig, Route::Capture, &format!("{intent}.capture"));
+    let intent = rig.authorised(1).await;
+    rig.fake.next_call(Route::Capture, busy(1));
+    let began = SystemClock.boot();
+    assert_eq!(rig.capture(&intent).await.unwrap().state, P::Captured);
+    assert!(SystemClock.boot().since(began) >= Duration::from_secs(1));
+    assert_eq!(count(&intent), (2, 0));
+    // Longer than one call waits: the caller keeps it.
+    let intent = rig.authorised(2).await;
+    rig.fake.next_call(Route::Capture, busy(60));
+    let error = rig.capture(&intent).await.unwrap_err();
+    let retry_after = Some(Span::from_ms(60_000));
+    assert_eq!(error, ProviderError::Busy { retry_after });
+    assert_eq!(count(&intent), (1, 0));
 }
 
 #[tokio::test]
