@@ -1,5 +1,7 @@
 //! `soldonce serve`: the server on an embedded ledger, or on one that many servers share.
 
+mod admin_key;
+mod fault;
 mod ledger;
 mod logging;
 mod payments;
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+pub(crate) use admin_key::NewAdminKey;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
@@ -71,7 +74,8 @@ pub(crate) struct ServeArgs {
     /// http [default: public]
     #[arg(long, env = "SOLDONCE_WEBHOOK_DESTINATIONS", value_enum)]
     webhook_destinations: Option<WebhookWord>,
-    /// An admin key to accept; else one is made at the first start, printed once
+    /// An admin key to accept; else one is made at the first start, shown once on a terminal, or kept in
+    /// the file `admin-key` of the data folder
     #[arg(
         long,
         env = "SOLDONCE_ADMIN_KEY",
@@ -133,7 +137,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let started = start(&settings, None).await?;
         if let Some(key) = &started.new_admin_key {
-            print(&format!("admin key (shown once): {key}\n"))?;
+            print(&format!("admin key: {key}\n"))?;
         }
         print(&format!("soldonce serves on http://{}\n", started.address))?;
         until_stopped(started).await

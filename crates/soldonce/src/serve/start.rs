@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use soldonce_core::Text;
-use soldonce_engine::keys::Scope;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
 use soldonce_server::{Access, CookieSecurity, Listeners, PaymentDesk, ServerSettings};
@@ -14,7 +12,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::settings::{AdminKey, CookieWord, FreeSales, Settings, Shoppers};
+use super::admin_key::{NewAdminKey, admin_key};
+use super::fault::until_a_restart_helps;
+use super::settings::{CookieWord, FreeSales, Settings, Shoppers};
 use crate::clear_text::ClearLink;
 use crate::exit::Exit;
 
@@ -24,7 +24,7 @@ pub(crate) struct Started {
     /// Where it listens.
     pub(crate) address: SocketAddr,
     /// The admin key that was made at this start, if one was.
-    pub(crate) new_admin_key: Option<String>,
+    pub(crate) new_admin_key: Option<NewAdminKey>,
     /// Ends everything when cancelled.
     pub(crate) shutdown: CancellationToken,
     /// The server and whoever else must end before the ledger closes.
@@ -53,7 +53,8 @@ pub(crate) async fn start(
     let (engine, stripe) = settings.payments.value.pay(engine);
     let engine = free_sales(engine, settings.free_sales.value);
     let engine = settings.webhooks.value.post(engine)?;
-    let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
+    let given = settings.admin_key.value.as_ref();
+    let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
     let listeners = [Some(&listener), admin_listener.as_ref()];
     let cookie = cookie(settings.cookie.value, listeners);
@@ -173,28 +174,4 @@ async fn listen(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address)
         .await
         .with_context(|| format!("{address} cannot be listened on; choose another with {flag}"))
-}
-
-/// Takes the operator's admin key, or makes one if the ledger has none; tells the new one.
-async fn admin_key(engine: &Engine, given: Option<&AdminKey>) -> anyhow::Result<Option<String>> {
-    if let Some(AdminKey(text)) = given {
-        let adopted = engine.adopt_admin_key(text).await?;
-        for key in adopted.ended {
-            tracing::info!(%key, "admin_key: the key that this setting named before is revoked");
-        }
-        anyhow::ensure!(
-            adopted.key.revoked_at.is_none(),
-            "admin_key: this key was revoked and stays so; choose another"
-        );
-        return Ok(None);
-    }
-    let is_admin = |key: &soldonce_engine::keys::ApiKey| {
-        key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin)
-    };
-    if engine.keys().iter().any(is_admin) {
-        return Ok(None);
-    }
-    let name = Text::parse("admin")?;
-    let (_, text) = engine.create_key(name, vec![Scope::Admin]).await?;
-    Ok(Some(text))
 }

@@ -4,7 +4,7 @@
     reason = "an answer without the member fails the test"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::crash::client::{Ask, Client, Heard};
-use crate::crash::server::{PROGRAM, Server};
+use crate::crash::server::{PROGRAM, Server, without_admin_key};
 
 /// The exit code of the program on the database, and what it says.
 pub(crate) fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
@@ -41,13 +41,21 @@ pub(crate) fn migrated() -> Postgres {
 
 /// A server on it. The database of a test never waits for its disk, which a server must accept.
 pub(crate) fn serve(database: &Postgres, log: &str) -> Server {
-    let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate");
-    std::fs::create_dir_all(&logs).unwrap();
+    Server::run(serving(database), &logs().join(log)).unwrap()
+}
+
+fn serving(database: &Postgres) -> Command {
     let mut command = Command::new(PROGRAM);
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
         .args(["--database-url", &database.url()]);
-    Server::run(command, &logs.join(log)).unwrap()
+    command
+}
+
+fn logs() -> PathBuf {
+    let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate");
+    std::fs::create_dir_all(&logs).unwrap();
+    logs
 }
 
 fn ask(client: &mut Client, ask: &Ask) -> Heard {

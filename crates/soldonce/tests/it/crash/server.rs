@@ -18,6 +18,8 @@ pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
     pub(crate) address: SocketAddr,
+    /// What it said before it served.
+    pub(crate) said: String,
 }
 
 /// A server that did not start.
@@ -38,6 +40,14 @@ pub(crate) fn arguments(data: &Path) -> Vec<String> {
 
 /// Pages after which a server with a short write-ahead log moves it: after every other commit.
 const SHORT_LOG_PAGES: &str = "12";
+
+/// The same server without the rig's admin key.
+pub(crate) fn without_admin_key(server: &Command) -> Command {
+    let mut command = Command::new("env");
+    command.args(["-u", "SOLDONCE_ADMIN_KEY"]);
+    command.arg(server.get_program()).args(server.get_args());
+    command
+}
 
 /// Serves `data`.
 pub(crate) fn serving(data: &Path) -> Command {
@@ -78,7 +88,7 @@ impl Server {
             .stderr(file);
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
+        let (mut line, mut said) = (String::new(), String::new());
         while output.read_line(&mut line).unwrap() > 0 {
             if let Some(address) = line.trim().strip_prefix("soldonce serves on http://") {
                 let address = address.parse().unwrap();
@@ -86,8 +96,10 @@ impl Server {
                     child,
                     output,
                     address,
+                    said,
                 });
             }
+            said.push_str(&line);
             line.clear();
         }
         let status = child.wait().unwrap();
