@@ -13,6 +13,7 @@ use std::sync::Arc;
 use clap::Args;
 use fake_stripe::FakeStripe;
 
+use crate::env;
 use crate::exit::{Exit, usage};
 use crate::limits::DEMO_BOTS_MAX;
 use crate::serve::{
@@ -68,6 +69,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
     let settings = settings.map_err(usage)?;
     start_logging(settings.log_format.value)?;
+    env::warn_of_unknown();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

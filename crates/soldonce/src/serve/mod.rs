@@ -29,6 +29,7 @@ pub(crate) use start::{start, until_stopped};
 
 use self::strategy::StrategyArgs;
 use self::webhooks::WebhookWord;
+use crate::env;
 use crate::exit::{Exit, usage};
 use crate::output::print;
 
@@ -130,6 +131,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     start_logging(settings.log_format.value)?;
+    env::warn_of_unknown();
     raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

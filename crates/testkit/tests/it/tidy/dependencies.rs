@@ -35,8 +35,8 @@ const TABLE: [(&str, &str); 9] = [
     (
         "soldonce",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server fake-stripe \
-         anyhow clap comfy-table http-body-util hyper hyper-util indicatif nix rustix toml \
-         tracing-subscriber",
+         anyhow clap comfy-table http-body-util hyper hyper-util indicatif nix rustix strsim \
+         toml tracing-subscriber",
     ),
     (
         "fake-stripe",
