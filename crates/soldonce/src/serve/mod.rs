@@ -87,8 +87,8 @@ pub(crate) struct ServeArgs {
     /// Whether shoppers may come without a key: they get sessions [default: closed]
     #[arg(long, env = "SOLDONCE_SHOPPERS", value_enum)]
     shoppers: Option<Shoppers>,
-    /// Whether the session cookie is for HTTPS alone; behind a proxy on the same machine that ends TLS,
-    /// say `secure` [default: plain if every address is of this machine's loopback, else secure]
+    /// Whether the session cookie is for HTTPS alone [default: secure; where every address is of this
+    /// machine's loopback only if one of the trusted proxies says `X-Forwarded-Proto: https`]
     #[arg(long, env = "SOLDONCE_COOKIE", value_enum)]
     cookie: Option<CookieWord>,
     /// Whether shoppers confirm units that cost something where nobody takes money: `on`, or `off` if they

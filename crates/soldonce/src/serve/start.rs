@@ -143,7 +143,8 @@ fn access(shoppers: Shoppers) -> Access {
     }
 }
 
-/// The operator's word, else secure unless nobody but this machine can ask.
+/// Returns what the operator set; else secure, unless only this machine can connect: then a trusted proxy on
+/// it says whether the request came by HTTPS.
 fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> CookieSecurity {
     let is_loopback = |listener: &TcpListener| {
         let address = listener.local_addr();
@@ -151,7 +152,7 @@ fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> Coo
     };
     match word {
         Some(CookieWord::Plain) => CookieSecurity::Plain,
-        None if listeners.into_iter().flatten().all(is_loopback) => CookieSecurity::Plain,
+        None if listeners.into_iter().flatten().all(is_loopback) => CookieSecurity::Forwarded,
         Some(CookieWord::Secure) | None => CookieSecurity::Secure,
     }
 }
