@@ -8,7 +8,7 @@ use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
 use soldonce_engine::ledger::verify::VerifyReport;
 
-use crate::ledgers::{HALL, TestLedger, busy, held, key, on, open_in};
+use crate::ledgers::{HALL, TempFolder, TestLedger, busy, held, key, on, open_in};
 
 /// The database of a test, opened beside the ledger.
 fn database(test: &TestLedger) -> Connection {
@@ -199,9 +199,41 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     std::fs::write(&high_water, &mark).unwrap();
     assert!(matches!(open(false), Err(OpenError::Behind { .. })));
     std::fs::remove_file(&high_water).unwrap();
-    assert!(matches!(open(false), Err(OpenError::Behind { .. })));
+    let refused = open(false).err().unwrap();
+    assert!(matches!(refused, OpenError::Unmarked { .. }), "{refused}");
     drop(open(true).unwrap());
     drop(open(false).unwrap());
+}
+
+/// What SQLite's online backup makes of a ledger that is at work lacks the file beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_online_copy_verifies_and_starts_when_it_is_said() {
+    let test = TestLedger::sqlite();
+    busy(&test).await;
+    let copy = TempFolder::new();
+    std::fs::create_dir(copy.path()).unwrap();
+    let file = copy.path().join("ledger.sqlite");
+    let into = file.to_str().unwrap();
+    database(&test).execute("VACUUM INTO ?1", [into]).unwrap();
+    let report = verify(copy.path(), &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.remarks.len(), 1, "{:?}", report.remarks);
+    assert_eq!(report.remarks[0].what, "high-water");
+    let open = |accept_loss| {
+        let options = SqliteOptions {
+            accept_loss,
+            ..SqliteOptions::new(copy.path())
+        };
+        open_in(&options, &test.clock, &test.recorder)
+    };
+    let refused = open(false).err().unwrap().to_string();
+    assert!(
+        refused.contains("start it once with `--accept-loss`"),
+        "{refused}"
+    );
+    drop(open(true).unwrap());
+    drop(open(false).unwrap());
+    assert_eq!(verify(copy.path(), &mut |_| {}).unwrap().remarks, []);
 }
 
 fn api_key() -> soldonce_engine::keys::ApiKey {

@@ -58,6 +58,7 @@ fn ledger(data: &Path) -> Option<Finding> {
         OpenError::Missing { .. }
         | OpenError::Locked { .. }
         | OpenError::Behind { .. }
+        | OpenError::Unmarked { .. }
         | OpenError::Failed(_) => {
             let mend =
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";
