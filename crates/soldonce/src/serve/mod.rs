@@ -44,7 +44,9 @@ use crate::output::print;
   SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
-A flag wins over the environment, the environment over the file, the file over the default.")]
+A flag wins over the environment, the environment over the file, the file over the default.
+Exit code 0 when it was ended, 2 for settings that cannot be, 3 when something is not available, 4 when it
+must be started again: its ledger failed to store, as on a full disk. Let a supervisor restart it.")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"

@@ -1,6 +1,7 @@
 //! Opens the ledger, starts the server on it, and ends both in order.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -21,6 +22,8 @@ use crate::exit::Exit;
 /// A running server.
 pub(crate) struct Started {
     pub(crate) engine: Engine,
+    /// The folder of its ledger, if it has one.
+    folder: Option<PathBuf>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
     /// The admin key that was made at this start, if one was.
@@ -102,6 +105,7 @@ pub(crate) async fn start(
     });
     Ok(Started {
         engine,
+        folder: settings.ledger.folder(),
         address,
         new_admin_key,
         shutdown,
@@ -116,24 +120,32 @@ fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
     }
 }
 
-/// Waits for SIGINT or SIGTERM, then ends everything in order: no new requests, those in flight
-/// answered, the ledger closed.
+/// Waits for SIGINT, SIGTERM, or a fault of the ledger that a restart repairs; then ends everything in
+/// order: no new requests, those in flight answered, the ledger closed.
 ///
 /// # Errors
 /// When signals cannot be waited for.
 pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
+    let folder = started.folder.take();
+    let exit = tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| Exit::Done)?,
+        _ = terminate.recv() => Exit::Done,
         // Nothing to serve without it: one of the tasks has ended by itself.
-        _ = started.tasks.join_next() => {}
+        _ = started.tasks.join_next() => Exit::Done,
+        () = until_a_restart_helps(&started.engine, folder) => Exit::Restart,
+    };
+    if exit == Exit::Restart {
+        tracing::error!(
+            "restart me: the ledger failed to store, and the disk takes files again; memory is rebuilt from \
+             the file (exit code 4)"
+        );
     }
     tracing::info!("ending: no new requests, those in flight are answered");
     started.shutdown.cancel();
     while started.tasks.join_next().await.is_some() {}
     started.engine.close().await;
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn access(shoppers: Shoppers) -> Access {

@@ -30,6 +30,9 @@ pub(crate) struct NotStarted {
     pub(crate) log: String,
 }
 
+/// What a server says when it listens, before its address.
+const LISTENS: &str = "soldonce serves on http://";
+
 /// The command that serves `data`, for those who put another one around it.
 pub(crate) fn arguments(data: &Path) -> Vec<String> {
     let data = data.to_str().unwrap();
@@ -90,7 +93,7 @@ impl Server {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let (mut line, mut said) = (String::new(), String::new());
         while output.read_line(&mut line).unwrap() > 0 {
-            if let Some(address) = line.trim().strip_prefix("soldonce serves on http://") {
+            if let Some(address) = line.trim().strip_prefix(LISTENS) {
                 let address = address.parse().unwrap();
                 return Ok(Self {
                     child,
@@ -105,6 +108,26 @@ impl Server {
         let status = child.wait().unwrap();
         let log = std::fs::read_to_string(log).unwrap();
         Err(NotStarted { status, log })
+    }
+
+    /// Waits for what its command says as the server ends, and until the next one listens.
+    pub(crate) fn begins_again(&mut self) -> String {
+        self.said.clear();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(
+                self.output.read_line(&mut line).unwrap(),
+                0,
+                "{}",
+                self.said
+            );
+            if let Some(address) = line.trim().strip_prefix(LISTENS) {
+                self.address = address.parse().unwrap();
+                return std::mem::take(&mut self.said);
+            }
+            self.said.push_str(&line);
+        }
     }
 
     /// A client, whose requests are told apart by `name`.

@@ -100,7 +100,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
         ),
     };
     if let Some(why) = why {
-        tracing::error!(%why, "the ledger takes no more commands");
+        tracing::error!(%why, "the ledger takes no more commands; reads are answered");
         writer.outside.observer.failed(&why);
         // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
         writer.asked.clear();
