@@ -2,8 +2,8 @@
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use soldonce_engine::Caller;
 use soldonce_engine::keys::Scope;
+use soldonce_engine::{Caller, EngineError};
 
 use super::app::App;
 use super::kinds;

@@ -6,6 +6,7 @@
 
 mod expiry;
 mod fleet;
+mod keys;
 mod kills;
 mod leases;
 mod lists;
