@@ -5,6 +5,7 @@
 )]
 
 mod expiry;
+mod feeds;
 mod fleet;
 mod keys;
 mod kills;
