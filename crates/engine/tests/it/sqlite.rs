@@ -1,9 +1,10 @@
 //! What only a ledger on disk can be asked: restart, a second process, a commit that fails, damage.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
-use soldonce_core::{Command, Rejection};
+use soldonce_core::{Command, Event, Rejection};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
 use soldonce_engine::ledger::verify::VerifyReport;
@@ -411,10 +412,13 @@ const WRONG: [&str; 3] = [
 ];
 
 /// One process writes the file, so whose memory is not the file's is ill: it stops, and says so.
-async fn stops(test: TestLedger, command: Command, wrong: &str) {
+async fn stops(test: TestLedger, event: &Event, command: Command, wrong: &str) {
     assert_eq!(database(&test).execute(wrong, []).unwrap(), 1);
     let refused = test.ask(command).await.unwrap_err();
-    assert_eq!(refused, Rejection::OutcomeUnknown, "{wrong}");
+    assert_eq!(refused, Rejection::MemoryMismatch, "{wrong}");
+    assert_eq!(test.recorder.disbelieved.load(Ordering::Relaxed), 1);
+    let next = test.ask(test.hold_command(event, "zoe", &["A-2"])).await;
+    assert_eq!(next.unwrap_err(), Rejection::ReadOnly, "{wrong}");
     let why = test.recorder.failures.lock().unwrap().join("; ");
     assert!(why.contains("memory and file differ"), "{why}");
     let sold = "SELECT count(*) FROM lines";
@@ -430,13 +434,13 @@ async fn a_memory_that_is_wrong_at_the_right_version_sells_nothing_and_stops() {
         let event = test.event().await;
         let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
         let confirm = test.confirm_command(&hold);
-        stops(test, confirm, wrong).await;
+        stops(test, &event, confirm, wrong).await;
         let test = TestLedger::sqlite();
         let event = test.event().await;
         let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
         held(test.ask(Command::Release { on: on(&hold) }).await).unwrap();
         let wish = test.hold_command(&event, "bob", &["A-1"]);
-        stops(test, wish, wrong).await;
+        stops(test, &event, wish, wrong).await;
     }
 }
 

@@ -19,6 +19,7 @@ mod settled;
 mod shield;
 mod storm;
 mod terms;
+mod wrong;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

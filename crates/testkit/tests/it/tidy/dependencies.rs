@@ -10,7 +10,7 @@ const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio to
 
 /// What tests of any crate may use, beside what their crate may and our own crates.
 const TESTS: &str =
-    "insta proptest rslock rstest serde_json stateright tempfile tokio tracing-subscriber";
+    "insta proptest rslock rstest rusqlite serde_json stateright tempfile tokio tracing-subscriber";
 
 /// A crate, and the packages it may use.
 const TABLE: [(&str, &str); 9] = [
