@@ -100,6 +100,7 @@ pub(crate) async fn start(
         tracing::info!(
             finished = drained.finished,
             cut = drained.cut,
+            panicked = drained.panicked,
             "the server has ended"
         );
     });
