@@ -204,6 +204,8 @@ pub enum Rejection {
     ReadOnly,
     /// It is not known whether the command took effect.
     OutcomeUnknown,
+    /// The server's memory is not what its ledger has: nothing was done.
+    MemoryMismatch,
     /// The ledger is closed or closing: nothing was done.
     ShuttingDown,
 }
@@ -240,6 +242,7 @@ impl Rejection {
             Self::Overloaded => "overloaded",
             Self::ReadOnly => "read_only",
             Self::OutcomeUnknown => "outcome_unknown",
+            Self::MemoryMismatch => "memory_mismatch",
             Self::ShuttingDown => "shutting_down",
         }
     }
@@ -252,6 +255,7 @@ impl Rejection {
             | Self::Overloaded
             | Self::ReadOnly
             | Self::OutcomeUnknown
+            | Self::MemoryMismatch
             | Self::ShuttingDown => Advice::RetryAfter,
             Self::HoldExpired | Self::HoldReleased | Self::HoldRevoked(_) => Advice::Reacquire,
             Self::StaleFence(_)

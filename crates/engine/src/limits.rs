@@ -15,8 +15,9 @@ pub const SWEEP_EVERY_MS: u64 = 100;
 pub const CLOCK_AHEAD_MS: i64 = 1_000;
 /// 2026-01-01: a machine's clock before it was never set.
 pub const CLOCK_LEAST_MS: i64 = 1_767_225_600_000;
-/// How often API keys are read again where other servers may change them, milliseconds.
-pub const KEYS_EVERY_MS: u64 = 1_000;
+/// How often API keys are read again where other servers may change them, milliseconds. With the reading on
+/// top it stays below the second within which the API promises that a revoked key is refused everywhere.
+pub const KEYS_EVERY_MS: u64 = 500;
 /// How long a shopper's session lives, milliseconds: a day.
 pub const SESSION_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Most holds or bookings in one list.
@@ -97,8 +98,9 @@ pub const WEBHOOK_AT_ONCE_MAX: usize = 16;
 pub const WEBHOOK_CONNECT_MS: u64 = 5_000;
 /// Longest attempt in all, milliseconds.
 pub const WEBHOOK_CALL_MS: u64 = 15_000;
-/// How long a delivery is left to the server that works on it, milliseconds: longer than any attempt.
-pub const WEBHOOK_KEEP_MS: u64 = 35_000;
+/// How long a delivery is left to the server that works on it, milliseconds. It asks for more while it
+/// lives, so an attempt may take longer; when it is killed, another server delivers so much later.
+pub const WEBHOOK_KEEP_MS: u64 = 10_000;
 /// Pauses before a delivery is tried again, milliseconds; after the last one it is given up.
 pub const WEBHOOK_PAUSES_MS: [u64; 9] = [
     5_000,
@@ -131,6 +133,7 @@ pub const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
 const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
+const _: () = assert!(KEYS_EVERY_MS < 1_000);
 const _: () = assert!(REDIS_WAIT_MS < REDIS_PAUSE_MS);
 const _: () = assert!(WEBHOOK_CONNECT_MS <= WEBHOOK_CALL_MS);
-const _: () = assert!(2 * WEBHOOK_CALL_MS < WEBHOOK_KEEP_MS);
+const _: () = assert!(10 * WEBHOOK_EVERY_MS <= WEBHOOK_KEEP_MS);

@@ -2,8 +2,9 @@
 //! anybody is answered, and written anew when most of its lines are out of date. It outlives the process,
 //! not a crash of the machine: no real money stands in it.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Result, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,7 @@ impl Journal {
 
     fn write_anew(&mut self, account: &Account, keys: &Keys) -> Result<()> {
         let anew = self.path.with_extension("new");
-        let mut file = File::create(&anew)?;
+        let mut file = private().truncate(true).open(&anew)?;
         let mut lines = 0;
         let mut text = Vec::new();
         for changes in account.everything().apart() {
@@ -116,13 +117,21 @@ fn line_of(changes: Option<Changes>, keys: Vec<Kept>) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// The mode of the file: it has the account's secrets.
+const PRIVATE: u32 = 0o600;
+
+/// How a file is opened that other users cannot read.
+fn private() -> OpenOptions {
+    let mut options = File::options();
+    options.create(true).write(true).mode(PRIVATE);
+    options
+}
+
 /// The file, its torn last line cut off.
 fn open(path: &Path, length: u64) -> Result<File> {
-    let mut file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)?;
+    let mut file = private().truncate(false).open(path)?;
+    // One of an earlier version may be readable by others.
+    file.set_permissions(Permissions::from_mode(PRIVATE))?;
     file.set_len(length)?;
     file.seek(SeekFrom::Start(length))?;
     Ok(file)
@@ -156,20 +165,27 @@ mod tests {
         let fresh = || (Account::new(String::new(), 7), Keys::default());
         let (mut account, mut keys) = fresh();
         let mut journal = Journal::read(&path, &mut account, &mut keys).unwrap();
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         let open = run(&mut account, Route::CreateIntent, "");
         journal.write(&mut account, &mut keys).unwrap();
+        assert_eq!(mode(), PRIVATE, "as it is made");
         for _ in 0..JOURNAL_LINES_MIN {
             let id = run(&mut account, Route::CreateIntent, "");
             run(&mut account, Route::Cancel, &id);
             journal.write(&mut account, &mut keys).unwrap();
         }
         assert_eq!(account.kept(), OVER_MAX + 1);
+        assert_eq!(mode(), PRIVATE, "as it is written anew");
 
         let (mut again, mut keys) = fresh();
         let journal = Journal::read(&path, &mut again, &mut keys).unwrap();
         assert!(journal.lines < JOURNAL_LINES_MIN, "{}", journal.lines);
         assert_eq!(again.intents(), account.intents());
         assert!(again.client_secret(&open).is_some());
-        std::fs::remove_file(path).unwrap();
+        // A file of an earlier version, with secrets in it.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        drop(super::open(&path, journal.length).unwrap());
+        assert_eq!(mode(), PRIVATE, "as it is opened");
+        std::fs::remove_file(&path).unwrap();
     }
 }

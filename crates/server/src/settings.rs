@@ -60,6 +60,8 @@ pub enum CookieSecurity {
     /// Over HTTP too.
     #[default]
     Plain,
+    /// Over HTTPS alone where a trusted proxy says that the request came by it, else over HTTP too.
+    Forwarded,
     /// Over HTTPS alone.
     Secure,
 }

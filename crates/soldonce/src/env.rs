@@ -1,10 +1,22 @@
-//! Variables of the environment. An empty one is as good as none: that is how a compose file or a unit
-//! file says that nothing is set.
+//! Variables of the environment: an empty one counts as none, and one that nothing reads is told.
 
-use clap::Command;
+use std::collections::BTreeSet;
+
 use clap::builder::Resettable;
+use clap::{Command, CommandFactory};
 
-/// The same command, deaf to variables that are empty.
+/// What the names of this program's variables begin with.
+const PREFIX: &str = "SOLDONCE_";
+/// The variables that `lease run` gives its command, which may be a server.
+const LEASE_PREFIX: &str = "SOLDONCE_LEASE_";
+/// Variables that are no arguments.
+#[cfg(not(feature = "planted"))]
+const OTHERS: [&str; 1] = ["SOLDONCE_LOG"];
+#[cfg(feature = "planted")]
+const OTHERS: [&str; 3] = ["SOLDONCE_LOG", "SOLDONCE_PLANTED", "SOLDONCE_LOG_PAGES"];
+
+/// Returns the same command, which takes no notice of variables that are empty: that is how a compose
+/// file or a unit file says that nothing is set.
 pub(crate) fn without_empty(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let value = arg.get_env().and_then(std::env::var_os);
@@ -15,4 +27,71 @@ pub(crate) fn without_empty(command: Command) -> Command {
         }
     });
     command.mut_subcommands(without_empty)
+}
+
+/// Warns of variables that look like this program's and that nothing reads: a misspelt name would leave
+/// its setting at the default without a word.
+pub(crate) fn warn_of_unknown() {
+    let known = known_variables();
+    let is_unknown = |name: &String| {
+        name.starts_with(PREFIX) && !name.starts_with(LEASE_PREFIX) && !known.contains(name)
+    };
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(is_unknown) {
+        match nearest(&name, &known) {
+            Some(nearest) => {
+                tracing::warn!("{name} is set and means nothing to this program; is it {nearest}?");
+            }
+            None => tracing::warn!("{name} is set and means nothing to this program"),
+        }
+    }
+}
+
+/// Returns the variables of every command.
+fn known_variables() -> BTreeSet<String> {
+    let mut known = OTHERS.map(str::to_owned).into_iter().collect();
+    add_variables(&crate::Cli::command(), &mut known);
+    known
+}
+
+/// Adds the variables of a command and of all commands below it.
+fn add_variables(command: &Command, known: &mut BTreeSet<String>) {
+    let named = command.get_arguments().filter_map(clap::Arg::get_env);
+    known.extend(named.filter_map(|name| name.to_str().map(str::to_owned)));
+    for command in command.get_subcommands() {
+        add_variables(command, known);
+    }
+}
+
+/// Returns the known name that is most like this one, if any is like it.
+fn nearest<'a>(name: &str, known: &'a BTreeSet<String>) -> Option<&'a str> {
+    let distance = |known: &str| strsim::damerau_levenshtein(name, known);
+    let nearest = known.iter().min_by_key(|known| distance(known.as_str()))?;
+    let own = name.len().saturating_sub(PREFIX.len());
+    (distance(nearest) <= own.div_ceil(3)).then_some(nearest.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_variable_finds_the_one_that_was_meant() {
+        let known = known_variables();
+        for name in [
+            "SOLDONCE_LIMIT_HELD",
+            "SOLDONCE_DATA",
+            "SOLDONCE_STRIPE_URL",
+        ] {
+            assert!(known.contains(name), "{name}");
+        }
+        for (misspelt, meant) in [
+            ("SOLDONCE_LISTN", Some("SOLDONCE_LISTEN")),
+            ("SOLDONCE_LIMIT_HOLD", Some("SOLDONCE_LIMIT_HELD")),
+            ("SOLDONCE_DATABASEURL", Some("SOLDONCE_DATABASE_URL")),
+            ("SOLDONCE_SOMETHING_ELSE", None),
+        ] {
+            assert_eq!(nearest(misspelt, &known), meant, "{misspelt}");
+        }
+    }
 }

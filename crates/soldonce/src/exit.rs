@@ -1,8 +1,11 @@
 //! How a command ended, as its exit code (`docs`: 0 done, 1 refused or violated, 2 usage,
-//! 3 unavailable). Most usage errors are clap's; [`usage`] marks the others.
+//! 3 unavailable, 4 to be started again). Most usage errors are clap's; [`usage`] marks the others.
 
 use std::fmt;
 use std::process::ExitCode;
+
+/// The exit code of a server whose next start repairs what made it end.
+const RESTART: u8 = 4;
 
 /// What a subcommand answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub(crate) enum Exit {
     Done,
     /// A check failed, or what was asked for was refused.
     Refused,
+    /// The server ended so that whatever supervises it starts it again.
+    Restart,
     /// What `lease run` ends with: the code of the command it ran, or one of its own.
     Code(u8),
 }
@@ -20,6 +25,7 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => ExitCode::SUCCESS,
             Exit::Refused => ExitCode::from(1),
+            Exit::Restart => ExitCode::from(RESTART),
             Exit::Code(code) => ExitCode::from(code),
         }
     }

@@ -1,5 +1,12 @@
 //! Every bound of the command line tool's own work. The server's are in `soldonce_server::limits`.
 
+/// How often a server looks whether its ledger takes commands, milliseconds.
+pub(crate) const FAULT_LOOK_MS: u64 = 1_000;
+/// How long a server whose ledger failed answers reads at least, before it ends to be restarted,
+/// milliseconds.
+pub(crate) const FAULT_READ_ONLY_MS: u64 = 10_000;
+/// What the disk must take before that, bytes: as much as a start writes, and the first commits.
+pub(crate) const FAULT_PROBE_BYTES: usize = 256 * 1_024;
 /// Most bots of a demo.
 pub(crate) const DEMO_BOTS_MAX: u32 = 1_000;
 /// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.

@@ -40,6 +40,7 @@ fn codes_and_advice() {
         Rejection::Overloaded,
         Rejection::ReadOnly,
         Rejection::OutcomeUnknown,
+        Rejection::MemoryMismatch,
         Rejection::ShuttingDown,
     ];
     let found: Vec<String> = all
@@ -80,5 +81,6 @@ idempotency_key_reused do_not_retry
 overloaded retry_after
 read_only retry_after
 outcome_unknown retry_after
+memory_mismatch retry_after
 shutting_down retry_after
 ";

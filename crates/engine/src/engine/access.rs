@@ -1,9 +1,11 @@
 //! Who may come in: API keys and shoppers' sessions.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use soldonce_core::{Invalid, Rejection, Span, Text};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError};
@@ -12,6 +14,28 @@ use crate::keys::{ADOPTED_NAME, ApiKey, KeyId, Revocation, Scope, hash_key, mint
 use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
 use crate::secret::Session;
+
+/// Readings of the keys for texts that nobody knows: concurrent callers share them.
+#[derive(Default)]
+pub(super) struct KeyReadings {
+    /// How many have begun.
+    begun: AtomicU64,
+    last: Mutex<LastReading>,
+}
+
+struct LastReading {
+    number: u64,
+    outcome: Result<(), ReadError>,
+}
+
+impl Default for LastReading {
+    fn default() -> Self {
+        Self {
+            number: 0,
+            outcome: Ok(()),
+        }
+    }
+}
 
 /// The admin key of a setting, and what it put an end to.
 #[derive(Clone, Debug)]
@@ -45,6 +69,37 @@ impl Engine {
             id: key.id,
             scopes: key.scopes.as_slice().into(),
         })
+    }
+
+    /// Reads the keys again if this token is one that is not known here: another server may have made it a
+    /// moment ago. Returns whether it may be known now. A reading that began after the call is enough, so
+    /// strangers who try keys cost one statement at a time.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the keys cannot be read.
+    ///
+    /// # Cancel safety
+    /// Dropped, the next caller reads for itself.
+    pub async fn look_for_key(&self, token: &str) -> Result<bool, ReadError> {
+        let is_shared = self.parts.ledger.is_shared();
+        if !is_shared || token.starts_with("ses_") || self.knows_key(token) {
+            return Ok(false);
+        }
+        let readings = &self.parts.key_readings;
+        let begun = readings.begun.load(Ordering::Acquire);
+        let mut last = readings.last.lock().await;
+        if last.number <= begun {
+            let number = readings.begun.fetch_add(1, Ordering::AcqRel) + 1;
+            let outcome = self.refresh_keys().await;
+            *last = LastReading { number, outcome };
+        }
+        last.outcome.clone().map(|()| true)
+    }
+
+    fn knows_key(&self, token: &str) -> bool {
+        let keys = self.parts.keys.read();
+        let keys = keys.unwrap_or_else(PoisonError::into_inner);
+        keys.contains_key(&hash_key(token))
     }
 
     /// A new session for a shopper, and its token.
@@ -192,7 +247,7 @@ impl Engine {
     }
 }
 
-/// Reads the API keys again every second until `shutdown`, so that a key that was revoked through
+/// Reads the API keys again twice a second until `shutdown`, so that a key that was revoked through
 /// another server is soon refused here.
 ///
 /// # Cancel safety

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use access::KeyReadings;
 pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use events::{EventNews, EventSummary};
@@ -66,6 +67,7 @@ struct Parts {
     ids: Ids,
     secrets: Secrets,
     keys: RwLock<BTreeMap<KeyHash, ApiKey>>,
+    key_readings: KeyReadings,
     provider: OnceLock<Arc<dyn PaymentProvider>>,
     free_sales: AtomicBool,
     sender: OnceLock<Sender>,
@@ -135,6 +137,7 @@ impl Engine {
             ids,
             secrets,
             keys,
+            key_readings: KeyReadings::default(),
             provider: OnceLock::new(),
             free_sales: AtomicBool::new(false),
             sender: OnceLock::new(),

@@ -84,7 +84,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// # Errors
     /// The rejection of `core`; `IdempotencyKeyReused`; `Overloaded` when too much waits;
     /// `ReadOnly` when the ledger can store nothing, `ShuttingDown` when it is closed: then nothing was
-    /// done; `OutcomeUnknown` when it did not answer: the same key asked again tells.
+    /// done, as with `MemoryMismatch`, after which this server takes no more commands; `OutcomeUnknown` when
+    /// it did not answer: the same key asked again tells.
     ///
     /// # Cancel safety
     /// Dropped, the command may still be carried out.

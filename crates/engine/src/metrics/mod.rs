@@ -359,6 +359,7 @@ impl Metrics {
             | Rejection::Overloaded
             | Rejection::ReadOnly
             | Rejection::OutcomeUnknown
+            | Rejection::MemoryMismatch
             | Rejection::ShuttingDown => {}
         }
     }

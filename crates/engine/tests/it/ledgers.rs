@@ -88,6 +88,8 @@ pub(crate) struct Recorder {
     terms: Mutex<BTreeMap<HoldId, (EventNo, HoldTerms)>>,
     units: Mutex<BTreeMap<EventNo, u32>>,
     pub(crate) failures: Mutex<Vec<String>>,
+    /// How often memory was found to be wrong.
+    pub(crate) disbelieved: AtomicU64,
     /// Holds and bookings in memory when the last batch came.
     pub(crate) in_memory: Mutex<(usize, usize)>,
     /// Units held and sold when a ledger was opened last.
@@ -144,6 +146,10 @@ impl Observer for Recorder {
     }
 
     fn batch(&self, _commands: usize, _commit: Duration) {}
+
+    fn disbelieved(&self) {
+        self.disbelieved.fetch_add(1, Ordering::Relaxed);
+    }
 
     fn failed(&self, why: &str) {
         self.failures.lock().unwrap().push(why.to_owned());

@@ -1,14 +1,15 @@
 //! What only a ledger on disk can be asked: restart, a second process, a commit that fails, damage.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
-use soldonce_core::{Command, Rejection};
+use soldonce_core::{Command, Event, Rejection};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
 use soldonce_engine::ledger::verify::VerifyReport;
 
-use crate::ledgers::{HALL, TestLedger, busy, held, key, on, open_in};
+use crate::ledgers::{HALL, TempFolder, TestLedger, busy, held, key, on, open_in};
 
 /// The database of a test, opened beside the ledger.
 fn database(test: &TestLedger) -> Connection {
@@ -199,9 +200,41 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     std::fs::write(&high_water, &mark).unwrap();
     assert!(matches!(open(false), Err(OpenError::Behind { .. })));
     std::fs::remove_file(&high_water).unwrap();
-    assert!(matches!(open(false), Err(OpenError::Behind { .. })));
+    let refused = open(false).err().unwrap();
+    assert!(matches!(refused, OpenError::Unmarked { .. }), "{refused}");
     drop(open(true).unwrap());
     drop(open(false).unwrap());
+}
+
+/// What SQLite's online backup makes of a ledger that is at work lacks the file beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_online_copy_verifies_and_starts_when_it_is_said() {
+    let test = TestLedger::sqlite();
+    busy(&test).await;
+    let copy = TempFolder::new();
+    std::fs::create_dir(copy.path()).unwrap();
+    let file = copy.path().join("ledger.sqlite");
+    let into = file.to_str().unwrap();
+    database(&test).execute("VACUUM INTO ?1", [into]).unwrap();
+    let report = verify(copy.path(), &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.remarks.len(), 1, "{:?}", report.remarks);
+    assert_eq!(report.remarks[0].what, "high-water");
+    let open = |accept_loss| {
+        let options = SqliteOptions {
+            accept_loss,
+            ..SqliteOptions::new(copy.path())
+        };
+        open_in(&options, &test.clock, &test.recorder)
+    };
+    let refused = open(false).err().unwrap().to_string();
+    assert!(
+        refused.contains("start it once with `--accept-loss`"),
+        "{refused}"
+    );
+    drop(open(true).unwrap());
+    drop(open(false).unwrap());
+    assert_eq!(verify(copy.path(), &mut |_| {}).unwrap().remarks, []);
 }
 
 fn api_key() -> soldonce_engine::keys::ApiKey {
@@ -379,10 +412,13 @@ const WRONG: [&str; 3] = [
 ];
 
 /// One process writes the file, so whose memory is not the file's is ill: it stops, and says so.
-async fn stops(test: TestLedger, command: Command, wrong: &str) {
+async fn stops(test: TestLedger, event: &Event, command: Command, wrong: &str) {
     assert_eq!(database(&test).execute(wrong, []).unwrap(), 1);
     let refused = test.ask(command).await.unwrap_err();
-    assert_eq!(refused, Rejection::OutcomeUnknown, "{wrong}");
+    assert_eq!(refused, Rejection::MemoryMismatch, "{wrong}");
+    assert_eq!(test.recorder.disbelieved.load(Ordering::Relaxed), 1);
+    let next = test.ask(test.hold_command(event, "zoe", &["A-2"])).await;
+    assert_eq!(next.unwrap_err(), Rejection::ReadOnly, "{wrong}");
     let why = test.recorder.failures.lock().unwrap().join("; ");
     assert!(why.contains("memory and file differ"), "{why}");
     let sold = "SELECT count(*) FROM lines";
@@ -398,13 +434,13 @@ async fn a_memory_that_is_wrong_at_the_right_version_sells_nothing_and_stops() {
         let event = test.event().await;
         let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
         let confirm = test.confirm_command(&hold);
-        stops(test, confirm, wrong).await;
+        stops(test, &event, confirm, wrong).await;
         let test = TestLedger::sqlite();
         let event = test.event().await;
         let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();
         held(test.ask(Command::Release { on: on(&hold) }).await).unwrap();
         let wish = test.hold_command(&event, "bob", &["A-1"]);
-        stops(test, wish, wrong).await;
+        stops(test, &event, wish, wrong).await;
     }
 }
 

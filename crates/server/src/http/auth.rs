@@ -2,8 +2,8 @@
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use soldonce_engine::Caller;
 use soldonce_engine::keys::Scope;
+use soldonce_engine::{Caller, EngineError};
 
 use super::app::App;
 use super::kinds;
@@ -56,10 +56,42 @@ impl App {
         }
     }
 
+    /// Returns the same admission, or another one if the credentials are a key that another server has just
+    /// made.
+    pub(super) async fn admit_new_key(
+        &self,
+        route: Route,
+        parts: &Parts,
+        admitted: Result<Option<Caller>, Problem>,
+    ) -> Result<Option<Caller>, Problem> {
+        let is_refused = |problem: &Problem| problem.code() == kinds::UNAUTHENTICATED.code;
+        if !admitted.as_ref().is_err_and(is_refused) {
+            return admitted;
+        }
+        let sent = token(self.session_cookie(parts), &parts.headers);
+        let Ok(Some((token, Carrier::Header))) = sent else {
+            return admitted;
+        };
+        match self.engine.look_for_key(token).await {
+            Ok(true) => self.admit(route, parts),
+            Ok(false) => admitted,
+            Err(error) => Err(EngineError::from(error).into()),
+        }
+    }
+
+    /// The name of the cookie that carries a shopper's session where this request came from.
+    pub(super) fn session_cookie(&self, parts: &Parts) -> &'static str {
+        match self.settings.cookie {
+            CookieSecurity::Forwarded if self.came_by_https(parts) => SECURE_COOKIE,
+            CookieSecurity::Plain | CookieSecurity::Forwarded => PLAIN_COOKIE,
+            CookieSecurity::Secure => SECURE_COOKIE,
+        }
+    }
+
     /// Who the request's credentials stand for. Wrong ones are refused, except where a browser sends
     /// the cookie of a session that is over to a route that asks for none.
     fn identify(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
-        let Some((token, carrier)) = token(self.settings.cookie, &parts.headers)? else {
+        let Some((token, carrier)) = token(self.session_cookie(parts), &parts.headers)? else {
             return Ok(None);
         };
         let known = self.engine.authenticate(token);
@@ -95,26 +127,14 @@ fn forbidden(admission: Admission) -> Problem {
     Problem::detailed(&kinds::FORBIDDEN, needs)
 }
 
-/// The name of the cookie that carries a shopper's session.
-pub(super) const fn session_cookie(security: CookieSecurity) -> &'static str {
-    match security {
-        CookieSecurity::Plain => PLAIN_COOKIE,
-        CookieSecurity::Secure => SECURE_COOKIE,
-    }
-}
-
-/// The token that was sent, from the `Authorization` header first.
-fn token(
-    security: CookieSecurity,
-    headers: &HeaderMap,
-) -> Result<Option<(&str, Carrier)>, Problem> {
+/// The token that was sent, from the `Authorization` header first; else from the cookie of this name.
+fn token<'a>(name: &str, headers: &'a HeaderMap) -> Result<Option<(&'a str, Carrier)>, Problem> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let bearer = value.to_str().ok().and_then(bearer);
         let token = bearer.ok_or_else(|| Problem::new(&kinds::UNAUTHENTICATED))?;
         return Ok(Some((token, Carrier::Header)));
     }
     let cookies = headers.get_all(header::COOKIE).iter();
-    let name = session_cookie(security);
     let mut sessions = cookies
         .filter_map(|value| value.to_str().ok())
         .flat_map(|text| text.split(';'))

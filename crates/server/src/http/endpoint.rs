@@ -56,8 +56,11 @@ where
     let coding = Coding::accepted(&parts.headers);
     let admitted = app.admit(route, &parts);
     let counted = app.count(route, &admitted, &parts, began).await;
-    let too_often = counted.iter().flatten().find_map(rates::refusal);
-    let outcome = match too_often.map_or(admitted, Err) {
+    let admitted = match counted.iter().flatten().find_map(rates::refusal) {
+        Some(too_often) => Err(too_often),
+        None => app.admit_new_key(route, &parts, admitted).await,
+    };
+    let outcome = match admitted {
         Ok(caller) => {
             let asked = Asked {
                 app: Arc::clone(&app),

@@ -230,6 +230,10 @@ kinds! {
         "It is not known whether it took effect",
         "The ledger did not say whether the command was stored.",
         "Repeat with the same `Idempotency-Key` after `Retry-After` seconds: the answer says what became of it. Without a key, read the state first.";
+    MEMORY_MISMATCH "memory_mismatch" "memory-mismatch" 503
+        "The server remembers something else than its ledger has",
+        "Nothing was done. The server takes no more commands, and ends so that it is started again; its log says what differed.",
+        "Repeat after `Retry-After` seconds. The operator should run `soldonce verify`.";
     SHUTTING_DOWN "shutting_down" "shutting-down" 503
         "The server is stopping",
         "It takes no commands any more; nothing was done.",

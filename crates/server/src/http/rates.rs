@@ -17,7 +17,7 @@ use super::problem::{Problem, whole_seconds};
 use super::route::{Admission, Route, Verb};
 use super::streams::StreamPermit;
 use crate::accept::Peer;
-use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of};
+use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of, is_among, is_https};
 
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -90,6 +90,11 @@ impl App {
         client(peer, &self.rates.trusted_proxies, &parts.headers)
     }
 
+    /// Whether a trusted proxy says that the request came by HTTPS.
+    pub(super) fn came_by_https(&self, parts: &Parts) -> bool {
+        is_https(peer_of(parts), &self.rates.trusted_proxies, &parts.headers)
+    }
+
     /// Counts one more feed stream of the address that asks for it.
     pub(super) fn enter_stream(&self, parts: &Parts) -> Result<StreamPermit, Problem> {
         let permit = self.streams.enter(self.address_of(parts));
@@ -103,8 +108,7 @@ impl App {
     /// Returns the peer if it names others and is not trusted: it may be a proxy.
     pub(super) fn unknown_proxy(&self, parts: &Parts) -> Option<IpAddr> {
         let peer = peer_of(parts);
-        let mut trusted = self.rates.trusted_proxies.iter();
-        let is_trusted = trusted.any(|network| network.contains(peer));
+        let is_trusted = is_among(peer, &self.rates.trusted_proxies);
         (parts.headers.contains_key(FORWARDED_FOR) && !is_trusted).then_some(peer)
     }
 }

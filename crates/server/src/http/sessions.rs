@@ -8,11 +8,10 @@ use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
-use super::auth::session_cookie;
+use super::auth::SECURE_COOKIE;
 use super::json;
 use super::origin;
 use super::problem::{Handled, Problem};
-use crate::settings::CookieSecurity;
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,10 +39,11 @@ pub(super) async fn open(mut asked: Asked) -> Handled {
     };
     let mut response = answer::object(app, StatusCode::CREATED, &answer);
     let seconds = app.engine.now().until(session.expires_at).ms() / 1_000;
-    let name = session_cookie(app.settings.cookie);
-    let secure = match app.settings.cookie {
-        CookieSecurity::Plain => "",
-        CookieSecurity::Secure => "; Secure",
+    let name = app.session_cookie(&asked.parts);
+    let secure = if name == SECURE_COOKIE {
+        "; Secure"
+    } else {
+        ""
     };
     let cookie =
         format!("{name}={token}; HttpOnly; SameSite=Lax; Path=/; Max-Age={seconds}{secure}");

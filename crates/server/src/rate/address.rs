@@ -8,6 +8,9 @@ use axum::http::{HeaderMap, HeaderName};
 /// The header in which proxies name the address that came to them.
 pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// The header in which proxies name the scheme by which a request came to them.
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
 /// Addresses with a common beginning, such as `10.0.0.0/8`, `fd00::/8`, or one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -99,11 +102,25 @@ pub(crate) fn id_of(address: IpAddr) -> u128 {
     bits(network(address))
 }
 
+/// Whether any of the networks has this address.
+pub(crate) fn is_among(address: IpAddr, trusted: &[Network]) -> bool {
+    trusted.iter().any(|network| network.contains(address))
+}
+
+/// Whether a trusted proxy says that the request came to it by HTTPS. Of several values the last one is
+/// the proxy's own.
+pub(crate) fn is_https(peer: IpAddr, trusted: &[Network], headers: &HeaderMap) -> bool {
+    let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
+    let last = last.and_then(|line| line.to_str().ok()?.rsplit(',').next());
+    is_among(peer, trusted)
+        && last.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"))
+}
+
 /// The address that a request came from: the peer's, unless that is a trusted proxy. Then the
 /// nearest address before it that is none, read from the right over all lines of the header, because
 /// everything further left is what the client wrote. What cannot be read makes it the peer's.
 pub(crate) fn client(peer: IpAddr, trusted: &[Network], headers: &HeaderMap) -> IpAddr {
-    let is_trusted = |address| trusted.iter().any(|network| network.contains(address));
+    let is_trusted = |address| is_among(address, trusted);
     if !is_trusted(peer) {
         return peer;
     }
@@ -191,6 +208,37 @@ mod tests {
             found("::ffff:10.0.0.1", &proxies, &["1.2.3.4"]),
             address("1.2.3.4")
         );
+    }
+
+    #[test]
+    fn only_the_nearest_trusted_proxy_says_that_it_was_https() {
+        let trusted = ["127.0.0.1".parse().unwrap()];
+        let said = |peer: &str, lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(FORWARDED_PROTO, line.parse().unwrap());
+            }
+            is_https(address(peer), &trusted, &headers)
+        };
+        for lines in [
+            &["https"][..],
+            &["HTTPS"],
+            &["http, https"],
+            &["http", " https "],
+        ] {
+            assert!(said("127.0.0.1", lines), "{lines:?}");
+            assert!(!said("192.0.2.1", lines), "{lines:?}");
+        }
+        for lines in [
+            &[][..],
+            &["http"],
+            &["https, http"],
+            &["https", "http"],
+            &["wss"],
+            &[""],
+        ] {
+            assert!(!said("127.0.0.1", lines), "{lines:?}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use self::address::{InvalidNetwork, Network};
 pub use self::held::HeldLimits;
 pub use self::settings::RateLimits;
 
-pub(crate) use self::address::{FORWARDED_FOR, client, id_of, network};
+pub(crate) use self::address::{FORWARDED_FOR, client, id_of, is_among, is_https, network};
 pub(crate) use self::counts::RateCounts;
 pub(crate) use self::held::{Held, HeldKind, Reserved, Wish, exceeded};
 

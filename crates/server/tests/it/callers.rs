@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use soldonce_server::{Access, AdminRoutes, CookieSecurity, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, CookieSecurity, Peer, ServerSettings};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -330,6 +330,46 @@ async fn a_secure_cookie_has_a_name_that_no_other_host_can_plant() {
     holds(&planted).await.refused(401, "unauthenticated");
     let both = holds(&format!("{planted}; {pair}")).await;
     both.expect(StatusCode::OK);
+}
+
+/// A proxy on the same machine ends TLS, and the server listens on its loopback alone.
+#[tokio::test]
+async fn behind_a_trusted_proxy_that_ends_tls_the_cookie_is_secure() {
+    let mut settings = ServerSettings {
+        shoppers: Access::Open,
+        cookie: CookieSecurity::Forwarded,
+        ..ServerSettings::default()
+    };
+    settings.rates.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let open = async |peer: &str, scheme: &str| {
+        let peer = peer.parse().unwrap();
+        let ask = app.post("/v1/sessions").with(Peer(peer));
+        let opened = ask.header("x-forwarded-proto", scheme).send().await;
+        opened.header("set-cookie").to_owned()
+    };
+    let secure = open("127.0.0.1:4000", "https").await;
+    assert!(
+        secure.starts_with("__Host-soldonce_session=ses_"),
+        "{secure}"
+    );
+    assert!(secure.ends_with("; Secure"), "{secure}");
+    for (peer, scheme) in [("127.0.0.1:4000", "http"), ("192.0.2.1:4000", "https")] {
+        let plain = open(peer, scheme).await;
+        assert!(
+            plain.starts_with("soldonce_session=ses_"),
+            "{peer}: {plain}"
+        );
+        assert!(!plain.contains("Secure"), "{peer}: {plain}");
+    }
+    let (pair, _) = secure.split_once(';').unwrap();
+    let holds = async |scheme: &str| {
+        let peer = "127.0.0.1:4000".parse().unwrap();
+        let ask = app.get("/v1/holds").with(Peer(peer)).header("cookie", pair);
+        ask.header("x-forwarded-proto", scheme).send().await
+    };
+    holds("https").await.expect(StatusCode::OK);
+    holds("http").await.refused(401, "unauthenticated");
 }
 
 #[tokio::test]

@@ -64,6 +64,10 @@ const SAID = {
     title: "The server did not say what became of it",
     text: "It may have been done. Try again: it is done once at most.",
   },
+  memory_mismatch: {
+    title: "The server starts again",
+    text: "Nothing was done, and what you hold is kept. Try again in a moment.",
+  },
   shutting_down: {
     title: "The server is stopping",
     text: "Nothing was lost; try again in a moment.",

@@ -13,9 +13,12 @@ use std::sync::Arc;
 use clap::Args;
 use fake_stripe::FakeStripe;
 
+use crate::env;
 use crate::exit::{Exit, usage};
 use crate::limits::DEMO_BOTS_MAX;
-use crate::serve::{PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped};
+use crate::serve::{
+    NewAdminKey, PaymentArgs, ServeArgs, Settings, start, start_logging, until_stopped,
+};
 use bank::Bank;
 
 /// Where the provider keeps its account, beside the ledger.
@@ -44,7 +47,8 @@ pub(crate) struct DemoArgs {
         default_value = "./soldonce-demo"
     )]
     data: PathBuf,
-    /// An admin key to accept; else one is made at the first start, printed once
+    /// An admin key to accept; else one is made at the first start, shown once on a terminal, or kept in
+    /// the file `admin-key` of the folder
     #[arg(
         long,
         env = "SOLDONCE_ADMIN_KEY",
@@ -65,6 +69,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
     let settings = Settings::gather(&served.with_admin_key(args.admin_key.clone()));
     let settings = settings.map_err(usage)?;
     start_logging(settings.log_format.value)?;
+    env::warn_of_unknown();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -75,7 +80,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Exit> {
         hall::prepare(&started.engine).await?;
         println!(
             "{}",
-            welcome(args, started.address, started.new_admin_key.as_deref())
+            welcome(args, started.address, started.new_admin_key.as_ref())
         );
         let (engine, stop) = (started.engine.clone(), started.shutdown.clone());
         let silences = Arc::clone(&bank).end_silences(engine.clone(), stop.clone());
@@ -101,7 +106,7 @@ fn paid_through(stripe: &FakeStripe) -> PaymentArgs {
     }
 }
 
-fn welcome(args: &DemoArgs, address: SocketAddr, new_admin_key: Option<&str>) -> String {
+fn welcome(args: &DemoArgs, address: SocketAddr, new_admin_key: Option<&NewAdminKey>) -> String {
     let bots = match args.bots {
         0 => "no bots: try --bots 50".to_owned(),
         1 => "1 bot buys beside you".to_owned(),
@@ -116,7 +121,7 @@ fn welcome(args: &DemoArgs, address: SocketAddr, new_admin_key: Option<&str>) ->
         "  money      test cards, chosen on the page: none of it is real".to_owned(),
     ];
     if let Some(key) = new_admin_key {
-        lines.push(format!("  admin key  {key} (shown once)"));
+        lines.push(format!("  admin key  {key}"));
     }
     lines.push(String::new());
     lines.push(

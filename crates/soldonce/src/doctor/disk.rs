@@ -39,7 +39,11 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
 fn ledger(data: &Path) -> Option<Finding> {
     let what = "ledger";
     let error = match verify::look(data) {
-        Ok(()) => return Some(Finding::good(what, "can be read".to_owned())),
+        Ok(()) => {
+            let found = "can be read; `soldonce verify` checks what is in it, as after a log line that memory \
+                         and file differ";
+            return Some(Finding::good(what, found.to_owned()));
+        }
         Err(OpenError::Missing { .. }) => return None,
         Err(error) => error,
     };
@@ -58,6 +62,7 @@ fn ledger(data: &Path) -> Option<Finding> {
         OpenError::Missing { .. }
         | OpenError::Locked { .. }
         | OpenError::Behind { .. }
+        | OpenError::Unmarked { .. }
         | OpenError::Failed(_) => {
             let mend =
                 "ledger.sqlite is no ledger, or damaged: put the newest copy of the folder back";

@@ -140,6 +140,14 @@ impl LedgerPlace {
         }
     }
 
+    /// The folder, if it is in one.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Folder(options) => Some(options.folder.clone()),
+            Self::Database(_) => None,
+        }
+    }
+
     /// Whether other servers may work on it too.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Database(_))

@@ -1,5 +1,7 @@
 //! `soldonce serve`: the server on an embedded ledger, or on one that many servers share.
 
+mod admin_key;
+mod fault;
 mod ledger;
 mod logging;
 mod payments;
@@ -14,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+pub(crate) use admin_key::NewAdminKey;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
@@ -24,6 +27,7 @@ use start::raise_descriptor_limit;
 pub(crate) use start::{start, until_stopped};
 
 use self::webhooks::WebhookWord;
+use crate::env;
 use crate::exit::{Exit, usage};
 use crate::output::print;
 
@@ -38,7 +42,9 @@ use crate::output::print;
   SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
 
-A flag wins over the environment, the environment over the file, the file over the default.")]
+A flag wins over the environment, the environment over the file, the file over the default.
+Exit code 0 when it was ended, 2 for settings that cannot be, 3 when something is not available, 4 when it
+must be started again: its ledger failed to store, as on a full disk. Let a supervisor restart it.")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
@@ -67,7 +73,8 @@ pub(crate) struct ServeArgs {
     /// http [default: public]
     #[arg(long, env = "SOLDONCE_WEBHOOK_DESTINATIONS", value_enum)]
     webhook_destinations: Option<WebhookWord>,
-    /// An admin key to accept; else one is made at the first start, printed once
+    /// An admin key to accept; else one is made at the first start, shown once on a terminal, or kept in
+    /// the file `admin-key` of the data folder
     #[arg(
         long,
         env = "SOLDONCE_ADMIN_KEY",
@@ -78,8 +85,8 @@ pub(crate) struct ServeArgs {
     /// Whether shoppers may come without a key: they get sessions [default: closed]
     #[arg(long, env = "SOLDONCE_SHOPPERS", value_enum)]
     shoppers: Option<Shoppers>,
-    /// Whether the session cookie is for HTTPS alone; behind a proxy on the same machine that ends TLS,
-    /// say `secure` [default: plain if every address is of this machine's loopback, else secure]
+    /// Whether the session cookie is for HTTPS alone [default: secure; where every address is of this
+    /// machine's loopback only if one of the trusted proxies says `X-Forwarded-Proto: https`]
     #[arg(long, env = "SOLDONCE_COOKIE", value_enum)]
     cookie: Option<CookieWord>,
     /// Whether shoppers confirm units that cost something where nobody takes money: `on`, or `off` if they
@@ -122,6 +129,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     start_logging(settings.log_format.value)?;
+    env::warn_of_unknown();
     raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -129,7 +137,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let started = start(&settings, None).await?;
         if let Some(key) = &started.new_admin_key {
-            print(&format!("admin key (shown once): {key}\n"))?;
+            print(&format!("admin key: {key}\n"))?;
         }
         print(&format!("soldonce serves on http://{}\n", started.address))?;
         until_stopped(started).await

@@ -42,7 +42,7 @@ pub(crate) struct PaymentArgs {
     #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN")]
     pub(crate) stripe_capture: Option<CaptureWord>,
     /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]
-    #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL", hide = true)]
+    #[arg(long, env = "SOLDONCE_STRIPE_URL", value_name = "URL")]
     pub(crate) stripe_url: Option<String>,
 }
 
@@ -136,14 +136,6 @@ impl PaymentPlace {
     /// Whether anybody takes money.
     pub(crate) const fn is_some(&self) -> bool {
         self.stripe.is_some()
-    }
-
-    /// In a word.
-    pub(crate) const fn word(&self) -> &'static str {
-        match self.stripe {
-            Some(_) => "stripe",
-            None => "none",
-        }
     }
 
     /// The engine with its provider, and what the server needs to believe it.

@@ -1,12 +1,11 @@
 //! Opens the ledger, starts the server on it, and ends both in order.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use soldonce_core::Text;
-use soldonce_engine::keys::Scope;
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
 use soldonce_server::{Access, CookieSecurity, Listeners, PaymentDesk, ServerSettings};
@@ -14,17 +13,21 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::settings::{AdminKey, CookieWord, FreeSales, Settings, Shoppers};
+use super::admin_key::{NewAdminKey, admin_key};
+use super::fault::until_a_restart_helps;
+use super::settings::{CookieWord, FreeSales, Settings, Shoppers};
 use crate::clear_text::ClearLink;
 use crate::exit::Exit;
 
 /// A running server.
 pub(crate) struct Started {
     pub(crate) engine: Engine,
+    /// The folder of its ledger, if it has one.
+    folder: Option<PathBuf>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
     /// The admin key that was made at this start, if one was.
-    pub(crate) new_admin_key: Option<String>,
+    pub(crate) new_admin_key: Option<NewAdminKey>,
     /// Ends everything when cancelled.
     pub(crate) shutdown: CancellationToken,
     /// The server and whoever else must end before the ledger closes.
@@ -51,7 +54,8 @@ pub(crate) async fn start(
     let (engine, stripe) = settings.payments.value.pay(engine);
     let engine = free_sales(engine, settings.free_sales.value);
     let engine = settings.webhooks.value.post(engine)?;
-    let new_admin_key = admin_key(&engine, settings.admin_key.value.as_ref()).await?;
+    let given = settings.admin_key.value.as_ref();
+    let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
     let listeners = [Some(&listener), admin_listener.as_ref()];
     let cookie = cookie(settings.cookie.value, listeners);
@@ -94,11 +98,13 @@ pub(crate) async fn start(
         tracing::info!(
             finished = drained.finished,
             cut = drained.cut,
+            panicked = drained.panicked,
             "the server has ended"
         );
     });
     Ok(Started {
         engine,
+        folder: settings.ledger.folder(),
         address,
         new_admin_key,
         shutdown,
@@ -113,24 +119,32 @@ fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
     }
 }
 
-/// Waits for SIGINT or SIGTERM, then ends everything in order: no new requests, those in flight
-/// answered, the ledger closed.
+/// Waits for SIGINT, SIGTERM, or a fault of the ledger that a restart repairs; then ends everything in
+/// order: no new requests, those in flight answered, the ledger closed.
 ///
 /// # Errors
 /// When signals cannot be waited for.
 pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
+    let folder = started.folder.take();
+    let exit = tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| Exit::Done)?,
+        _ = terminate.recv() => Exit::Done,
         // Nothing to serve without it: one of the tasks has ended by itself.
-        _ = started.tasks.join_next() => {}
+        _ = started.tasks.join_next() => Exit::Done,
+        () = until_a_restart_helps(&started.engine, folder) => Exit::Restart,
+    };
+    if exit == Exit::Restart {
+        tracing::error!(
+            "restart me: the ledger failed to store, and the disk takes files again; memory is rebuilt from \
+             the file (exit code 4)"
+        );
     }
     tracing::info!("ending: no new requests, those in flight are answered");
     started.shutdown.cancel();
     while started.tasks.join_next().await.is_some() {}
     started.engine.close().await;
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn access(shoppers: Shoppers) -> Access {
@@ -140,7 +154,8 @@ fn access(shoppers: Shoppers) -> Access {
     }
 }
 
-/// The operator's word, else secure unless nobody but this machine can ask.
+/// Returns what the operator set; else secure, unless only this machine can connect: then a trusted proxy on
+/// it says whether the request came by HTTPS.
 fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> CookieSecurity {
     let is_loopback = |listener: &TcpListener| {
         let address = listener.local_addr();
@@ -148,7 +163,7 @@ fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> Coo
     };
     match word {
         Some(CookieWord::Plain) => CookieSecurity::Plain,
-        None if listeners.into_iter().flatten().all(is_loopback) => CookieSecurity::Plain,
+        None if listeners.into_iter().flatten().all(is_loopback) => CookieSecurity::Forwarded,
         Some(CookieWord::Secure) | None => CookieSecurity::Secure,
     }
 }
@@ -171,28 +186,4 @@ async fn listen(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address)
         .await
         .with_context(|| format!("{address} cannot be listened on; choose another with {flag}"))
-}
-
-/// Takes the operator's admin key, or makes one if the ledger has none; tells the new one.
-async fn admin_key(engine: &Engine, given: Option<&AdminKey>) -> anyhow::Result<Option<String>> {
-    if let Some(AdminKey(text)) = given {
-        let adopted = engine.adopt_admin_key(text).await?;
-        for key in adopted.ended {
-            tracing::info!(%key, "admin_key: the key that this setting named before is revoked");
-        }
-        anyhow::ensure!(
-            adopted.key.revoked_at.is_none(),
-            "admin_key: this key was revoked and stays so; choose another"
-        );
-        return Ok(None);
-    }
-    let is_admin = |key: &soldonce_engine::keys::ApiKey| {
-        key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin)
-    };
-    if engine.keys().iter().any(is_admin) {
-        return Ok(None);
-    }
-    let name = Text::parse("admin")?;
-    let (_, text) = engine.create_key(name, vec![Scope::Admin]).await?;
-    Ok(Some(text))
 }

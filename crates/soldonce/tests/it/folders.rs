@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::crash::server::{PROGRAM, Server, serving};
+use crate::crash::server::{ADMIN_KEY, PROGRAM, Server, serving, without_admin_key};
 use crate::store::folder;
 
 /// The exit code of the program in this folder, and what it says.
@@ -131,5 +131,94 @@ fn every_file_of_a_ledger_is_its_owners_alone_whatever_the_folder_was() {
         }
         drop(server);
     }
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// What a service prints is kept in logs for long.
+#[test]
+fn a_key_that_is_made_is_in_a_file_of_its_owner_and_not_in_the_output() {
+    let place = folder("admin-key");
+    let data = place.join("data");
+    let serve = || Server::run(without_admin_key(&serving(&data)), &place.join("server")).unwrap();
+    let server = serve();
+    let path = data.join("admin-key");
+    let key = std::fs::read_to_string(&path).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "{mode:o}");
+    let told = format!("admin key: in {}", path.display());
+    assert!(server.said.contains(&told), "{}", server.said);
+    assert!(!server.said.contains(key.trim()), "{}", server.said);
+    let url = format!("http://{}", server.address);
+    let by_key = ["keys", "list", "--url", &url, "--admin-key", key.trim()];
+    let (code, said) = run(&place, &by_key);
+    assert_eq!(code, Some(0), "{said}");
+    drop(server);
+    std::fs::remove_file(&path).unwrap();
+    let again = serve();
+    assert_eq!(again.said, "", "no second key is made");
+    assert!(!path.exists());
+    drop(again);
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// An online copy has no such file: it is not wrong, and what starts it is said.
+#[test]
+fn a_ledger_without_its_high_water_file_is_verified_and_starts_by_its_flag() {
+    let place = folder("high-water");
+    let data = place.join("data");
+    let log = place.join("server");
+    let server = Server::run(serving(&data), &log).unwrap();
+    assert!(server.stop().success());
+    std::fs::remove_file(data.join("high-water")).unwrap();
+    let (code, said) = run(&place, &["verify"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("remark high-water the file is missing"),
+        "{said}"
+    );
+    assert!(said.contains("nothing is wrong"), "{said}");
+    let refused = Server::run(serving(&data), &log).err().unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{}", refused.log);
+    assert!(
+        refused.log.contains("start it once with `--accept-loss`"),
+        "{}",
+        refused.log
+    );
+    let mut accepted = serving(&data);
+    accepted.arg("--accept-loss");
+    assert!(Server::run(accepted, &log).unwrap().stop().success());
+    assert!(Server::run(serving(&data), &log).unwrap().stop().success());
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn a_revoked_admin_key_in_the_setting_is_refused_at_the_start() {
+    let place = folder("admin-key-revoked");
+    let data = place.join("data");
+    let server = Server::run(serving(&data), &place.join("server")).unwrap();
+    let url = format!("http://{}", server.address);
+    let through = |words: &[&str]| {
+        let all = [words, &["--url", &url, "--admin-key", ADMIN_KEY]].concat();
+        let (code, said) = run(&place, &all);
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    let listed = through(&["keys", "list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let id = listed["keys"][0]["id"].as_str().unwrap();
+    through(&["keys", "create", "--scope", "admin"]);
+    through(&["keys", "revoke", id]);
+    assert!(server.stop().success());
+    let refused = Server::run(serving(&data), &place.join("server"))
+        .err()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{}", refused.log);
+    assert!(
+        refused
+            .log
+            .contains("admin_key: this key was revoked and stays so"),
+        "{}",
+        refused.log
+    );
     std::fs::remove_dir_all(&place).unwrap();
 }

@@ -4,7 +4,9 @@
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::redis::{FullCoverage, Redis, RedisCluster};
 
 /// The exit code of a run with these options, and what it said.
@@ -33,12 +35,25 @@ fn silent() -> (TcpListener, String) {
     (listener, address)
 }
 
+/// How long a run took that must end by the limit of a call, and what a process needs to start.
+const CALL: Duration = Duration::from_secs(1);
+/// How much longer than `--wait` says the help that a silent backend may take.
+const LONGER: Duration = Duration::from_secs(4);
+
 #[test]
 fn a_silent_database_is_told_within_the_limit_of_a_call() {
     let (_listener, address) = silent();
     let url = format!("postgres://app:secret@{address}/app");
     let words = ["--database-url: ", &address, "more than 900 ms"];
-    assert_said(&["--database-url", &url], 113, &words);
+    for (options, most) in [
+        (&["--database-url", &url][..], 2 * CALL),
+        (&["--database-url", &url, "--wait", "2s"], 2 * CALL + LONGER),
+    ] {
+        let began = SystemClock.boot();
+        assert_said(options, 113, &words);
+        let took = SystemClock.boot().since(began);
+        assert!(took < most, "{options:?}: {took:?}");
+    }
 }
 
 #[test]

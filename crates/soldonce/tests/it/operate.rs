@@ -4,15 +4,15 @@
     reason = "an answer without the member fails the test"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use soldonce_testkit::postgres::Postgres;
+use soldonce_testkit::postgres::{Postgres, PostgresPair};
 use soldonce_testkit::{PATIENCE, until};
 
 use crate::crash::client::{Ask, Client, Heard};
-use crate::crash::server::{PROGRAM, Server};
+use crate::crash::server::{PROGRAM, Server, without_admin_key};
 
 /// The exit code of the program on the database, and what it says.
 pub(crate) fn run(arguments: &[&str], database: &Postgres) -> (Option<i32>, String) {
@@ -41,13 +41,21 @@ pub(crate) fn migrated() -> Postgres {
 
 /// A server on it. The database of a test never waits for its disk, which a server must accept.
 pub(crate) fn serve(database: &Postgres, log: &str) -> Server {
-    let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate");
-    std::fs::create_dir_all(&logs).unwrap();
+    Server::run(serving(database), &logs().join(log)).unwrap()
+}
+
+fn serving(database: &Postgres) -> Command {
     let mut command = Command::new(PROGRAM);
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--accept-loss"])
         .args(["--database-url", &database.url()]);
-    Server::run(command, &logs.join(log)).unwrap()
+    command
+}
+
+fn logs() -> PathBuf {
+    let logs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate");
+    std::fs::create_dir_all(&logs).unwrap();
+    logs
 }
 
 fn ask(client: &mut Client, ask: &Ask) -> Heard {
@@ -147,6 +155,7 @@ fn the_doctor_looks_at_the_ledgers_database() {
         "ok      fsync: on",
         "ok      full_page_writes: on",
         "ok      synchronous_commit: on",
+        "ok      synchronous standbys: none is waited for, 0 connected",
         "remark  data checksums: off",
         "ok      ledger tables: schema",
         "ok      connections: ",
@@ -165,4 +174,57 @@ fn the_doctor_looks_at_the_ledgers_database() {
     let (code, said) = run(&["doctor"], &careless);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("WRONG   fsync: off"), "{said}");
+}
+
+#[test]
+fn the_doctor_tells_whether_commits_wait_for_a_standby_that_is_there() {
+    let PostgresPair { primary, standby } = PostgresPair::start().unwrap();
+    let becomes = |change: &str, lines: &[&str]| {
+        if !change.is_empty() {
+            primary.query(change).unwrap();
+            primary.query("SELECT pg_reload_conf()").unwrap();
+        }
+        let is_told = || {
+            let (_, said) = run(&["doctor"], &primary);
+            lines.iter().all(|line| said.contains(line))
+        };
+        until(lines[0], PATIENCE, is_told).unwrap();
+    };
+    becomes(
+        "",
+        &["ok      synchronous standbys: none is waited for, 1 connected"],
+    );
+    let awaited = "ALTER SYSTEM SET synchronous_standby_names = '*'";
+    becomes(awaited, &["ok      synchronous standbys: *\n"]);
+    becomes(
+        "ALTER SYSTEM SET synchronous_commit = 'local'",
+        &[
+            "WRONG   synchronous standbys: *\n",
+            "with `local` no commit waits for them",
+        ],
+    );
+    drop(standby);
+    becomes(
+        "ALTER SYSTEM RESET synchronous_commit",
+        &[
+            "WRONG   synchronous standbys: *: none is connected",
+            "every command waits",
+        ],
+    );
+}
+
+/// Several servers start at once, and none has a folder: a key would be in the log of each.
+#[test]
+fn without_a_terminal_and_a_folder_the_command_that_makes_a_key_is_told() {
+    let database = migrated();
+    let log = logs().join("no-key");
+    let server = Server::run(without_admin_key(&serving(&database)), &log).unwrap();
+    assert_eq!(server.said, "");
+    let told = std::fs::read_to_string(log.with_extension("log")).unwrap();
+    assert!(
+        told.contains("soldonce keys create --scope admin"),
+        "{told}"
+    );
+    let made = soldonce(&["keys", "create", "--scope", "admin"], &database);
+    assert!(made.contains("sk_"), "{made}");
 }

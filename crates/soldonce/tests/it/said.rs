@@ -87,6 +87,31 @@ fn an_empty_variable_is_none() {
     assert!(told.contains("127.0.0.1:8080  (default)"), "{told}");
 }
 
+/// A misspelt variable would leave its setting at the default without a word.
+#[test]
+fn a_variable_that_nothing_reads_is_told_at_the_start() {
+    let at = folder("said-variable");
+    let data = at.join("data");
+    let mut command = crate::crash::server::serving(&data);
+    command
+        .env("SOLDONCE_LIMIT_HOLD", "12")
+        .env("SOLDONCE_SOMETHING_ELSE", "x")
+        .env("SOLDONCE_LIMIT_SHARE", "20%");
+    let _server = Server::run(command, &data).unwrap();
+    let log = std::fs::read_to_string(data.with_extension("log")).unwrap();
+    let told = |text: &str| log.lines().any(|line| line.contains(text));
+    assert!(
+        told(
+            "SOLDONCE_LIMIT_HOLD is set and means nothing to this program; is it SOLDONCE_LIMIT_HELD?"
+        ),
+        "{log}"
+    );
+    assert!(told("SOLDONCE_SOMETHING_ELSE is set"), "{log}");
+    for known in ["SOLDONCE_LIMIT_SHARE is", "SOLDONCE_ADMIN_KEY is"] {
+        assert!(!told(known), "{log}");
+    }
+}
+
 #[test]
 fn a_redis_that_is_away_is_told_before_anybody_asks() {
     let at = folder("said-redis");

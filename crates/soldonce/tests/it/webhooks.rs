@@ -5,12 +5,14 @@
     reason = "an answer without the member fails the test"
 )]
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::webhooks::{Authority, Certificate, Receiver, Validity, violations};
 use soldonce_testkit::{PATIENCE, until};
@@ -26,6 +28,8 @@ const KILLS: usize = 4;
 const STEPS: usize = 8;
 /// Within it everything is delivered, whoever was killed: what the dead had taken falls to another one.
 const REST: Duration = Duration::from_mins(1);
+/// How long a delivery belongs to a server that was killed.
+const CLAIM: Duration = Duration::from_secs(10);
 
 fn serve(store: &Store, folder: &Path, roots: Option<PathBuf>) -> Server {
     let mut command = Command::new(PROGRAM);
@@ -202,11 +206,39 @@ fn a_server_killed_while_it_delivers_loses_no_message_and_turns_none_round() {
 
 #[test]
 fn nor_does_it_on_a_database() {
+    deliver_and_kill(&migrated(), &folder("webhooks-kills-database"));
+}
+
+/// A database with the tables in it.
+fn migrated() -> Store {
     let store = Store::Database(Postgres::start().unwrap());
     let migrated = Command::new(PROGRAM)
         .arg("migrate")
         .args(store.arguments())
         .output();
     assert!(migrated.unwrap().status.success());
-    deliver_and_kill(&store, &folder("webhooks-kills-database"));
+    store
+}
+
+/// What a server that is killed was delivering waits for another one as long as its claim lasts.
+#[test]
+fn what_a_killed_server_was_delivering_is_delivered_ten_seconds_later() {
+    let (store, folder) = (migrated(), folder("webhooks-claim"));
+    let killed = serve(&store, &folder, None);
+    let mut client = killed.client("organiser");
+    create(&mut client);
+    // Takes connections, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hooks", silent.local_addr().unwrap());
+    post(&mut client, ENDPOINTS, &url, json!({"url": url})).unwrap();
+    sell(&mut client, 0).unwrap();
+    silent.accept().unwrap();
+    killed.kill();
+    let died = SystemClock.boot();
+    let _heir = serve(&store, &folder, None);
+    silent.set_nonblocking(true).unwrap();
+    until("another attempt", REST, || silent.accept().is_ok()).unwrap();
+    let took = SystemClock.boot().since(died);
+    assert!(took < CLAIM + Duration::from_secs(3), "{took:?}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

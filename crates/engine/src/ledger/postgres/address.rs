@@ -9,9 +9,11 @@ use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
 
+/// A statement that waited for a row must decide by what it has become, so no transaction has one snapshot.
 /// Every statement finds its rows by a key. Planned once, before the tables have grown, it must do so
 /// then, too, and meet rows in the order of its lists. Compiling it takes seconds and saves nothing.
-const SESSION: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+const SESSION: &str = "-c default_transaction_isolation=read\\ committed \
+                       -c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
                        -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off \
                        -c enable_memoize=off -c jit=off";
 

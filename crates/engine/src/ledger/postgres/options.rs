@@ -103,6 +103,15 @@ pub enum OpenError {
         /// What it says.
         value: String,
     },
+    /// Transactions see one snapshot, and the connection takes no settings: a pool is between.
+    #[error(
+        "the database has default_transaction_isolation = {found}, which a pool keeps servers from changing: \
+         set it to 'read committed' for their role or the pool"
+    )]
+    Isolation {
+        /// What it says.
+        found: String,
+    },
     /// What refuses a second sale is not there, or not at work.
     #[error(
         "the database lacks `{missing}`, or has it switched off: it would not refuse a second sale. Make it \

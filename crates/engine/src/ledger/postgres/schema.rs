@@ -32,7 +32,7 @@ SELECT coalesce(max(version), 0)::bigint FROM soldonce_migrations";
 
 const SETTINGS: &str = "-- settings
 SELECT pg_is_in_recovery(), name, setting FROM pg_settings
-WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')";
+WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_isolation')";
 
 /// Brings the tables up to date; gives what it did. May run in many processes at once: one of them
 /// takes the steps, the others wait for it. Needs a direct connection: a pool in transaction mode
@@ -85,6 +85,10 @@ pub(super) async fn require(
             return Err(OpenError::Standby);
         }
         let (setting, value) = (read(1)?, read(2)?);
+        if setting == "default_transaction_isolation" && value != "read committed" {
+            let found = value.to_owned();
+            return Err(OpenError::Isolation { found });
+        }
         if value == "off" && options.durability == Durability::Required {
             let (setting, value) = (setting.to_owned(), value.to_owned());
             return Err(OpenError::Unsafe { setting, value });

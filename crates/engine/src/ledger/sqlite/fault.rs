@@ -38,6 +38,17 @@ impl Fault {
         }
     }
 
+    /// Whether the file refused what memory decided: one of the two is wrong, and nothing was stored.
+    pub(crate) fn is_mismatch(&self) -> bool {
+        match self {
+            Self::Rows { .. } => true,
+            Self::Sqlite(error) => {
+                error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
+            }
+            Self::File { .. } | Self::Damaged(_) => false,
+        }
+    }
+
     /// `table` holds something impossible.
     pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
         Self::Damaged(Damaged::new(table, what))

@@ -144,8 +144,8 @@ pub enum OpenError {
     },
     /// Acknowledged commits are missing.
     #[error(
-        "the ledger in `{}` has lost commits: {what}. Put the newest copy of the folder back, or \
-         accept the loss when you start it (holds and sales since then are gone)",
+        "the ledger in `{}` has lost commits: {what}. Put the newest copy of the folder back, or start \
+         it once with `--accept-loss` (holds and sales since then are gone)",
         folder.display()
     )]
     Behind {
@@ -153,6 +153,16 @@ pub enum OpenError {
         folder: PathBuf,
         /// How that is known.
         what: String,
+    },
+    /// Whether commits are missing cannot be told.
+    #[error(
+        "the ledger in `{}` has no file `high-water`, so commits may be missing at its end unseen. Put \
+         the file back; or, if this is the newest copy there is, start it once with `--accept-loss`",
+        folder.display()
+    )]
+    Unmarked {
+        /// Which folder.
+        folder: PathBuf,
     },
     /// What is stored cannot be, or cannot be read.
     #[error("the ledger cannot be opened: {0}")]

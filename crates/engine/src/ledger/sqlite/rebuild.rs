@@ -88,9 +88,9 @@ fn require_whole(folder: &Folder, head: Option<&Head>) -> Result<(), OpenError> 
         .map_err(|fault| behind(fault.to_string()))?;
     match (head, mark) {
         (None, Some(mark)) => Err(behind(format!("it is empty, {} were made", mark.commits))),
-        (Some(head), None) if head.commits > 0 => {
-            Err(behind("the file `high-water` is missing".to_owned()))
-        }
+        (Some(head), None) if head.commits > 0 => Err(OpenError::Unmarked {
+            folder: folder.path().to_owned(),
+        }),
         (Some(head), Some(mark)) if head.commits < mark.commits => Err(behind(format!(
             "it ends at {}, {} were made",
             head.commits, mark.commits

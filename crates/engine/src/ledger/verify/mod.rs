@@ -43,6 +43,8 @@ pub struct VerifyReport {
     pub bookings: u64,
     /// Everything that is wrong, at most [`FINDINGS_MAX`].
     pub findings: Vec<Finding>,
+    /// What could not be looked at, and is not wrong for that.
+    pub remarks: Vec<Finding>,
 }
 
 /// Most findings in one report: a damaged store can have millions.
@@ -94,6 +96,15 @@ impl VerifyReport {
                 detail,
             });
         }
+    }
+
+    /// Notes what could not be looked at.
+    pub(crate) fn remark(&mut self, what: &str, detail: &str) {
+        self.remarks.push(Finding {
+            event: None,
+            what: what.to_owned(),
+            detail: detail.to_owned(),
+        });
     }
 
     /// A row that cannot be.

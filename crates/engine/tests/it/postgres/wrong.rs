@@ -212,6 +212,38 @@ async fn whoever_waited_for_a_row_decides_by_what_it_has_become() {
     }
 }
 
+/// The database's default is another isolation: a server sets its own, and one that cannot says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_databases_default_isolation_is_not_the_servers() {
+    let mut servers = Servers::start(0).await;
+    let stricter = "ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'";
+    servers.database.query(stricter).unwrap();
+    let (entropy, observer) = (SeededEntropy::new(5), Arc::new(Recorder::default()));
+    let without_settings = servers.unprepared_at(servers.database.url());
+    let opened = PostgresLedger::open(&without_settings, Arc::new(SystemClock), &entropy, observer);
+    let refused = opened.await.err();
+    assert!(
+        matches!(&refused, Some(OpenError::Isolation { found }) if found == "repeatable read"),
+        "{refused:?}"
+    );
+    for _ in 0..2 {
+        let ledger = servers.one_more(&servers.options).await;
+        servers.ledgers.push(ledger);
+    }
+    let event = servers.event(|_| {}).await;
+    for seat in [["A-1"], ["A-2"], ["A-3"], ["B-1"], ["B-2"]] {
+        let both = tokio::join!(
+            servers.hold(0, &event, "ann", &seat),
+            servers.hold(1, &event, "bob", &seat),
+        );
+        match both {
+            (Ok(_), Err(Rejection::UnitUnavailable(_)))
+            | (Err(Rejection::UnitUnavailable(_)), Ok(_)) => {}
+            other => panic!("{seat:?}: {other:?}"),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_without_one_of_its_guards_is_not_served() {
     let servers = Servers::start(1).await;

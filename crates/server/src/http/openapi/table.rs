@@ -403,7 +403,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/v1/keys/{key}",
         Admin,
         "access",
-        ("revoke_key", "Revokes an API key; it is refused at once"),
+        ("revoke_key", "Revokes an API key: this server refuses it at once, others on its ledger within a second"),
     )
     .answers(&[(200, "The key", Json("Key"))]),
     operation(Get, "/", Anyone, "system", ("page", "The live seat map")).answers(A_PAGE),

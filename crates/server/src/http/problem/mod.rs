@@ -186,6 +186,7 @@ impl Problem {
             | Rejection::Overloaded
             | Rejection::ReadOnly
             | Rejection::OutcomeUnknown
+            | Rejection::MemoryMismatch
             | Rejection::ShuttingDown => problem,
         }
     }

@@ -35,6 +35,7 @@ pub(super) fn kind_of(rejection: &Rejection) -> &'static Kind {
         Rejection::Overloaded => &kinds::OVERLOADED,
         Rejection::ReadOnly => &kinds::READ_ONLY,
         Rejection::OutcomeUnknown => &kinds::OUTCOME_UNKNOWN,
+        Rejection::MemoryMismatch => &kinds::MEMORY_MISMATCH,
         Rejection::ShuttingDown => &kinds::SHUTTING_DOWN,
     }
 }

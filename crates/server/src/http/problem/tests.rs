@@ -181,6 +181,7 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
         (Rejection::Overloaded, 503, "retry_after", json!({})),
         (Rejection::ReadOnly, 503, "retry_after", json!({})),
         (Rejection::OutcomeUnknown, 503, "retry_after", json!({})),
+        (Rejection::MemoryMismatch, 503, "retry_after", json!({})),
         (Rejection::ShuttingDown, 503, "retry_after", json!({})),
     ]
 }

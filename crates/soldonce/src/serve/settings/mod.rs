@@ -68,6 +68,8 @@ pub(crate) enum LogFormat {
 /// Everything `serve` needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
+    /// The settings file, as it was named.
+    config: Sourced<String>,
     pub(crate) listen: Sourced<String>,
     pub(crate) admin_listen: Sourced<Option<String>>,
     data: Sourced<PathBuf>,
@@ -86,6 +88,7 @@ pub(crate) struct Settings {
     pub(crate) free_sales: Sourced<Option<FreeSales>>,
     pub(crate) origins: Sourced<Vec<String>>,
     pub(crate) log_format: Sourced<LogFormat>,
+    accept_loss: Sourced<&'static str>,
     pub(crate) limits: LimitSettings,
     /// What leads to another machine without encryption.
     pub(crate) clear_links: Vec<ClearLink>,
@@ -139,7 +142,9 @@ impl Settings {
         if args.accept_loss {
             ledger = ledger.accept_loss();
         }
+        let config = args.config.as_ref().map(|path| path.display().to_string());
         let settings = Self {
+            config: Sourced::first(config, None, "none".to_owned()),
             listen: Sourced::first(
                 args.listen.clone(),
                 file.listen,
@@ -171,6 +176,7 @@ impl Settings {
             free_sales: Sourced::first(args.free_sales.map(Some), file.free_sales.map(Some), None),
             origins: Sourced::first(origins, file.origins, Vec::new()),
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
+            accept_loss: Sourced::first(args.accept_loss.then_some("yes"), None, "no"),
             limits,
             clear_links,
             beside,
@@ -235,6 +241,7 @@ impl Settings {
             "that of redis_url"
         };
         [
+            line("config", &self.config.value, self.config.source),
             line("listen", &self.listen.value, self.listen.source),
             line("admin_listen", admin, self.admin_listen.source),
             line("data", data, self.data.source),
@@ -242,7 +249,6 @@ impl Settings {
             self.beside.describe_database(),
             line("shield", word(&self.shield.value.word), self.shield.source),
             line("shield_url", shield_url, self.shield_url.source),
-            line("payments", self.payments.value.word(), self.payments.source),
             self.beside.describe_payments(),
             line(
                 "webhook_destinations",
@@ -271,6 +277,11 @@ impl Settings {
                 self.log_format.source,
             ),
             self.limits.describe(),
+            line(
+                "accept_loss",
+                self.accept_loss.value,
+                self.accept_loss.source,
+            ),
         ]
         .concat()
     }

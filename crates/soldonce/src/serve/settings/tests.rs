@@ -1,3 +1,5 @@
+use clap::Args;
+
 use super::file::SettingsFile;
 use super::*;
 use crate::serve::shield::ShieldWord;
@@ -42,6 +44,27 @@ fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
         let line = format!("{name:<21} {shown}");
         assert!(text.lines().any(|one| one == line), "{line}: {text}");
     }
+}
+
+/// What can be set can be seen, and the other way round.
+#[test]
+fn help_and_the_printed_settings_name_the_same() {
+    let mut shown: Vec<String> = Settings::gather(&ServeArgs::default())
+        .unwrap()
+        .describe()
+        .lines()
+        .filter_map(|line| line.split(' ').next().map(str::to_owned))
+        .collect();
+    shown.sort();
+    let command = ServeArgs::augment_args(clap::Command::new("serve"));
+    let helped = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let mut helped: Vec<String> = helped
+        .filter_map(clap::Arg::get_long)
+        .filter(|name| *name != "print-settings")
+        .map(|name| name.replace('-', "_"))
+        .collect();
+    helped.sort();
+    assert_eq!(shown, helped);
 }
 
 #[test]

@@ -20,6 +20,15 @@ const REQUESTS_MAX: usize = 5_000;
 /// Puts the server on a disk of its own.
 const MOUNT: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@""#;
 
+/// The same, in a namespace whose processes end with the first one; and starts the program once more when
+/// it has ended, as a supervisor would.
+const MOUNT_AND_RESTART: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 &&
+{ "$@"; echo "ended $?"; exec "$@"; }"#;
+/// Requests of another buyer after the restart.
+const REQUESTS_AGAIN: usize = 40;
+/// What the operator finds to remove.
+const BALLAST_BYTES: usize = 512 * 1_024;
+
 /// How the disk is made full.
 #[derive(Clone, Copy, Debug)]
 enum Disk {
@@ -83,6 +92,21 @@ fn unshare(size: &str, data: &Path, program: &[String]) -> Command {
     command
 }
 
+/// A server on a small disk, which is started once more when it has ended.
+fn supervised(size: &str, data: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    command.args([
+        "--map-root-user",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+    ]);
+    command.args(["sh", "-c", MOUNT_AND_RESTART, "sh", size]);
+    command.arg(data).arg(PROGRAM).args(arguments(data));
+    command
+}
+
 #[test]
 fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let run = Run::new("full");
@@ -103,22 +127,73 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
     );
 }
 
+/// A disk that was full takes files again: the server ends by itself, so that it is started again.
+#[test]
+fn a_server_on_a_disk_that_was_full_sells_again_after_its_restart() {
+    let run = Run::new("full-restart");
+    let scratch = Scratch::new(&run);
+    let data = scratch.join("full");
+    std::fs::create_dir_all(&data).unwrap();
+    let disk = Disk::here();
+    let command = match disk {
+        Disk::Small => supervised("1536k", &data),
+        Disk::Injected => disk.command(SIZES_KIB[0], &data),
+    };
+    let mut server = Server::run(command, &data).unwrap();
+    let seen = disk.seen(&server, &data);
+    let ballast = seen.join("ballast");
+    std::fs::write(&ballast, vec![7; BALLAST_BYTES]).unwrap();
+    let (mut worker, mut violations) = work_until_full(&server, run.seed, "full-restart");
+    std::fs::remove_file(&ballast).unwrap();
+    let larger = data.with_extension("larger");
+    match disk {
+        Disk::Small => {
+            assert_eq!(server.begins_again(), "ended 4\n");
+            let mut client = server.client("again");
+            let (target, _wait) = endless();
+            // What became of the first one's last request is asked at the end.
+            let mut second = Worker::timeless(1, &Draw::new(run.seed));
+            let ended = second.requests(&mut client, REQUESTS_AGAIN, &target);
+            assert!(ended.is_none(), "{ended:?}");
+            assert_ne!(second.acknowledged, 0, "it sells again");
+            worker.open.append(&mut second.open);
+            worker.outcomes.append(&mut second.outcomes);
+            drop(client);
+            copy_folder(&seen, &larger);
+            server.kill();
+        }
+        Disk::Injected => {
+            assert_eq!(server.end().code(), Some(4));
+            copy_folder(&data, &larger);
+        }
+    }
+    let log = std::fs::read_to_string(data.with_extension("log")).unwrap();
+    assert!(log.contains("restart me: "), "{log}");
+    violations.extend(recover(&larger, worker));
+    run.require_none("a restart", &violations, &scratch);
+}
+
 /// Works until the disk is full, looks at the server, and copies the folder to a larger disk.
 fn fill(disk: Disk, size: usize, data: &Path, seed: u64) -> (Worker, Vec<Violation>) {
     let server = Server::run(disk.command(size, data), data).unwrap();
+    let (worker, mut violations) = work_until_full(&server, seed, &format!("{size} KiB"));
+    copy_folder(&disk.seen(&server, data), &data.with_extension("larger"));
+    if !server.stop().success() {
+        violations.push(Violation::new("L8", "bad-end on a full disk"));
+    }
+    (worker, violations)
+}
+
+/// Works until a write fails, and looks at the server that is read-only then.
+fn work_until_full(server: &Server, seed: u64, at: &str) -> (Worker, Vec<Violation>) {
     let mut client = server.client("full");
     assert_eq!(client.ask(&create_hall()).unwrap().status, 201);
     let mut worker = Worker::timeless(0, &Draw::new(seed));
     let (target, _wait) = endless();
     let ended = worker.requests(&mut client, REQUESTS_MAX, &target);
     let Some(Ended::Error(heard)) = ended else {
-        panic!("{size} KiB: the disk was never full: {ended:?}");
+        panic!("{at}: the disk was never full: {ended:?}");
     };
-    let mut violations = read_only(&mut client, &heard, &mut worker);
-    drop(client);
-    copy_folder(&disk.seen(&server, data), &data.with_extension("larger"));
-    if !server.stop().success() {
-        violations.push(Violation::new("L8", "bad-end on a full disk"));
-    }
+    let violations = read_only(&mut client, &heard, &mut worker);
     (worker, violations)
 }

@@ -18,6 +18,8 @@ pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
     pub(crate) address: SocketAddr,
+    /// What it said before it served.
+    pub(crate) said: String,
 }
 
 /// A server that did not start.
@@ -27,6 +29,9 @@ pub(crate) struct NotStarted {
     /// What it said.
     pub(crate) log: String,
 }
+
+/// What a server says when it listens, before its address.
+const LISTENS: &str = "soldonce serves on http://";
 
 /// The command that serves `data`, for those who put another one around it.
 pub(crate) fn arguments(data: &Path) -> Vec<String> {
@@ -38,6 +43,14 @@ pub(crate) fn arguments(data: &Path) -> Vec<String> {
 
 /// Pages after which a server with a short write-ahead log moves it: after every other commit.
 const SHORT_LOG_PAGES: &str = "12";
+
+/// The same server without the rig's admin key.
+pub(crate) fn without_admin_key(server: &Command) -> Command {
+    let mut command = Command::new("env");
+    command.args(["-u", "SOLDONCE_ADMIN_KEY"]);
+    command.arg(server.get_program()).args(server.get_args());
+    command
+}
 
 /// Serves `data`.
 pub(crate) fn serving(data: &Path) -> Command {
@@ -78,21 +91,43 @@ impl Server {
             .stderr(file);
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
+        let (mut line, mut said) = (String::new(), String::new());
         while output.read_line(&mut line).unwrap() > 0 {
-            if let Some(address) = line.trim().strip_prefix("soldonce serves on http://") {
+            if let Some(address) = line.trim().strip_prefix(LISTENS) {
                 let address = address.parse().unwrap();
                 return Ok(Self {
                     child,
                     output,
                     address,
+                    said,
                 });
             }
+            said.push_str(&line);
             line.clear();
         }
         let status = child.wait().unwrap();
         let log = std::fs::read_to_string(log).unwrap();
         Err(NotStarted { status, log })
+    }
+
+    /// Waits for what its command says as the server ends, and until the next one listens.
+    pub(crate) fn begins_again(&mut self) -> String {
+        self.said.clear();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(
+                self.output.read_line(&mut line).unwrap(),
+                0,
+                "{}",
+                self.said
+            );
+            if let Some(address) = line.trim().strip_prefix(LISTENS) {
+                self.address = address.parse().unwrap();
+                return std::mem::take(&mut self.said);
+            }
+            self.said.push_str(&line);
+        }
     }
 
     /// A client, whose requests are told apart by `name`.

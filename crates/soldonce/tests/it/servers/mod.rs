@@ -5,7 +5,9 @@
 )]
 
 mod expiry;
+mod feeds;
 mod fleet;
+mod keys;
 mod kills;
 mod lists;
 mod log;
@@ -16,6 +18,7 @@ mod settled;
 mod shield;
 mod storm;
 mod terms;
+mod wrong;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,7 +9,7 @@ use super::source::Violation;
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
 /// What tests and examples of any crate may use, beside what their crate may and our own crates.
-const TESTS: &str = "base64 hmac insta proptest rslock rstest serde_json sha2 stateright tempfile tokio \
+const TESTS: &str = "base64 hmac insta proptest rslock rstest rusqlite serde_json sha2 stateright tempfile tokio \
                      tracing-subscriber";
 
 /// A crate, and the packages it may use.
@@ -35,8 +35,8 @@ const TABLE: [(&str, &str); 9] = [
     (
         "soldonce",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server fake-stripe \
-         anyhow clap comfy-table http-body-util hyper hyper-util indicatif nix rustix toml \
-         tracing-subscriber",
+         anyhow clap comfy-table http-body-util hyper hyper-util indicatif nix rustix strsim \
+         toml tracing-subscriber",
     ),
     (
         "fake-stripe",

@@ -155,7 +155,11 @@ fn check_head(
     };
     match mark {
         Err(fault) => report.damaged(None, &fault),
-        Ok(None) => report.find(None, "high-water", "the file is missing"),
+        Ok(None) => report.remark(
+            "high-water",
+            "the file is missing, as it is from an online copy: commits that are missing at the end \
+             cannot be seen, and the first start needs --accept-loss",
+        ),
         Ok(Some(mark)) if mark.commits > head.commits => {
             let detail = format!(
                 "commits up to {} were made, {} are here",

@@ -93,14 +93,20 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     shared.writable.store(false, Ordering::Release);
     let (mut closing, why) = match ended {
         Ok(Ok(closing)) => (closing, None),
-        Ok(Err(fault)) => (None, Some(fault.to_string())),
+        Ok(Err(fault)) => {
+            if fault.is_mismatch() {
+                writer.outside.observer.disbelieved();
+                writer.refuse(&Rejection::MemoryMismatch);
+            }
+            (None, Some(fault.to_string()))
+        }
         Err(panic) => (
             None,
             Some(format!("the writer panicked: {}", panic_text(&*panic))),
         ),
     };
     if let Some(why) = why {
-        tracing::error!(%why, "the ledger takes no more commands");
+        tracing::error!(%why, "the ledger takes no more commands; reads are answered");
         writer.outside.observer.failed(&why);
         // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
         writer.asked.clear();
@@ -452,6 +458,15 @@ impl Writer {
             };
             // Whoever does not wait any more is not told: the command is carried out all the same.
             if reply.send(done).is_err() {
+                tracing::trace!("nobody waits for the answer");
+            }
+        }
+    }
+
+    /// Refuses everybody who waits for the batch: nothing of it is stored.
+    fn refuse(&mut self, why: &Rejection) {
+        for waiter in self.waiters.drain(..) {
+            if waiter.reply.send(Err(why.clone())).is_err() {
                 tracing::trace!("nobody waits for the answer");
             }
         }

@@ -59,7 +59,8 @@ pub(crate) struct LimitArgs {
     /// Connections that one address may have open, trusted proxies apart [default: 1250]
     #[arg(long, env = "SOLDONCE_LIMIT_PEER", value_name = "N")]
     limit_peer: Option<String>,
-    /// Proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be given several times
+    /// Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, such as 10.0.0.0/8; may be given
+    /// several times
     #[arg(
         long,
         env = "SOLDONCE_TRUSTED_PROXIES",

@@ -1,0 +1,120 @@
+//! Feeds between servers: what staff change at one server is told to readers at another one, and what a
+//! reader gets whose server was started anew.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_testkit::PATIENCE;
+
+use super::{SEATS, ask, create, database, hold, logs, serve, until};
+use crate::crash::client::{Ask, Client};
+use crate::crash::server::{ADMIN_KEY, Server};
+
+const EVENT: &str = "/v1/events/hamlet-1";
+/// Within it a change of an event's terms is told on every server.
+const TOLD: Duration = Duration::from_secs(1);
+
+/// An open feed.
+struct Feed(BufReader<TcpStream>);
+
+impl Feed {
+    fn open(server: &Server, after: u64) -> Self {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!(
+            "GET {EVENT}/feed?after={after} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ADMIN_KEY}\r\n\r\n",
+            server.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// The data of the next event of this name.
+    fn next(&mut self, name: &str) -> Value {
+        let (start, mut is_named) = (format!("event: {name}"), false);
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "no {name} came");
+            is_named |= line.trim_end() == start;
+            if let Some(data) = line.strip_prefix("data: ").filter(|_| is_named) {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+}
+
+fn seq(client: &mut Client) -> u64 {
+    until(client, SEATS, |seats| seats["seq"].is_u64())["seq"]
+        .as_u64()
+        .unwrap()
+}
+
+#[test]
+fn terms_that_change_at_one_server_are_told_to_readers_at_another() {
+    let (database, logs) = (database(), logs("feeds-terms"));
+    let one = serve(&database, &logs.join("one"));
+    let two = serve(&database, &logs.join("two"));
+    let (mut at_one, mut at_two) = (one.client("one"), two.client("two"));
+    create(&mut at_one);
+    let now = seq(&mut at_two);
+    let mut feed = Feed::open(&two, now);
+    feed.next("event");
+    let mut took = Vec::new();
+    for ttl in [61_000, 62_000, 63_000, 64_000, 65_000] {
+        let body = json!({"policy": {"hold_ttl_ms": ttl}});
+        let changed = ask(
+            &mut at_one,
+            &Ask::new("PATCH", EVENT.to_owned(), Some(body)),
+        );
+        assert_eq!(changed.status, 200, "{}", changed.shown());
+        let answered = SystemClock.boot();
+        assert_eq!(feed.next("event")["policy"]["hold_ttl_ms"], ttl);
+        took.push(SystemClock.boot().since(answered));
+    }
+    took.sort();
+    assert!(took[2] < TOLD, "{took:?}");
+}
+
+/// A server that starts has the entries that come, and not those before: a reader takes a snapshot then.
+#[test]
+fn a_reader_of_a_server_that_was_started_anew_goes_on_or_takes_a_snapshot() {
+    let (database, logs) = (database(), logs("feeds-restart"));
+    let server = serve(&database, &logs.join("first"));
+    let mut client = server.client("first");
+    create(&mut client);
+    let old = seq(&mut client);
+    assert_eq!(ask(&mut client, &hold("ann", "A-1")).status, 201);
+    let is_numbered = |seats: &Value| seats["seq"].as_u64() > Some(old);
+    until(&mut client, SEATS, is_numbered);
+    let last = seq(&mut client);
+    server.kill();
+
+    let server = serve(&database, &logs.join("second"));
+    let mut client = server.client("second");
+    let shown = until(&mut client, SEATS, |seats| {
+        seats["seq"].as_u64() == Some(last)
+    });
+    assert_eq!(shown["held"], json!(["A-1"]));
+    let path = |after: u64| format!("{EVENT}/feed?after={after}");
+    for missed in [old, last + 7] {
+        let reset = ask(&mut client, &Ask::get(path(missed)));
+        let told = String::from_utf8_lossy(&reset.body).into_owned();
+        assert_eq!(told, format!("event: reset\ndata: {{\"seq\":{last}}}\n\n"));
+    }
+    let mut feed = Feed::open(&server, last);
+    feed.next("event");
+    assert_eq!(ask(&mut client, &hold("bob", "A-2")).status, 201);
+    let mut line = String::new();
+    while !line.starts_with("id: ") {
+        line.clear();
+        assert_ne!(feed.0.read_line(&mut line).unwrap(), 0);
+    }
+    assert_eq!(
+        line.trim_end(),
+        format!("id: {}", last + 1),
+        "none is left out"
+    );
+}
