@@ -12,6 +12,7 @@
 mod ledgers;
 
 mod conformance;
+mod corrections;
 mod differential;
 mod epochs;
 mod gate;

@@ -281,10 +281,12 @@ impl Engine {
     }
 }
 
-/// Whoever asked for the intent is at it just now, and waits for it.
+/// Whoever asked for the intent is at it just now, and waits for it. An effect that is later than now was
+/// written before the clock was set back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
     let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
-    !matches!(open.effect, Effect::Authorise(_)) || open.at.plus(after) <= now
+    let is_recent = open.at <= now && now < open.at.plus(after);
+    !matches!(open.effect, Effect::Authorise(_)) || !is_recent
 }
 
 /// Whether the provider has nothing more to do for an effect.
