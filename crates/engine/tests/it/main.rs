@@ -11,6 +11,7 @@
 
 mod ledgers;
 
+mod clocks;
 mod conformance;
 mod corrections;
 mod differential;
