@@ -81,6 +81,8 @@ pub enum Answer {
     Units(EventNo, Vec<UnitNo>),
     /// So many holds were written down as expired.
     Swept(usize),
+    /// So many holds end earlier on a clock that was set back.
+    ClockCorrected(usize),
 }
 
 /// What a command did.

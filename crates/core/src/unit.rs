@@ -178,11 +178,13 @@ pub enum Cause {
     Blocked,
     /// Staff put it back on sale.
     Unblocked,
+    /// The ledger's clock was set back: nothing changed but the end of its hold.
+    ClockCorrected,
 }
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Held,
         Self::Extended,
         Self::Changed,
@@ -197,6 +199,7 @@ impl Cause {
         Self::Exchanged,
         Self::Blocked,
         Self::Unblocked,
+        Self::ClockCorrected,
     ];
 
     /// The word for it in the audit and in answers.
@@ -216,6 +219,7 @@ impl Cause {
             Self::Exchanged => "exchanged",
             Self::Blocked => "blocked",
             Self::Unblocked => "unblocked",
+            Self::ClockCorrected => "clock_corrected",
         }
     }
 
@@ -234,6 +238,10 @@ impl Cause {
             Self::Exchanged => matches!((from, to), (Sold, Free) | (Held, Sold)),
             Self::Blocked => matches!((from, to), (Free, Blocked)),
             Self::Unblocked => matches!((from, to), (Blocked, Free)),
+            Self::ClockCorrected => matches!(
+                (from, to),
+                (Free, Free) | (Held, Held) | (Sold, Sold) | (Blocked, Blocked)
+            ),
         }
     }
 }

@@ -13,6 +13,8 @@ pub const SWEEP_HOLDS_MAX: usize = 512;
 pub const SWEEP_EVERY_MS: u64 = 100;
 /// From when on operators are told that the ledger's clock is ahead of the machine's, milliseconds.
 pub const CLOCK_AHEAD_MS: i64 = 1_000;
+/// From when on that is a state of its own, which an operator should end, milliseconds: an hour.
+pub const CLOCK_FAR_AHEAD_MS: i64 = 3_600_000;
 /// 2026-01-01: a machine's clock before it was never set.
 pub const CLOCK_LEAST_MS: i64 = 1_767_225_600_000;
 /// How often API keys are read again where other servers may change them, milliseconds. With the reading on
@@ -131,6 +133,7 @@ pub const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
+const _: () = assert!(CLOCK_AHEAD_MS < CLOCK_FAR_AHEAD_MS);
 const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
 const _: () = assert!(KEYS_EVERY_MS < 1_000);

@@ -9,6 +9,7 @@
 mod chart;
 mod clear_text;
 mod client;
+mod clock;
 mod demo;
 mod doctor;
 mod env;
@@ -47,6 +48,8 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Brings a ledger's schema up to date
     Migrate(migrate::MigrateArgs),
+    /// The ledger's clock, where it is ahead of the machine's
+    Clock(clock::ClockArgs),
     /// Checks a ledger against itself, live or stopped
     Verify(verify::VerifyArgs),
     /// Compares bookings with the payment provider, and settles what differs
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Chart(args) => chart::run(&args),
+        Command::Clock(args) => clock::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Migrate(args) => migrate::run(&args),

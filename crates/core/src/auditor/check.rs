@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::correction::BeyondCap;
 use super::live::{Memory, Pin};
 use super::{History, Invariant, Violation};
-use crate::{Cause, Commit, Fence, HoldId, Seq, Timestamp, UnitNo};
+use crate::{Cause, Commit, Fence, HoldId, Seq, Span, Timestamp, UnitNo};
 
 pub(super) struct Walk<'a> {
     pub(super) history: &'a History,
@@ -12,13 +13,17 @@ pub(super) struct Walk<'a> {
     pub(super) violations: Vec<Violation>,
     pub(super) seq: Seq,
     pub(super) at: Timestamp,
+    /// By how much this commit sets the clock back.
+    pub(super) set_back: Span,
+    /// Ends beyond caps that a later correction of the clock may explain.
+    pub(super) beyond_cap: Vec<BeyondCap>,
 }
 
 /// What one commit did to holds.
 #[derive(Default)]
 pub(super) struct Touched {
     /// Holds that had, got or lost units, and why.
-    holds: BTreeMap<HoldId, BTreeSet<Cause>>,
+    pub(super) holds: BTreeMap<HoldId, BTreeSet<Cause>>,
     /// Holds that took or gave up units, with the newest fence of all of these before and the one
     /// they have now.
     fences: BTreeMap<HoldId, (Fence, Fence)>,
@@ -49,6 +54,8 @@ impl<'a> Walk<'a> {
             violations: Vec::new(),
             seq: Seq::default(),
             at: Timestamp::MIN,
+            set_back: Span::default(),
+            beyond_cap: Vec::new(),
         }
     }
 
@@ -58,7 +65,8 @@ impl<'a> Walk<'a> {
             self.report(None, Invariant::I20Gap, detail);
         }
         self.seq = commit.seq;
-        if commit.at < self.at {
+        self.set_back = self.correction(commit);
+        if commit.at.plus(self.set_back) < self.at {
             let detail = format!("{:?} after {:?}", commit.at, self.at);
             self.report(None, Invariant::I21TimeWentBack, detail);
         }
@@ -70,6 +78,7 @@ impl<'a> Walk<'a> {
         self.whole_holds(&touched);
         self.one_fence(&touched);
         self.budgets(&touched);
+        self.end_correction(&touched);
         for (hold, causes) in touched.holds {
             self.pins(hold, &causes);
             self.memory.forget_if_empty(hold);
@@ -125,7 +134,8 @@ impl<'a> Walk<'a> {
                 | Cause::SoldDirectly
                 | Cause::Cancelled
                 | Cause::Blocked
-                | Cause::Unblocked => true,
+                | Cause::Unblocked
+                | Cause::ClockCorrected => true,
             };
             if !fits {
                 let detail = format!("{id:?}: {cause:?} with its payment {before:?}");
@@ -181,6 +191,7 @@ fn ends_whole_hold(cause: Cause) -> bool {
         | Cause::SoldDirectly
         | Cause::Cancelled
         | Cause::Blocked
-        | Cause::Unblocked => false,
+        | Cause::Unblocked
+        | Cause::ClockCorrected => false,
     }
 }

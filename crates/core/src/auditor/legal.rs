@@ -2,20 +2,20 @@
 //! so that a wrong line in it is found.
 
 use crate::Cause::{
-    self, Blocked, Cancelled, Changed, Confirmed, Exchanged, Expired, Extended, Held, Pinned,
-    Released, Revoked, SoldDirectly, Unblocked, Unpinned,
+    self, Blocked, Cancelled, Changed, ClockCorrected, Confirmed, Exchanged, Expired, Extended,
+    Held, Pinned, Released, Revoked, SoldDirectly, Unblocked, Unpinned,
 };
 use crate::StateKind;
 
 /// For each step from one kind of state to another: why a unit may make it.
-const LEGAL: [(StateKind, StateKind, &[Cause]); 8] = [
+const LEGAL: [(StateKind, StateKind, &[Cause]); 11] = [
     (StateKind::Free, StateKind::Held, &[Held, Changed]),
     (StateKind::Free, StateKind::Sold, &[SoldDirectly]),
     (StateKind::Free, StateKind::Blocked, &[Blocked]),
     (
         StateKind::Held,
         StateKind::Held,
-        &[Extended, Changed, Pinned, Unpinned],
+        &[Extended, Changed, Pinned, Unpinned, ClockCorrected],
     ),
     (
         StateKind::Held,
@@ -25,6 +25,9 @@ const LEGAL: [(StateKind, StateKind, &[Cause]); 8] = [
     (StateKind::Held, StateKind::Sold, &[Confirmed, Exchanged]),
     (StateKind::Sold, StateKind::Free, &[Cancelled, Exchanged]),
     (StateKind::Blocked, StateKind::Free, &[Unblocked]),
+    (StateKind::Free, StateKind::Free, &[ClockCorrected]),
+    (StateKind::Sold, StateKind::Sold, &[ClockCorrected]),
+    (StateKind::Blocked, StateKind::Blocked, &[ClockCorrected]),
 ];
 
 pub(super) fn is_legal(cause: Cause, from: StateKind, to: StateKind) -> bool {

@@ -88,6 +88,12 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// Every hold that has units.
+    pub(super) fn holding(&self) -> impl Iterator<Item = HoldId> + '_ {
+        let holds = self.holds.iter().filter(|(_, hold)| !hold.units.is_empty());
+        holds.map(|(id, _)| *id)
+    }
+
     /// Whether a hold had units and lost them all.
     pub(super) fn is_over(&self, hold: HoldId) -> bool {
         self.over.contains(&hold)

@@ -4,9 +4,11 @@
 //! It finds what a history can show: a unit sold twice (I1), two live holds of a unit (I2), states
 //! that do not follow from each other (I3), a confirm that was late or fenced out (I4), half a hold
 //! (I5), fences that do not rise (I6), a foreign hold ended (I7), a life beyond the cap (I8), a
-//! budget overrun (I9), a unit that is not in the chart (I10), gaps (I20), time going back (I21).
+//! budget overrun (I9), a unit that is not in the chart (I10), gaps (I20), time going back (I21) but for a
+//! correction of the clock that keeps what each hold has left.
 
 mod check;
+mod correction;
 mod legal;
 mod step;
 
@@ -165,6 +167,6 @@ impl Audit<'_> {
 
     /// Every violation so far.
     pub fn finish(self) -> Vec<Violation> {
-        self.0.violations
+        self.0.finish()
     }
 }

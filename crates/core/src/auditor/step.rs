@@ -57,8 +57,10 @@ impl Walk<'_> {
         let (from, to) = (before.state.kind(), step.to.kind());
         let invariant = match (from, to) {
             // Whatever any table says.
-            (StateKind::Sold, StateKind::Sold | StateKind::Held) => Invariant::I1SoldTwice,
+            (StateKind::Sold, StateKind::Sold) if before.state != step.to => Invariant::I1SoldTwice,
+            (StateKind::Sold, StateKind::Held) => Invariant::I1SoldTwice,
             _ if is_legal(step.cause, from, to) => return,
+            (StateKind::Sold, StateKind::Sold) => Invariant::I1SoldTwice,
             (StateKind::Held, StateKind::Held) => Invariant::I2HeldTwice,
             _ => Invariant::I3BrokenState,
         };
@@ -112,7 +114,8 @@ impl Walk<'_> {
             | Cause::SoldDirectly
             | Cause::Cancelled
             | Cause::Blocked
-            | Cause::Unblocked => None,
+            | Cause::Unblocked
+            | Cause::ClockCorrected => None,
         };
         if let Some((invariant, what)) = broken {
             let detail = format!("{hold:?}: {what}, at {:?} with end {until:?}", self.at);
@@ -129,6 +132,7 @@ impl Walk<'_> {
         let fits = match step.cause {
             Cause::Extended | Cause::Pinned => until >= before,
             Cause::Changed => until == before,
+            Cause::ClockCorrected => until == before.minus(self.set_back),
             Cause::Held
             | Cause::Unpinned
             | Cause::Released
@@ -187,8 +191,10 @@ impl Walk<'_> {
             return;
         };
         let cap = terms.max_expires_at;
-        if beyond.is_some_and(|beyond| until > cap.plus(beyond)) {
+        let most = beyond.map_or(Timestamp::MAX, |beyond| cap.plus(beyond));
+        if until > most {
             let detail = format!("{id:?} until {until:?}, cap {cap:?}");
+            self.beyond_cap(id, most.until(until));
             self.report_at(step, Invariant::I8BeyondCap, detail);
         }
     }

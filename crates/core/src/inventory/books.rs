@@ -17,7 +17,7 @@ pub(super) struct OpenEvent {
     pub(super) seating: Seating,
     pub(super) seq: Seq,
     /// The units of holds that ended by this time are open to new owners.
-    open_at: Timestamp,
+    pub(super) open_at: Timestamp,
     holders: BTreeMap<Holder, HolderAccount>,
 }
 

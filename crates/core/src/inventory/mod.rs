@@ -14,6 +14,7 @@ mod block;
 mod cancel;
 mod change;
 mod checkout;
+mod clock;
 mod confirm;
 mod event;
 mod exchange;

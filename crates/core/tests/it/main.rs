@@ -14,6 +14,7 @@ mod adjacency;
 mod auditor;
 mod cash;
 mod charts;
+mod corrections;
 mod exhaustive;
 mod guards;
 mod pick;

@@ -107,6 +107,22 @@ impl World {
             "a trial leaves nothing"
         );
         let applied = applied?;
+        self.note(&applied);
+        Ok(applied)
+    }
+
+    /// An operator sets the clock back.
+    pub(crate) fn correct_clock(&mut self, ms: u64) -> Applied {
+        let by = Span::from_ms(ms);
+        self.now = self.now.minus(by);
+        let origin = Origin::system("test");
+        let applied = self.inventory.correct_clock(self.now, by, &origin);
+        let applied = applied.unwrap();
+        self.note(&applied);
+        applied
+    }
+
+    fn note(&mut self, applied: &Applied) {
         for commit in &applied.commits {
             self.commits
                 .entry(commit.event)
@@ -117,7 +133,6 @@ impl World {
             let hold = self.inventory.hold(*id).unwrap();
             self.holds.insert(*id, (hold.event, hold.into()));
         }
-        Ok(applied)
     }
 
     pub(crate) fn wait(&mut self, ms: u64) {
@@ -368,7 +383,8 @@ pub(crate) fn held(applied: &Applied) -> &Hold {
         | Answer::Booked(_)
         | Answer::Booking(_)
         | Answer::Units(..)
-        | Answer::Swept(_) => panic!("no hold in {:?}", applied.answer),
+        | Answer::Swept(_)
+        | Answer::ClockCorrected(_) => panic!("no hold in {:?}", applied.answer),
     }
 }
 
@@ -382,7 +398,8 @@ pub(crate) fn booked(applied: &Applied) -> &Booking {
         | Answer::OwnHold(_)
         | Answer::Hold(_)
         | Answer::Units(..)
-        | Answer::Swept(_) => panic!("no booking in {:?}", applied.answer),
+        | Answer::Swept(_)
+        | Answer::ClockCorrected(_) => panic!("no booking in {:?}", applied.answer),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod bookings;
+mod clock;
 mod events;
 mod hold;
 mod holds;
@@ -20,6 +21,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use access::KeyReadings;
 pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
+pub use clock::ClockState;
 pub use events::{EventNews, EventSummary};
 pub use hold::{HoldAsk, WishAsk};
 pub use holds::{ChangeAsk, ExtendAsk};

@@ -9,8 +9,9 @@ use soldonce_core::{Answer, Command, Origin, Rejection};
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
+use super::clock::ClockWatch;
 use crate::ledger::{Done, Transaction};
-use crate::limits::{CLOCK_AHEAD_MS, CLOCK_LEAST_MS, SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
+use crate::limits::{SWEEP_EVERY_MS, SWEEP_HOLDS_MAX};
 use crate::trouble::Trouble;
 
 /// Sweeps until `shutdown`. A ledger that does not take it now, a database that is away above all, may
@@ -43,43 +44,6 @@ pub async fn run_sweeper(engine: Engine, shutdown: CancellationToken) {
             }
         }
         watch.look(&engine);
-    }
-}
-
-/// Whether the ledger's clock is ahead of the machine's, as operators were told last.
-#[derive(Default)]
-struct ClockWatch {
-    is_ahead: bool,
-}
-
-impl ClockWatch {
-    /// Measures how far the ledger's clock is ahead of the machine's, and tells when that begins and ends.
-    fn look(&mut self, engine: &Engine) {
-        let ahead_ms = engine.clock_ahead_ms();
-        let seconds = Duration::from_millis(ahead_ms.unsigned_abs()).as_secs_f64();
-        let metrics = engine.metrics();
-        metrics
-            .clock_ahead
-            .set(seconds.copysign(if ahead_ms < 0 { -1.0 } else { 1.0 }));
-        let is_ahead = ahead_ms >= CLOCK_AHEAD_MS;
-        match (self.is_ahead, is_ahead) {
-            (false, true) if engine.wall_now().ms() < CLOCK_LEAST_MS => {
-                tracing::error!(
-                    seconds,
-                    "this machine's clock is wrong, far behind the ledger's: set it"
-                );
-            }
-            (false, true) => {
-                tracing::warn!(
-                    seconds,
-                    "the ledger's clock is ahead, because the machine's has stepped back: it runs at \
-                     half speed until they meet, and holds last up to twice as long"
-                );
-            }
-            (true, false) => tracing::info!("the ledger's clock and the machine's are one again"),
-            (true, true) | (false, false) => {}
-        }
-        self.is_ahead = is_ahead;
     }
 }
 

@@ -3,6 +3,7 @@
 //! only then.
 
 mod clock;
+mod corrected;
 mod decide;
 mod memory;
 mod migrated;
@@ -16,6 +17,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use corrected::ClockCorrected;
 pub use decide::{Decider, Decision, Named, NewRecord, named};
 pub use memory::MemoryLedger;
 pub use migrated::Migrated;

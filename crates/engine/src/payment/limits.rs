@@ -12,8 +12,8 @@ pub const STRIPE_CALL_MS: u64 = 15_000;
 pub const STRIPE_CONNECT_MS: u64 = 5_000;
 /// How often one call is made in all while its outcome is not known.
 pub const STRIPE_TRIES_MAX: u32 = 3;
-/// Most keys of one step in all, when Stripe's failures use them up.
-pub const STRIPE_KEYS_MAX: u32 = 5;
+/// Most keys of one step in all, when Stripe's failures use them up: then the step is stuck for a day.
+pub const STRIPE_KEYS_MAX: u32 = 9;
 /// Wait before it is made again, milliseconds; the next one is twice as long.
 pub const STRIPE_RETRY_MS: u64 = 250;
 /// Longest such wait, milliseconds. Where Stripe names a longer one, the call ends, and whoever made it

@@ -115,7 +115,10 @@ pub fn event_of(answer: &Answer) -> Option<EventNo> {
         Answer::Held(hold) | Answer::OwnHold(hold) | Answer::Hold(hold) => Some(hold.event),
         Answer::Booked(booking) | Answer::Booking(booking) => Some(booking.event),
         Answer::Units(event, _) => Some(*event),
-        Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
+        Answer::EventCreated(_)
+        | Answer::Event(_)
+        | Answer::Swept(_)
+        | Answer::ClockCorrected(_) => None,
     }
 }
 
@@ -144,7 +147,10 @@ pub fn render(event: Option<&Event>, answer: &Answer, seq: Option<Seq>) -> Optio
             let body = UnitsBody::new(&event.chart, units, seq);
             Some(stored_reply(ReplyKind::Units, [0; 16], &body))
         }
-        Answer::EventCreated(_) | Answer::Event(_) | Answer::Swept(_) => None,
+        Answer::EventCreated(_)
+        | Answer::Event(_)
+        | Answer::Swept(_)
+        | Answer::ClockCorrected(_) => None,
     }
 }
 

@@ -129,7 +129,8 @@ fn told_as(cause: Cause) -> Option<MessageKind> {
         | Cause::Expired
         | Cause::Revoked
         | Cause::Blocked
-        | Cause::Unblocked => None,
+        | Cause::Unblocked
+        | Cause::ClockCorrected => None,
     }
 }
 

@@ -11,7 +11,9 @@
 
 mod ledgers;
 
+mod clocks;
 mod conformance;
+mod corrections;
 mod differential;
 mod epochs;
 mod gate;

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use prometheus_client::encoding::text::encode;
-use soldonce_engine::limits::CLOCK_AHEAD_MS;
+use soldonce_engine::ClockState;
 
 use super::answer;
 use super::asked::Asked;
@@ -21,7 +21,7 @@ pub(super) async fn healthz(_: Asked) -> Handled {
     Ok(answer::json(StatusCode::OK, r#"{"status":"ok"}"#))
 }
 
-/// `GET /readyz`: commands are taken. Tells when the ledger's clock is ahead of the machine's.
+/// `GET /readyz`: commands are taken. Tells when the ledger's clock is `ahead` of the machine's, or `far_ahead`.
 pub(super) async fn readyz(asked: Asked) -> Handled {
     let app = &asked.app;
     if app.shutdown.is_cancelled() {
@@ -31,10 +31,12 @@ pub(super) async fn readyz(asked: Asked) -> Handled {
         return Err(Problem::new(&kinds::READ_ONLY));
     }
     let ahead = app.engine.clock_ahead_ms();
-    let body = if ahead >= CLOCK_AHEAD_MS {
-        format!(r#"{{"status":"ready","clock_ahead_ms":{ahead}}}"#)
-    } else {
-        r#"{"status":"ready"}"#.to_owned()
+    let body = match ClockState::of(ahead) {
+        ClockState::Together => r#"{"status":"ready"}"#.to_owned(),
+        state @ (ClockState::Ahead | ClockState::FarAhead) => {
+            let clock = state.as_str();
+            format!(r#"{{"status":"ready","clock":"{clock}","clock_ahead_ms":{ahead}}}"#)
+        }
     };
     Ok(answer::json(StatusCode::OK, body))
 }

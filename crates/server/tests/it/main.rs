@@ -26,6 +26,7 @@ mod access;
 mod bookings;
 mod bounds;
 mod callers;
+mod clocks;
 mod coded;
 mod desk;
 mod events;

@@ -130,6 +130,20 @@ impl Shop {
     }
 }
 
+/// Two hours ahead, after the wall clock was so and was set right.
+#[tokio::test]
+async fn notices_go_by_the_wall_clock_where_the_ledger_is_ahead() {
+    for store in Store::BOTH {
+        let shop = Shop::open(store).await;
+        shop.app.clock.step_wall(NOON + 2 * 3_600_000);
+        let held = shop.app.held("ann", &["A-1"]).await;
+        shop.app.clock.step_wall(NOON);
+        assert!(shop.app.engine.clock_ahead_ms() > 3_600_000);
+        let begun = shop.paid(&held).await;
+        assert_eq!(shop.booking(&begun).await["state"], "confirmed");
+    }
+}
+
 #[tokio::test]
 async fn a_hold_is_paid_by_checkout() {
     for store in Store::BOTH {

@@ -1,9 +1,8 @@
 //! The database of a ledger that many servers share.
 
 use soldonce_engine::ledger::postgres::{Examination, PostgresOptions, examine};
-use soldonce_engine::limits::CLOCK_AHEAD_MS;
 
-use super::Finding;
+use super::{Finding, clock};
 use crate::block_on;
 
 /// The oldest version that its makers still maintain.
@@ -168,13 +167,6 @@ fn times(found: &Examination) -> [Finding; 3] {
     } else {
         Finding::good("database clock", shown)
     };
-    let ahead = found.ledger_ahead_ms;
-    let shown = format!("{ahead} ms ahead of the database's");
-    let ledger = if ahead >= CLOCK_AHEAD_MS {
-        let advice = "the database's clock has stepped back: the ledger's runs at half speed until they meet";
-        Finding::remark("ledger clock", shown, advice)
-    } else {
-        Finding::good("ledger clock", shown)
-    };
+    let ledger = clock::judge(found.ledger_ahead_ms, "the database's");
     [round_trip, clock, ledger]
 }

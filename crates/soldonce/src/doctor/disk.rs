@@ -8,7 +8,7 @@ use std::path::Path;
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_engine::ledger::sqlite::{OpenError, verify};
 
-use super::Finding;
+use super::{Finding, clock};
 
 /// Below it the ledger will soon refuse to write.
 const FREE_BYTES_WANTED: u64 = 1_024 * 1_024 * 1_024;
@@ -32,6 +32,7 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
     findings.extend(space(data));
     findings.push(sync_time(data));
     findings.extend(ledger(data));
+    findings.extend(ledger_clock(data));
     findings
 }
 
@@ -39,7 +40,7 @@ pub(super) fn look(data: &Path) -> Vec<Finding> {
 fn ledger(data: &Path) -> Option<Finding> {
     let what = "ledger";
     let error = match verify::look(data) {
-        Ok(()) => {
+        Ok(_) => {
             let found = "can be read; `soldonce verify` checks what is in it, as after a log line that memory \
                          and file differ";
             return Some(Finding::good(what, found.to_owned()));
@@ -69,6 +70,13 @@ fn ledger(data: &Path) -> Option<Finding> {
             Finding::wrong(what, found, mend)
         }
     })
+}
+
+/// How far the last commit is ahead of this machine's clock, where there is one.
+fn ledger_clock(data: &Path) -> Option<Finding> {
+    let last = verify::look(data).ok()??;
+    let ahead = last.ms().saturating_sub(SystemClock.wall_ms());
+    Some(clock::judge(ahead.max(0), "this machine's"))
 }
 
 fn permissions(data: &Path, shown: &str) -> Finding {

@@ -2,6 +2,7 @@
 //! the shield, and says what would hurt. Changes nothing but a small file that it writes, syncs and removes
 //! to time the disk.
 
+mod clock;
 mod database;
 mod disk;
 mod leases;

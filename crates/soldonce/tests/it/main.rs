@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
 
 mod browser;
+mod clock;
 mod crash;
 mod crowd;
 mod engines;

@@ -50,8 +50,15 @@ fn files() -> Vec<PathBuf> {
         .join("crates/engine/migrations/postgres");
     let entries = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
+    files.sort_by_key(|file| number(file));
     files
+}
+
+/// Of `V10__name.sql`, 10.
+fn number(file: &Path) -> u32 {
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let number = name.trim_start_matches('V').split("__").next();
+    number.unwrap().parse().unwrap()
 }
 
 fn psql(database: &Postgres) -> Command {

@@ -1,10 +1,10 @@
-//! An HTTP server that takes requests one after the other on a private port, in a thread of its own: for
-//! tests of who sends them. It ends when it is dropped.
+//! An HTTP server that answers requests one after the other on a private port, in threads of its own: for
+//! tests of who sends them. A connection that says nothing keeps no other waiting. It ends when it is dropped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
@@ -69,10 +69,13 @@ impl Intake {
         let state = Arc::<State>::default();
         let own = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
-            for stream in own.connections_of(&listener) {
-                // A sender that goes away is none of our failures.
-                take(stream, tls.as_ref(), &answer).ok();
-            }
+            let answer = Mutex::new(answer);
+            std::thread::scope(|scope| {
+                for stream in own.connections_of(&listener) {
+                    // A sender that goes away is none of our failures.
+                    scope.spawn(|| take(stream, tls.as_ref(), &answer).ok());
+                }
+            });
         });
         Ok(Self {
             address,
@@ -103,8 +106,16 @@ impl Drop for Intake {
     }
 }
 
-fn take(stream: TcpStream, tls: Option<&Arc<ServerConfig>>, answer: &Answerer) -> Result<()> {
+fn take(
+    stream: TcpStream,
+    tls: Option<&Arc<ServerConfig>>,
+    answer: &Mutex<Answerer>,
+) -> Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
+    let answer = |request: Request, to: &mut dyn Write| {
+        let answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
+        answer(request, to)
+    };
     let Some(tls) = tls else {
         return read(&stream).and_then(|request| answer(request, &mut &stream));
     };

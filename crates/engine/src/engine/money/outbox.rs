@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_clock::BootTime;
-use soldonce_core::{Amount, BookingId, Effect, PaymentState, Span, Timestamp};
+use soldonce_core::{Amount, Booking, BookingId, Effect, PaymentState, Rejection, Span, Timestamp};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Engine, StepError, intent_id, is_final, key};
+use super::{Engine, EngineError, StepError, intent_id, is_final, key};
 use crate::ledger::OpenEffect;
 use crate::limits::{
     OUTBOX_ALERT_TRIES, OUTBOX_AT_ONCE_MAX, OUTBOX_AUTHORISE_AFTER_MS, OUTBOX_EVERY_MS,
@@ -173,6 +173,12 @@ impl Engine {
             // There never was a payment that could be taken or given up.
             return self.settle(id, effect).await;
         };
+        if let Effect::CancelIntent(_) = effect
+            && self.take_payment_in_time(&booking, &intent).await?
+        {
+            // Whatever is left to be done of it is in the outbox.
+            return Ok(());
+        }
         let known = match effect {
             Effect::Capture(_) => self.capture(id, &intent).await?,
             Effect::Void(_) | Effect::CancelIntent(_) => self.give_up(id, &intent).await?,
@@ -198,6 +204,30 @@ impl Engine {
         let done = self.cashier()?.capture(intent, &key).await;
         self.count("capture", done.as_ref().err());
         self.or_retrieved(intent, done).await
+    }
+
+    /// Returns whether an intent that is to be cancelled was paid without the ledger knowing: then the
+    /// ledger takes note of it as of a notice, and decides again. What is paid before an intent is
+    /// cancelled was paid in time, maybe with all of its notices lost.
+    async fn take_payment_in_time(
+        &self,
+        booking: &Booking,
+        intent: &IntentId,
+    ) -> Result<bool, StepError> {
+        let told = self.cashier()?.retrieve(intent).await?;
+        let known = booking.payment.as_deref().map(|payment| payment.state);
+        let is_news = known.is_some_and(|known| known.may_become(told.state));
+        if !told.state.has_money() || !is_news {
+            return Ok(false);
+        }
+        match self.tell(booking.id, &told, None, None).await {
+            Ok(()) => Ok(true),
+            // Of a wrong amount it buys nothing.
+            Err(StepError::Engine(EngineError::Rejected(Rejection::PaymentMismatch(_)))) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn give_up(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
@@ -251,10 +281,12 @@ impl Engine {
     }
 }
 
-/// Whoever asked for the intent is at it just now, and waits for it.
+/// Whoever asked for the intent is at it just now, and waits for it. An effect that is later than now was
+/// written before the clock was set back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
     let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
-    !matches!(open.effect, Effect::Authorise(_)) || open.at.plus(after) <= now
+    let is_recent = open.at <= now && now < open.at.plus(after);
+    !matches!(open.effect, Effect::Authorise(_)) || !is_recent
 }
 
 /// Whether the provider has nothing more to do for an effect.

@@ -201,7 +201,7 @@ async fn attempt(
     let ended = engine.now();
     let heard = !sender.has(PlantedWebhook::IgnoresRetryAfter);
     let asked = posted.retry_after.filter(|_| heard);
-    let quiet_until = asked.map(|asked| asked.until(ended));
+    let quiet_until = asked.map(|asked| ended.plus(asked.wait(engine.wall_now())));
     let then = match posted {
         Posted { problem: None, .. } => Then::Delivered,
         Posted { .. } if sender.has(PlantedWebhook::LosesFailures) => Then::Delivered,

@@ -77,7 +77,8 @@ impl Batch {
             | Answer::Booked(_)
             | Answer::Booking(_)
             | Answer::Units(..)
-            | Answer::Swept(_) => None,
+            | Answer::Swept(_)
+            | Answer::ClockCorrected(_) => None,
         };
         each_once(self.applied.iter().filter_map(made))
     }
@@ -98,7 +99,7 @@ impl Batch {
     /// The first end of a hold that was taken to be live: from then on the decisions are wrong.
     pub(super) fn good_until(&self) -> i64 {
         let live = |step: &Transition| match step.from {
-            UnitState::Held { until, .. } if step.cause != Cause::Expired => Some(until.ms()),
+            UnitState::Held { until, .. } if !is_of_the_clock(step.cause) => Some(until.ms()),
             UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => {
                 None
             }
@@ -176,7 +177,8 @@ impl Batch {
                 | Answer::Booked(_)
                 | Answer::Booking(_)
                 | Answer::Units(..)
-                | Answer::Swept(_) => {}
+                | Answer::Swept(_)
+                | Answer::ClockCorrected(_) => {}
             }
         }
         let bookings = self.bookings();
@@ -199,6 +201,11 @@ impl Batch {
         };
         keyed.into_iter().map(account).collect()
     }
+}
+
+/// Whether it takes no hold to be live.
+const fn is_of_the_clock(cause: Cause) -> bool {
+    matches!(cause, Cause::Expired | Cause::ClockCorrected)
 }
 
 /// Of these, each once and in order.

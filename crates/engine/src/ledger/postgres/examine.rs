@@ -27,7 +27,8 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
 /// machine's, milliseconds.
 const WAITING: &str = "-- waiting
 SELECT (ledger_clock() - min(b.at))::bigint,
-       ledger_clock() - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+       greatest((SELECT at FROM clock), ledger_clock())
+           - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
 FROM batches b
 WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
   AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)";

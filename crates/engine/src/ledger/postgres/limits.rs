@@ -31,6 +31,8 @@ pub(super) const CLOCK_OFF_MS: i64 = 250;
 pub(super) const CLOCK_EVERY_MS: u64 = 200;
 /// How often the sequencer looks for batches without numbers, milliseconds.
 pub(super) const SEQUENCE_EVERY_MS: u64 = 20;
+/// Longest wait of a correction of the clock for commits without numbers, milliseconds.
+pub(super) const CORRECT_WAIT_MS: u64 = 10_000;
 /// How often a server looks for what others wrote, milliseconds.
 pub(super) const FOLLOW_EVERY_MS: u64 = 25;
 /// How often a server looks for events whose policy or state others changed, milliseconds.

@@ -27,6 +27,7 @@ mod replica;
 mod write;
 
 mod booth;
+mod correct;
 mod create;
 mod desk;
 mod each;
@@ -64,6 +65,7 @@ use super::{
 use crate::keys::{ApiKey, KeyId};
 
 pub use address::{is_remote, remote_host};
+pub use correct::correct_clock;
 pub use examine::{Examination, examine};
 pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
 pub use schema::migrate;

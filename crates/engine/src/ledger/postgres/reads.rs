@@ -172,15 +172,21 @@ pub(super) async fn bookings_in(
     Ok(found)
 }
 
-/// Bookings whose payment is not at its end, or whose money must go back, oldest first.
+/// Bookings whose payment is not at its end, or whose money must go back, oldest first. One that is later
+/// than now was made before the clock was set back.
 pub(super) async fn unsettled(
     desk: &Desk,
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
     let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
+    let now = desk.time.now().ms();
     let mut lane = desk.database.lane().await?;
-    let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
+    let values: [Value<'_>; 3] = [
+        (&before, Type::INT8),
+        (&now, Type::INT8),
+        (&limit, Type::INT8),
+    ];
     let rows = lane.rows(bookings::UNSETTLED_BOOKINGS, &values).await?;
     let ids: Result<Vec<Id>, _> = rows
         .iter()

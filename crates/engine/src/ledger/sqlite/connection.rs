@@ -17,7 +17,7 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 5;
+pub(super) const SCHEMA: i64 = 6;
 
 /// The one connection that writes.
 pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {

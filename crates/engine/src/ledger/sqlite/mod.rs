@@ -19,6 +19,7 @@ mod batch;
 mod beside;
 mod board;
 mod checkpoint;
+mod correct;
 mod guards;
 mod readers;
 mod rebuild;
@@ -55,6 +56,7 @@ use super::{
 use crate::keys::{ApiKey, KeyId};
 
 pub use bare::BareLog;
+pub use correct::correct_clock;
 pub use planted::PlantedLedger;
 
 /// Where the ledger is and what it may put up with.
@@ -364,8 +366,9 @@ impl Ledger for SqliteLedger {
         before: Timestamp,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
+        let span = before..self.shared.now();
         self.readers
-            .read(move |connection| tables::bookings::unsettled(connection, before, limit))
+            .read(move |connection| tables::bookings::unsettled(connection, span, limit))
     }
 
     fn unit_history(

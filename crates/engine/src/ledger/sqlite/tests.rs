@@ -4,7 +4,7 @@ use rusqlite::StatementStatus;
 
 use super::connection;
 use super::folder::Folder;
-use super::{tables, verify};
+use super::{correct, tables, verify};
 
 #[test]
 fn every_statement_prepares_on_a_migrated_database() {
@@ -12,7 +12,12 @@ fn every_statement_prepares_on_a_migrated_database() {
     let opened = Folder::new(&folder);
     let lock = opened.take().unwrap();
     let connection = connection::writer(&opened).unwrap();
-    let all = [tables::statements(), verify::statements()].concat();
+    let all = [
+        tables::statements(),
+        verify::statements(),
+        correct::STATEMENTS.to_vec(),
+    ]
+    .concat();
     for sql in all {
         let name = sql.lines().next().unwrap_or_default();
         assert!(name.starts_with("-- "), "{sql}");

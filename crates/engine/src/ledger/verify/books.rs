@@ -249,6 +249,7 @@ fn leaves(cause: Cause, state: &str) -> bool {
         Cause::Expired => "expired",
         Cause::Revoked => "revoked",
         Cause::Confirmed | Cause::Exchanged => "consumed",
+        Cause::ClockCorrected => return matches!(state, "active" | "pinned"),
         // Not in the name of a hold.
         Cause::SoldDirectly | Cause::Cancelled | Cause::Blocked | Cause::Unblocked => return true,
     };

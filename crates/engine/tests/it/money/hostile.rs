@@ -12,7 +12,7 @@ use soldonce_core::{BookingId, BookingState, LineState};
 use soldonce_engine::{EngineError, NamedUnits};
 use tokio::task::JoinSet;
 
-use super::rig::{PRICE, Place, Rig, Store};
+use super::rig::{PRICE, Place, Rig, Store, in_time};
 
 const CARDS: [&str; 4] = [
     "pm_card_visa",
@@ -69,7 +69,8 @@ async fn run(place: &Arc<Place>, seed: u64) {
     for n in 0..BUYERS {
         buyers.spawn(buy(Arc::clone(&rig), n));
     }
-    let begun = buyers.join_all().await.concat();
+    let begun = in_time("the buyers", buyers.join_all()).await;
+    let begun = begun.unwrap().concat();
     assert!(begun.len() >= SEATS.len(), "{seed}: {begun:?}");
     rig.settle().await;
     let mut sold = 0;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fake_stripe::FakeStripe;
 use fake_stripe::money::{MoneyLine, violations};
+use fake_stripe::{FakeStripe, Sent};
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
     Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
@@ -294,7 +294,8 @@ impl Rig {
 
     /// The genuine notices that came since the last time, which nobody has taken yet.
     pub(super) async fn notices(&self) -> Vec<Notice> {
-        self.fake.quiet().await;
+        let quiet = in_time("the notices", self.fake.quiet()).await;
+        quiet.unwrap_or_else(|late| panic!("{late}: {:#?}", self.unsent()));
         let received = self.inbox.received();
         // Others may have taken more meanwhile.
         let from = self.seen.fetch_max(received.len(), Ordering::Relaxed);
@@ -306,6 +307,13 @@ impl Rig {
         let of_ours = |notice: &Notice| notice.account.is_none();
         let genuine = received.iter().filter_map(believed);
         genuine.filter(of_ours).collect()
+    }
+
+    /// What of the notices was not taken, newest last, and how many wait.
+    fn unsent(&self) -> (usize, Vec<Sent>) {
+        let sent = self.fake.sent().into_iter();
+        let missed = sent.filter(|one| one.is_genuine && !one.is_taken());
+        (self.fake.waiting_notices(), missed.collect())
     }
 
     pub(super) async fn booking(&self, id: BookingId) -> Booking {
@@ -331,7 +339,19 @@ impl Rig {
                 return;
             }
             let now = SystemClock.boot();
-            assert!(now < end, "never settled: {open:?} {unsettled:?}");
+            let calls = || {
+                self.fake
+                    .calls()
+                    .into_iter()
+                    .rev()
+                    .take(40)
+                    .collect::<Vec<_>>()
+            };
+            assert!(
+                now < end,
+                "never settled: {open:?} {unsettled:?}, the last calls: {:#?}",
+                calls()
+            );
             let soon = now.plus(Duration::from_millis(20));
             SystemClock.sleep_until(soon).await;
         }
@@ -411,6 +431,18 @@ impl Rig {
     /// What is reserved and neither taken nor given up.
     pub(super) fn reserved(&self) -> i64 {
         self.fake.money().values().map(MoneyLine::reserved).sum()
+    }
+}
+
+/// What comes of it, unless it takes longer than anything of a test may: a rig that hangs says where.
+pub(super) async fn in_time<T>(
+    what: &'static str,
+    work: impl Future<Output = T>,
+) -> Result<T, String> {
+    let end = SystemClock.boot().plus(2 * PATIENCE);
+    tokio::select! {
+        done = work => Ok(done),
+        () = SystemClock.sleep_until(end) => Err(format!("{what}: not within two minutes")),
     }
 }
 

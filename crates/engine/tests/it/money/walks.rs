@@ -1,12 +1,15 @@
 //! One buyer at a time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fake_stripe::{Delivery, Plan};
+use soldonce_clock::{Clock, SystemClock};
 use soldonce_core::{
-    Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection,
+    Amount, BookingState, HoldState, LatePayment, OnPaymentFailure, PaymentState, Rejection, Span,
 };
 use soldonce_engine::{CheckoutAsk, EngineError, GivenAsk, NamedUnits};
+use soldonce_testkit::PATIENCE;
 
 use super::rig::{PRICE, Place, Rig, Store};
 
@@ -430,5 +433,54 @@ async fn a_cancelled_intent_of_a_wrong_amount_is_let_go_of() {
         let booking = rig.booking(paying.booking).await;
         assert_eq!(booking.state, BookingState::Failed);
         assert!(!booking.payment.unwrap().state.has_come());
+    }
+}
+
+/// The buyer pays within the window and every notice of it is lost; then the window passes, and only
+/// then the outbox comes to the intent. What came of the booking, and what is kept and reserved.
+async fn unheard_until_too_late(place: Arc<Place>, seat: Seat) -> (BookingState, i64, i64) {
+    let short = |policy: &mut soldonce_core::Policy| {
+        policy.late_payment = LatePayment::IfStillFree;
+        policy.hold_ttl = Span::from_ms(1_000);
+        policy.payment_window = Span::from_ms(1_000);
+    };
+    let event = format!("hamlet-{seat:?}").to_lowercase();
+    let mut rig = Rig::at(place, &event, short).await;
+    rig.fake.plan(Plan {
+        notices: vec![(Delivery::Dropped, 100)],
+        ..Plan::calm()
+    });
+    let (hold, paying) = rig.begun("ann", &["A-1"]).await;
+    rig.pay(&paying, VISA).await;
+    let ends = rig.engine.ledger().hold(hold).await.unwrap().unwrap();
+    while rig.engine.now() < ends.expires_at {
+        let soon = SystemClock.boot().plus(Duration::from_millis(20));
+        SystemClock.sleep_until(soon).await;
+    }
+    if seat == Seat::Taken {
+        rig.hold("bob", &["A-1"]).await.unwrap();
+    }
+    // The reconciler, which looks at payments of some age alone, does not come first.
+    rig.run_outbox();
+    let end = SystemClock.boot().plus(PATIENCE);
+    while rig.payment_state(paying.booking).await == PaymentState::Created {
+        assert!(SystemClock.boot() < end, "nobody looks at the payment");
+        let soon = SystemClock.boot().plus(Duration::from_millis(10));
+        SystemClock.sleep_until(soon).await;
+    }
+    rig.settle().await;
+    let state = rig.booking(paying.booking).await.state;
+    (state, rig.kept(), rig.reserved())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_that_came_in_time_and_unheard_is_not_given_up() {
+    for store in Store::ALL {
+        for place in [Place::new(store).await, Place::paid_at_once(store).await] {
+            let free = unheard_until_too_late(Arc::clone(&place), Seat::Free).await;
+            assert_eq!(free, (BookingState::Confirmed, PRICE, 0), "{store:?}");
+            let taken = unheard_until_too_late(place, Seat::Taken).await;
+            assert_eq!(taken, (BookingState::Refunded, 0, 0), "{store:?}");
+        }
     }
 }

@@ -134,7 +134,7 @@ async fn a_part_goes_back_exactly_once() {
 #[tokio::test]
 async fn further_keys_may_be_stuck_too() {
     // A fault is also used up by the call that hears the stored answer.
-    for (failures, is_captured) in [(3, true), (7, true), (9, false)] {
+    for (failures, is_captured) in [(3, true), (9, true), (15, true), (17, false)] {
         let rig = Rig::new();
         let intent = rig.authorised(1).await;
         for _ in 0..failures {

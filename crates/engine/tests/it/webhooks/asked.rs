@@ -1,5 +1,6 @@
 //! What endpoints ask for by their answers: to be left alone for a while, or for ever.
 
+use soldonce_clock::Clock;
 use soldonce_core::{Span, Timestamp};
 use soldonce_engine::webhook::{Delivery, DeliveryState, Endpoint, Kinds};
 use soldonce_testkit::webhooks::{Answer, Received, Receiver, is_by_one_of};
@@ -66,6 +67,35 @@ async fn an_endpoint_that_is_busy_is_left_alone_as_long_as_it_says() {
         assert!(later.iter().all(|one| signed_ms(one) + 1_000 > asked.ms()));
         let told = [first, second].map(|one| (one.id.to_string(), "booking.confirmed"));
         rig.assert_heard(&[&secret], &told);
+    }
+}
+
+/// The wall clock was two hours ahead and was set right: the ledger is ahead of it since.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_say_and_hear_of_time_is_the_wall_clocks() {
+    for test in every_ledger().await {
+        let mut rig = Rig::on(test).await;
+        let event = rig.test.event().await;
+        let (endpoint, secret) = rig.endpoint().await;
+        let noon = rig.test.clock.wall_ms();
+        rig.test.clock.step_wall(noon + 2 * 3_600_000);
+        let held = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
+        rig.test.clock.step_wall(noon);
+        let sold = rig.test.confirm(&held).await.unwrap();
+        let date = jiff::Timestamp::from_millisecond(noon + 300_000).unwrap();
+        let date = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        rig.receiver.answer_next([later(503, &date)]);
+        rig.run();
+        let log = rig.until(&endpoint, 200, was_tried).await;
+        let signed = signed_ms(&rig.receiver.received()[0]);
+        let late = signed - noon;
+        assert!((-1_000..60_000).contains(&late), "signed {late} ms late");
+        let (tried, quiet) = (log[0].tried_at.unwrap(), known(&rig, &endpoint).await);
+        let wait = quiet.quiet_until.unwrap().ms() - tried.ms();
+        assert!((240_000..=300_000).contains(&wait), "{wait} ms");
+        let told = [(sold.id.to_string(), "booking.confirmed")];
+        let heard = rig.receiver.received();
+        assert!(is_by_one_of(&[&secret], &heard[0]), "{told:?}");
     }
 }
 

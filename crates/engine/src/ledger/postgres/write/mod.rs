@@ -160,10 +160,7 @@ impl Statement {
             }
             lane.begin_write().await?;
         }
-        let outcome = match self.delete_lines(lane).await {
-            Ok(()) => self.write(lane, learn).await,
-            Err(failure) => Err(failure),
-        };
+        let outcome = self.send_within(lane, learn).await;
         match outcome {
             Ok(Outcome::Stored(written)) => {
                 lane.commit().await?;
@@ -176,6 +173,16 @@ impl Statement {
             }
             Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => outcome,
         }
+    }
+
+    /// As [`Statement::send`], in a transaction that goes on.
+    pub(super) async fn send_within(
+        &self,
+        lane: &mut Lane,
+        learn: impl Fn(i64),
+    ) -> Result<Outcome, Failure> {
+        self.delete_lines(lane).await?;
+        self.write(lane, learn).await
     }
 
     async fn delete_lines(&self, lane: &mut Lane) -> Result<(), Failure> {

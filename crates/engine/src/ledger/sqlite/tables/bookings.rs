@@ -1,6 +1,8 @@
 //! Bookings and their lines. A partial unique index over sold lines is the ledger's own refusal of a
 //! second sale of a unit.
 
+use std::ops::Range;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::{
     Amount, Booking, BookingId, BookingState, CallerId, EventNo, Fence, HoldId, Holder, HolderName,
@@ -56,8 +58,8 @@ const BOOKINGS_AFTER: &str = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
 const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
-SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND created_at < ?1
-ORDER BY created_at LIMIT ?2";
+SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (created_at < ?1 OR created_at > ?2)
+ORDER BY created_at LIMIT ?3";
 
 const ALL_LINES: &str = "-- all_lines
 SELECT n, event_no, unit_no, price, version, state, checksum, booking
@@ -399,15 +401,16 @@ pub(crate) fn page(
     whole(connection, ids.collect::<Result<_, _>>()?)
 }
 
-/// Bookings older than `before` whose payment is not at its end, or whose money must go back.
+/// Bookings whose payment is not at its end, or whose money must go back, but for those that were made in
+/// `recent`: older ones, and those that were made before the clock was set back.
 pub(crate) fn unsettled(
     connection: &Connection,
-    before: Timestamp,
+    recent: Range<Timestamp>,
     limit: usize,
 ) -> Result<Vec<Booking>, Fault> {
     let mut statement = connection.prepare_cached(UNSETTLED_BOOKINGS)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values = params![before.ms(), limit];
+    let values = params![recent.start.ms(), recent.end.ms(), limit];
     let ids = statement.query_map(values, |row| row.get(0).map(BookingId::from_bytes))?;
     whole(connection, ids.collect::<Result<_, _>>()?)
 }

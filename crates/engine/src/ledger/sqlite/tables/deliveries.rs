@@ -1,7 +1,7 @@
 //! Messages on their way to webhook endpoints.
 
 use rusqlite::{Connection, Row, params};
-use soldonce_core::Timestamp;
+use soldonce_core::{Span, Timestamp};
 
 use super::codes::require_sum;
 use crate::ledger::rows::codes::{number, small, value};
@@ -54,6 +54,9 @@ RETURNING n, message, kind, at, state, attempts, status, problem, tried_at, next
 const OPEN_ALL: &str = "-- open_all
 UPDATE deliveries SET attempts = 0, next_at = ?2 WHERE endpoint = ?1 AND state = 0";
 
+const SET_DELIVERIES_BACK: &str = "-- set_deliveries_back
+UPDATE deliveries SET next_at = next_at - ?1 WHERE state = 0";
+
 const FORGET_DELIVERIES: &str = "-- forget_deliveries
 DELETE FROM deliveries WHERE n IN (SELECT n FROM deliveries WHERE state > 0 AND at < ?1 LIMIT ?2)";
 
@@ -90,6 +93,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     LOG_OF_ENDPOINT,
     RESEND,
     OPEN_ALL,
+    SET_DELIVERIES_BACK,
     FORGET_DELIVERIES,
     FORGET_WAITING,
     FORGET_STRAYS,
@@ -158,6 +162,15 @@ pub(crate) fn write(
         }
     }
     Ok(last)
+}
+
+/// Moves what is open with the clock, which is set back.
+pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<(), Fault> {
+    let by = i64::try_from(by.ms()).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(SET_DELIVERIES_BACK)?
+        .execute([by])?;
+    Ok(())
 }
 
 /// What is due now for each of these endpoints that takes something.

@@ -1,7 +1,7 @@
 //! Webhook endpoints.
 
 use rusqlite::{Connection, Row, params};
-use soldonce_core::Timestamp;
+use soldonce_core::{Span, Timestamp};
 
 use super::codes::require_sum;
 use super::deliveries;
@@ -104,6 +104,19 @@ pub(crate) fn note(
         noted.push(next);
     }
     Ok(noted)
+}
+
+/// Moves the times of all with the clock, which is set back; gives all as they are then.
+pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<Vec<Endpoint>, Fault> {
+    let earlier = |at: Option<Timestamp>| at.map(|at| at.minus(by));
+    let mut all = all(connection)?;
+    for endpoint in &mut all {
+        endpoint.rotated_at = earlier(endpoint.rotated_at);
+        endpoint.disabled_at = earlier(endpoint.disabled_at);
+        endpoint.quiet_until = earlier(endpoint.quiet_until);
+        update(connection, endpoint)?;
+    }
+    Ok(all)
 }
 
 fn update(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {

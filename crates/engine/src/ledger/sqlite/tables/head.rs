@@ -19,11 +19,15 @@ const UPDATE_HEAD: &str = "-- update_head
 UPDATE head SET commits = ?1, hash = ?2, clock = ?3, checksum = ?4
 WHERE one = 1 AND commits = ?1 - 1 AND clock <= ?3";
 
+const SET_HEAD_BACK: &str = "-- set_head_back
+UPDATE head SET commits = ?1, hash = ?2, clock = ?3, checksum = ?4
+WHERE one = 1 AND commits = ?1 - 1 AND clock > ?3";
+
 const HEAD: &str = "-- head
 SELECT commits, hash, clock, checksum FROM head WHERE one = 1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_HEAD, UPDATE_HEAD, HEAD];
+pub(super) const STATEMENTS: &[&str] = &[INSERT_HEAD, UPDATE_HEAD, SET_HEAD_BACK, HEAD];
 
 /// Where the ledger stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +73,13 @@ impl Head {
         }
     }
 
+    /// After a correction of the clock, which goes back to `clock`: a commit of its own.
+    #[must_use]
+    pub(crate) fn set_back(self, clock: Timestamp) -> Self {
+        let next = self.then(clock, std::iter::empty());
+        Self { clock, ..next }
+    }
+
     fn checksum(&self) -> Result<Checksum, Fault> {
         let sum = Checksum::of(TABLE).int(stored(self.commits)?);
         Ok(sum.bytes(&self.hash).int(self.clock.ms()))
@@ -82,6 +93,11 @@ impl Head {
     /// Writes the row; it must have been one commit behind.
     pub(crate) fn update(&self, connection: &Connection) -> Result<(), Fault> {
         one_row("update_head", self.execute(connection, UPDATE_HEAD)?)
+    }
+
+    /// Writes the row of [`Head::set_back`]; it must have been one commit behind.
+    pub(crate) fn write_set_back(&self, connection: &Connection) -> Result<(), Fault> {
+        one_row("set_head_back", self.execute(connection, SET_HEAD_BACK)?)
     }
 
     fn execute(&self, connection: &Connection, sql: &'static str) -> Result<usize, Fault> {

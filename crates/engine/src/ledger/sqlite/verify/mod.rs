@@ -25,14 +25,15 @@ SELECT coalesce(sum(steps), 0) FROM chains";
 const INTEGRITY: &str = "-- integrity
 PRAGMA integrity_check(20)";
 
-/// Looks whether a folder has a ledger that this program can read, on a live folder or a stopped one.
-/// What is in it is not checked.
+/// Looks whether a folder has a ledger that this program can read, on a live folder or a stopped one; gives
+/// the time of its last commit, if there is one. What is in it is not checked.
 ///
 /// # Errors
 /// [`OpenError`]: `Missing` when there is none, `Schema` when it is older or newer, `Failed` when the file
 /// is no ledger.
-pub fn look(folder: &Path) -> Result<(), OpenError> {
-    connection::reader(&Folder::new(folder)).map(|_| ())
+pub fn look(folder: &Path) -> Result<Option<Timestamp>, OpenError> {
+    let connection = connection::reader(&Folder::new(folder))?;
+    Ok(Head::find(&connection)?.map(|head| head.clock))
 }
 
 /// Verifies the ledger of a folder. On a live one it sees a single commit's state, and the server
@@ -217,7 +218,7 @@ pub fn unit_history(
 /// [`OpenError`] when there is no ledger or it cannot be read.
 pub fn open_money(folder: &Path, before: Timestamp, limit: usize) -> Result<OpenMoney, OpenError> {
     let connection = connection::reader(&Folder::new(folder))?;
-    let unsettled = bookings::unsettled(&connection, before, limit)?;
+    let unsettled = bookings::unsettled(&connection, before..Timestamp::MAX, limit)?;
     let mut steps = Vec::new();
     for open in outbox::open(&connection, before, limit)? {
         let booking = bookings::find(&connection, open.effect.booking())?;

@@ -112,6 +112,16 @@ impl Writer {
         Ok(Ok(Added::Stored))
     }
 
+    /// Writes down where the ledger's clock stands while it is ahead of the machine's: the next start goes on
+    /// from the last commit, and holds would have their time since then once more.
+    pub(super) fn keep_clock(&mut self) -> Result<(), Fault> {
+        let now = self.outside.shared.now();
+        if now.ms() > self.outside.clock.wall_ms() {
+            self.commit_at(now, |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
     fn own_commit<T>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,

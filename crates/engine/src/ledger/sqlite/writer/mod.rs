@@ -189,6 +189,7 @@ impl Writer {
                 }
                 Job::Alone(job) => self.alone(job)?,
                 Job::Close(reply) => {
+                    self.keep_clock()?;
                     connection::final_checkpoint(&self.connection)?;
                     return Ok(Some(reply));
                 }

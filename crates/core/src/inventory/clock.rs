@@ -1,0 +1,119 @@
+//! An operator's correction of the ledger's clock: it goes back, and with it the end of every hold. Only
+//! its commits may have an earlier time than those before them.
+
+use super::Inventory;
+use super::work::Work;
+use crate::unit::{Owner, Step};
+use crate::{
+    Answer, Applied, BookingId, Cause, EventNo, HoldId, Invalid, Origin, Rejection, Span, Text,
+    Timestamp, UnitNo, UnitState,
+};
+
+impl Inventory {
+    /// Sets the ledger's clock back by `by`, to `now`, so that every hold keeps the time it has left. Every
+    /// event gets a commit that says so: one step of each held unit, or of one unit that stays as it is.
+    /// No command, since a server that runs has shown the later time.
+    ///
+    /// # Errors
+    /// `BookingNotFound` when [`Inventory::marked_booking`] is not here; then nothing changed.
+    pub fn correct_clock(
+        &mut self,
+        now: Timestamp,
+        by: Span,
+        origin: &Origin,
+    ) -> Result<Applied, Rejection> {
+        let mut work = Work::new(now, origin);
+        work.reason = Some(said(by)?);
+        let events: Vec<EventNo> = self.events().map(|event| event.no).collect();
+        for event in &events {
+            if self.live_holds(*event) == 0 {
+                self.require_owner(*event)?;
+            }
+        }
+        self.clock = now;
+        let mut corrected = 0;
+        for event in events {
+            let book = self.book_mut(event);
+            book.open_at = book.open_at.minus(by);
+            let holds: Vec<HoldId> = self.expiries.of_event(event).map(|(_, id)| id).collect();
+            for hold in &holds {
+                self.set_back(&mut work, *hold, by);
+            }
+            if holds.is_empty() {
+                self.mark(&mut work, event);
+            }
+            corrected += holds.len();
+        }
+        Ok(work.finish(self, Answer::ClockCorrected(corrected)))
+    }
+
+    /// The booking that must be here before the clock is corrected: that of the unit which says so, in an
+    /// event that is sold out.
+    pub fn marked_booking(&self, event: EventNo) -> Option<BookingId> {
+        if self.live_holds(event) > 0 {
+            return None;
+        }
+        match self.marked(event) {
+            Some((_, UnitState::Sold(booking))) => Some(booking),
+            Some((_, UnitState::Free | UnitState::Held { .. } | UnitState::Blocked)) | None => None,
+        }
+    }
+
+    fn require_owner(&self, event: EventNo) -> Result<(), Rejection> {
+        match self.marked_booking(event) {
+            Some(booking) if self.booking(booking).is_none() => Err(Rejection::BookingNotFound),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The unit of an event without live holds that says so: one that is not sold if there is one.
+    fn marked(&self, event: EventNo) -> Option<(UnitNo, UnitState)> {
+        let units = self.seating(event)?.units();
+        let mut numbered = (0..).map(UnitNo).zip(units.iter().map(|unit| unit.state));
+        let first = numbered.next()?;
+        let is_sold = |state: UnitState| matches!(state, UnitState::Sold(_));
+        if !is_sold(first.1) {
+            return Some(first);
+        }
+        let other = numbered.find(|(_, state)| !is_sold(*state));
+        Some(other.unwrap_or(first))
+    }
+
+    fn set_back(&mut self, work: &mut Work<'_>, id: HoldId, by: Span) {
+        let mut hold = self.take_hold(id);
+        self.untrack(&hold);
+        hold.expires_at = hold.expires_at.minus(by);
+        hold.max_expires_at = hold.max_expires_at.minus(by);
+        self.restate_units(work, &mut hold, Cause::ClockCorrected);
+        self.track(&hold);
+        self.holds.insert(id, hold);
+        work.changed_hold(id);
+    }
+
+    fn mark(&mut self, work: &mut Work<'_>, event: EventNo) {
+        let Some((unit, state)) = self.marked(event) else {
+            return;
+        };
+        let step = Step {
+            to: state,
+            fence: self.unit_fence(event, unit),
+            cause: Cause::ClockCorrected,
+            by: state.into(),
+        };
+        let version = self.step(work, event, unit, step);
+        let Owner::Booking(booking) = step.by else {
+            return;
+        };
+        let lines = &mut self.booking_mut(booking).lines;
+        for line in lines.iter_mut().filter(|line| line.unit == unit) {
+            line.version = version;
+        }
+        work.changed_booking(booking);
+    }
+}
+
+/// What the commits say. The auditor reads it.
+fn said(by: Span) -> Result<Text, Rejection> {
+    let text = format!("the clock is set back by {} ms", by.ms());
+    Text::parse(&text).map_err(|error| Invalid::new("by", error.to_string()).into())
+}

@@ -1,0 +1,194 @@
+//! An operator's correction of the ledger's clock, with every server stopped (`docs/decisions/0120`): one
+//! transaction, in which every time that is still to come moves with the clock. A server that runs all the
+//! same has another idea of the time from then on: what it sends is refused until it is started again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use soldonce_clock::{Clock, Entropy};
+use soldonce_core::Timestamp;
+use tokio_postgres::types::Type;
+
+use super::address::Serves;
+use super::batch::Batch;
+use super::booth::Booth;
+use super::database::{Database, Lane};
+use super::desk::Desk;
+use super::failure::Failure;
+use super::limits::{CORRECT_WAIT_MS, SEQUENCE_EVERY_MS};
+use super::replica::Named;
+use super::tables::Columns;
+use super::write::{Dispatch, Outcome, Statement};
+use super::{OpenError, PostgresLedger, PostgresOptions};
+use crate::ledger::Observer;
+use crate::ledger::corrected::{ClockCorrected, Correction};
+use crate::ledger::rows::Damaged;
+
+const OTHERS: &str = "-- others
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+  AND backend_type = 'client backend'";
+
+/// Nobody numbers commits, then nobody stores any: the order in which everybody takes them.
+const STOP_NUMBERS: &str = "-- stop_numbers
+SELECT FROM sequencer WHERE one = 1 FOR UPDATE";
+const STOP_CLOCK: &str = "-- stop_clock
+LOCK TABLE clock IN ACCESS EXCLUSIVE MODE";
+
+/// The clocks of the ledger and of the machine, and whether a commit waits for its number.
+const CLOCKS: &str = "-- clocks
+SELECT greatest((SELECT at FROM clock), ledger_clock(ms)), ms, EXISTS (
+    SELECT FROM batches b
+    WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
+      AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id))
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS machine";
+
+const SET_CLOCK: &str = "-- set_clock
+UPDATE clock SET at = $1, meet = 0, ahead = 0 WHERE one = 1";
+
+/// What the batches leave as it is.
+const SET_BACK: [&str; 4] = [
+    "-- set_caps_back
+UPDATE holds SET max_expires_at = max_expires_at - $1 WHERE state IN (0, 1)",
+    "-- set_effects_back
+UPDATE outbox SET at = at - $1, taken_until = 0 WHERE done_at IS NULL",
+    "-- set_deliveries_back
+UPDATE deliveries SET next_at = next_at - $1, taken_until = 0 WHERE state = 0",
+    "-- set_endpoints_back
+UPDATE webhook_endpoints
+SET rotated_at = rotated_at - $1, disabled_at = disabled_at - $1, quiet_until = quiet_until - $1",
+];
+
+/// All that came before is numbered, and no server looks there for the latest time any more.
+const PASS_OLD: &str = "-- pass_old
+UPDATE sequencer SET xid = shifted_xid()::text::bigint WHERE one = 1";
+
+/// Sets the clock of a database's ledger back to the database machine's, if it is ahead. Every hold keeps the
+/// time it has left, and the history of every event says so.
+///
+/// # Errors
+/// [`OpenError`]: `Failed` while others of this user are connected, or when the machine's clock was never set.
+///
+/// # Cancel safety
+/// It is one transaction.
+pub async fn correct_clock(
+    options: &PostgresOptions,
+    clock: Arc<dyn Clock>,
+    entropy: &dyn Entropy,
+    observer: Arc<dyn Observer>,
+) -> Result<ClockCorrected, OpenError> {
+    require_nobody(options, Arc::clone(&clock)).await?;
+    let ledger = PostgresLedger::open(options, clock, entropy, observer).await?;
+    let corrected = correct(&ledger.parts.desk).await;
+    crate::ledger::Ledger::close(&ledger).await;
+    corrected
+}
+
+async fn require_nobody(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<(), OpenError> {
+    let database = Database::new(options, Serves::Primary, clock)?;
+    let others: i64 = match database.lane().await?.rows(OTHERS, &[]).await?.first() {
+        Some(row) => Columns::new(row, "pg_stat_activity").get(0)?,
+        None => 0,
+    };
+    if others == 0 {
+        return Ok(());
+    }
+    Err(OpenError::Failed(format!(
+        "stop every server and pool first: the database has {others} other connections of this user"
+    )))
+}
+
+/// Waits until every commit has its number; those that come are of servers that should have been stopped.
+async fn correct(desk: &Desk) -> Result<ClockCorrected, OpenError> {
+    let end = desk
+        .clock
+        .boot()
+        .plus(Duration::from_millis(CORRECT_WAIT_MS));
+    while desk.clock.boot() < end {
+        let mut lane = desk.database.lane().await?;
+        lane.begin_write().await?;
+        let corrected = correct_within(desk, &mut lane).await;
+        if let Ok(Some(done)) = corrected {
+            lane.commit().await?;
+            return Ok(done);
+        }
+        lane.roll_back().await;
+        drop(lane);
+        corrected?;
+        let soon = desk
+            .clock
+            .boot()
+            .plus(Duration::from_millis(SEQUENCE_EVERY_MS));
+        desk.clock.sleep_until(soon).await;
+    }
+    let text = "commits wait for their numbers: see `soldonce doctor`, nothing was changed";
+    Err(OpenError::Failed(text.to_owned()))
+}
+
+/// In the transaction that is open; none while a commit has no number.
+async fn correct_within(desk: &Desk, lane: &mut Lane) -> Result<Option<ClockCorrected>, OpenError> {
+    lane.rows(STOP_NUMBERS, &[]).await?;
+    lane.run(STOP_CLOCK).await?;
+    let rows = lane.rows(CLOCKS, &[]).await?;
+    let nothing = || Failure::from(Damaged::new("clock", "its row is missing"));
+    let columns = Columns::new(rows.first().ok_or_else(nothing)?, "clock");
+    let clocks: (i64, i64) = (columns.get(0)?, columns.get(1)?);
+    if columns.get(2)? {
+        return Ok(None);
+    }
+    let (ledger, now) = (Timestamp::from_ms(clocks.0), Timestamp::from_ms(clocks.1));
+    let wanted = Correction::new(ledger, now).map_err(OpenError::Failed)?;
+    let Some(correction) = wanted else {
+        return Ok(Some(ClockCorrected::default()));
+    };
+    let now = correction.now.ms();
+    lane.rows(SET_CLOCK, &[(&now, Type::INT8)]).await?;
+    let mut all = ClockCorrected::default();
+    for booth in desk.catalogue.all() {
+        all = all.and(correct_event(desk, lane, &booth, correction).await?);
+    }
+    let by = i64::try_from(correction.by.ms()).unwrap_or(i64::MAX);
+    for sql in SET_BACK {
+        lane.rows(sql, &[(&by, Type::INT8)]).await?;
+    }
+    lane.rows(PASS_OLD, &[]).await?;
+    all.set_back_ms = correction.by.ms();
+    Ok(Some(all))
+}
+
+async fn correct_event(
+    desk: &Desk,
+    lane: &mut Lane,
+    booth: &Booth,
+    Correction { now, by }: Correction,
+) -> Result<ClockCorrected, OpenError> {
+    let mut replica = booth.replica.lock().await;
+    replica.forget();
+    let mut named = Named::default();
+    desk.refresh(lane, booth, &mut replica, &named).await?;
+    named
+        .bookings
+        .extend(replica.inventory.marked_booking(booth.no));
+    desk.refresh(lane, booth, &mut replica, &named).await?;
+    let applied = replica
+        .inventory
+        .correct_clock(now, by, &Correction::origin())
+        .map_err(|rejection| OpenError::Failed(rejection.to_string()))?;
+    let done = ClockCorrected::of(&applied, by);
+    let mut batch = Batch::default();
+    batch.add(applied, None);
+    let dispatch = Dispatch {
+        given: Some(now.ms()),
+        ..desk.dispatch(&replica, &batch, now)
+    };
+    let statement = Statement::new(&replica, &dispatch)?;
+    let outcome = statement.send_within(lane, |_| {}).await?;
+    replica.forget();
+    match outcome {
+        Outcome::Stored(_) => Ok(done),
+        Outcome::Stale => {
+            let text = format!("event {} has moved meanwhile: try again", booth.no.0);
+            Err(OpenError::Failed(text))
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! An operator sets the clock of a ledger back that is hours ahead: every hold keeps the time it has left,
+//! every event's history says so, and nothing is wrong with the ledger afterwards.
+
+use std::sync::Arc;
+
+use soldonce_clock::{Clock, SeededEntropy, SystemClock};
+use soldonce_core::{Answer, Cause, Command, Event, Hold, HoldState, LineChoice, Rejection};
+use soldonce_engine::ledger::postgres::{
+    Durability, PostgresLedger, PostgresOptions, correct_clock as correct_database, migrate,
+};
+use soldonce_engine::ledger::sqlite::{SqliteOptions, correct_clock, verify};
+use soldonce_engine::ledger::{ClockCorrected, Done, Ledger};
+use soldonce_testkit::postgres::{Postgres, query};
+
+use crate::ledgers::{
+    HALL, Recorder, TestLedger, booked, busy, held, holder, new_event, on, open_in, select,
+    transaction, verified,
+};
+
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// What an event's history says of corrections: how many commits, and of how many units.
+async fn said(ledger: &dyn Ledger, event: &Event) -> (usize, usize) {
+    let history = ledger.history(event.id.clone()).await.unwrap();
+    let of_clock = |cause: Cause| cause == Cause::ClockCorrected;
+    let commits = history.commits.iter();
+    let commits: Vec<_> = commits
+        .filter(|commit| commit.transitions.iter().any(|step| of_clock(step.cause)))
+        .collect();
+    let steps = commits.iter().map(|commit| commit.transitions.len());
+    (commits.len(), steps.sum())
+}
+
+/// Both holds of the hall are live, and an event is sold out.
+async fn sell_out(test: &TestLedger) -> Arc<Event> {
+    let other = test.other_event().await;
+    let all = other.chart.select(
+        [
+            "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
+        ],
+        [("floor", 5)],
+    );
+    let sell = Command::Sell {
+        event: other.no,
+        selection: all.unwrap(),
+        holder: holder("eve"),
+        booking: test.booking_id(),
+        reference: None,
+    };
+    booked(test.ask(sell).await).unwrap();
+    other
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_is_a_day_ahead_is_set_back_and_goes_on() {
+    let mut test = TestLedger::sqlite();
+    test.clock.step_wall(test.clock.wall_ms() + DAY_MS);
+    let (event, booking, hold) = busy(&test).await;
+    let other = sell_out(&test).await;
+    test.clock.step_wall(test.clock.wall_ms() - DAY_MS);
+    let left = hold.expires_at.ms() - test.ledger.now().ms();
+    test.ledger.close().await;
+    let dead = TestLedger::memory().ledger.clone();
+    drop(std::mem::replace(&mut test.ledger, dead));
+    // Two parts of one history, of which the recorder sees the second one alone.
+    let before = Arc::clone(&test.recorder);
+    assert!(before.violations().is_empty());
+    before
+        .is_silent
+        .store(true, std::sync::atomic::Ordering::Relaxed);
+
+    let folder = test.folder.as_ref().unwrap().path().to_owned();
+    let options = SqliteOptions::new(&folder);
+    let done = correct_clock(&options, &test.clock, &SeededEntropy::new(7)).unwrap();
+    let expected = ClockCorrected {
+        set_back_ms: DAY_MS.unsigned_abs(),
+        events: 2,
+        holds: 3,
+    };
+    assert_eq!(done, expected);
+    let again = correct_clock(&options, &test.clock, &SeededEntropy::new(7)).unwrap();
+    assert_eq!(
+        again,
+        ClockCorrected::default(),
+        "there is nothing left to do"
+    );
+
+    let report = verify::verify(&folder, &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{:#?}", report.findings);
+    test.ledger = Arc::new(open_in(&options, &test.clock, &before).unwrap());
+    assert_eq!(test.ledger.now().ms(), test.clock.wall_ms());
+    let kept = test.ledger.hold(hold.id).await.unwrap().unwrap();
+    assert_eq!(kept.expires_at.ms() - test.ledger.now().ms(), left);
+    assert_eq!(said(&*test.ledger, &event).await, (1, 5));
+    assert_eq!(
+        said(&*test.ledger, &other).await,
+        (1, 1),
+        "the unit of a booking"
+    );
+    goes_on(&test, &event, &kept).await;
+    let cancel = Command::Cancel {
+        booking: booking.id,
+        by: soldonce_core::Authority::Staff,
+        lines: LineChoice::All,
+    };
+    booked(test.ask(cancel).await).unwrap();
+    test.ledger.close().await;
+    let report = verify::verify(&folder, &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{:#?}", report.findings);
+}
+
+/// The hold lives as long as it was promised, and no longer.
+async fn goes_on(test: &TestLedger, event: &Event, hold: &Hold) {
+    let left = hold.expires_at.ms() - test.ledger.now().ms();
+    test.advance_ms(left.unsigned_abs() - 1);
+    let refused = test.hold(event, "gus", &["B-1"]).await;
+    assert!(
+        matches!(refused, Err(Rejection::UnitUnavailable(_))),
+        "{refused:?}"
+    );
+    test.advance_ms(1);
+    test.hold(event, "gus", &["B-1"]).await.unwrap();
+}
+
+#[test]
+fn a_machine_whose_clock_was_never_set_corrects_nothing() {
+    let test = TestLedger::sqlite();
+    let folder = test.folder.as_ref().unwrap().path().to_owned();
+    let options = SqliteOptions::new(folder);
+    let locked = correct_clock(&options, &test.clock, &SeededEntropy::new(7));
+    assert!(locked.is_err(), "a server has it");
+    let mut test = test;
+    let dead = TestLedger::memory().ledger.clone();
+    drop(std::mem::replace(&mut test.ledger, dead));
+    test.clock.step_wall(0);
+    let refused = correct_clock(&options, &test.clock, &SeededEntropy::new(7)).unwrap_err();
+    assert!(refused.to_string().contains("set it"), "{refused}");
+}
+
+async fn open(options: &PostgresOptions, seed: u64) -> PostgresLedger {
+    let entropy = SeededEntropy::new(seed);
+    let observer = Arc::new(Recorder::default());
+    let opened = PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer);
+    opened.await.unwrap()
+}
+
+async fn ask(ledger: &PostgresLedger, command: Command) -> Result<Done, Rejection> {
+    ledger.transact(transaction(command, None)).await
+}
+
+async fn event(ledger: &PostgresLedger, id: &str) -> Arc<Event> {
+    let new = new_event(id, HALL, |_| {});
+    match ask(ledger, Command::CreateEvent(Box::new(new))).await {
+        Ok(Done::Fresh {
+            answer: Answer::EventCreated(event),
+            ..
+        }) => event,
+        other => panic!("no event: {other:?}"),
+    }
+}
+
+async fn hold(ledger: &PostgresLedger, event: &Event, n: u128, seat: &str) -> Hold {
+    let wish = Command::Hold(soldonce_core::NewHold {
+        event: event.no,
+        hold: soldonce_core::HoldId::from_bits((1 << 100) | n),
+        holder: holder("ann"),
+        wish: soldonce_core::Wish::Named(select(event, &[seat], &[])),
+        ttl: None,
+        ttl_max: None,
+    });
+    held(ask(ledger, wish).await).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
+    let server = Postgres::start().unwrap();
+    let options = PostgresOptions {
+        durability: Durability::Waived,
+        ..PostgresOptions::new(server.url())
+    };
+    migrate(&options).await.unwrap();
+    let day_ahead =
+        format!("UPDATE clock SET at = {DAY_MS} + extract(epoch FROM clock_timestamp()) * 1000");
+    query(&options.url, &day_ahead).unwrap();
+    let ledger = open(&options, 1).await;
+    let (hall, other) = (
+        event(&ledger, "hamlet-1").await,
+        event(&ledger, "hamlet-2").await,
+    );
+    let active = hold(&ledger, &hall, 1, "A-1").await;
+    let paid = hold(&ledger, &hall, 2, "A-2").await;
+    let checkout = Command::Checkout {
+        on: on(&paid),
+        booking: soldonce_core::BookingId::from_bits(7),
+        reference: None,
+        exchange: None,
+    };
+    booked(ask(&ledger, checkout).await).unwrap();
+    let all = other.chart.select(
+        [
+            "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
+        ],
+        [("floor", 5)],
+    );
+    let sell = Command::Sell {
+        event: other.no,
+        selection: all.unwrap(),
+        holder: holder("eve"),
+        booking: soldonce_core::BookingId::from_bits(8),
+        reference: None,
+    };
+    booked(ask(&ledger, sell).await).unwrap();
+    let left = active.expires_at.ms() - ledger.now().ms();
+    let here = Arc::new(SystemClock);
+    let refused =
+        correct_database(&options, here.clone(), &SeededEntropy::new(2), recorder()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("stop every server"), "{refused}");
+    ledger.close().await;
+    drop(ledger);
+    let alone = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
+    soldonce_testkit::until("nobody is connected", soldonce_testkit::PATIENCE, || {
+        server.query(alone).unwrap() == "1"
+    })
+    .unwrap();
+
+    let done = correct_database(&options, here, &SeededEntropy::new(3), recorder()).await;
+    let done = done.unwrap();
+    assert_eq!((done.events, done.holds), (2, 2));
+    let by = i64::try_from(done.set_back_ms).unwrap();
+    assert!((DAY_MS - 60_000..=DAY_MS).contains(&by), "{by}");
+    verified(&options);
+    let ledger = open(&options, 4).await;
+    let ahead = ledger.now().ms() - SystemClock.wall_ms();
+    assert!(ahead.abs() < 1_000, "{ahead}");
+    let kept = ledger.hold(active.id).await.unwrap().unwrap();
+    let now_left = kept.expires_at.ms() - ledger.now().ms();
+    assert!(
+        (left - 60_000..=left + 1_000).contains(&now_left),
+        "{now_left} of {left}"
+    );
+    let cap = kept.max_expires_at.ms() - active.max_expires_at.ms();
+    assert_eq!(cap, -by, "its cap moves with it");
+    assert_eq!(said(&ledger, &hall).await, (1, 2));
+    assert_eq!(said(&ledger, &other).await, (1, 1), "the unit of a booking");
+    // Commands are taken and numbered as before.
+    let more = hold(&ledger, &hall, 3, "A-3").await;
+    assert!(more.created_at.ms() < active.created_at.ms());
+    let cancel = Command::Cancel {
+        booking: soldonce_core::BookingId::from_bits(8),
+        by: soldonce_core::Authority::Staff,
+        lines: LineChoice::All,
+    };
+    booked(ask(&ledger, cancel).await).unwrap();
+    let release = Command::Release { on: on(&kept) };
+    let released = held(ask(&ledger, release).await).unwrap();
+    assert_eq!(released.state, HoldState::Released);
+    ledger.close().await;
+    verified(&options);
+}
+
+fn recorder() -> Arc<Recorder> {
+    Arc::new(Recorder::default())
+}
