@@ -87,6 +87,8 @@ pub(crate) struct Recorder {
     commits: Mutex<BTreeMap<EventNo, Vec<Commit>>>,
     terms: Mutex<BTreeMap<HoldId, (EventNo, HoldTerms)>>,
     units: Mutex<BTreeMap<EventNo, u32>>,
+    /// The policy of each event while it is the one that it was made with.
+    policies: Mutex<BTreeMap<EventNo, Option<Policy>>>,
     pub(crate) failures: Mutex<Vec<String>>,
     /// How often memory was found to be wrong.
     pub(crate) disbelieved: AtomicU64,
@@ -162,6 +164,14 @@ impl Recorder {
             .events()
             .map(|event| (event.no, event.chart.units()));
         self.units.lock().unwrap().extend(units);
+        let mut policies = self.policies.lock().unwrap();
+        for event in inventory.events() {
+            let first = policies.entry(event.no);
+            let first = first.or_insert_with(|| Some(event.policy.clone()));
+            if first.as_ref() != Some(&event.policy) {
+                *first = None;
+            }
+        }
     }
 
     /// Forgets what happened: for a test that broke a promise on purpose and has seen it.
@@ -181,7 +191,7 @@ impl Recorder {
             let of_event = terms.values().filter(|(of, _)| of == event);
             let history = History {
                 units: self.units.lock().unwrap()[event],
-                terms: None,
+                terms: self.policies.lock().unwrap()[event].clone(),
                 holds: of_event.map(|(_, terms)| terms.clone()).collect(),
                 commits: commits.clone(),
             };

@@ -17,7 +17,7 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 6;
+pub(super) const SCHEMA: i64 = 7;
 
 /// The one connection that writes.
 pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {

@@ -122,7 +122,7 @@ pub(super) fn history(connection: &Connection, id: &EventId) -> Result<History, 
     let everything = (Seq::default(), Seq(i64::MAX.cast_unsigned()));
     Ok(History {
         units: event.chart.units(),
-        terms: None,
+        terms: events::steady_terms(connection, event)?,
         holds: terms,
         commits: audit::commits(connection, event.no, everything)?,
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::{
     Chart, Currency, Event, EventId, EventNo, EventState, Policy, Text, Timestamp,
 };
@@ -32,11 +32,28 @@ SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancel
        fingerprint, checksum
 FROM events ORDER BY event_no";
 
-const CHART_OF_EVENT: &str = "-- chart_of_event
-SELECT chart_no FROM events WHERE event_no = ?1";
+const STORED_EVENT: &str = "-- stored_event
+SELECT chart_no, policy FROM events WHERE event_no = ?1";
+
+const ADD_STEADY_TERMS: &str = "-- add_steady_terms
+INSERT INTO steady_terms (event_no, checksum) VALUES (?1, ?2)";
+
+const END_STEADY_TERMS: &str = "-- end_steady_terms
+DELETE FROM steady_terms WHERE event_no = ?1";
+
+const STEADY_TERMS: &str = "-- steady_terms
+SELECT checksum FROM steady_terms WHERE event_no = ?1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_EVENT, UPDATE_EVENT, EVENTS, CHART_OF_EVENT];
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT_EVENT,
+    UPDATE_EVENT,
+    EVENTS,
+    STORED_EVENT,
+    ADD_STEADY_TERMS,
+    END_STEADY_TERMS,
+    STEADY_TERMS,
+];
 
 /// The columns of an event that are not in the event itself.
 struct Columns<'a> {
@@ -72,13 +89,42 @@ pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> R
     one_row(
         "insert_event",
         execute(connection, INSERT_EVENT, event, chart_no)?,
-    )
+    )?;
+    let mut steady = connection.prepare_cached(ADD_STEADY_TERMS)?;
+    let added = steady.execute(params![event.no.0, steady_checksum(event.no).stored()])?;
+    one_row("add_steady_terms", added)
+}
+
+fn steady_checksum(event: EventNo) -> Checksum {
+    Checksum::of("steady_terms").int(i64::from(event.0))
+}
+
+/// The policy of an event that never changed; none if it did, or was made before that was noted.
+pub(crate) fn steady_terms(
+    connection: &Connection,
+    event: &Event,
+) -> Result<Option<Policy>, Fault> {
+    let mut statement = connection.prepare_cached(STEADY_TERMS)?;
+    let found = statement.query_row([event.no.0], |row| row.get(0));
+    let Some(sum) = found.optional()? else {
+        return Ok(None);
+    };
+    require_sum("steady_terms", steady_checksum(event.no), sum, || {
+        format!("event `{}`", event.id.as_str())
+    })?;
+    Ok(Some(event.policy.clone()))
 }
 
 /// Writes the policy and the state of an event that is in the file.
 pub(crate) fn update(connection: &Connection, event: &Event) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(CHART_OF_EVENT)?;
-    let chart_no = statement.query_row([event.no.0], |row| row.get(0))?;
+    let mut statement = connection.prepare_cached(STORED_EVENT)?;
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let (chart_no, policy): (i64, String) = statement.query_row([event.no.0], read)?;
+    if policy != policy_to_json(&event.policy)? {
+        connection
+            .prepare_cached(END_STEADY_TERMS)?
+            .execute([event.no.0])?;
+    }
     one_row(
         "update_event",
         execute(connection, UPDATE_EVENT, event, chart_no)?,

@@ -5,6 +5,7 @@ use soldonce_core::{Commit, Event, HoldTerms, Seq};
 
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::audit::{self, Chain, ReadRow};
+use crate::ledger::sqlite::tables::events;
 use crate::ledger::verify::{ChainEnd, Left, Meter, VerifyReport, Walk, history_of};
 
 /// Rows between two reports of progress.
@@ -17,7 +18,7 @@ pub(super) fn walk(
     report: &mut VerifyReport,
     meter: &mut Meter<'_>,
 ) -> Result<Left, Fault> {
-    let history = history_of(event, None, holds);
+    let history = history_of(event, events::steady_terms(connection, event)?, holds);
     let mut rows = Rows {
         walk: Walk::begin(event, &history),
         commit: None,
