@@ -4,13 +4,17 @@
 use std::sync::Arc;
 
 use soldonce_clock::{Clock, SeededEntropy, SystemClock};
-use soldonce_core::{Answer, Cause, Command, Event, Hold, HoldState, LineChoice, Rejection};
+use soldonce_core::{
+    Answer, Authority, BookingId, Cause, Command, Event, Hold, HoldState, LineChoice, Rejection,
+    Selection,
+};
 use soldonce_engine::ledger::postgres::{
     Durability, PostgresLedger, PostgresOptions, correct_clock as correct_database, migrate,
 };
 use soldonce_engine::ledger::sqlite::{SqliteOptions, correct_clock, verify};
 use soldonce_engine::ledger::{ClockCorrected, Done, Ledger};
 use soldonce_testkit::postgres::{Postgres, query};
+use soldonce_testkit::{PATIENCE, until};
 
 use crate::ledgers::{
     HALL, Recorder, TestLedger, booked, busy, held, holder, new_event, on, open_in, select,
@@ -31,18 +35,27 @@ async fn said(ledger: &dyn Ledger, event: &Event) -> (usize, usize) {
     (commits.len(), steps.sum())
 }
 
-/// Both holds of the hall are live, and an event is sold out.
+fn everything(event: &Event) -> Selection {
+    let seats = [
+        "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
+    ];
+    select(event, &seats, &[("floor", 5)])
+}
+
+fn cancel_all(booking: BookingId) -> Command {
+    Command::Cancel {
+        booking,
+        by: Authority::Staff,
+        lines: LineChoice::All,
+    }
+}
+
+/// Another event, sold out.
 async fn sell_out(test: &TestLedger) -> Arc<Event> {
     let other = test.other_event().await;
-    let all = other.chart.select(
-        [
-            "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
-        ],
-        [("floor", 5)],
-    );
     let sell = Command::Sell {
         event: other.no,
-        selection: all.unwrap(),
+        selection: everything(&other),
         holder: holder("eve"),
         booking: test.booking_id(),
         reference: None,
@@ -98,12 +111,7 @@ async fn a_folder_that_is_a_day_ahead_is_set_back_and_goes_on() {
         "the unit of a booking"
     );
     goes_on(&test, &event, &kept).await;
-    let cancel = Command::Cancel {
-        booking: booking.id,
-        by: soldonce_core::Authority::Staff,
-        lines: LineChoice::All,
-    };
-    booked(test.ask(cancel).await).unwrap();
+    booked(test.ask(cancel_all(booking.id)).await).unwrap();
     test.ledger.close().await;
     let report = verify::verify(&folder, &mut |_| {}).unwrap();
     assert!(report.is_clean(), "{:#?}", report.findings);
@@ -171,6 +179,47 @@ async fn hold(ledger: &PostgresLedger, event: &Event, n: u128, seat: &str) -> Ho
     held(ask(ledger, wish).await).unwrap()
 }
 
+/// A hold that waits, one that is being paid, and an event that is sold out; on a ledger a day ahead.
+async fn a_day_ahead(server: &Postgres, options: &PostgresOptions) -> ([Arc<Event>; 2], Hold, i64) {
+    migrate(options).await.unwrap();
+    let day_ahead =
+        format!("UPDATE clock SET at = {DAY_MS} + extract(epoch FROM clock_timestamp()) * 1000");
+    query(&options.url, &day_ahead).unwrap();
+    let ledger = open(options, 1).await;
+    let events = [
+        event(&ledger, "hamlet-1").await,
+        event(&ledger, "hamlet-2").await,
+    ];
+    let active = hold(&ledger, &events[0], 1, "A-1").await;
+    let paid = hold(&ledger, &events[0], 2, "A-2").await;
+    let checkout = Command::Checkout {
+        on: on(&paid),
+        booking: BookingId::from_bits(7),
+        reference: None,
+        exchange: None,
+    };
+    booked(ask(&ledger, checkout).await).unwrap();
+    let sell = Command::Sell {
+        event: events[1].no,
+        selection: everything(&events[1]),
+        holder: holder("eve"),
+        booking: BookingId::from_bits(8),
+        reference: None,
+    };
+    booked(ask(&ledger, sell).await).unwrap();
+    let left = active.expires_at.ms() - ledger.now().ms();
+    let here = Arc::new(SystemClock);
+    let refused = correct_database(options, here, &SeededEntropy::new(2), recorder()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("stop every server"), "{refused}");
+    ledger.close().await;
+    drop(ledger);
+    let alone = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
+    let is_alone = || server.query(alone).unwrap() == "1";
+    until("nobody is connected", PATIENCE, is_alone).unwrap();
+    (events, active, left)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
     let server = Postgres::start().unwrap();
@@ -178,52 +227,8 @@ async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
         durability: Durability::Waived,
         ..PostgresOptions::new(server.url())
     };
-    migrate(&options).await.unwrap();
-    let day_ahead =
-        format!("UPDATE clock SET at = {DAY_MS} + extract(epoch FROM clock_timestamp()) * 1000");
-    query(&options.url, &day_ahead).unwrap();
-    let ledger = open(&options, 1).await;
-    let (hall, other) = (
-        event(&ledger, "hamlet-1").await,
-        event(&ledger, "hamlet-2").await,
-    );
-    let active = hold(&ledger, &hall, 1, "A-1").await;
-    let paid = hold(&ledger, &hall, 2, "A-2").await;
-    let checkout = Command::Checkout {
-        on: on(&paid),
-        booking: soldonce_core::BookingId::from_bits(7),
-        reference: None,
-        exchange: None,
-    };
-    booked(ask(&ledger, checkout).await).unwrap();
-    let all = other.chart.select(
-        [
-            "A-1", "A-2", "A-3", "A-4", "A-5", "B-1", "B-2", "B-3", "B-4", "B-5",
-        ],
-        [("floor", 5)],
-    );
-    let sell = Command::Sell {
-        event: other.no,
-        selection: all.unwrap(),
-        holder: holder("eve"),
-        booking: soldonce_core::BookingId::from_bits(8),
-        reference: None,
-    };
-    booked(ask(&ledger, sell).await).unwrap();
-    let left = active.expires_at.ms() - ledger.now().ms();
+    let ([hall, other], active, left) = a_day_ahead(&server, &options).await;
     let here = Arc::new(SystemClock);
-    let refused =
-        correct_database(&options, here.clone(), &SeededEntropy::new(2), recorder()).await;
-    let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("stop every server"), "{refused}");
-    ledger.close().await;
-    drop(ledger);
-    let alone = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
-    soldonce_testkit::until("nobody is connected", soldonce_testkit::PATIENCE, || {
-        server.query(alone).unwrap() == "1"
-    })
-    .unwrap();
-
     let done = correct_database(&options, here, &SeededEntropy::new(3), recorder()).await;
     let done = done.unwrap();
     assert_eq!((done.events, done.holds), (2, 2));
@@ -246,12 +251,7 @@ async fn a_database_that_is_a_day_ahead_is_set_back_and_goes_on() {
     // Commands are taken and numbered as before.
     let more = hold(&ledger, &hall, 3, "A-3").await;
     assert!(more.created_at.ms() < active.created_at.ms());
-    let cancel = Command::Cancel {
-        booking: soldonce_core::BookingId::from_bits(8),
-        by: soldonce_core::Authority::Staff,
-        lines: LineChoice::All,
-    };
-    booked(ask(&ledger, cancel).await).unwrap();
+    booked(ask(&ledger, cancel_all(BookingId::from_bits(8))).await).unwrap();
     let release = Command::Release { on: on(&kept) };
     let released = held(ask(&ledger, release).await).unwrap();
     assert_eq!(released.state, HoldState::Released);
