@@ -66,7 +66,8 @@ pub use policy::{
     PolicyField, PolicyKind, PolicyValue,
 };
 pub use rejection::{
-    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Rejection, Unavailable,
+    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, REJECTION_CODES, Rejection,
+    Unavailable,
 };
 pub use seating::Seating;
 pub use tally::Tally;
