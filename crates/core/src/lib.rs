@@ -62,8 +62,8 @@ pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
 pub use pick::Availability;
 pub use planted::Planted;
 pub use policy::{
-    Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyChange,
-    PolicyField, PolicyKind, PolicyValue,
+    Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyBounds,
+    PolicyChange, PolicyField, PolicyKind, PolicyValue,
 };
 pub use rejection::{
     Advice, Alternative, Budget, Conflict, ConflictState, Invalid, REJECTION_CODES, Rejection,
