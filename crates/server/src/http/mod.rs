@@ -51,6 +51,7 @@ mod staff;
 mod classic;
 mod metrics;
 mod openapi;
+mod gathered;
 mod pages;
 mod system;
 
