@@ -62,11 +62,12 @@ pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
 pub use pick::Availability;
 pub use planted::Planted;
 pub use policy::{
-    Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyChange,
-    PolicyField, PolicyKind, PolicyValue,
+    Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyBounds,
+    PolicyChange, PolicyField, PolicyKind, PolicyValue,
 };
 pub use rejection::{
-    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Rejection, Unavailable,
+    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, REJECTION_CODES, Rejection,
+    Unavailable,
 };
 pub use seating::Seating;
 pub use tally::Tally;

@@ -43,7 +43,7 @@ pub fn alternatives_near(
         let middle = row.first.0.saturating_mul(2).saturating_add(middle);
         let units = pieces(chart, hall, searched(row, middle), category)
             .map(|piece| widened(piece, row, hall))
-            .filter_map(|piece| piece.window(quantity, middle))
+            .filter_map(|piece| piece.window(quantity, middle, |_| ()))
             .filter(|window| window.rest < Rest::Orphan)
             .min()?
             .units(quantity)

@@ -1,12 +1,14 @@
-//! Chooses the best open seats of a hall. Rows stand in the chart from best to worst; inside a row
-//! the middle is best. Of the places in a row it takes one that leaves no single seat if there is
-//! one, so its own choice passes `no_orphan`.
+//! Chooses the best open seats of a hall: neighbours, the nearest to the chart's focal point, rows
+//! that face it before rows at its sides. Without positions the rows of a chart rank in its order
+//! and the middle of a row is best. Of the places in a row it takes one that leaves no single seat
+//! if there is one, so its own choice passes `no_orphan`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use crate::chart::{Distance, RankedRow};
 use crate::seating::{RowCount, Seating};
-use crate::{CategoryNo, Chart, Row, RowNo, UnitNo};
+use crate::{CategoryNo, Chart, Row, UnitNo};
 
 /// Which units could be taken now.
 pub trait Availability {
@@ -88,15 +90,15 @@ pub(crate) struct Piece {
 
 /// A place for the wanted seats; the least one is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Window {
+pub(crate) struct Window<D> {
     pub(crate) rest: Rest,
-    /// Twice the distance from the wanted middle.
-    distance: u32,
+    /// From the wanted place, and where that is the same twice the distance from the wanted middle.
+    distance: (D, u32),
     first: UnitNo,
 }
 
-impl Window {
-    pub(crate) fn units(self, quantity: u32) -> impl Iterator<Item = UnitNo> {
+impl<D> Window<D> {
+    pub(crate) fn units(&self, quantity: u32) -> impl Iterator<Item = UnitNo> + use<D> {
         (self.first.0..self.first.0.saturating_add(quantity)).map(UnitNo)
     }
 }
@@ -106,8 +108,14 @@ impl Piece {
         self.fits.end.0.saturating_sub(self.fits.start.0)
     }
 
-    /// The best place for so many seats. `middle` is twice the number where their middle should be.
-    pub(crate) fn window(&self, quantity: u32, middle: u32) -> Option<Window> {
+    /// The best place for so many seats. `middle` is twice the number where their middle should be,
+    /// and the places around it are compared by `distance` from their first seat.
+    pub(crate) fn window<D: Ord>(
+        &self,
+        quantity: u32,
+        middle: u32,
+        distance: impl Fn(UnitNo) -> D,
+    ) -> Option<Window<D>> {
         let spare = self.seats().checked_sub(quantity)?;
         let last = self.fits.start.0.saturating_add(spare);
         let ideal = middle.saturating_sub(quantity) / 2;
@@ -115,13 +123,13 @@ impl Piece {
         // At most two places of a run leave an orphan, so one of the nearest does not.
         let from = near.saturating_sub(3).max(self.fits.start.0);
         (from..=near.saturating_add(3).min(last))
-            .map(|first| Window {
-                rest: self.rest(first, quantity),
-                distance: first
-                    .saturating_mul(2)
-                    .saturating_add(quantity)
-                    .abs_diff(middle),
-                first: UnitNo(first),
+            .map(|first| {
+                let own = first.saturating_mul(2).saturating_add(quantity);
+                Window {
+                    rest: self.rest(first, quantity),
+                    distance: (distance(UnitNo(first)), own.abs_diff(middle)),
+                    first: UnitNo(first),
+                }
             })
             .min()
     }
@@ -176,46 +184,54 @@ fn next_of_category(
     Some(first..end.unwrap_or(within.end))
 }
 
-/// Neighbours in the middle of the best row that has a place for them.
-fn together(seating: &Seating, want: Want) -> Option<Window> {
-    let mut last_resort = None;
+/// Neighbours in the best place of the hall that has room for them.
+fn together(seating: &Seating, want: Want) -> Option<Window<Distance>> {
     let has_room =
         |count: &RowCount| count.open >= want.quantity && count.pairs >= want.quantity - 1;
-    for (_, row, category) in rows(seating, want, has_room) {
-        let middle = row.first.0.saturating_mul(2).saturating_add(row.seats);
-        let best = pieces(seating.chart(), &seating.open(), row.range(), category)
-            .filter_map(|piece| piece.window(want.quantity, middle))
+    let rank = |window: &Window<Distance>| (window.rest == Rest::Orphan, window.distance);
+    let mut best: Option<Window<Distance>> = None;
+    for (ranked, row, category) in rows(seating, want, has_room) {
+        // From here on no row has seats that are as near.
+        let is_settled = |found: &Window<Distance>| {
+            found.rest < Rest::Orphan && found.distance.0 < ranked.nearest
+        };
+        if best.as_ref().is_some_and(is_settled) {
+            break;
+        }
+        let chart = seating.chart();
+        let distance = |first| chart.distance(ranked, first, want.quantity);
+        let of_row = pieces(chart, &seating.open(), row.range(), category)
+            .filter_map(|piece| piece.window(want.quantity, ranked.middle, distance))
             .min();
-        match best {
-            Some(window) if window.rest < Rest::Orphan => return Some(window),
-            Some(window) => last_resort = last_resort.or(Some(window)),
-            None => {}
+        let is_better =
+            |new: &Window<Distance>| best.as_ref().is_none_or(|known| rank(new) < rank(known));
+        if let Some(new) = of_row.filter(is_better) {
+            best = Some(new);
         }
     }
-    last_resort
+    best
 }
 
-/// Rows that may have what is wanted, and the price class to look for seat by seat: none where all
-/// seats of the row are of the wanted one.
+/// Rows that may have what is wanted, the best first, and the price class to look for seat by seat:
+/// none where all seats of the row are of the wanted one.
 fn rows(
     seating: &Seating,
     want: Want,
     has_room: impl Fn(&RowCount) -> bool,
-) -> impl Iterator<Item = (RowNo, &Row, Option<CategoryNo>)> {
+) -> impl Iterator<Item = (&RankedRow, &Row, Option<CategoryNo>)> {
     let chart = seating.chart();
-    seating
-        .row_counts()
-        .zip(chart.rows())
-        .filter(move |((_, count), _)| has_room(count))
-        .filter_map(move |((number, _), row)| {
-            let of_row = chart.row_category(number);
-            match (want.category, of_row) {
-                (None, _) => Some((number, row, None)),
-                (Some(wanted), Some(of_row)) if wanted == of_row => Some((number, row, None)),
-                (Some(_), Some(_)) => None,
-                (Some(wanted), None) => Some((number, row, Some(wanted))),
-            }
-        })
+    chart.ranked_rows().iter().filter_map(move |ranked| {
+        if !has_room(&seating.row_count(ranked.row)?) {
+            return None;
+        }
+        let row = chart.rows().get(ranked.row.index())?;
+        match (want.category, chart.row_category(ranked.row)) {
+            (None, _) => Some((ranked, row, None)),
+            (Some(wanted), Some(of_row)) if wanted == of_row => Some((ranked, row, None)),
+            (Some(_), Some(_)) => None,
+            (Some(wanted), None) => Some((ranked, row, Some(wanted))),
+        }
+    })
 }
 
 /// Seats of several pieces, the longest first: as few torn groups as can be.

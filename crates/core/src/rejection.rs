@@ -210,43 +210,55 @@ pub enum Rejection {
     ShuttingDown,
 }
 
-impl Rejection {
-    /// The code of api.md 2, the same in every transport.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Invalid(_) => "invalid_request",
-            Self::UnitUnavailable(_) => "unit_unavailable",
-            Self::UnknownUnit(_) => "unknown_unit",
-            Self::EventNotFound => "event_not_found",
-            Self::EventExists => "event_exists",
-            Self::NotOnSale { .. } => "not_on_sale",
-            Self::BudgetExceeded { .. } => "budget_exceeded",
-            Self::AdjacencyRefused(_) => "adjacency_refused",
-            Self::TooManyUnits { .. } => "too_many_units",
-            Self::HoldNotFound => "hold_not_found",
-            Self::HoldExpired => "hold_expired",
-            Self::HoldReleased => "hold_released",
-            Self::HoldConsumed(_) => "hold_consumed",
-            Self::HoldRevoked(_) => "hold_revoked",
-            Self::CapReached(_) => "cap_reached",
-            Self::StaleFence(_) => "stale_fence",
-            Self::PaymentInProgress(_) => "payment_in_progress",
-            Self::PaymentRequired => "payment_required",
-            Self::PaymentMismatch(_) => "payment_mismatch",
-            Self::BookingNotFound => "booking_not_found",
-            Self::AlreadyCancelled(_) => "already_cancelled",
-            Self::BookingNotConfirmed => "booking_not_confirmed",
-            Self::CancelClosed(_) => "cancel_closed",
-            Self::IdempotencyKeyMissing => "idempotency_key_missing",
-            Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::Overloaded => "overloaded",
-            Self::ReadOnly => "read_only",
-            Self::OutcomeUnknown => "outcome_unknown",
-            Self::MemoryMismatch => "memory_mismatch",
-            Self::ShuttingDown => "shutting_down",
-        }
-    }
+/// Declares the code of each rejection, and the list of all codes.
+macro_rules! codes {
+    ($($rejection:pat => $code:literal,)+) => {
+        /// Every code of a rejection, each once.
+        pub const REJECTION_CODES: &[&str] = &[$($code),+];
 
+        impl Rejection {
+            /// Returns its code, the same in every transport.
+            pub const fn code(&self) -> &'static str {
+                match self { $($rejection => $code,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    Rejection::Invalid(_) => "invalid_request",
+    Rejection::UnitUnavailable(_) => "unit_unavailable",
+    Rejection::UnknownUnit(_) => "unknown_unit",
+    Rejection::EventNotFound => "event_not_found",
+    Rejection::EventExists => "event_exists",
+    Rejection::NotOnSale { .. } => "not_on_sale",
+    Rejection::BudgetExceeded { .. } => "budget_exceeded",
+    Rejection::AdjacencyRefused(_) => "adjacency_refused",
+    Rejection::TooManyUnits { .. } => "too_many_units",
+    Rejection::HoldNotFound => "hold_not_found",
+    Rejection::HoldExpired => "hold_expired",
+    Rejection::HoldReleased => "hold_released",
+    Rejection::HoldConsumed(_) => "hold_consumed",
+    Rejection::HoldRevoked(_) => "hold_revoked",
+    Rejection::CapReached(_) => "cap_reached",
+    Rejection::StaleFence(_) => "stale_fence",
+    Rejection::PaymentInProgress(_) => "payment_in_progress",
+    Rejection::PaymentRequired => "payment_required",
+    Rejection::PaymentMismatch(_) => "payment_mismatch",
+    Rejection::BookingNotFound => "booking_not_found",
+    Rejection::AlreadyCancelled(_) => "already_cancelled",
+    Rejection::BookingNotConfirmed => "booking_not_confirmed",
+    Rejection::CancelClosed(_) => "cancel_closed",
+    Rejection::IdempotencyKeyMissing => "idempotency_key_missing",
+    Rejection::IdempotencyKeyReused => "idempotency_key_reused",
+    Rejection::Overloaded => "overloaded",
+    Rejection::ReadOnly => "read_only",
+    Rejection::OutcomeUnknown => "outcome_unknown",
+    Rejection::MemoryMismatch => "memory_mismatch",
+    Rejection::ShuttingDown => "shutting_down",
+}
+
+impl Rejection {
     /// What the client should do next.
     pub const fn advice(&self) -> Advice {
         match self {
@@ -279,6 +291,42 @@ impl Rejection {
             | Self::CancelClosed(_)
             | Self::IdempotencyKeyMissing
             | Self::IdempotencyKeyReused => Advice::DoNotRetry,
+        }
+    }
+
+    /// Whether it names units or areas, whose public names only the event's chart knows.
+    pub const fn names_units(&self) -> bool {
+        match self {
+            Self::UnitUnavailable(_)
+            | Self::UnknownUnit(_)
+            | Self::AdjacencyRefused(_)
+            | Self::AlreadyCancelled(_) => true,
+            Self::Invalid(_)
+            | Self::EventNotFound
+            | Self::EventExists
+            | Self::NotOnSale { .. }
+            | Self::BudgetExceeded { .. }
+            | Self::TooManyUnits { .. }
+            | Self::HoldNotFound
+            | Self::HoldExpired
+            | Self::HoldReleased
+            | Self::HoldConsumed(_)
+            | Self::HoldRevoked(_)
+            | Self::CapReached(_)
+            | Self::StaleFence(_)
+            | Self::PaymentInProgress(_)
+            | Self::PaymentRequired
+            | Self::PaymentMismatch(_)
+            | Self::BookingNotFound
+            | Self::BookingNotConfirmed
+            | Self::CancelClosed(_)
+            | Self::IdempotencyKeyMissing
+            | Self::IdempotencyKeyReused
+            | Self::Overloaded
+            | Self::ReadOnly
+            | Self::OutcomeUnknown
+            | Self::MemoryMismatch
+            | Self::ShuttingDown => false,
         }
     }
 }

@@ -113,9 +113,9 @@ impl Seating {
         self.open_seats
     }
 
-    /// What is counted of each row, in chart order.
-    pub(crate) fn row_counts(&self) -> impl Iterator<Item = (RowNo, RowCount)> {
-        (0..).map(RowNo).zip(self.rows.iter().copied())
+    /// What is counted of a row.
+    pub(crate) fn row_count(&self, row: RowNo) -> Option<RowCount> {
+        self.rows.get(row.index()).copied()
     }
 
     /// The highest fence among `units`.

@@ -37,4 +37,5 @@ pub use engine::{
 pub use idempotency::fingerprint;
 pub use ids::Ids;
 pub use ledger::RequestKey;
+pub use live::Listing;
 pub use secret::{Secrets, Session};

@@ -49,6 +49,7 @@ pub struct ChartBuilder {
     seat_categories: Vec<CategoryNo>,
     positions: Vec<Position>,
     labels: BTreeMap<UnitNo, Box<str>>,
+    focus: Option<Position>,
     ids: Vec<u8>,
     id_ends: Vec<usize>,
     places: u32,
@@ -176,11 +177,17 @@ impl ChartBuilder {
         Ok(())
     }
 
+    /// Names the focal point: the seats around it are the best. Without it the best seats are those
+    /// around the middle of the front, where the stage is drawn.
+    pub fn focus(&mut self, focus: Position) {
+        self.focus = Some(focus);
+    }
+
     /// The finished chart.
     ///
     /// # Errors
-    /// [`Invalid`] when it has no unit or too many, when two units share a name, or when only some
-    /// seats have a position.
+    /// [`Invalid`] when it has no unit or too many, when two units share a name, when only some
+    /// seats have a position, or when it names a focal point and no seat has one.
     pub fn build(mut self) -> Result<Chart, Invalid> {
         let units = self
             .seats()
@@ -199,6 +206,10 @@ impl ChartBuilder {
             let text = "either every seat has a position or none".to_owned();
             return Err(Invalid::new("chart.seat", text));
         }
+        if self.focus.is_some() && self.positions.is_empty() {
+            let text = "a focal point is of seats that have positions".to_owned();
+            return Err(Invalid::new("chart.focus", text));
+        }
         let mut next = self.seats();
         for area in &mut self.areas {
             area.first = UnitNo(next);
@@ -209,7 +220,7 @@ impl ChartBuilder {
         self.rows.shrink_to_fit();
         self.seat_categories.shrink_to_fit();
         self.positions.shrink_to_fit();
-        let chart = Chart {
+        let mut chart = Chart {
             name: label_text("chart.name", &self.name)?,
             row_index: RowIndex::build(&self.rows, &self.seat_categories),
             area_index: AreaIndex::build(&self.areas),
@@ -220,8 +231,12 @@ impl ChartBuilder {
             seat_categories: self.seat_categories,
             positions: self.positions,
             labels: self.labels,
+            named_focus: self.focus,
+            focus: None,
+            ranked_rows: Vec::new(),
             index,
         };
+        chart.rank_rows();
         refuse_seats_named_like_places(&chart)?;
         Ok(chart)
     }

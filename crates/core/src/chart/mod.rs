@@ -2,6 +2,7 @@
 //! uses it. Gives every unit its number; knows no states and no formats.
 
 mod build;
+mod focus;
 mod index;
 mod lookup;
 mod parts;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use build::{AreaSpec, ChartBuilder, SeatSpec};
+pub(crate) use focus::{Distance, RankedRow};
 use index::SeatIndex;
 use lookup::{AreaIndex, RowIndex};
 pub use parts::{Area, Frame, Position, Row, UnitName, Zone};
@@ -61,6 +63,10 @@ pub struct Chart {
     seat_categories: Vec<CategoryNo>,
     positions: Vec<Position>,
     labels: BTreeMap<UnitNo, Box<str>>,
+    named_focus: Option<Position>,
+    /// The point that rows are ranked by.
+    focus: Option<Position>,
+    ranked_rows: Vec<RankedRow>,
     index: SeatIndex,
     row_index: RowIndex,
     area_index: AreaIndex,
@@ -77,7 +83,7 @@ impl Chart {
         &self.zones
     }
 
-    /// All rows, in chart order: from the best to the worst.
+    /// All rows, in chart order: without positions from the best to the worst.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -208,6 +214,7 @@ impl Chart {
             + self.areas.capacity() * size_of::<Area>()
             + self.seat_categories.capacity() * size_of::<CategoryNo>()
             + self.positions.capacity() * size_of::<Position>()
+            + self.ranked_rows.capacity() * size_of::<RankedRow>()
             + self.index.heap_bytes()
             + self.row_index.heap_bytes()
             + self.area_index.heap_bytes()

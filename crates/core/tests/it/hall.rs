@@ -3,13 +3,18 @@
 //! A small letter of `a` to `d` is a free seat of another price class.
 
 use soldonce_core::{
-    Adjacency, Chart, ChartBuilder, Command, Policy, PolicyChange, SeatSpec, UnitNo,
+    Adjacency, Chart, ChartBuilder, Command, Policy, PolicyChange, Position, SeatSpec, UnitNo,
 };
 
 use crate::world::{World, holder};
 
 /// The hall of a text. Seats are `A-1`, `A-2`, ..; those without a letter are of class `main`.
 pub(crate) fn hall(plan: &str, rules: &Policy) -> World {
+    hall_of(chart(plan), plan, rules)
+}
+
+/// The same of a chart that has these seats.
+pub(crate) fn hall_of(chart: Chart, plan: &str, rules: &Policy) -> World {
     let roomy = Policy {
         units_per_holder_max: 10_000,
         ..rules.clone()
@@ -18,7 +23,7 @@ pub(crate) fn hall(plan: &str, rules: &Policy) -> World {
         adjacency: Adjacency::None,
         ..roomy.clone()
     };
-    let mut world = World::new(chart(plan), lawless);
+    let mut world = World::new(chart, lawless);
     let seats = plan.chars().filter(|what| is_seat(*what));
     let seats: Vec<(UnitNo, char)> = (0..).map(UnitNo).zip(seats).collect();
     let event = world.event;
@@ -58,11 +63,27 @@ fn is_seat(what: char) -> bool {
 }
 
 pub(crate) fn chart(plan: &str) -> Chart {
+    let rows = plan.split_whitespace().map(|line| (line, None));
+    placed(rows, None)
+}
+
+/// Rows whose seats are one unit apart, each from the position of its first one.
+pub(crate) fn placed<'a>(
+    rows: impl Iterator<Item = (&'a str, Option<Position>)>,
+    focus: Option<Position>,
+) -> Chart {
     let mut chart = ChartBuilder::new("hall");
+    if let Some(focus) = focus {
+        chart.focus(focus);
+    }
     chart.zone("main", None).unwrap();
-    for (row, line) in ('A'..='Z').zip(plan.split_whitespace()) {
+    for (row, (line, start)) in ('A'..='Z').zip(rows) {
         chart.row(&row.to_string()).unwrap();
         for (number, what) in (1..).zip(line.chars()) {
+            let position = start.map(|Position { x, y }| Position {
+                x: x + 100 * (number - 1),
+                y,
+            });
             let id = format!("{row}-{number}");
             let category = match what {
                 'a' => "a",
@@ -75,7 +96,7 @@ pub(crate) fn chart(plan: &str) -> Chart {
                 id: &id,
                 label: None,
                 category,
-                position: None,
+                position,
             };
             chart.seat(&seat).unwrap();
         }

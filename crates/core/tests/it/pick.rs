@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use soldonce_core::{
-    Adjacency, Availability, Chart, Command, Policy, Rejection, Together, UnitNo, Wish,
+    Adjacency, Availability, Chart, Command, Policy, Position, Rejection, Together, UnitNo, Wish,
     alternatives_near,
 };
 
 use crate::brute::{orphans, runs};
 use crate::fixed::cases;
-use crate::hall::{chart, hall, shown};
+use crate::hall::{chart, hall, hall_of, placed, shown};
 use crate::world::{World, held, on, policy, rows_and_floor};
 
 fn best(world: &mut World, quantity: u32, class: &str, together: Together) -> Found {
@@ -103,6 +103,81 @@ fn the_best_seats() {
     }
 }
 
+/// Two wings, listed first, beside a middle block: rows from the stage, seats from the left.
+const WINGS: [(&str, i32, i32); 6] = [
+    ("....", 0, 0),
+    ("....", 0, 100),
+    ("....", 1_600, 0),
+    ("....", 1_600, 100),
+    ("......", 700, 0),
+    ("......", 700, 100),
+];
+
+fn winged(rows: &[(&'static str, i32, i32)], focus: Option<Position>) -> World {
+    let plan: Vec<&str> = rows.iter().map(|(line, ..)| *line).collect();
+    let rows = rows
+        .iter()
+        .map(|(line, x, y)| (*line, Some(Position { x: *x, y: *y })));
+    hall_of(placed(rows, focus), &plan.join(" "), &policy())
+}
+
+/// The choices of shoppers who come one after the other, until there is nothing.
+fn choices(world: &mut World, quantity: u32) -> Vec<String> {
+    let next = || match best(world, quantity, "", Together::Required) {
+        Found::Units(units, _) => Some(world.names(units)),
+        Found::Nothing(_) => None,
+    };
+    std::iter::from_fn(next).collect()
+}
+
+#[test]
+fn the_middle_comes_before_the_wings() {
+    let mut world = winged(&WINGS, None);
+    let all = choices(&mut world, 2);
+    let middle = [
+        "E-3 E-4", "F-3 F-4", "E-1 E-2", "E-5 E-6", "F-1 F-2", "F-5 F-6",
+    ];
+    assert_eq!(all[..6], middle);
+    // Of a wing the end next to the middle.
+    let wings = ["A-3 A-4", "B-3 B-4", "C-1 C-2", "D-1 D-2"];
+    let (near, far) = all[6..].split_at(4);
+    assert!(
+        wings
+            .iter()
+            .all(|seats| near.contains(&(*seats).to_owned())),
+        "{near:?}"
+    );
+    assert_eq!(far.len(), 4);
+}
+
+#[test]
+fn a_chart_names_its_focal_point() {
+    let over_the_last_seat = Position { x: 1_200, y: 100 };
+    let mut world = winged(&WINGS, Some(over_the_last_seat));
+    assert_eq!(choices(&mut world, 2)[0], "F-5 F-6");
+    let behind_the_right_wing = Position { x: 2_000, y: 900 };
+    let mut world = winged(&WINGS, Some(behind_the_right_wing));
+    assert_eq!(choices(&mut world, 2)[0], "D-3 D-4");
+}
+
+#[test]
+fn neighbours_far_away_come_before_single_seats_at_the_focal_point() {
+    let mut world = winged(&[(".X.X.X.", 0, 0), ("X..X", 2_000, 900)], None);
+    assert_eq!(choices(&mut world, 2), ["B-2 B-3"]);
+}
+
+/// An aisle through the middle makes no wings of both halves.
+#[test]
+fn an_aisle_in_the_middle_is_no_side() {
+    let halves = [
+        ("......", 0, 0),
+        ("......", 800, 0),
+        ("..............", 0, 900),
+    ];
+    let mut world = winged(&halves, None);
+    assert_eq!(choices(&mut world, 2)[..2], ["A-5 A-6", "B-1 B-2"]);
+}
+
 /// What a window leaves of its run, and how far its middle is from the row's, both the less the
 /// better: written down once more, without the code under test.
 fn worth(chart: &Chart, run: &[UnitNo], first: usize, quantity: usize) -> (u8, u32) {
@@ -126,8 +201,72 @@ fn free_of(plan: &str) -> BTreeSet<UnitNo> {
     free.map(|(seat, _)| seat).collect()
 }
 
+type Line = (String, i32, i32);
+
+/// As [`worth`], of seats with positions: at the side, then how far from the focal point.
+fn worth_at(
+    chart: &Chart,
+    line: &Line,
+    seats: (&[UnitNo], usize),
+    quantity: usize,
+) -> (u8, i32, u32) {
+    let (run, first) = seats;
+    let (rest, from_middle) = worth(chart, run, first, quantity);
+    let focus = chart.focus().unwrap();
+    let of_line = chart.row_of(run[0]).unwrap().1.first;
+    let place = i32::try_from(run[first].0 - of_line.0).unwrap();
+    let reach = i32::try_from(quantity).unwrap() - 1;
+    let across = 2 * (line.1 + 100 * place) + 100 * reach - 2 * focus.x;
+    let along = 2 * (line.2 - focus.y);
+    (rest, across * across + along * along, from_middle)
+}
+
 proptest! {
     #![proptest_config(cases(400))]
+
+    /// Of rows with positions none has a better place, written down once more without the ranks.
+    #[test]
+    fn no_place_is_nearer_to_the_focal_point(
+        lines in prop::collection::vec(("[.X]{1,9}", 0..20, 0..8), 1..6),
+        quantity in 1..4_usize,
+    ) {
+        let lines: Vec<Line> = lines.into_iter().map(|(line, x, y)| (line, 100 * x, 100 * y)).collect();
+        let rows = lines.iter().map(|(line, x, y)| (line.as_str(), Some(Position { x: *x, y: *y })));
+        let chart = placed(rows, None);
+        let plan: Vec<&str> = lines.iter().map(|(line, ..)| line.as_str()).collect();
+        let plan = plan.join(" ");
+        let mut world = hall_of(chart.clone(), &plan, &policy());
+        let all = runs(&chart, &free_of(&plan));
+        let ends = lines.iter().map(|(line, x, _)| (*x, x + 100 * i32::try_from(line.len() - 1).unwrap()));
+        let width = ends.clone().map(|(_, end)| end).max().unwrap() - ends.map(|(from, _)| from).min().unwrap();
+        let focus = chart.focus().unwrap();
+        let mut places = Vec::new();
+        for (number, line) in (0..).zip(&lines) {
+            let of_line = all.iter().filter(|run| chart.row_of(run[0]).unwrap().0.0 == number);
+            let end = line.1 + 100 * i32::try_from(line.0.len() - 1).unwrap();
+            let side = (focus.x - focus.x.clamp(line.1, end)).abs() > width / 8;
+            let best = of_line
+                .filter(|run| run.len() >= quantity)
+                .flat_map(|run| (0..=run.len() - quantity).map(move |at| (run, at)))
+                .map(|(run, at)| worth_at(&chart, line, (run, at), quantity))
+                .min();
+            places.extend(best.map(|(rest, away, _)| (rest == 2, side, away)));
+        }
+        let found = match best(&mut world, u32::try_from(quantity).unwrap(), "", Together::Required) {
+            Found::Nothing(_) => None,
+            Found::Units(units, _) => {
+                let run = all.iter().find(|run| run.contains(&units[0])).unwrap();
+                let at = run.iter().position(|seat| *seat == units[0]).unwrap();
+                let number = chart.row_of(units[0]).unwrap().0.index();
+                let line = &lines[number];
+                let end = line.1 + 100 * i32::try_from(line.0.len() - 1).unwrap();
+                let side = (focus.x - focus.x.clamp(line.1, end)).abs() > width / 8;
+                let (rest, away, _) = worth_at(&chart, line, (run, at), quantity);
+                Some((rest == 2, side, away))
+            }
+        };
+        prop_assert_eq!(found, places.into_iter().min());
+    }
 
     /// Of any class: neighbours in the first row that has a run for them, in its best place; and
     /// never a single seat that another choice would have avoided.

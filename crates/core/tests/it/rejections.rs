@@ -1,6 +1,8 @@
 //! Every refusal has one code and one advice; both are contract.
 
-use soldonce_core::{BookingId, Budget, Fence, Invalid, Rejection, Timestamp};
+use std::collections::BTreeSet;
+
+use soldonce_core::{BookingId, Budget, Fence, Invalid, REJECTION_CODES, Rejection, Timestamp};
 
 use crate::world::text;
 
@@ -31,6 +33,7 @@ fn codes_and_advice() {
         Rejection::StaleFence(Fence(2)),
         Rejection::PaymentInProgress(booking),
         Rejection::PaymentRequired,
+        Rejection::PaymentMismatch(booking),
         Rejection::BookingNotFound,
         Rejection::AlreadyCancelled(Vec::new()),
         Rejection::BookingNotConfirmed,
@@ -48,6 +51,8 @@ fn codes_and_advice() {
         .map(|refusal| format!("{} {}", refusal.code(), refusal.advice().as_str()))
         .collect();
     assert_eq!(found.join("\n"), EXPECTED.trim());
+    let codes: BTreeSet<&str> = all.iter().map(Rejection::code).collect();
+    assert_eq!(codes, REJECTION_CODES.iter().copied().collect());
     assert_eq!(all[0].to_string(), "units: name at least one unit");
     assert_eq!(all[4].to_string(), "event_exists");
 }
@@ -72,6 +77,7 @@ cap_reached do_not_retry
 stale_fence ask_state
 payment_in_progress ask_state
 payment_required do_not_retry
+payment_mismatch do_not_retry
 booking_not_found do_not_retry
 already_cancelled ask_state
 booking_not_confirmed ask_state

@@ -20,10 +20,18 @@ struct Plan<'a> {
     _format: IgnoredAny,
     #[serde(default, borrow)]
     name: Cow<'a, str>,
+    focus: Option<Object<PointEntry>>,
     #[serde(default, borrow)]
     zones: Vec<Object<ZoneEntry<'a>>>,
     #[serde(default, borrow)]
     areas: Vec<Object<AreaEntry<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PointEntry {
+    x: Hundredths,
+    y: Hundredths,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +93,12 @@ pub(super) fn read(json: &[u8]) -> Result<ReadChart, Invalid> {
         return Err(Invalid::new("chart.zones", reason));
     }
     let mut builder = ChartBuilder::new(&plan.name);
+    if let Some(Object(point)) = &plan.focus {
+        builder.focus(Position {
+            x: point.x.0,
+            y: point.y.0,
+        });
+    }
     for (index, Object(zone)) in plan.zones.iter().enumerate() {
         builder
             .zone(&zone.zone, zone.name.as_deref())

@@ -10,7 +10,7 @@ use super::*;
 fn valid_plans() -> [Value; 4] {
     let at = |x: f64, y: f64| json!({"x": x, "y": y});
     let native = json!({
-        "format": "soldonce", "name": "Hall",
+        "format": "soldonce", "name": "Hall", "focus": {"x": 0.5, "y": -2},
         "zones": [{"zone": "main", "name": "Stalls", "rows": [
             {"row": "A", "label": "Row A", "seats": [
                 {"seat": "A-1", "label": "1", "category": "Standard", "x": 0.0, "y": -0.25},
@@ -43,6 +43,7 @@ fn valid_plans() -> [Value; 4] {
 #[track_caller]
 fn assert_same(one: &Chart, other: &Chart) {
     assert_eq!(one.name(), other.name());
+    assert_eq!(one.named_focus(), other.named_focus());
     assert_eq!(one.zones(), other.zones());
     assert_eq!(one.rows(), other.rows());
     assert_eq!(one.areas(), other.areas());
@@ -92,7 +93,7 @@ fn writes_the_native_format_with_labels() {
     let [.., native, _] = valid_plans();
     let chart = read(native.to_string().as_bytes()).unwrap().chart;
     let expected = json!({
-        "format": "soldonce", "name": "Hall",
+        "format": "soldonce", "name": "Hall", "focus": {"x": 0.5, "y": -2},
         "zones": [{"zone": "main", "name": "Stalls", "rows": [
             {"row": "Row A", "seats": [
                 {"seat": "A-1", "label": "1", "category": "Standard", "x": 0, "y": -0.25},

@@ -2,13 +2,14 @@
 //! a hall of a million seats needs no second copy.
 
 use serde::{Serialize, Serializer};
-use soldonce_core::{Area, CategoryNo, Chart, Row, UnitName, UnitNo, Zone};
+use soldonce_core::{Area, CategoryNo, Chart, Position, Row, UnitName, UnitNo, Zone};
 
 /// The chart in the format `soldonce`, to be serialized.
 pub fn write(chart: &Chart) -> ChartDocument<'_> {
     ChartDocument {
         format: "soldonce",
         name: chart.name(),
+        focus: chart.named_focus().map(PointDocument::from),
         zones: Zones(chart),
         areas: chart
             .areas()
@@ -23,8 +24,25 @@ pub fn write(chart: &Chart) -> ChartDocument<'_> {
 pub struct ChartDocument<'a> {
     format: &'static str,
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    focus: Option<PointDocument>,
     zones: Zones<'a>,
     areas: Vec<AreaDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PointDocument {
+    x: Number,
+    y: Number,
+}
+
+impl From<Position> for PointDocument {
+    fn from(at: Position) -> Self {
+        Self {
+            x: Number(at.x),
+            y: Number(at.y),
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
 use crate::ledger::{Done, ReadError, Transaction};
 use crate::limits::{LIST_MAX, UNIT_HISTORY_MAX};
-use crate::live::{LiveEvent, Picture, Subscription};
+use crate::live::{Listing, LiveEvent, Picture, Subscription};
 
 /// An event with the counts of its units.
 #[derive(Clone)]
@@ -209,12 +209,17 @@ impl Engine {
 
     /// Events by id, those after `after`, at most `limit`; and whether there are more. While the store
     /// is away, those that this server knows.
-    pub async fn events(&self, after: Option<&EventId>, limit: usize) -> (Vec<EventSummary>, bool) {
+    pub async fn events(
+        &self,
+        which: Listing,
+        after: Option<&EventId>,
+        limit: usize,
+    ) -> (Vec<EventSummary>, bool) {
         if let Err(error) = self.parts.ledger.find_new_events().await {
             tracing::debug!(%error, "new events were not looked for");
         }
         let limit = limit.clamp(1, LIST_MAX);
-        let mut page = self.parts.live.page(after, limit.saturating_add(1));
+        let mut page = self.parts.live.page(which, after, limit.saturating_add(1));
         let more = page.len() > limit;
         page.truncate(limit);
         (

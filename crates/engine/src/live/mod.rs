@@ -31,6 +31,15 @@ use crate::ledger::Observer;
 use crate::metrics::Metrics;
 use crate::shield::{Guard, Shield};
 
+/// Which events a list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// All.
+    All,
+    /// Those that their policy lists.
+    Listed,
+}
+
 /// One event as it is shown.
 pub struct LiveEvent {
     /// Readers of the feed wait for its changes.
@@ -171,11 +180,21 @@ impl Live {
     }
 
     /// Events by id, those after `after`, at most `limit`.
-    pub fn page(&self, after: Option<&EventId>, limit: usize) -> Vec<Arc<LiveEvent>> {
+    pub fn page(
+        &self,
+        which: Listing,
+        after: Option<&EventId>,
+        limit: usize,
+    ) -> Vec<Arc<LiveEvent>> {
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let page = registry.by_id.range::<EventId, _>((from, Bound::Unbounded));
-        page.take(limit).map(|(_, live)| Arc::clone(live)).collect()
+        let is_meant = |live: &&Arc<LiveEvent>| match which {
+            Listing::All => true,
+            Listing::Listed => live.event().policy.listed,
+        };
+        let page = page.map(|(_, live)| live).filter(is_meant);
+        page.take(limit).map(Arc::clone).collect()
     }
 }
 

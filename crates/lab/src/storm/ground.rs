@@ -46,7 +46,7 @@ impl Ground {
                 "format": "grid", "rows": 1, "seats_per_row": seats.len(), "category": "Standard",
             },
             "prices": { "Standard": 4_500 },
-            "policy": { "hold_ttl_ms": HOLD_MS, "hold_max_ms": HOLD_MS },
+            "policy": { "hold_ttl_ms": HOLD_MS, "hold_max_ms": HOLD_MS, "listed": false },
         });
         let made = client.send(Method::POST, "/v1/events", Some(&body)).await?;
         made.into_success().context("no event could be made")?;

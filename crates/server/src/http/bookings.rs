@@ -116,11 +116,7 @@ pub(super) async fn cancel(mut asked: Asked) -> Handled {
 
 /// A refusal with its units named by the booking's event.
 async fn refused(engine: &Engine, booking: BookingId, error: EngineError) -> Problem {
-    let names_units = matches!(
-        error,
-        EngineError::Rejected(Rejection::AlreadyCancelled(_) | Rejection::UnknownUnit(_))
-    );
-    let event = if names_units {
+    let event = if units::are_named_by(&error) {
         engine.event_of_booking(booking).await
     } else {
         None

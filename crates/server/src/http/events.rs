@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use soldonce_core::{Amount, Currency, EventId, NewEvent, Policy, Text};
 use soldonce_engine::chart::{self, ReadChart};
-use soldonce_engine::{EventSummary, Ids, fingerprint};
+use soldonce_engine::{Caller, EventSummary, Ids, Listing, fingerprint};
 use tokio::task::spawn_blocking;
 
 use utoipa::ToSchema;
@@ -143,7 +143,11 @@ pub(super) async fn list(asked: Asked) -> Handled {
     let after = after.map_err(|error| Problem::invalid("after", error))?;
     let limit = query.limit()?;
     let app = &asked.app;
-    let (found, more) = app.engine.events(after.as_ref(), limit).await;
+    let which = match asked.caller {
+        Some(Caller::Key { .. }) => Listing::All,
+        Some(Caller::Shopper(_)) | None => Listing::Listed,
+    };
+    let (found, more) = app.engine.events(which, after.as_ref(), limit).await;
     let now = app.engine.now();
     let end = found.last().filter(|_| more);
     let list = EventList {

@@ -1,7 +1,7 @@
 //! Holds: hold, look, change, extend, release, revoke.
 
 use serde::Deserialize;
-use soldonce_core::{HoldId, Rejection, Together};
+use soldonce_core::{HoldId, Together};
 use soldonce_engine::{ChangeAsk, Engine, EngineError, ExtendAsk, HoldAsk, WishAsk};
 
 use utoipa::ToSchema;
@@ -137,15 +137,7 @@ pub(super) async fn change(mut asked: Asked) -> Handled {
 
 /// A refusal with its units named by the hold's event.
 async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
-    let names_units = matches!(
-        error,
-        EngineError::Rejected(
-            Rejection::UnitUnavailable(_)
-                | Rejection::AdjacencyRefused(_)
-                | Rejection::UnknownUnit(_)
-        )
-    );
-    let event = if names_units {
+    let event = if units::are_named_by(&error) {
         engine.event_of_hold(hold).await
     } else {
         None

@@ -49,6 +49,7 @@ mod sessions;
 mod staff;
 
 mod classic;
+mod gathered;
 mod metrics;
 mod openapi;
 mod pages;

@@ -11,6 +11,7 @@ use rust_embed::Embed;
 use super::asked::Asked;
 use super::coding::{Coded, Coding};
 use super::conditional::is_known;
+use super::gathered::{Plan, gather};
 use super::kinds;
 use super::problem::{Handled, Problem};
 use crate::limits::FILE_MAX_AGE_S;
@@ -31,6 +32,12 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
+/// Modules that stand before the first paint, and what they import: every other one is gathered.
+const APART: &[&str] = &["theme.js", "dom.js", "storage.js"];
+const ALL_MODULES: &str = "js/all.js";
+const ALL_SHEETS: &str = "css/all.css";
+/// How the first page names a sheet.
+const SHEET: &str = "<link rel=\"stylesheet\" href=\"/assets/";
 const UNKEPT: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Every file by its path below its folder.
@@ -56,20 +63,23 @@ struct Page {
 
 impl Pages {
     pub(super) fn load() -> Self {
-        let (mut map, build) = folder::<Web>();
-        let modules: Vec<String> = map
-            .keys()
-            .filter(|path| path.rsplit_once('.').is_some_and(|(_, kind)| kind == "js"))
-            .cloned()
-            .collect();
-        let tag = HeaderValue::try_from(format!("W/\"{build}\""));
-        if let (Some(index), Ok(tag)) = (map.get_mut("index.html"), tag) {
-            index.etag = tag;
-            index.coded = Coded::new(of_build(
-                &index.coded.bytes(Coding::Identity),
-                &build,
-                &modules,
-            ));
+        let (mut map, files) = folder::<Web>();
+        let gathered = gathered(&map);
+        let build = build(files, &gathered);
+        let links: Vec<String> = APART.iter().map(|name| format!("js/{name}")).collect();
+        if let Some(index) = map.get_mut("index.html") {
+            let text = index.coded.bytes(Coding::Identity);
+            index.coded = Coded::new(of_build(&text, &build, &links));
+            index.etag = etag(&build);
+        }
+        for (path, text) in gathered {
+            let coded = Coded::new(text.into());
+            let found = media_of(path).map(|media| Page {
+                coded,
+                media,
+                etag: etag(&build),
+            });
+            map.extend(found.map(|page| (path.to_owned(), page)));
         }
         let forever = format!("public, max-age={FILE_MAX_AGE_S}, immutable");
         Self {
@@ -96,10 +106,56 @@ impl Pages {
     }
 }
 
-/// The first page: its files are those of this build, and the browser fetches all modules at once in
-/// place of finding them one by one.
+/// What is made of the files for a page that is quick over a slow network: one module and one sheet,
+/// each in the place of dozens. A browser opens six connections to a server, and each file costs a turn.
+fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
+    let text =
+        |page: &Page| String::from_utf8_lossy(&page.coded.bytes(Coding::Identity)).into_owned();
+    let modules = map.iter().filter_map(|(path, page)| {
+        let name = path.strip_prefix("js/")?;
+        Some((name.to_owned(), text(page)))
+    });
+    let modules = modules.collect();
+    let plan = Plan {
+        modules: &modules,
+        apart: APART,
+    };
+    let index = map.get("index.html").map(&text).unwrap_or_default();
+    let sheets = linked_sheets(&index).filter_map(|path| map.get(path).map(&text));
+    let module = gather(&plan, "main.js").unwrap_or_else(|| "import \"./main.js\";\n".to_owned());
+    vec![
+        (ALL_MODULES, module),
+        (ALL_SHEETS, sheets.collect::<Vec<_>>().concat()),
+    ]
+}
+
+/// The sheets of a page, in its order.
+fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
+    index.lines().filter_map(|line| {
+        let path = line.trim().strip_prefix(SHEET)?;
+        path.strip_suffix("\" />")
+    })
+}
+
+/// The first page: its files are those of this build, and the browser fetches the modules that are
+/// apart at once in place of finding them one by one.
 fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
     let text = String::from_utf8_lossy(index);
+    let is_sheet = |line: &&str| line.trim().starts_with(SHEET);
+    let first = text.lines().find(is_sheet).unwrap_or_default();
+    let sheet = format!("    {SHEET}{ALL_SHEETS}\" />");
+    let kept = text
+        .lines()
+        .filter(|line| *line == first || !is_sheet(line))
+        .map(|line| {
+            if is_sheet(&line) {
+                sheet.as_str()
+            } else {
+                line
+            }
+        });
+    let head = kept.collect::<Vec<_>>().join("\n");
+    let text = head.replace("/assets/js/main.js", &format!("/assets/{ALL_MODULES}"));
     let text = text.replace("\"/assets/", &format!("\"/assets/{build}/"));
     let mut links = String::new();
     for path in modules {
@@ -113,8 +169,26 @@ fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
         .into()
 }
 
-/// The files of a folder, and a name for all of them together.
-fn folder<E: Embed>() -> (Folder, String) {
+/// The name of a build: of its files, and of what this program makes of them.
+fn build(files: u128, gathered: &[(&str, String)]) -> String {
+    let made = gathered
+        .iter()
+        .map(|(_, text)| text.as_str())
+        .collect::<Vec<_>>();
+    let half = soldonce_engine::fingerprint(made.concat().as_bytes());
+    let bits = half
+        .iter()
+        .take(16)
+        .fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
+    soldonce_core::encode_128(files ^ bits)
+}
+
+fn etag(build: &str) -> HeaderValue {
+    HeaderValue::try_from(format!("W/\"{build}\"")).unwrap_or(HeaderValue::from_static("W/\"\""))
+}
+
+/// The files of a folder, and a hash of all of them together.
+fn folder<E: Embed>() -> (Folder, u128) {
     let mut build = 0_u128;
     let files = E::iter().filter_map(|path| {
         let file = E::get(&path)?;
@@ -131,7 +205,7 @@ fn folder<E: Embed>() -> (Folder, String) {
         Some((path.into_owned(), page))
     });
     let files = files.collect();
-    (files, soldonce_core::encode_128(build))
+    (files, build)
 }
 
 /// The media types of files that are served; others are not.

@@ -131,6 +131,10 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
                 let time = time.map(|time| PolicyValue::Time(time.0));
                 Ok(time.or_else(|| self.0.word("never")))
             }
+            PolicyKind::Flag => {
+                let flag: Option<bool> = Option::deserialize(from)?;
+                Ok(flag.map(PolicyValue::Flag))
+            }
             PolicyKind::Word(_) => from.deserialize_option(WordOf(self.0)),
         }
     }
@@ -163,6 +167,7 @@ impl Serialize for PolicyBody<'_> {
                 PolicyValue::Null => map.serialize_entry(field.name, &())?,
                 PolicyValue::Number(number) => map.serialize_entry(field.name, &number)?,
                 PolicyValue::Time(time) => map.serialize_entry(field.name, &Rfc3339(time))?,
+                PolicyValue::Flag(flag) => map.serialize_entry(field.name, &flag)?,
                 PolicyValue::Word(word) => map.serialize_entry(field.name, word)?,
             }
         }
@@ -212,23 +217,26 @@ impl ToSchema for PolicySchema {
 fn property(field: &PolicyField) -> Schema {
     let object = ObjectBuilder::new().description(Some(field.about.trim()));
     let int = |format| Some(SchemaFormat::KnownFormat(format));
+    let (least, most) = field.bounds.range().unzip();
     let or_null = |of| SchemaType::from_iter([of, Type::Null]);
     let object = match field.kind {
         PolicyKind::Millis => object
             .schema_type(Type::Integer)
             .format(int(KnownFormat::Int64))
-            .minimum(Some(0)),
+            .minimum(least)
+            .maximum(most),
         PolicyKind::Count => object
             .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(u32::MAX)),
+            .minimum(least)
+            .maximum(most),
         PolicyKind::CountOrNull => object
             .schema_type(or_null(Type::Integer))
-            .minimum(Some(1))
-            .maximum(Some(u32::MAX)),
+            .minimum(least)
+            .maximum(most),
         PolicyKind::TimeOrNull | PolicyKind::Deadline => object
             .schema_type(or_null(Type::String))
             .format(int(KnownFormat::DateTime)),
+        PolicyKind::Flag => object.schema_type(Type::Boolean),
         PolicyKind::Word(words) => object
             .schema_type(Type::String)
             .enum_values(Some(words.iter().copied())),

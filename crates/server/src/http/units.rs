@@ -51,6 +51,11 @@ pub(super) struct OwnUnitRequest<'a> {
     _state: Option<IgnoredAny>,
 }
 
+/// Whether a refusal names units, for which the event's chart is needed.
+pub(super) fn are_named_by(error: &EngineError) -> bool {
+    matches!(error, EngineError::Rejected(rejection) if rejection.names_units())
+}
+
 /// Units that are wanted; `field` names their list in refusals.
 pub(super) fn wanted<'a>(
     field: &str,

@@ -5,18 +5,22 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { test } from "node:test";
+import { suite, test } from "node:test";
 import { named } from "./server.mjs";
+import { meanwhile } from "./shopper.mjs";
 import { Stage } from "./stage.mjs";
 
 const stage = Stage.set(["demo"]);
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const SHORT = { hold_ttl_ms: 3000, hold_max_ms: 60_000, payment_window_ms: 1000 };
+/** Time enough to begin a payment and to choose the card that waits for the end of it. */
+const LATE = { hold_ttl_ms: 15_000, hold_max_ms: 60_000, payment_window_ms: 15_000, late_payment: "refund" };
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 const LOOKS = {
   "desk, light": { colorScheme: "light" },
   "desk, dark": { colorScheme: "dark" },
   "phone, light": { ...PHONE, colorScheme: "light" },
+  "phone, dark": { ...PHONE, colorScheme: "dark" },
 };
 const MIXED = {
   chart: {
@@ -83,6 +87,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await clean(shopper, "cards");
     await shopper.part("card-declined").click();
     await shopper.stage("again");
+    await clean(shopper, "declined");
     await shopper.part("card-challenged").and(page.locator(":enabled")).click();
     await shopper.stage("bank");
     await page.locator('[data-testid="bank-yes"]:enabled').waitFor();
@@ -117,6 +122,66 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await clean(shopper, "docs");
   });
 }
+
+// At once: each waits for a payment that comes late.
+suite("what goes wrong", { concurrency: true }, () => {
+  for (const [look, options] of Object.entries(LOOKS)) {
+    test(`${look}: each state is clean`, async (t) => {
+      const shopper = await stage.shopper(t, options);
+      const { page } = shopper;
+      const contested = await stage.server.event();
+      const rival = await stage.server.rival();
+      shopper.foresee(409);
+      await shopper.visit(contested);
+      let taken = false;
+      await meanwhile(shopper, "POST", /\/holds$/, async () => {
+        if (!taken) await rival.hold(contested, "B-5");
+        taken = true;
+      });
+      await shopper.press("B-5");
+      await shopper.part("refusal-alternative").waitFor();
+      await clean(shopper, "refused, with an alternative");
+      await shopper.part("refusal-alternative").click();
+      await shopper.settled();
+      const payment = await shopper.pay("slow");
+      await shopper.stage("silent");
+      await clean(shopper, "a silent bank");
+      await shopper.bankSays(payment, true);
+      await shopper.bookingIs("confirmed");
+
+      const late = await stage.server.event({}, LATE);
+      await shopper.visit(late);
+      await shopper.press("A-1");
+      await shopper.pay("late");
+      await shopper.bookingIs("refunded");
+      await clean(shopper, "late, and sent back");
+
+      const small = { format: "grid", rows: 1, seats_per_row: 2, category: "Standard" };
+      const full = await stage.server.event({ chart: small, name: `Full ${look}` });
+      const units = [{ seat: "A-1" }, { seat: "A-2" }];
+      await stage.server.done("POST", `/v1/events/${full}/sales`, { units, holder: "box" });
+      await shopper.visit(full);
+      await shopper.page.getByText(/sold out/i).first().waitFor();
+      await clean(shopper, "sold out");
+      await page.goto("/");
+      await shopper.part("event-card").getByText(/sold out/i).first().waitFor();
+      await clean(shopper, "a list with what is sold out");
+
+      shopper.foreseeNoServer();
+      await shopper.visit(contested);
+      await page.context().setOffline(true);
+      await page.locator('[data-testid="connection-state"][data-state="lost"]').waitFor();
+      await clean(shopper, "a lost connection");
+      const { x, y } = await shopper.pointOf("D-1");
+      await page.mouse.click(x, y);
+      await page.locator('[data-testid="connection-state"][data-state="unsent"]').waitFor();
+      await clean(shopper, "a choice that was not sent");
+      await page.context().setOffline(false);
+      await page.locator('[data-testid="connection-state"][data-state="live"]').waitFor();
+      await shopper.settled();
+    });
+  }
+});
 
 for (const [size, options] of Object.entries({ desk: {}, phone: PHONE })) {
   test(`${size}: with letters of twice the size nothing is cut off, and all of it can be used`, async (t) => {

@@ -105,6 +105,35 @@ test("a seat that is taken says so when it is pressed", async (t) => {
   await shopper.reads("tip", /Row B seat 6[^]*€45\.00/);
 });
 
+test("a finger takes a small seat by its second touch, once it read which one it is", async (t) => {
+  const chart = { format: "grid", rows: 8, seats_per_row: 18, category: "Standard" };
+  const event = await stage.server.event({ chart });
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+  const shopper = await stage.shopper(t, phone);
+  await shopper.visit(event);
+  const { touchscreen } = shopper.page;
+  const at = (/** @type {string} */ seat) =>
+    shopper.until((id) => window.__soldonce.drawn().seats.find((seat) => seat.id === id), seat);
+  const side = await shopper.page.evaluate(() => window.__soldonce.seatSide());
+  assert.ok(side > 13 && side < 24, `a seat has ${side} pixels`);
+  const first = await at("C-7");
+  await touchscreen.tap(first.x, first.y);
+  await shopper.reads("tip", /Row C seat 7[^]*€45\.00[^]*touch again to hold it/);
+  assert.deepEqual((await shopper.state()).wanted, []);
+  // Another one is named first as well.
+  const second = await at("C-8");
+  await touchscreen.tap(second.x, second.y);
+  await shopper.reads("tip", /Row C seat 8[^]*touch again to hold it/);
+  await touchscreen.tap(second.x, second.y);
+  await shopper.holds("C-8");
+  await shopper.reads("tip", /Row C seat 8[^]*held by you/);
+  // Where seats are large enough the first touch takes them.
+  const near = await shopper.pointOf("D-7");
+  assert.ok((await shopper.page.evaluate(() => window.__soldonce.seatSide())) >= 24);
+  await touchscreen.tap(near.x, near.y);
+  await shopper.holds("C-8", "D-7");
+});
+
 test("events are listed by date, with what is left of each", async (t) => {
   const day = 24 * 60 * 60 * 1000;
   const at = (/** @type {number} */ days) => new Date(Date.now() + days * day).toISOString();

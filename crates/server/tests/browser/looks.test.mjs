@@ -84,6 +84,62 @@ for (const [size, options] of Object.entries(SIZES)) {
   }
 }
 
+/** A middle block between two wings up to the edges, and a place to stand that is small on a phone. */
+function winged() {
+  const zone = (/** @type {string} */ zone, /** @type {string} */ name, /** @type {number} */ left, /** @type {number} */ seats) => ({
+    zone,
+    name,
+    rows: ["A", "B", "C", "D", "E", "F", "G", "H", "J", "K"].map((row, y) => ({
+      row,
+      seats: Array.from({ length: seats }, (_, k) => ({
+        seat: `${zone}-${row}-${k + 1}`,
+        category: "Standard",
+        x: left + k,
+        y: y * 1.1,
+      })),
+    })),
+  });
+  const standing = { area: "bar", label: "Standing by the bar", capacity: 20, category: "Standard" };
+  return {
+    format: "soldonce",
+    zones: [zone("l", "Rang links", 0, 5), zone("m", "Parkett", 8, 24), zone("r", "Rang rechts", 35, 5)],
+    areas: [{ ...standing, x: 17, y: 12, width: 6, height: 2.5 }],
+  };
+}
+
+const HALLS = { phone: SIZES.phone, desk: { viewport: { width: 1440, height: 900 } } };
+for (const [size, options] of Object.entries(HALLS)) {
+  test(`${size}: the whole hall is seen, each part with its name, and nothing lies upon a seat`, async (t) => {
+    const event = await stage.server.event({ chart: winged() });
+    const shopper = await stage.shopper(t, options);
+    await shopper.visit(event);
+    await shopper.until(() => window.__soldonce.atRest());
+    await shopper.page.screenshot({ path: join(named("SOLDONCE_SCREENSHOTS"), `wings-${size}.png`) });
+    const { covered, names, width } = await shopper.page.evaluate(() => {
+      const { seats, names } = window.__soldonce.drawn();
+      const covered = seats.filter(({ x, y }) => !document.elementFromPoint(x, y)?.matches('[data-testid="seat-map"]'));
+      const { width } = document.querySelector('[data-testid="seat-map"]').getBoundingClientRect();
+      return { covered, names, width };
+    });
+    assert.deepEqual(covered, []);
+    // From near the names are drawn above their zones.
+    if (size === "desk") return assert.deepEqual(names, []);
+    const texts = names.map(({ text }) => text).sort();
+    assert.deepEqual(texts, ["Parkett", "Rang links", "Rang rechts", "Standing by the bar"]);
+    for (const [k, one] of names.entries()) {
+      assert.ok(one.left >= 0 && one.left + one.width <= width, JSON.stringify(one));
+      for (const other of names.slice(k + 1)) {
+        const apart =
+          one.left + one.width <= other.left ||
+          other.left + other.width <= one.left ||
+          one.top + one.height <= other.top ||
+          other.top + other.height <= one.top;
+        assert.ok(apart, JSON.stringify([one, other]));
+      }
+    }
+  });
+}
+
 test("held and sold are told apart at a glance, also without colours", async (t) => {
   const event = await stage.server.event();
   for (const colorScheme of /** @type {const} */ (["light", "dark"])) {

@@ -94,13 +94,21 @@ async fn a_file_is_asked_for_once_in_a_build() {
     let text = page.text();
     let files = files(&text);
     assert!(
-        files.iter().any(|file| file.ends_with("/js/main.js")),
+        files.iter().any(|file| file.ends_with("/js/all.js")),
         "{files:?}"
     );
     assert!(
-        files.len() > 40,
-        "with its modules, which need no search: {files:?}"
+        files.len() < 8,
+        "few files, since each costs a turn: {files:?}"
     );
+    let all = files
+        .iter()
+        .find(|file| file.ends_with("/js/all.js"))
+        .unwrap();
+    let all = app.get(all).send().await.text();
+    for part in ["class Holding ", "class Painter ", "class Hall "] {
+        assert_eq!(all.matches(part).count(), 1, "{part}");
+    }
     for file in files {
         let kept = app.get(file).send().await.expect(StatusCode::OK);
         assert_eq!(

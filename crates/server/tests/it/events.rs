@@ -26,7 +26,7 @@ async fn an_event_is_created_and_shown() {
                 "payment_window_ms": 600_000, "retry_window_ms": 120_000,
                 "late_payment": "if_still_free", "on_payment_failure": "keep",
                 "adjacency": "none", "sale_opens_at": null, "sale_closes_at": null,
-                "cancel_until": null,
+                "cancel_until": null, "listed": true,
             },
             "state": "open", "created_at": "2026-12-01T12:00:00.000Z", "total": 20, "free": 20, "held": 0,
             "on_sale": true, "seq": 0, "server_time": "2026-12-01T12:00:00.000Z",
@@ -199,6 +199,52 @@ async fn events_are_listed_page_by_page() {
     for query in ["limit=0", "limit=101", "limit=x", "after=a%20b", "page=2"] {
         let answer = app.get(&format!("/v1/events?{query}")).send().await;
         answer.refused(400, "invalid_request");
+    }
+}
+
+#[tokio::test]
+async fn an_unlisted_event_is_found_by_its_id_alone() {
+    for store in Store::BOTH {
+        let app = TestApp::open_on(store).await;
+        for (id, listed) in [("open-1", true), ("secret", false), ("open-2", true)] {
+            let mut event = hall(id, 1);
+            event["policy"] = json!({"listed": listed});
+            let created = app.post("/v1/events").by(&app.admin).json(&event).send();
+            created.await.expect(StatusCode::CREATED);
+        }
+        let shopper = app.shopper().await;
+        let ids = |page: &Value| {
+            let events = page["events"].as_array().unwrap().iter();
+            events
+                .map(|event| event["id"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        // Without a token, as the page of a new visitor asks, and with that of a session.
+        for ask in [
+            app.get("/v1/events?limit=2"),
+            app.get("/v1/events?limit=2").by(&shopper),
+        ] {
+            let page = ask.send().await.expect(StatusCode::OK).json();
+            assert_eq!(ids(&page), ["open-1", "open-2"]);
+            assert_eq!(page["next"], json!(null));
+        }
+        for key in [&app.admin, &app.sell] {
+            let page = app.get("/v1/events").by(key).send().await;
+            assert_eq!(ids(&page.json()), ["open-1", "open-2", "secret"]);
+        }
+        let found = app.get("/v1/events/secret").by(&shopper).send().await;
+        assert_eq!(
+            found.expect(StatusCode::OK).json()["policy"]["listed"],
+            false
+        );
+        let hold = json!({"units": [{"seat": "A-1"}]});
+        let held = app.post("/v1/events/secret/holds").by(&shopper).json(&hold);
+        held.send().await.expect(StatusCode::CREATED);
+        let listed = json!({"policy": {"listed": true}});
+        let changed = app.patch("/v1/events/secret").by(&app.admin).json(&listed);
+        changed.send().await.expect(StatusCode::OK);
+        let page = app.get("/v1/events").by(&shopper).send().await.json();
+        assert_eq!(ids(&page), ["open-1", "open-2", "secret"]);
     }
 }
 

@@ -144,6 +144,45 @@ async fn areas_and_the_best_are_held() {
     }
 }
 
+/// Two wings, listed before the middle block that they stand beside.
+#[tokio::test]
+async fn the_best_seats_face_the_stage() {
+    let app = TestApp::open().await;
+    let row = |zone: &str, left: u32| {
+        let seat = |n: u32| json!({"seat": format!("{zone}-{n}"), "category": "Circle", "x": left + n, "y": 0});
+        let seats: Vec<Value> = (1..=6).map(seat).collect();
+        json!({"zone": zone, "rows": [{"row": "A", "seats": seats}]})
+    };
+    let mut chart = json!({
+        "format": "soldonce", "name": "Wings",
+        "zones": [row("left", 0), row("right", 20), row("middle", 10)],
+    });
+    for (id, focus, expected) in [
+        ("stage", None, ["middle-3", "middle-4"]),
+        (
+            "catwalk",
+            Some(json!({"x": 25, "y": -1.5})),
+            ["right-5", "right-6"],
+        ),
+    ] {
+        if let Some(focus) = focus {
+            chart["focus"] = focus;
+        }
+        let event = json!({"id": id, "name": "Wings", "currency": "EUR", "chart": chart,
+            "prices": {"Circle": 5_000}});
+        let created = app.post("/v1/events").by(&app.admin).json(&event).send();
+        created.await.expect(StatusCode::CREATED);
+        let best = json!({"holder": "ann", "best": {"quantity": 2, "category": "Circle"}});
+        let ask = app.post(&format!("/v1/events/{id}/holds")).by(&app.sell);
+        let held = ask.json(&best).send().await.expect(StatusCode::CREATED);
+        let held = held.json();
+        let seats = [&held["units"][0]["seat"], &held["units"][1]["seat"]];
+        assert_eq!(seats, expected);
+        let shown = app.get(&format!("/v1/events/{id}/chart")).send().await;
+        assert_eq!(shown.json()["focus"], chart["focus"]);
+    }
+}
+
 #[tokio::test]
 async fn a_full_area_says_how_many_are_free() {
     let app = TestApp::open().await;

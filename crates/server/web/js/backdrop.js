@@ -2,8 +2,11 @@
 // of the whole hall that shows where one has zoomed to.
 
 import { left } from "./format.js";
+import { FONT_PX, Names, isFar } from "./names.js";
 
 const INSET_PX = 132;
+/** Smaller letters cannot be read. */
+const READABLE_PX = 9;
 
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./sprites.js").Palette} Palette */
@@ -17,8 +20,7 @@ export class Backdrop {
     this.areaNote = new Map();
     this.ownOf = new Map();
     this.highlighted = "";
-    /** @type {Float32Array} */
-    this.zoneWidths = new Float32Array(plan.zones.length);
+    this.names = new Names(plan);
     /** @type {string[]} */ this.fonts = [];
     this.refreshAreas();
   }
@@ -90,14 +92,7 @@ export class Backdrop {
     pen.stroke();
     this.drawFilling(pen, palette, colour, area, free / Math.max(1, area.capacity), camera);
     pen.globalAlpha = 1;
-    this.drawAreaText(
-      pen,
-      palette,
-      area,
-      x + width / 2,
-      y + height / 2,
-      Math.min(width / (area.label.length * 0.66 + 1), height / 3),
-    );
+    this.drawAreaText(pen, palette, area, x + width / 2, y + height / 2, this.textSize(area, camera));
   }
 
   /** How much is left, as a bar along the lower edge. */
@@ -131,10 +126,9 @@ export class Backdrop {
     /** @type {import("./plan.js").PlanArea} */ area,
     /** @type {number} */ x,
     /** @type {number} */ y,
-    /** @type {number} */ room,
+    /** @type {number} */ size,
   ) {
-    const size = Math.min(20, room);
-    if (size < 6) return;
+    if (size < READABLE_PX) return;
     const note = size * 0.72;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
@@ -147,47 +141,38 @@ export class Backdrop {
     pen.fillText(this.areaNote.get(area.id) ?? "", x, y + size * 0.6);
   }
 
+  /** How large the letters within an area may be. */
+  textSize(/** @type {import("./plan.js").PlanArea} */ area, /** @type {Camera} */ camera) {
+    const { scale } = camera;
+    return Math.min(20, (area.width * scale) / (area.label.length * 0.66 + 1), (area.height * scale) / 3);
+  }
+
   /** Names of zones: above them when near, upon them when far away. */
   drawNames(
     /** @type {CanvasRenderingContext2D} */ pen,
     /** @type {Camera} */ camera,
     /** @type {Palette} */ palette,
   ) {
-    const { zones } = this.plan;
-    if (zones.length < 2) return;
+    const { zones, areas } = this.plan;
     const seat = this.plan.seatSide * camera.scale;
-    const far = seat < 7;
-    const size = far ? 11 : Math.min(15, seat * 0.62);
-    pen.font = this.font(size, palette);
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
-    zones.forEach((zone, z) => this.drawName(pen, camera, palette, zone, z, far));
+    const font = this.font(FONT_PX, palette);
+    const isNamed = (/** @type {number} */ a) => this.textSize(areas[a], camera) >= READABLE_PX;
+    this.names.draw(pen, camera, palette, { seat, font, isNamed });
+    if (zones.length < 2) return;
+    pen.font = this.font(Math.max(READABLE_PX, Math.min(15, seat * 0.62)), palette);
+    pen.fillStyle = palette.inkSoft;
+    for (const zone of zones) if (!isFar(zone, seat)) this.drawName(pen, camera, zone);
   }
 
   drawName(
     /** @type {CanvasRenderingContext2D} */ pen,
     /** @type {Camera} */ camera,
-    /** @type {Palette} */ palette,
     /** @type {import("./plan.js").PlanZone} */ zone,
-    /** @type {number} */ z,
-    /** @type {boolean} */ far,
   ) {
-    if (zone.firstRow === zone.endRow || !(far || zone.clear)) return;
+    if (zone.firstRow === zone.endRow || !zone.clear) return;
     const x = camera.toScreenX(zone.x);
-    const y = camera.toScreenY(far ? zone.middle : zone.y);
+    const y = camera.toScreenY(zone.y);
     if (x < -60 || y < -20 || x > camera.width + 60 || y > camera.height + 20) return;
-    if (far) {
-      if (this.zoneWidths[z] === 0) this.zoneWidths[z] = pen.measureText(zone.name).width + 12;
-      const width = this.zoneWidths[z];
-      if (zone.width * camera.scale < width) return;
-      pen.globalAlpha = 0.82;
-      pen.fillStyle = palette.floor;
-      pen.beginPath();
-      pen.roundRect(x - width / 2, y - 9, width, 18, 9);
-      pen.fill();
-      pen.globalAlpha = 1;
-    }
-    pen.fillStyle = far ? palette.ink : palette.inkSoft;
     pen.fillText(zone.name, x, y + 0.5);
   }
 

@@ -10,7 +10,7 @@ import { storedBookingSecret } from "./holdstore.js";
 import { bookingHash, bookingLink, rememberBooking, secretOfBooking } from "./links.js";
 import { Plan } from "./plan.js";
 import { words } from "./refusal.js";
-import { facts, grouped, headline, isOpen, lineElement, sums } from "./ticket.js";
+import { facts, grouped, headline, isOpen, late, lineElement, sums } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./ticket.js").TicketLine} TicketLine */
@@ -56,7 +56,7 @@ class BookingPage {
     this.plan = plan;
     this.secret = booking.secret ?? secret;
     this.copied = false;
-    this.wasLate = booking.state === "expired";
+    this.wasLate = booking.state === "expired" || late.has(booking.id);
     this.shown = "";
     this.ticket = el("article.ticket", { "data-testid": "booking", "data-booking": booking.id });
     const map = `#/events/${encodeURIComponent(booking.event)}`;

@@ -32,9 +32,11 @@ function seatPoint(id) {
   const chartY = hall.plan.ys[seat];
   const inside = (/** @type {number} */ x, /** @type {number} */ y) =>
     x > 8 && y > 8 && x < camera.width - 8 && y < camera.height - 8;
-  const small = hall.plan.seatSide * camera.scale < 14;
+  // A finger takes a smaller seat only by its second touch.
+  const [least, pitch] = matchMedia("(pointer: coarse)").matches ? [24, 31] : [14, 22];
+  const small = hall.plan.seatSide * camera.scale < least;
   if (small || camera.gliding || !inside(camera.toScreenX(chartX), camera.toScreenY(chartY))) {
-    camera.jumpTo(chartX, chartY, Math.max(camera.scale, 22 / hall.plan.pitch));
+    camera.jumpTo(chartX, chartY, Math.max(camera.scale, pitch / hall.plan.pitch));
     painter.request();
   }
   return { x: box.left + camera.toScreenX(chartX), y: box.top + camera.toScreenY(chartY) };
@@ -73,6 +75,20 @@ function seatState(id) {
 /** A seat's edge in CSS pixels. */
 const seatSide = () => (hall ? hall.plan.seatSide * hall.map.camera.scale : null);
 
+/** Where seats are in client coordinates as the map is, and how it names zones and areas. */
+function drawn() {
+  if (!hall) return null;
+  const { plan, map } = hall;
+  const { camera, canvas } = map;
+  const { left, top } = canvas.getBoundingClientRect();
+  const seats = plan.ids.map((id, k) => ({
+    id,
+    x: left + camera.toScreenX(plan.xs[k]),
+    y: top + camera.toScreenY(plan.ys[k]),
+  }));
+  return { seats, names: map.painter.backdrop.names.shown() };
+}
+
 /** Whether the map has nothing left to draw. */
 const atRest = () => hall !== null && hall.map.painter.scheduled === 0;
 
@@ -83,4 +99,6 @@ const time = () => (clock.known ? { now: clock.now(), spread: clock.spread } : n
 const frames = () => hall?.map.painter.times.report() ?? null;
 const resetFrames = () => hall?.map.painter.times.reset();
 
-Object.assign(window, { __soldonce: { seatPoint, seatSide, seatState, state, atRest, time, frames, resetFrames } });
+Object.assign(window, {
+  __soldonce: { seatPoint, seatSide, seatState, state, drawn, atRest, time, frames, resetFrames },
+});

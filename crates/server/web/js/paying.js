@@ -7,6 +7,7 @@ import { Holding } from "./holding.js";
 import { storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
 import { rememberBooking } from "./links.js";
 import { isLive } from "./holdworker.js";
+import { late } from "./ticket.js";
 
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").Hold} Hold */
@@ -236,7 +237,7 @@ export class Paying extends Holding {
         break;
       case "expired":
         // A card that was charged may still bring money: the booking's page tells what became of it.
-        if (this.stored().charged === booking.id) this.leave(booking.id);
+        if (this.stored().charged === booking.id) this.leaveLate(booking.id);
         else await this.reread();
         break;
       default:
@@ -273,6 +274,12 @@ export class Paying extends Holding {
     this.dispatchEvent(new CustomEvent("booked", { detail: booking }));
   }
 
+  /** The same, once the hold has ended. @param {string} booking */
+  leaveLate(booking) {
+    late.add(booking);
+    this.leave(booking);
+  }
+
   stored() {
     const stored = storedHold(this.event.id);
     return stored?.id === this.hold?.id && stored ? stored : { id: this.hold?.id ?? "" };
@@ -302,7 +309,7 @@ export class Paying extends Holding {
     clearTimeout(this.looking);
     this.payment = null;
     if (charged && hold.state === "expired") {
-      this.leave(charged);
+      this.leaveLate(charged);
       return;
     }
     super.end(failed ? { ...hold, state: "payment_failed" } : hold);

@@ -30,6 +30,9 @@ function comingBack({ lines, payment, state }) {
   return state === "pending_payment" ? 0 : Math.max(0, kept - owed);
 }
 
+/** Bookings whose hold had ended, as this page saw, before their money came. @type {Set<string>} */
+export const late = new Set();
+
 /**
  * The state in a few words, and what it means for the money.
  * @param {Booking} booking @param {boolean} wasLate  The page saw it expire before.

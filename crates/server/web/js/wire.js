@@ -49,7 +49,7 @@
  * @property {number} [width]
  * @property {number} [height]
  *
- * @typedef {{name?: string, zones?: ChartZone[], areas?: ChartArea[]}} Chart
+ * @typedef {{name?: string, focus?: {x: number, y: number}, zones?: ChartZone[], areas?: ChartArea[]}} Chart
  */
 
 /**

@@ -10,8 +10,8 @@ use soldonce_clock::Entropy;
 use soldonce_core::{BookingId, HoldId, Intent, Rejection, StateKind, Together};
 use soldonce_engine::ledger::{Fingerprint, RequestKey, ScopedKey};
 use soldonce_engine::{
-    Call, Caller, CheckoutAsk, Engine, EngineError, EventSummary, HoldAsk, NamedUnits, Reply,
-    WishAsk,
+    Call, Caller, CheckoutAsk, Engine, EngineError, EventSummary, HoldAsk, Listing, NamedUnits,
+    Reply, WishAsk,
 };
 use soldonce_server::{CardAnswer, DeskRefusal};
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ impl Bot {
     async fn live(&mut self) {
         loop {
             self.wait_ms(800, 4_000).await;
-            let (events, _) = self.engine.events(None, 10).await;
+            let (events, _) = self.engine.events(Listing::Listed, None, 10).await;
             let Some(summary) = self.one_of(&events) else {
                 continue;
             };

@@ -14,7 +14,7 @@ static BROWSER: Mutex<()> = Mutex::new(());
 /// A browser: the variable that names it to the tests, and its name among the tools.
 pub(crate) type Browser = (&'static str, &'static str);
 
-const CHROMIUM: Browser = ("SOLDONCE_CHROMIUM", "chromium");
+pub(crate) const CHROMIUM: Browser = ("SOLDONCE_CHROMIUM", "chromium");
 
 /// Runs one file of tests; its servers keep their data in a folder that goes if all passed.
 pub(crate) fn run(file: &str, (variable, tool): Browser) {

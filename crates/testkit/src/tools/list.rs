@@ -209,6 +209,24 @@ pub const LONG_TOOLS: &[Tool] = &[
         by_hand: "apt-get install -y --no-install-recommends firefox-esr",
     },
     Tool {
+        name: "webkit",
+        variable: "SOLDONCE_WEBKIT",
+        commands: &["WebKitWebDriver"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &[
+                "webkit2gtk-driver",
+                "xvfb",
+                "fontconfig-config",
+                "fonts-dejavu-core",
+            ],
+            program: "usr/bin/WebKitWebDriver",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y --no-install-recommends webkit2gtk-driver xvfb fonts-dejavu-core",
+    },
+    Tool {
         name: "schemathesis",
         variable: "SOLDONCE_SCHEMATHESIS",
         // The pinned one: another version finds other things.

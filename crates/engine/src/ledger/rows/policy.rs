@@ -31,6 +31,7 @@ impl Serialize for Written<'_> {
                 PolicyValue::Null => map.serialize_entry(field.name, &())?,
                 PolicyValue::Number(number) => map.serialize_entry(field.name, &number)?,
                 PolicyValue::Time(time) => map.serialize_entry(field.name, &time.ms())?,
+                PolicyValue::Flag(flag) => map.serialize_entry(field.name, &flag)?,
                 PolicyValue::Word(word) => map.serialize_entry(field.name, word)?,
             }
         }
@@ -98,6 +99,7 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
                 Some(TimeOrWord::Time(ms)) => Ok(PolicyValue::Time(Timestamp::from_ms(ms))),
                 Some(TimeOrWord::Word(word)) => self.word(&word),
             },
+            PolicyKind::Flag => bool::deserialize(from).map(PolicyValue::Flag),
             PolicyKind::Word(_) => self.word(&String::deserialize(from)?),
         }
     }
@@ -125,4 +127,50 @@ pub(crate) fn prices_from_json(json: &str) -> Result<Vec<Amount>, Damaged> {
     let minor: Vec<i64> = serde_json::from_str(json)
         .map_err(|error| Damaged::new(TABLE, format!("prices: {error}")))?;
     Ok(minor.into_iter().map(Amount::from_minor).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    /// A value that the field does not have by default.
+    fn another(field: &PolicyField) -> Value {
+        match field.kind {
+            PolicyKind::Millis => json!(61_000),
+            PolicyKind::Count | PolicyKind::CountOrNull => json!(7),
+            PolicyKind::TimeOrNull | PolicyKind::Deadline => json!(1_000),
+            PolicyKind::Flag => json!(field.get(&Policy::default()) != PolicyValue::Flag(true)),
+            PolicyKind::Word(words) => json!(words.last()),
+        }
+    }
+
+    /// Rows of older builds lack what they did not know.
+    #[test]
+    fn a_field_that_a_row_lacks_has_its_default_and_no_other_is_lost() {
+        let row: Map<String, Value> = POLICY_FIELDS
+            .iter()
+            .map(|field| (field.name.to_owned(), another(field)))
+            .collect();
+        let read = |row: &Map<String, Value>| {
+            let json = serde_json::to_string(row).unwrap();
+            policy_from_json(&json).unwrap().policy
+        };
+        let all = read(&row);
+        for absent in POLICY_FIELDS {
+            let mut older = row.clone();
+            older.remove(absent.name).unwrap();
+            let read = read(&older);
+            let default = absent.get(&Policy::default());
+            assert_ne!(absent.get(&all), default, "{}", absent.name);
+            assert_eq!(absent.get(&read), default, "{}", absent.name);
+            for other in POLICY_FIELDS
+                .iter()
+                .filter(|other| other.name != absent.name)
+            {
+                assert_eq!(other.get(&read), other.get(&all), "{}", other.name);
+            }
+        }
+    }
 }

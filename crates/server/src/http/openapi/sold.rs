@@ -160,7 +160,8 @@ pub(super) struct Booking {
     state: String,
     fence: u64,
     lines: Vec<Line>,
-    /// In minor units.
+    /// What was bought, in minor units. It stays when lines are cancelled: what is kept is the sum of the
+    /// prices of lines whose state is `sold`, what went back is `payment.refunded`.
     total: i64,
     currency: String,
     reference: Option<String>,

@@ -31,7 +31,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/v1/events",
         Look,
         "events",
-        ("list_events", "Lists events by id"),
+        ("list_events", "Lists events by id; for shoppers only those with `listed` in their policy"),
     )
     .query(&[
         ("after", "The `next` of the page before", "string"),

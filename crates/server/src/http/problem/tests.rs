@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use soldonce_core::{
     Alternative, AreaNo, BookingId, Budget, Chart, Conflict, ConflictState, Fence, Invalid,
-    Rejection, Seq, Span, Text, Timestamp, Unavailable, UnitNo,
+    REJECTION_CODES, Rejection, Seq, Span, Text, Timestamp, Unavailable, UnitNo,
 };
 use soldonce_engine::chart;
 
@@ -243,6 +243,7 @@ async fn what_the_server_itself_refuses_has_a_row_too() {
         .iter()
         .map(|(rejection, ..)| rejection.code())
         .collect();
+    assert_eq!(rejected, REJECTION_CODES.iter().copied().collect());
     let own: Vec<_> = kinds::ALL
         .iter()
         .filter(|kind| !rejected.contains(kind.code))

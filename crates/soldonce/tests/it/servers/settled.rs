@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use soldonce_core::{POLICY_FIELDS, PolicyKind};
+use soldonce_core::{POLICY_FIELDS, PolicyField, PolicyKind};
 
 use super::{ask, create, database, logs};
 use crate::crash::client::Ask;
@@ -21,6 +21,7 @@ fn others(name: &str, kind: PolicyKind) -> Value {
         PolicyKind::Count | PolicyKind::CountOrNull => json!(7),
         PolicyKind::TimeOrNull => json!("2031-01-01T00:00:00.000Z"),
         PolicyKind::Deadline => json!("2032-01-01T00:00:00.000Z"),
+        PolicyKind::Flag => json!(false),
         PolicyKind::Word(words) => {
             let last = words.last().unwrap_or_else(|| panic!("{name} has no word"));
             json!(last)
@@ -34,8 +35,39 @@ fn nothing(kind: PolicyKind) -> Option<Value> {
         PolicyKind::CountOrNull | PolicyKind::TimeOrNull | PolicyKind::Deadline => {
             Some(Value::Null)
         }
-        PolicyKind::Millis | PolicyKind::Count | PolicyKind::Word(_) => None,
+        PolicyKind::Millis | PolicyKind::Count | PolicyKind::Flag | PolicyKind::Word(_) => None,
     }
+}
+
+/// Values that no policy may have.
+fn illegal(field: &PolicyField) -> Vec<Value> {
+    let numbers = field
+        .bounds
+        .range()
+        .map(|(least, most)| [json!(least - 1), json!(most + 1), json!(-1), json!("7")].to_vec());
+    numbers.unwrap_or_else(|| vec![json!("soon"), json!(7)])
+}
+
+/// A value out of bounds is refused by its name and changes nothing.
+fn refuse_what_is_illegal(server: &Server, expected: &Value) {
+    for field in POLICY_FIELDS {
+        for value in illegal(field) {
+            let change = json!({"policy": {field.name: value}});
+            let patched = Ask::new("PATCH", EVENT.to_owned(), Some(change));
+            let heard = ask(&mut server.client("wrong"), &patched);
+            assert_eq!(
+                heard.status,
+                400,
+                "{} {value}: {}",
+                field.name,
+                heard.shown()
+            );
+            assert_eq!(heard.json()["code"], "invalid_request");
+            assert!(heard.shown().contains(field.name), "{}", heard.shown());
+        }
+    }
+    let heard = ask(&mut server.client("same"), &Ask::get(EVENT.to_owned()));
+    assert_eq!(&heard.json()["policy"], expected, "after the refusals");
 }
 
 fn started(store: &Store, log: &Path) -> Server {
@@ -70,6 +102,7 @@ fn survive(store: &Store, log: &Path) {
             expected[name] = value;
         }
         assert_eq!(heard.json()["policy"], expected, "{when}, before");
+        refuse_what_is_illegal(&server, &expected);
         server.kill();
         server = started(store, log);
         let heard = ask(&mut server.client("read"), &Ask::get(EVENT.to_owned()));

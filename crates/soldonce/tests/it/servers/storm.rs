@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::ask;
 use super::fleet::{Fleet, SERVERS};
+use crate::crash::client::Ask;
 use crate::crash::server::{ADMIN_KEY, PROGRAM};
 
 const SEATS: u64 = 3;
@@ -36,4 +38,20 @@ fn a_storm_at_each_of_three_servers_has_as_many_winners_as_seats() {
         let is_right = |status: &str| ["201", "409"].contains(&status);
         assert!(statuses.keys().all(|status| is_right(status)), "{report}");
     }
+    // What a storm leaves is on no shopper's list.
+    let heard = ask(
+        &mut fleet.server(0).client("looker"),
+        &Ask::get("/v1/events".to_owned()),
+    );
+    let events = heard.json()["events"].as_array().unwrap().clone();
+    let storms: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["name"] == "Storm")
+        .collect();
+    assert_eq!(storms.len(), SERVERS);
+    assert!(
+        storms
+            .iter()
+            .all(|storm| storm["policy"]["listed"] == false)
+    );
 }

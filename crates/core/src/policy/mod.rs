@@ -1,8 +1,11 @@
 //! The rules of one event that its owner chooses. Each is declared once, in [`policy!`] below: stores,
 //! requests, answers and the API's description are made from [`POLICY_FIELDS`].
 
+mod setting;
+
 use crate::limits::{HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, UNITS_PER_HOLD_MAX, WINDOW_MS_MAX};
 use crate::{Invalid, Span, Timestamp};
+use setting::Setting;
 
 /// When something that an event allows comes to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,6 +42,8 @@ pub enum PolicyValue {
     Number(u64),
     /// A point of time.
     Time(Timestamp),
+    /// Yes or no.
+    Flag(bool),
     /// One of the field's words.
     Word(&'static str),
 }
@@ -56,8 +61,44 @@ pub enum PolicyKind {
     TimeOrNull,
     /// A point of time, or `never`; null is the start of the event.
     Deadline,
+    /// Yes or no.
+    Flag,
     /// One of these words.
     Word(&'static [&'static str]),
+}
+
+/// The least and the greatest value of a field that is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyBounds {
+    /// Milliseconds from and to.
+    Millis(u64, u64),
+    /// A count from and to.
+    Count(u32, u32),
+    /// It is no number.
+    None,
+}
+
+impl PolicyBounds {
+    /// Returns the least and the greatest value.
+    pub fn range(self) -> Option<(u64, u64)> {
+        match self {
+            Self::Millis(least, most) => Some((least, most)),
+            Self::Count(least, most) => Some((u64::from(least), u64::from(most))),
+            Self::None => None,
+        }
+    }
+
+    /// Whether fields of a kind have such bounds.
+    const fn fit(self, kind: PolicyKind) -> bool {
+        match kind {
+            PolicyKind::Millis => matches!(self, Self::Millis(..)),
+            PolicyKind::Count | PolicyKind::CountOrNull => matches!(self, Self::Count(..)),
+            PolicyKind::TimeOrNull
+            | PolicyKind::Deadline
+            | PolicyKind::Flag
+            | PolicyKind::Word(_) => matches!(self, Self::None),
+        }
+    }
 }
 
 /// One field of a policy: its name everywhere, and the way into it and out of it.
@@ -67,6 +108,10 @@ pub struct PolicyField {
     pub name: &'static str,
     /// Which values it takes.
     pub kind: PolicyKind,
+    /// Between which values, where it is a number.
+    pub bounds: PolicyBounds,
+    /// What it is called in a refusal.
+    in_refusals: &'static str,
     /// What it is for, for the API's description.
     pub about: &'static str,
     get: fn(&Policy) -> PolicyValue,
@@ -92,101 +137,11 @@ impl PolicyField {
             PolicyKind::Millis
             | PolicyKind::Count
             | PolicyKind::CountOrNull
-            | PolicyKind::TimeOrNull => return None,
+            | PolicyKind::TimeOrNull
+            | PolicyKind::Flag => return None,
         };
         let known = words.iter().find(|word| **word == given);
         known.map(|word| PolicyValue::Word(word))
-    }
-}
-
-/// A type that a field of a policy may have.
-trait Setting: Sized {
-    const KIND: PolicyKind;
-    fn write(&self) -> PolicyValue;
-    fn read(value: PolicyValue) -> Option<Self>;
-}
-
-impl Setting for Span {
-    const KIND: PolicyKind = PolicyKind::Millis;
-
-    fn write(&self) -> PolicyValue {
-        PolicyValue::Number(self.ms())
-    }
-
-    fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Number(ms) => Some(Self::from_ms(ms)),
-            PolicyValue::Null | PolicyValue::Time(_) | PolicyValue::Word(_) => None,
-        }
-    }
-}
-
-impl Setting for u32 {
-    const KIND: PolicyKind = PolicyKind::Count;
-
-    fn write(&self) -> PolicyValue {
-        PolicyValue::Number(u64::from(*self))
-    }
-
-    fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Number(count) => Self::try_from(count).ok(),
-            PolicyValue::Null | PolicyValue::Time(_) | PolicyValue::Word(_) => None,
-        }
-    }
-}
-
-impl Setting for Option<u32> {
-    const KIND: PolicyKind = PolicyKind::CountOrNull;
-
-    fn write(&self) -> PolicyValue {
-        self.as_ref().map_or(PolicyValue::Null, Setting::write)
-    }
-
-    fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Null => Some(None),
-            PolicyValue::Number(_) | PolicyValue::Time(_) | PolicyValue::Word(_) => {
-                u32::read(value).map(Some)
-            }
-        }
-    }
-}
-
-impl Setting for Option<Timestamp> {
-    const KIND: PolicyKind = PolicyKind::TimeOrNull;
-
-    fn write(&self) -> PolicyValue {
-        self.map_or(PolicyValue::Null, PolicyValue::Time)
-    }
-
-    fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Null => Some(None),
-            PolicyValue::Time(time) => Some(Some(time)),
-            PolicyValue::Number(_) | PolicyValue::Word(_) => None,
-        }
-    }
-}
-
-impl Setting for Deadline {
-    const KIND: PolicyKind = PolicyKind::Deadline;
-
-    fn write(&self) -> PolicyValue {
-        match self {
-            Self::AtStart => PolicyValue::Null,
-            Self::At(time) => PolicyValue::Time(*time),
-            Self::Never => PolicyValue::Word(NEVER),
-        }
-    }
-
-    fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Null => Some(Self::AtStart),
-            PolicyValue::Time(time) => Some(Self::At(time)),
-            PolicyValue::Word(NEVER) => Some(Self::Never),
-            PolicyValue::Word(_) | PolicyValue::Number(_) => None,
-        }
     }
 }
 
@@ -248,9 +203,10 @@ words! {
     NoOrphan = "no_orphan",
 }
 
-/// Declares the policy: a field's name in the code, its type, its name elsewhere, its default.
+/// Declares the policy: a field's name in the code, its type, its name elsewhere, its default, and the
+/// bounds of a number.
 macro_rules! policy {
-    ($($(#[doc = $about:literal])+ $field:ident: $type:ty, $name:literal, $default:expr;)+) => {
+    ($($(#[doc = $about:literal])+ $field:ident: $type:ty, $name:literal, $default:expr, $bounds:expr;)+) => {
         /// Per event: times, budgets and rules (api.md 3 gives the defaults).
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Policy {
@@ -267,6 +223,8 @@ macro_rules! policy {
         pub const POLICY_FIELDS: &[PolicyField] = &[$(PolicyField {
             name: $name,
             kind: <$type as Setting>::KIND,
+            bounds: $bounds,
+            in_refusals: concat!("policy.", $name),
             about: concat!($($about),+),
             get: |policy| policy.$field.write(),
             set: |policy, value| {
@@ -274,38 +232,52 @@ macro_rules! policy {
                 Some(())
             },
         },)+];
+
+        $(const _: () = assert!(
+            $bounds.fit(<$type as Setting>::KIND),
+            concat!("bounds of another kind: ", $name)
+        );)+
     };
 }
 
 policy! {
     /// How long a hold lives when the caller does not say.
-    hold_ttl: Span, "hold_ttl_ms", Span::from_ms(600_000);
+    hold_ttl: Span, "hold_ttl_ms", Span::from_ms(600_000),
+        PolicyBounds::Millis(HOLD_TTL_MS_MIN, HOLD_LIFETIME_MS_MAX);
     /// How long it may live with all extensions.
-    hold_max: Span, "hold_max_ms", Span::from_ms(1_800_000);
+    hold_max: Span, "hold_max_ms", Span::from_ms(1_800_000),
+        PolicyBounds::Millis(HOLD_TTL_MS_MIN, HOLD_LIFETIME_MS_MAX);
     /// Most units of one hold.
-    units_per_hold_max: u32, "units_per_hold_max", 10;
+    units_per_hold_max: u32, "units_per_hold_max", 10,
+        PolicyBounds::Count(1, UNITS_PER_HOLD_MAX);
     /// Most units one holder may hold live at once.
-    units_per_holder_max: u32, "units_per_holder_max", 20;
+    units_per_holder_max: u32, "units_per_holder_max", 20, PolicyBounds::Count(1, u32::MAX);
     /// Most units one holder may have bought; none is no limit.
-    units_bought_per_holder_max: Option<u32>, "units_bought_per_holder_max", None;
+    units_bought_per_holder_max: Option<u32>, "units_bought_per_holder_max", None,
+        PolicyBounds::Count(1, u32::MAX);
     /// How long a pinned hold waits for the money.
-    payment_window: Span, "payment_window_ms", Span::from_ms(600_000);
+    payment_window: Span, "payment_window_ms", Span::from_ms(600_000),
+        PolicyBounds::Millis(HOLD_TTL_MS_MIN, WINDOW_MS_MAX);
     /// How long the buyer keeps the units after a failed payment.
-    retry_window: Span, "retry_window_ms", Span::from_ms(120_000);
+    retry_window: Span, "retry_window_ms", Span::from_ms(120_000),
+        PolicyBounds::Millis(HOLD_TTL_MS_MIN, WINDOW_MS_MAX);
     /// What late money meets.
-    late_payment: LatePayment, "late_payment", LatePayment::default();
+    late_payment: LatePayment, "late_payment", LatePayment::default(), PolicyBounds::None;
     /// What a failed payment does to the hold. With `keep` a declined card is none: the buyer pays the same
     /// intent with another one until the payment window ends. With `release` it is.
-    on_payment_failure: OnPaymentFailure, "on_payment_failure", OnPaymentFailure::default();
+    on_payment_failure: OnPaymentFailure, "on_payment_failure", OnPaymentFailure::default(),
+        PolicyBounds::None;
     /// Which seat choices are refused.
-    adjacency: Adjacency, "adjacency", Adjacency::default();
+    adjacency: Adjacency, "adjacency", Adjacency::default(), PolicyBounds::None;
     /// Sale begins; none is at once.
-    sale_opens_at: Option<Timestamp>, "sale_opens_at", None;
+    sale_opens_at: Option<Timestamp>, "sale_opens_at", None, PolicyBounds::None;
     /// When the sale ends. Left out of a new event: when the event starts; `null`: never.
-    sale_closes_at: Deadline, "sale_closes_at", Deadline::default();
+    sale_closes_at: Deadline, "sale_closes_at", Deadline::default(), PolicyBounds::None;
     /// Until when buyers cancel and exchange; staff may later. Left out of a new event: until the event
     /// starts; `null`: for ever.
-    cancel_until: Deadline, "cancel_until", Deadline::default();
+    cancel_until: Deadline, "cancel_until", Deadline::default(), PolicyBounds::None;
+    /// Whether shoppers find it in the list of events. They open an unlisted one by its id.
+    listed: bool, "listed", true, PolicyBounds::None;
 }
 
 /// Fields of a policy to be set; those that are not named stay as they are.
@@ -335,6 +307,7 @@ impl PolicyKind {
             Self::Count => format!("a number up to {}", u32::MAX),
             Self::CountOrNull => format!("a number up to {}, or null", u32::MAX),
             Self::TimeOrNull | Self::Deadline => "a time, or null".to_owned(),
+            Self::Flag => "true or false".to_owned(),
             Self::Word(words) => format!("one of `{}`", words.join("`, `")),
         }
     }
@@ -375,59 +348,21 @@ impl Policy {
     /// # Errors
     /// The first setting that is wrong, with the bound it breaks.
     pub fn validate(&self) -> Result<(), Invalid> {
-        let spans = [
-            (
-                "policy.hold_max_ms",
-                self.hold_max,
-                HOLD_TTL_MS_MIN,
-                HOLD_LIFETIME_MS_MAX,
-            ),
-            (
-                "policy.hold_ttl_ms",
-                self.hold_ttl,
-                HOLD_TTL_MS_MIN,
-                self.hold_max.ms(),
-            ),
-            (
-                "policy.payment_window_ms",
-                self.payment_window,
-                HOLD_TTL_MS_MIN,
-                WINDOW_MS_MAX,
-            ),
-            (
-                "policy.retry_window_ms",
-                self.retry_window,
-                HOLD_TTL_MS_MIN,
-                WINDOW_MS_MAX,
-            ),
-        ];
-        for (field, span, least, most) in spans {
-            if !(least..=most).contains(&span.ms()) {
-                return Err(Invalid::new(
-                    field,
-                    format!("{} is outside {least} ..= {most}", span.ms()),
-                ));
+        for field in POLICY_FIELDS {
+            let (Some((least, most)), PolicyValue::Number(number)) =
+                (field.bounds.range(), field.get(self))
+            else {
+                continue;
+            };
+            if !(least..=most).contains(&number) {
+                let reason = format!("{number} is outside {least} ..= {most}");
+                return Err(Invalid::new(field.in_refusals, reason));
             }
         }
-        let bought = self.units_bought_per_holder_max.unwrap_or(u32::MAX);
-        let counts = [
-            (
-                "policy.units_per_hold_max",
-                self.units_per_hold_max,
-                UNITS_PER_HOLD_MAX,
-            ),
-            (
-                "policy.units_per_holder_max",
-                self.units_per_holder_max,
-                u32::MAX,
-            ),
-            ("policy.units_bought_per_holder_max", bought, u32::MAX),
-        ];
-        for (field, count, most) in counts {
-            if !(1..=most).contains(&count) {
-                let text = format!("{count} is outside 1 ..= {most}");
-                return Err(Invalid::new(field, text));
-            }
+        if self.hold_ttl > self.hold_max {
+            let (ttl, most) = (self.hold_ttl.ms(), self.hold_max.ms());
+            let reason = format!("{ttl} is outside {HOLD_TTL_MS_MIN} ..= {most}");
+            return Err(Invalid::new("policy.hold_ttl_ms", reason));
         }
         match (self.sale_opens_at, self.sale_closes_at) {
             (Some(opens), Deadline::At(closes)) if closes <= opens => Err(Invalid::new(
