@@ -20,13 +20,15 @@ pub(super) struct LedgerClock {
 }
 
 impl LedgerClock {
-    /// A clock whose ledger has reached `last`, maybe under a wall clock that was ahead.
+    /// A clock whose ledger has reached `last`, maybe under a wall clock that was ahead. It runs from here on.
     pub(super) fn after(last: Timestamp, wall: Arc<dyn Clock>) -> Self {
-        Self {
+        let clock = Self {
             wall,
             last: AtomicI64::new(last.ms()),
             meet: AtomicI64::new(i64::MIN),
-        }
+        };
+        clock.now();
+        clock
     }
 
     /// Reads the time, milliseconds since 1970.
@@ -84,6 +86,11 @@ mod tests {
         assert_eq!(clock.now(), last);
         step(&wall, 4_000);
         assert_eq!(clock.now().ms(), last.ms() + 2_000);
+        // Also where nothing asked for the time meanwhile.
+        let clock = LedgerClock::after(last, Arc::new(wall.clone()));
+        let ahead = last.ms() - wall.wall_ms();
+        step(&wall, 1_000);
+        assert_eq!(clock.now().ms() - wall.wall_ms(), ahead - 500);
     }
 
     proptest! {

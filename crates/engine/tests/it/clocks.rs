@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SystemClock};
 use soldonce_core::{
     Auditor, BookingId, Command, Event, Hold, HoldId, NewHold, Policy, Rejection, Span, Wish,
@@ -22,6 +23,8 @@ use crate::ledgers::{
     HALL, Recorder, TestLedger, booked, held, holder, log, new_event, on, select, transaction,
 };
 
+/// The same walks in every run; another seed in place of this one gives others.
+const SEED: RngSeed = RngSeed::Fixed(20_261_124);
 const TTL_MS: i64 = 60_000;
 /// A server's idea of the database's clock may be off by a quarter of a second, and a look takes its time.
 const TOLERANCE_MS: i64 = 1_500;
@@ -390,7 +393,11 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: SEED,
+        ..ProptestConfig::with_cases(48)
+    })]
 
     #[test]
     fn any_steps_and_restarts_keep_the_promises_on_sqlite(moves in moves(40)) {
@@ -406,6 +413,7 @@ fn any_steps_and_restarts_keep_the_promises_of_two_servers() {
     let cases = ProptestConfig {
         failure_persistence: None,
         max_shrink_iters: 20,
+        rng_seed: SEED,
         ..ProptestConfig::with_cases(5)
     };
     let mut runner = prop::test_runner::TestRunner::new(cases);

@@ -10,6 +10,7 @@ use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
 use soldonce_server::{Access, CookieSecurity, Listeners, PaymentDesk, ServerSettings};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,30 @@ pub(crate) struct Started {
     pub(crate) shutdown: CancellationToken,
     /// The server and whoever else must end before the ledger closes.
     pub(crate) tasks: JoinSet<()>,
+    signals: Signals,
+}
+
+/// The signals that end a server in order. They are caught before it says where it serves.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the first of them.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
 
 /// Opens the ledger and starts serving. `desk` is for the demo alone.
@@ -42,6 +67,7 @@ pub(crate) async fn start(
     settings: &Settings,
     desk: Option<Arc<dyn PaymentDesk>>,
 ) -> anyhow::Result<Started> {
+    let signals = Signals::catch()?;
     settings.clear_links.iter().for_each(ClearLink::warn);
     let listener = listen("--listen", &settings.listen.value).await?;
     let admin_listener = match &settings.admin_listen.value {
@@ -109,6 +135,7 @@ pub(crate) async fn start(
         new_admin_key,
         shutdown,
         tasks,
+        signals,
     })
 }
 
@@ -121,15 +148,10 @@ fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {
 
 /// Waits for SIGINT, SIGTERM, or a fault of the ledger that a restart repairs; then ends everything in
 /// order: no new requests, those in flight answered, the ledger closed.
-///
-/// # Errors
-/// When signals cannot be waited for.
 pub(crate) async fn until_stopped(mut started: Started) -> anyhow::Result<Exit> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let folder = started.folder.take();
     let exit = tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| Exit::Done)?,
-        _ = terminate.recv() => Exit::Done,
+        () = started.signals.stop() => Exit::Done,
         // Nothing to serve without it: one of the tasks has ended by itself.
         _ = started.tasks.join_next() => Exit::Done,
         () = until_a_restart_helps(&started.engine, folder) => Exit::Restart,

@@ -216,7 +216,8 @@ fn the_doctor_tells_whether_commits_wait_for_a_standby_that_is_there() {
 /// Several servers start at once, and none has a folder: a key would be in the log of each.
 #[test]
 fn without_a_terminal_and_a_folder_the_command_that_makes_a_key_is_told() {
-    let database = migrated();
+    let database = Postgres::options().durable().start().unwrap();
+    soldonce(&["migrate"], &database);
     let log = logs().join("no-key");
     let server = Server::run(without_admin_key(&serving(&database)), &log).unwrap();
     assert_eq!(server.said, "");

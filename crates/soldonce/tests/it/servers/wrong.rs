@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
 use super::{ask, create, database, hold, logs, serve};
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{Server, serving};
@@ -13,8 +11,8 @@ use crate::store::folder;
 fn give_back(client: &mut Client) {
     create(client);
     let held = ask(client, &hold("ann", "A-1")).json();
-    let path = format!("/v1/holds/{}/release", held["id"].as_str().unwrap());
-    let released = ask(client, &Ask::new("POST", path, Some(json!({}))));
+    let path = format!("/v1/holds/{}", held["id"].as_str().unwrap());
+    let released = ask(client, &Ask::new("DELETE", path, None));
     assert_eq!(released.status, 200, "{}", released.shown());
 }
 
