@@ -27,7 +27,7 @@ const MOUNT_AND_RESTART: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$2" && shi
 /// Requests of another buyer after the restart.
 const REQUESTS_AGAIN: usize = 40;
 /// What the operator finds to remove.
-const BALLAST_BYTES: usize = 512 * 1_024;
+const BALLAST_BYTES: usize = 1_024 * 1_024;
 
 /// How the disk is made full.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +136,7 @@ fn a_server_on_a_disk_that_was_full_sells_again_after_its_restart() {
     std::fs::create_dir_all(&data).unwrap();
     let disk = Disk::here();
     let command = match disk {
-        Disk::Small => supervised("1536k", &data),
+        Disk::Small => supervised("2048k", &data),
         Disk::Injected => disk.command(SIZES_KIB[0], &data),
     };
     let mut server = Server::run(command, &data).unwrap();
