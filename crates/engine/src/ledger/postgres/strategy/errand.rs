@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 
 use soldonce_core::{Command, Hold, Rejection, UnitNo, Wish};
 
-use crate::ledger::postgres::batch::{Batch, Seen};
+use crate::ledger::postgres::batch::{Account, Batch, Seen};
 use crate::ledger::postgres::booth::Booth;
 use crate::ledger::postgres::database::Lane;
 use crate::ledger::postgres::decide::{Decision, all_named, decide, fresh};
@@ -71,6 +71,8 @@ pub(super) struct Decided {
     pub(super) touched: Vec<UnitNo>,
     /// The holds it leaves, for those who look at what was stored.
     holds: Vec<Hold>,
+    /// What counts against the holders in it.
+    accounts: Vec<Account>,
 }
 
 impl<'a> Errand<'a> {
@@ -197,7 +199,7 @@ impl<'a> Errand<'a> {
             ..self.desk.dispatch(replica, &batch, now)
         };
         let statement = Statement::new(replica, &dispatch);
-        let id = dispatch.id;
+        let (id, accounts) = (dispatch.id, dispatch.accounts);
         let left = dispatch.holds.iter();
         let left = left.filter_map(|hold| replica.inventory.hold(*hold).cloned());
         let holds = left.collect();
@@ -210,6 +212,7 @@ impl<'a> Errand<'a> {
             batch,
             touched,
             holds,
+            accounts,
         })))
     }
 
@@ -234,7 +237,13 @@ impl<'a> Errand<'a> {
                 let settled = settle::settle(&self.desk.database, &self.desk.clock, batch);
                 settled.await?.map_or(Outcome::Stale, Outcome::Stored)
             }
-            Err(failure) if failure.is_contention() || failure.is_key_taken() => Outcome::Stale,
+            Err(failure) if failure.is_contention() || failure.is_key_taken() => {
+                if failure.is_holder_known() {
+                    let mut replica = self.booth.replica.lock().await;
+                    replica.holders.exist(&decided.accounts);
+                }
+                Outcome::Stale
+            }
             Err(failure) if failure.is_overtaken() => {
                 if let Some(done) = self.overtaken(&decided, &failure).await? {
                     return Ok(Step::Done(done));
