@@ -22,14 +22,14 @@ use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX};
 use super::rebuild::Opened;
-use super::tables::idempotency::{self, StoredKey};
+use super::tables::idempotency;
 use super::tables::{bookings, holds};
 use super::{PlantedLedger, SqliteOptions, connection};
 use crate::ledger::{
     Decider, Decision, Done, Fingerprint, Observer, RequestKey, Transaction, named,
 };
 use crate::limits::IDEMPOTENCY_MS;
-use crate::reply::ReplyKind;
+use crate::reply::{ReplyKind, StoredReply};
 use crate::webhook::Before;
 
 pub(super) use alone::Alone;
@@ -258,7 +258,7 @@ impl Writer {
         {
             key.fingerprint = Fingerprint([0; 16]);
         }
-        if let Some(known) = self.recall_kept(&transaction)? {
+        if let Some(known) = self.recall_stored(&transaction)? {
             return Ok(Outcome::Known(known));
         }
         self.page_in(&transaction.command)?;
@@ -269,10 +269,6 @@ impl Writer {
         match self.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Ok(Outcome::Known(Err(rejection))),
             Decision::Replay(reply) => Ok(Outcome::Known(Ok(Done::Replayed(reply)))),
-            Decision::ReplayStored(number, key) => {
-                let reply = idempotency::replay(&self.connection, number, key)?;
-                Ok(Outcome::Known(reply.map(Done::Replayed)))
-            }
             Decision::Applied(applied, record) => {
                 if let Some(before) = before {
                     let messages = before.messages(&self.decider.inventory, &applied, now);
@@ -284,14 +280,18 @@ impl Writer {
         }
     }
 
-    /// What came of a request whose key is kept longer than memory has it.
-    fn recall_kept(&self, asked: &Transaction) -> Result<Option<Result<Done, Rejection>>, Fault> {
-        let is_gone = |key: &RequestKey| {
-            ReplyKind::kept_for(&asked.command).is_some() && self.decider.recall(*key).is_none()
-        };
-        let Some(key) = asked.key.filter(is_gone) else {
+    /// What came of a request whose record is in the file.
+    fn recall_stored(&self, asked: &Transaction) -> Result<Option<Result<Done, Rejection>>, Fault> {
+        let is_stored = |key: &RequestKey| self.decider.recall(*key).is_none();
+        let Some(key) = asked.key.filter(is_stored) else {
             return Ok(None);
         };
+        if let Some(known) = self.replay_stored(key)? {
+            return Ok(Some(known.map(Done::Replayed)));
+        }
+        if ReplyKind::kept_for(&asked.command).is_none() {
+            return Ok(None);
+        }
         let kept = idempotency::kept(&self.connection, key.scoped)?;
         Ok(kept.map(|(known, reply)| {
             if known.fingerprint == key.fingerprint {
@@ -300,6 +300,20 @@ impl Writer {
                 Err(Rejection::IdempotencyKeyReused)
             }
         }))
+    }
+
+    /// The reply of the record with this key that has not ended.
+    fn replay_stored(
+        &self,
+        key: RequestKey,
+    ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
+        for number in self.decider.stored().find(key.scoped) {
+            let known = idempotency::replay(&self.connection, number, key)?;
+            if known.is_some() {
+                return Ok(known);
+            }
+        }
+        Ok(None)
     }
 
     /// Reads back what a command names and memory has let go of.
@@ -405,32 +419,36 @@ impl Writer {
         if !outside_commit {
             idempotency::write(&transaction, &batch.records, now)?;
         }
-        if let Some(last) = ended.last() {
-            idempotency::forget(&transaction, last.number)?;
+        if let Some(last) = ended {
+            idempotency::forget(&transaction, last)?;
         }
         transaction.commit()?;
-        let ended = ended.into_iter().map(|record| record.key.scoped);
-        self.decider.forget_records(ended);
+        if let Some(last) = ended {
+            self.decider.forget_records(last);
+        }
         if outside_commit {
             idempotency::write(&self.connection, &batch.records, now)?;
         }
         self.high_water.write(&self.ends.head)
     }
 
-    /// Idempotency records that have ended, the oldest first: at most [`FORGET_MAX`].
-    fn ended_records(&mut self, now: Timestamp) -> Result<Vec<StoredKey>, Fault> {
-        let mut ended = Vec::new();
+    /// The last idempotency record that goes: those up to it have ended, or memory has no room for
+    /// them. At most [`FORGET_MAX`] go at once.
+    fn ended_records(&mut self, now: Timestamp) -> Result<Option<u64>, Fault> {
+        let stored = self.decider.stored();
+        let most = stored.from().saturating_add(FORGET_MAX);
+        let mut ended = stored.surplus().map(|last| last.min(most));
         if now <= self.records_last {
             return Ok(ended);
         }
         let last = |at: Timestamp| Timestamp::from_ms(at.ms().saturating_add(IDEMPOTENCY_MS));
         self.records_last = last(now);
         idempotency::each(&self.connection, |record| {
-            if now <= last(record.at) || ended.len() == FORGET_MAX {
+            if now <= last(record.at) || record.number > most {
                 self.records_last = last(record.at);
                 return ControlFlow::Break(());
             }
-            ended.push(record);
+            ended = ended.max(Some(record.number));
             ControlFlow::Continue(())
         })?;
         Ok(ended)
