@@ -131,6 +131,13 @@ pub const WEBHOOK_FORGET_EVERY_MS: u64 = 60_000;
 /// one more for clocks of servers that differ.
 pub const IDEMPOTENCY_MS: i64 = 25 * 60 * 60 * 1_000;
 
+/// Idempotency records that a ledger in a folder keeps: of more, the oldest go before their time. Each
+/// takes 7 bytes of memory, so all of them some 55 MB. Those of refunds and cancellations stay in the
+/// file for good all the same.
+pub const IDEMPOTENCY_KEYS_MAX: u64 = 1 << 23;
+/// Idempotency keys that memory has whole, the newest ones: some 3 MB.
+pub(crate) const IDEMPOTENCY_KEYS_NEWEST: usize = 1 << 16;
+
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
 const _: () = assert!(CLOCK_AHEAD_MS < CLOCK_FAR_AHEAD_MS);

@@ -15,7 +15,7 @@ pub(super) struct Failure {
     param: Option<String>,
     message: String,
     /// The intent it is about, as Stripe puts it into the error.
-    intent: Option<Value>,
+    intent: Option<Box<Value>>,
     /// Whether an idempotency key remembers it: only what ran does.
     pub(super) is_remembered: bool,
 }
@@ -85,7 +85,7 @@ impl Failure {
         let code = "payment_intent_unexpected_state";
         let failure = Self::new(400, "invalid_request_error", code, message).remembered();
         Self {
-            intent: Some(intent),
+            intent: Some(Box::new(intent)),
             ..failure
         }
     }
@@ -102,7 +102,7 @@ impl Failure {
         Self {
             decline_code: decline.reason,
             param: decline.param.map(str::to_owned),
-            intent: Some(intent),
+            intent: Some(Box::new(intent)),
             ..failure
         }
     }
@@ -175,7 +175,7 @@ impl Failure {
             error.insert("decline_code".to_owned(), reason.into());
         }
         if let Some(intent) = &self.intent {
-            error.insert("payment_intent".to_owned(), intent.clone());
+            error.insert("payment_intent".to_owned(), Value::clone(intent));
         }
         json!({ "error": error })
     }

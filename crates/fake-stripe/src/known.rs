@@ -54,7 +54,7 @@ pub(super) fn require_parameters(route: Route, form: &Form) -> Result<(), Failur
             Some(outer) => inside == Some(outer),
             None => *known == name,
         };
-        parameters(route).iter().any(|known| fits(&known))
+        parameters(route).iter().any(fits)
     };
     match form.names().find(|name| !is_known(name)) {
         Some(name) => Err(Failure::unknown(name)),

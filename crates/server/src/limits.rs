@@ -31,6 +31,19 @@ pub const LEFTOVER_READ_MS_MAX: u64 = 5_000;
 /// seconds; the rest is for the ledger.
 pub const DRAIN_MS_MAX: u64 = 8_000;
 
+/// Most HTTP/2 requests under way at once. Above this and the next three, a connection has one at a
+/// time: further ones are answered 429 without a body, as a closed window holds no head back.
+pub const HTTP2_REQUESTS_MAX: u64 = 16_384;
+/// Most HTTP/2 requests under way at once of one address that is no trusted proxy.
+pub const HTTP2_REQUESTS_PER_ADDRESS_MAX: u64 = 1_024;
+/// Most bytes of HTTP/2 answers that wait to be taken.
+pub const ANSWER_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
+/// Most bytes of HTTP/2 answers that wait to be taken by one address that is no trusted proxy.
+pub const ANSWER_BYTES_PER_ADDRESS_MAX: u64 = 32 * 1_024 * 1_024;
+/// Most memory that connections take, bytes: 32 KiB for each, 16 KiB for each HTTP/2 request under way,
+/// and what waits of answers.
+pub const CONNECTIONS_MEMORY_BYTES_MAX: u64 =
+    CONNECTIONS_MAX as u64 * 32 * 1_024 + HTTP2_REQUESTS_MAX * 16 * 1_024 + ANSWER_BYTES_MAX;
 /// Most streams of one HTTP/2 connection at once.
 pub const HTTP2_STREAMS_MAX: u32 = 128;
 /// Most streams reset by the peer before they were accepted (rapid reset); more end the connection.
@@ -143,6 +156,8 @@ const _: () = assert!(LEFTOVER_KEPT_BYTES_MAX <= LEFTOVER_BYTES_MAX);
 const _: () = assert!(LEFTOVER_READ_MS_MAX < DRAIN_MS_MAX);
 const _: () = assert!(ANSWER_TAIL_BYTES < ANSWER_PIECE_BYTES);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX <= CONNECTIONS_MAX);
+const _: () = assert!(HTTP2_REQUESTS_PER_ADDRESS_MAX <= HTTP2_REQUESTS_MAX);
+const _: () = assert!(ANSWER_BYTES_PER_ADDRESS_MAX <= ANSWER_BYTES_MAX);
 const _: () = assert!(BODY_READ_MS_MAX <= CHART_BODY_READ_MS_MAX);
 const _: () = assert!(STREAMS_PER_ADDRESS_MAX <= STREAMS_MAX);
 const _: () = assert!(RATE_CALLERS_MAX.is_multiple_of(RATE_SHARDS * RATE_SET_CALLERS));

@@ -38,12 +38,9 @@ pub(crate) fn warn_of_unknown() {
     };
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in names.filter(is_unknown) {
-        match nearest(&name, &known) {
-            Some(nearest) => {
-                tracing::warn!("{name} is set and means nothing to this program; is it {nearest}?");
-            }
-            None => tracing::warn!("{name} is set and means nothing to this program"),
-        }
+        let hint = nearest(&name, &known).map(|nearest| format!("; is it {nearest}?"));
+        let hint = hint.unwrap_or_default();
+        tracing::warn!("{name} is set and means nothing to this program{hint}");
     }
 }
 

@@ -109,6 +109,12 @@ impl Inventory {
         account.map_or(0, |account| account.bought)
     }
 
+    /// Whether a holder holds or has bought anything.
+    pub fn has_account(&self, event: EventNo, holder: &Holder) -> bool {
+        let book = self.book(event).ok();
+        book.is_some_and(|book| book.holder(holder).is_some())
+    }
+
     /// As [`Inventory::restore_bought`], in place of what was counted.
     pub fn replace_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
         let place = self.place(event);

@@ -7,6 +7,7 @@ use soldonce_core::{
     Applied, BookingId, Command, HoldId, Inventory, LineChoice, Rejection, Timestamp,
 };
 
+use super::stored_keys::StoredKeys;
 use super::{Fingerprint, RequestKey, ScopedKey, Transaction};
 use crate::reply::{self, ReplyKind, StoredReply};
 
@@ -17,9 +18,9 @@ pub struct Decider {
     pub inventory: Inventory,
     /// Records with their replies: of the batch under way, and all of a ledger that stores none.
     fresh: BTreeMap<ScopedKey, (Fingerprint, StoredReply)>,
-    /// Places of the records in the store. A key costs some 40 bytes here, so nothing else of it is
-    /// in memory.
-    stored: BTreeMap<ScopedKey, u64>,
+    /// Places of the records in the store.
+    stored: StoredKeys,
+    /// The number of the next record of the batch under way.
     next_record: u64,
 }
 
@@ -41,26 +42,19 @@ pub enum Decision {
     Applied(Box<Applied>, Option<NewRecord>),
     /// It was taken before, with this answer.
     Replay(StoredReply),
-    /// A request with the same key was taken before. Request and answer are in the store under this
-    /// number: the caller compares the fingerprints.
-    ReplayStored(u64, RequestKey),
     /// It was refused and changed nothing.
     Refused(Rejection),
 }
 
 impl Decider {
-    /// Goes on from a rebuilt inventory.
-    pub fn new(inventory: Inventory) -> Self {
+    /// Goes on from a rebuilt inventory and the records that are in the store.
+    pub(crate) fn new(inventory: Inventory, stored: StoredKeys) -> Self {
         Self {
             inventory,
+            next_record: stored.next(),
+            stored,
             ..Self::default()
         }
-    }
-
-    /// Puts an idempotency record back that is in the store.
-    pub fn restore_record(&mut self, number: u64, key: ScopedKey) {
-        self.stored.insert(key, number);
-        self.next_record = self.next_record.max(number.saturating_add(1));
     }
 
     /// Decides one command at `now`.
@@ -89,17 +83,14 @@ impl Decider {
         }
     }
 
-    /// What came of the request with this key, if there was one.
+    /// What came of the request with this key, if its record is not in the store alone.
     pub fn recall(&self, key: RequestKey) -> Option<Decision> {
-        if let Some((fingerprint, reply)) = self.fresh.get(&key.scoped) {
-            return Some(if *fingerprint == key.fingerprint {
-                Decision::Replay(reply.clone())
-            } else {
-                Decision::Refused(Rejection::IdempotencyKeyReused)
-            });
-        }
-        let number = self.stored.get(&key.scoped)?;
-        Some(Decision::ReplayStored(*number, key))
+        let (fingerprint, reply) = self.fresh.get(&key.scoped)?;
+        Some(if *fingerprint == key.fingerprint {
+            Decision::Replay(reply.clone())
+        } else {
+            Decision::Refused(Rejection::IdempotencyKeyReused)
+        })
     }
 
     /// Remembers what is answered to a key from now on.
@@ -115,15 +106,18 @@ impl Decider {
     pub fn unload_replies(&mut self, stored: &[NewRecord]) {
         for NewRecord { number, key, .. } in stored {
             self.fresh.remove(&key.scoped);
-            self.stored.insert(key.scoped, *number);
+            self.stored.add(key.scoped, *number);
         }
     }
 
-    /// Forgets records that are no longer in the store.
-    pub fn forget_records(&mut self, keys: impl IntoIterator<Item = ScopedKey>) {
-        for key in keys {
-            self.stored.remove(&key);
-        }
+    /// The places of the records in the store.
+    pub(crate) const fn stored(&self) -> &StoredKeys {
+        &self.stored
+    }
+
+    /// Forgets records that are no longer in the store: those up to this number.
+    pub(crate) fn forget_records(&mut self, last: u64) {
+        self.stored.forget(last);
     }
 }
 

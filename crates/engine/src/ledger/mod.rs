@@ -10,6 +10,7 @@ mod migrated;
 pub mod postgres;
 pub(crate) mod rows;
 pub mod sqlite;
+mod stored_keys;
 pub mod verify;
 mod webhooks;
 

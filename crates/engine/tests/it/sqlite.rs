@@ -1,15 +1,20 @@
 //! What only a ledger on disk can be asked: restart, a second process, a commit that fails, damage.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
-use soldonce_core::{Command, Event, Rejection};
+use soldonce_core::{Command, Event, Rejection, Text};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteOptions};
 use soldonce_engine::ledger::verify::VerifyReport;
+use soldonce_engine::ledger::{Done, Fingerprint, Ledger, RequestKey, ScopedKey};
+use tokio::task::JoinSet;
 
-use crate::ledgers::{HALL, TempFolder, TestLedger, busy, held, key, on, open_in};
+use crate::ledgers::{
+    HALL, TempFolder, TestLedger, busy, held, key, on, open_in, select, transaction,
+};
 
 /// The database of a test, opened beside the ledger.
 fn database(test: &TestLedger) -> Connection {
@@ -123,7 +128,8 @@ async fn a_failed_commit_answers_nobody_and_ends_the_writing() {
         database(&test).execute_batch(&trigger).unwrap();
         let command = test.hold_command(&event, "joe", &["B-2"]);
         let refused = test.ask_as(command, key(2, 2)).await;
-        assert_eq!(refused.unwrap_err(), Rejection::OutcomeUnknown, "{table}");
+        // A guard of the file refuses, so surely nothing is stored.
+        assert_eq!(refused.unwrap_err(), Rejection::MemoryMismatch, "{table}");
         assert!(!test.ledger.is_writable());
         assert_eq!(test.recorder.failures.lock().unwrap().len(), 1, "{table}");
         // Not even what would change nothing is answered from a memory that is ahead.
@@ -145,7 +151,7 @@ async fn a_file_behind_the_memory_stops_the_ledger_instead_of_selling_twice() {
     let change = "UPDATE units SET version = version + 1 WHERE unit_no = 3";
     assert_eq!(database(&test).execute(change, []).unwrap(), 1);
     let refused = test.hold(&event, "joe", &["A-4"]).await.unwrap_err();
-    assert_eq!(refused, Rejection::OutcomeUnknown);
+    assert_eq!(refused, Rejection::MemoryMismatch);
     let why = test.recorder.failures.lock().unwrap().concat();
     assert!(why.contains("update_unit changed 0 rows"), "{why}");
 }
@@ -467,5 +473,68 @@ async fn a_file_without_one_of_its_guards_is_not_served() {
         let refused = open_in(&options, &test.clock, &test.recorder);
         let refused = refused.err().unwrap().to_string();
         assert!(refused.contains("refuses less"), "{hole}: {refused}");
+    }
+}
+
+const SEATS: [&str; 5] = ["A-1", "A-2", "A-3", "A-4", "A-5"];
+/// Of each seat: in all more keys than memory has whole.
+const CHANGES: u64 = 14_000;
+
+/// Blocks a seat, or unblocks it, again and again.
+fn nth_change(event: &Event, seat: usize, n: u64) -> (Command, RequestKey) {
+    let selection = select(event, &[SEATS[seat]], &[]);
+    let (event, reason) = (event.no, Text::parse("camera").unwrap());
+    let command = match n % 2 {
+        0 => Command::Block {
+            event,
+            selection,
+            reason,
+        },
+        _ => Command::Unblock {
+            event,
+            selection,
+            reason,
+        },
+    };
+    let number = u128::from(n) * 8 + u128::try_from(seat).unwrap();
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    let key = RequestKey {
+        scoped: ScopedKey(spread.to_be_bytes()),
+        fingerprint: Fingerprint([1; 16]),
+    };
+    (command, key)
+}
+
+async fn change_over_and_over(ledger: Arc<dyn Ledger>, event: Arc<Event>, seat: usize) {
+    for n in 0..CHANGES {
+        let (command, key) = nth_change(&event, seat, n);
+        let done = ledger.transact(transaction(command, Some(key))).await;
+        assert!(matches!(done, Ok(Done::Fresh { .. })), "{done:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_long_ago_is_found_in_the_file() {
+    let mut test = TestLedger::sqlite();
+    let event = test.event().await;
+    let mut changing = JoinSet::new();
+    for seat in 0..SEATS.len() {
+        let (ledger, event) = (test.ledger.clone(), event.clone());
+        changing.spawn(change_over_and_over(ledger, event, seat));
+    }
+    changing.join_all().await;
+    for _ in 0..2 {
+        for n in [0, 1, CHANGES / 2, CHANGES - 1] {
+            let (command, key) = nth_change(&event, 3, n);
+            let again = test.ask_as(command.clone(), key).await;
+            assert!(matches!(again, Ok(Done::Replayed(_))), "{n}: {again:?}");
+            let other = RequestKey {
+                fingerprint: Fingerprint([2; 16]),
+                ..key
+            };
+            let refused = test.ask_as(command, other).await;
+            assert_eq!(refused.err(), Some(Rejection::IdempotencyKeyReused), "{n}");
+        }
+        test.restart().await;
     }
 }

@@ -69,6 +69,11 @@ impl Activity {
         }
     }
 
+    /// Whether no request is in flight.
+    pub(crate) fn is_without_requests(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) == 0
+    }
+
     /// Gives an order and wakes the connection. Orders only get stricter.
     pub(crate) fn give(&self, order: Verdict) {
         self.order.fetch_max(order as u8, Ordering::AcqRel);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -22,6 +22,7 @@ use tower::Service;
 use super::activity::{Activity, InFlight, Verdict};
 use super::leftover::Rests;
 use super::progress::WatchedBody;
+use super::shares::Shares;
 use super::socket::WatchedSocket;
 use super::streams::StreamTasks;
 use super::{Ended, Peer, host};
@@ -38,6 +39,7 @@ pub(crate) struct Connection {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) streams: StreamTasks,
+    pub(crate) shares: Arc<Shares>,
 }
 
 impl Connection {
@@ -59,6 +61,7 @@ impl Connection {
             clock,
             activity,
             streams,
+            shares,
         } = self;
         let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(&activity)));
         let protocol = protocol(streams.clone());
@@ -69,6 +72,7 @@ impl Connection {
             peer,
             rests: Arc::new(Rests::new(Arc::clone(&activity), clock, &streams)),
             activity: Arc::clone(&activity),
+            shares,
         };
         let service = service_fn(move |request| answerer.answer(request));
         let mut connection = pin!(protocol.serve_connection(io, service));
@@ -98,6 +102,7 @@ struct Answerer {
     peer: Peer,
     rests: Arc<Rests>,
     activity: Arc<Activity>,
+    shares: Arc<Shares>,
 }
 
 impl Answerer {
@@ -107,8 +112,13 @@ impl Answerer {
         &self,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<WatchedBody>, Infallible>> + Send + use<> {
+        let is_http2 = request.version() == Version::HTTP_2;
+        let is_only = self.activity.is_without_requests();
+        let is_crowded = is_http2 && !is_only && !self.shares.has_room();
+        let share = (is_http2 && !is_crowded).then(|| self.shares.enter());
         let in_flight = InFlight::begin(&self.activity);
-        let refusal = refusal(&request);
+        let crowded = is_crowded.then_some(StatusCode::TOO_MANY_REQUESTS);
+        let refusal = crowded.or_else(|| refusal(&request));
         let (parts, body) = request.into_parts();
         let (body, leftover) = self.rests.lend(&parts, body);
         let mut request = Request::from_parts(parts, body);
@@ -121,8 +131,11 @@ impl Answerer {
                 Some(response) => response.await?,
                 None => refused(refusal.unwrap_or(StatusCode::BAD_REQUEST)),
             };
-            leftover.read_beside(&mut response);
-            Ok(response.map(|body| WatchedBody::new(body, in_flight)))
+            // The rest of a body is not waited for where there is too much already.
+            if !is_crowded {
+                leftover.read_beside(&mut response);
+            }
+            Ok(response.map(|body| WatchedBody::new(body, in_flight, share)))
         }
     }
 }
@@ -139,9 +152,12 @@ fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
 fn refused(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let (name, value) = if status == StatusCode::TOO_MANY_REQUESTS {
+        (header::RETRY_AFTER, HeaderValue::from_static("1"))
+    } else {
+        (header::CONNECTION, HeaderValue::from_static("close"))
+    };
+    response.headers_mut().insert(name, value);
     response
 }
 

@@ -11,6 +11,7 @@ mod host;
 mod leftover;
 mod progress;
 mod settings;
+mod shares;
 mod socket;
 mod streams;
 mod watch;
@@ -31,6 +32,7 @@ pub use self::settings::{AcceptLimits, AcceptSettings};
 use self::activity::Activity;
 use self::connection::Connection;
 use self::counts::{ADDRESS, ROOM};
+use self::shares::{Load, Shares};
 use self::streams::StreamTasks;
 use self::watch::{Watch, Watched};
 use crate::limits::{ACCEPT_BACKOFF_MS_MAX, ACCEPT_BACKOFF_MS_MIN};
@@ -93,6 +95,7 @@ struct AcceptLoop {
     settings: AcceptSettings,
     tasks: JoinSet<Ended>,
     watch: Watch,
+    load: Arc<Load>,
     /// Accepted, and waits for the end of another one.
     waiting: Option<(TcpStream, SocketAddr)>,
     refused: Throttle,
@@ -113,6 +116,7 @@ impl AcceptLoop {
             tasks: JoinSet::new(),
             watch: Watch::new(settings.limits),
             settings,
+            load: Arc::new(Load::of_all()),
             waiting: None,
             refused: Throttle::default(),
             ended: Drained::default(),
@@ -191,16 +195,22 @@ impl AcceptLoop {
         }
         let activity = Arc::new(Activity::default());
         let streams = StreamTasks::default();
+        let address = self.counted_address(peer.ip());
+        let load = address.map(|address| self.watch.load_of(address));
         let connection = Connection {
             peer: Peer(peer),
             router: self.router.clone(),
             clock: Arc::clone(&self.settings.clock),
             activity: Arc::clone(&activity),
             streams: streams.clone(),
+            shares: Arc::new(Shares {
+                all: Arc::clone(&self.load),
+                address: load,
+            }),
         };
         self.settings.counts.open.inc();
         let task = self.tasks.spawn(connection.serve(stream));
-        let watched = Watched::new(activity, streams, self.counted_address(peer.ip()));
+        let watched = Watched::new(activity, streams, address);
         let now = self.settings.clock.boot();
         self.watch.add(task.id(), watched, now);
     }

@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
 use super::activity::InFlight;
+use super::shares::Share;
 use crate::limits::{ANSWER_PIECE_BYTES, ANSWER_TAIL_BYTES};
 
 tokio::task_local! {
@@ -66,10 +67,14 @@ pub(crate) struct WatchedBody {
     /// None on HTTP/1, where the socket tells.
     progress: Option<Arc<Progress>>,
     _in_flight: InFlight,
+    _share: Option<Share>,
 }
 
 impl WatchedBody {
-    pub(crate) fn new(body: Body, in_flight: InFlight) -> Self {
+    pub(crate) fn new(body: Body, in_flight: InFlight, mut share: Option<Share>) -> Self {
+        if let Some(share) = &mut share {
+            share.answers(body.size_hint().lower());
+        }
         let progress = STREAM.try_with(Arc::clone).ok();
         if let Some(progress) = &progress {
             progress.wait_for_peer();
@@ -79,6 +84,7 @@ impl WatchedBody {
             rest: Bytes::new(),
             progress,
             _in_flight: in_flight,
+            _share: share,
         }
     }
 }

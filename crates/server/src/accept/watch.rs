@@ -13,6 +13,7 @@ use tokio::task::Id;
 
 use super::activity::{Activity, Phase, Verdict};
 use super::settings::AcceptLimits;
+use super::shares::Load;
 use super::streams::StreamTasks;
 
 /// The connections of one accept loop, never more than its cap.
@@ -21,7 +22,23 @@ pub(crate) struct Watch {
     limits: AcceptLimits,
     next_at: BootTime,
     connections: HashMap<Id, Watched>,
-    by_address: HashMap<IpAddr, usize>,
+    by_address: HashMap<IpAddr, Address>,
+}
+
+/// What one address has.
+#[derive(Debug)]
+struct Address {
+    connections: usize,
+    load: Arc<Load>,
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        Self {
+            connections: 0,
+            load: Arc::new(Load::of_address()),
+        }
+    }
 }
 
 /// One connection.
@@ -58,7 +75,13 @@ impl Watch {
 
     /// How many connections an address has.
     pub(crate) fn of_address(&self, address: IpAddr) -> usize {
-        self.by_address.get(&address).copied().unwrap_or(0)
+        let own = self.by_address.get(&address);
+        own.map_or(0, |own| own.connections)
+    }
+
+    /// What the requests of an address count for, whose connection is about to be added.
+    pub(crate) fn load_of(&mut self, address: IpAddr) -> Arc<Load> {
+        Arc::clone(&self.by_address.entry(address).or_default().load)
     }
 
     pub(crate) fn add(&mut self, id: Id, watched: Watched, now: BootTime) {
@@ -67,7 +90,7 @@ impl Watch {
         }
         if let Some(address) = watched.address {
             let own = self.by_address.entry(address).or_default();
-            *own = own.saturating_add(1);
+            own.connections = own.connections.saturating_add(1);
         }
         let watched = Watched {
             since: now,
@@ -83,8 +106,9 @@ impl Watch {
         if let Some(address) = watched.address
             && let Entry::Occupied(mut own) = self.by_address.entry(address)
         {
-            *own.get_mut() = own.get().saturating_sub(1);
-            if *own.get() == 0 {
+            let left = own.get().connections.saturating_sub(1);
+            own.get_mut().connections = left;
+            if left == 0 {
                 own.remove();
             }
         }

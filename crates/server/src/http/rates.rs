@@ -14,7 +14,7 @@ use soldonce_engine::rate::Taken;
 use super::app::App;
 use super::kinds;
 use super::problem::{Problem, whole_seconds};
-use super::route::{Admission, Route, Verb};
+use super::route::{Admission, Route, Verb, is_counted};
 use super::streams::StreamPermit;
 use crate::accept::Peer;
 use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of, is_among, is_https};
@@ -55,15 +55,14 @@ impl App {
         Some(counted)
     }
 
-    /// As whom a request counts. Pages, health and metrics count as nobody's: their answers cost no
-    /// more than a refusal.
+    /// As whom a request counts.
     fn counted_as(
         &self,
         route: Route,
         admitted: &Result<Option<Caller>, Problem>,
         parts: &Parts,
     ) -> Option<Counting> {
-        if route.admission == Admission::Anyone {
+        if !is_counted(route.admission, route.path) {
             return None;
         }
         let kind = match admitted {

@@ -99,6 +99,14 @@ impl BodySize {
     }
 }
 
+/// Whether a request for a route counts for its caller. Of what is for anyone only the largest answers
+/// do: the others cost no more than a refusal.
+pub(super) fn is_counted(admission: Admission, path: &str) -> bool {
+    admission != Admission::Anyone || LARGE.iter().any(|large| path.starts_with(large))
+}
+
+/// Where the largest answers for anyone are.
+const LARGE: [&str; 3] = [METRICS, "/openapi.json", "/docs"];
 /// Where metrics are.
 pub(super) const METRICS: &str = "/metrics";
 

@@ -2,14 +2,16 @@
 
 use axum::Router;
 use axum::routing::get;
-use soldonce_server::limits::HEADER_FIELDS_MAX;
+use soldonce_server::limits::{HEADER_FIELDS_MAX, HTTP2_RESETS_PENDING_MAX};
 use soldonce_server::{AcceptLimits, Drained, serve};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::frames::{Client, DATA, END_STREAM_AND_HEADERS, GET_ROOT, GOAWAY, HEADERS};
+use crate::frames::{
+    Client, DATA, END_STREAM_AND_HEADERS, GET_ROOT, GOAWAY, HEADERS, RST_STREAM, frame,
+};
 
 /// "431" as HPACK writes it: Huffman, three bytes, 011010 011001 00001 and ones (RFC 7541, B).
 const STATUS_431: &[u8] = &[0x83, 0x69, 0x90, 0xff];
@@ -82,6 +84,25 @@ async fn one_field_too_many_is_refused() {
         "{:x?}",
         answer.payload
     );
+}
+
+#[tokio::test]
+async fn a_flood_of_resets_ends_the_connection() {
+    let mut server = start(AcceptLimits::default()).await;
+    let cancel = 8_u32.to_be_bytes();
+    let mut flood = Vec::new();
+    for n in 0..u32::try_from(2 * HTTP2_RESETS_PENDING_MAX).unwrap() {
+        let stream = 2 * n + 1;
+        flood.extend(frame(HEADERS, END_STREAM_AND_HEADERS, stream, GET_ROOT));
+        flood.extend(frame(RST_STREAM, 0, stream, &cancel));
+    }
+    server.client.stream.write_all(&flood).await.unwrap();
+    let goaway = server.client.next_of(GOAWAY).await.unwrap();
+    assert_eq!(goaway.payload[4..8], 11_u32.to_be_bytes(), "calm down");
+    assert!(server.client.next_of(DATA).await.is_none(), "closed");
+    server.shutdown.cancel();
+    let drained = server.tasks.join_next().await.unwrap().unwrap();
+    assert_eq!((drained.finished, drained.panicked), (1, 0));
 }
 
 #[tokio::test]

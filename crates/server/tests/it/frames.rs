@@ -39,8 +39,14 @@ pub(crate) struct Client {
 impl Client {
     /// Agrees on HTTP/2 with these settings.
     pub(crate) async fn connect(address: SocketAddr, settings: &[u8]) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        Self::over(stream, settings).await
+    }
+
+    /// As [`Client::connect`], on a connection that is open.
+    pub(crate) async fn over(stream: TcpStream, settings: &[u8]) -> Self {
         let mut client = Self {
-            stream: TcpStream::connect(address).await.unwrap(),
+            stream,
             window: 65_535,
         };
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -52,11 +58,7 @@ impl Client {
     }
 
     pub(crate) async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        let mut frame = length[1..].to_vec();
-        frame.extend([kind, flags]);
-        frame.extend(stream.to_be_bytes());
-        frame.extend(payload);
+        let frame = frame(kind, flags, stream, payload);
         self.stream.write_all(&frame).await.unwrap();
     }
 
@@ -127,6 +129,16 @@ impl Client {
             }
         }
     }
+}
+
+/// A frame in bytes.
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
 }
 
 /// A request's head in HPACK, without Huffman and without the dynamic table.

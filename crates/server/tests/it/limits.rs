@@ -1,7 +1,7 @@
 //! Rate limits by real requests: who is counted for what, what answers say of it, that nobody is
 //! counted as somebody else, and what several servers count together.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -229,7 +229,7 @@ async fn wrong_credentials_count_as_reads_of_the_address() {
 }
 
 #[tokio::test]
-async fn pages_health_and_metrics_count_as_nobodys() {
+async fn only_the_largest_answers_for_anyone_are_counted() {
     let one = per_minute(1);
     let limits = RateLimits {
         sessions: one,
@@ -239,15 +239,18 @@ async fn pages_health_and_metrics_count_as_nobodys() {
         ..RateLimits::off()
     };
     let app = limited(limits).await;
-    for path in [
-        "/",
-        "/docs",
-        "/openapi.json",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/nope",
+    for (path, address) in [
+        ("/docs", "192.0.2.1"),
+        ("/docs/docs.js", "192.0.2.2"),
+        ("/openapi.json", "192.0.2.3"),
+        ("/metrics", "192.0.2.4"),
     ] {
+        let answer = from(app.get(path), address).send().await;
+        assert_ne!(answer.status, StatusCode::TOO_MANY_REQUESTS, "{path}");
+        let again = from(app.get(path), address).send().await;
+        again.refused(429, "rate_limited");
+    }
+    for path in ["/", "/healthz", "/readyz", "/nope"] {
         for _ in 0..3 {
             let answer = app.get(path).send().await;
             assert_ne!(answer.status, StatusCode::TOO_MANY_REQUESTS, "{path}");
@@ -340,9 +343,12 @@ async fn feed_streams_count_by_the_address_behind_the_proxy() {
     );
 }
 
-/// The value of a counter.
+/// The value of a counter, read from an address that has read nothing before.
 async fn counted(app: &TestApp, name: &str) -> u64 {
-    let text = app.get("/metrics").send().await.text();
+    static READ: AtomicU32 = AtomicU32::new(1);
+    let address = Ipv4Addr::from_bits(0xc633_6400 + READ.fetch_add(1, Ordering::Relaxed));
+    let text = from(app.get("/metrics"), &address.to_string());
+    let text = text.send().await.text();
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(&format!("soldonce_{name} ")));
@@ -449,6 +455,7 @@ async fn without_word_of_the_others_requests_go_on_within_the_own_count() {
         );
     }
     read(&app, "192.0.2.1").await.refused(429, "rate_limited");
-    assert_eq!(counted(&app, "rate_limits_unshared_total").await, 10);
     assert_eq!(others.asked(), 10, "who is refused here costs no call");
+    let with_this_one = counted(&app, "rate_limits_unshared_total").await;
+    assert_eq!(with_this_one, 11);
 }

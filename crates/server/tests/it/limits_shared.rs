@@ -1,7 +1,9 @@
 //! Two servers with one Redis grant one quota; without it requests go on, and sharing comes back by
 //! itself.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -9,7 +11,7 @@ use soldonce_clock::{Clock, ManualClock, SystemClock};
 use soldonce_engine::limits::REDIS_PAUSE_MS;
 use soldonce_engine::rate::{Quota, RedisRates};
 use soldonce_lease::Namespace;
-use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings};
+use soldonce_server::{Access, AdminRoutes, HeldLimits, Peer, RateLimits, ServerSettings};
 use soldonce_testkit::redis::{Data, Redis};
 
 use serde_json::json;
@@ -44,8 +46,13 @@ async fn read(app: &TestApp) -> Answer {
     app.get("/v1/events").send().await
 }
 
+/// How many requests were not counted with the others, this one too, which comes from an address that
+/// has read nothing before.
 async fn unshared(app: &TestApp) -> u64 {
-    let text = app.get("/metrics").send().await.text();
+    static READ: AtomicU32 = AtomicU32::new(1);
+    let address = Ipv4Addr::from_bits(0xc633_6400 + READ.fetch_add(1, Ordering::Relaxed));
+    let peer = Peer((address, 4000).into());
+    let text = app.get("/metrics").with(peer).send().await.text();
     let name = "soldonce_rate_limits_unshared_total ";
     let count = text.lines().find_map(|line| line.strip_prefix(name));
     count.unwrap().parse().unwrap()
@@ -82,7 +89,7 @@ async fn while_redis_is_dead_requests_go_on_and_then_are_shared_again() {
     for _ in 0..5 {
         read(&app).await.expect(StatusCode::OK);
     }
-    assert_eq!(unshared(&app).await, 5);
+    assert_eq!(unshared(&app).await, 6);
     redis.restart(Data::Lost).unwrap();
     let end = SystemClock.boot().plus(PATIENCE);
     loop {

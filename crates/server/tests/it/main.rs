@@ -17,6 +17,7 @@ mod log;
 mod accept;
 mod accept_crowds;
 mod accept_http2;
+mod accept_shares;
 mod accept_stalls;
 mod behind_proxies;
 mod early_refusals;

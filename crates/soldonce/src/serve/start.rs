@@ -8,7 +8,7 @@ use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{Access, CookieSecurity, Listeners, PaymentDesk, ServerSettings};
+use soldonce_server::{Access, CookieSecurity, Drained, Listeners, PaymentDesk, ServerSettings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -121,12 +121,7 @@ pub(crate) async fn start(
         };
         let until_drained = soldonce_server::run(listeners, shared, server, stop.clone());
         let (drained, ()) = tokio::join!(until_drained, greeted);
-        tracing::info!(
-            finished = drained.finished,
-            cut = drained.cut,
-            panicked = drained.panicked,
-            "the server has ended"
-        );
+        log_end(&drained);
     });
     Ok(Started {
         engine,
@@ -137,6 +132,15 @@ pub(crate) async fn start(
         tasks,
         signals,
     })
+}
+
+fn log_end(drained: &Drained) {
+    tracing::info!(
+        finished = drained.finished,
+        cut = drained.cut,
+        panicked = drained.panicked,
+        "the server has ended"
+    );
 }
 
 fn free_sales(engine: Engine, word: Option<FreeSales>) -> Engine {

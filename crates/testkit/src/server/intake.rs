@@ -59,6 +59,21 @@ impl State {
             stream.ok()
         })
     }
+
+    /// Answers connections side by side, until it is over.
+    fn serve(
+        &self,
+        listener: &TcpListener,
+        tls: Option<&Arc<ServerConfig>>,
+        answer: &Mutex<Answerer>,
+    ) {
+        std::thread::scope(|scope| {
+            for stream in self.connections_of(listener) {
+                // A sender that goes away is none of our failures.
+                scope.spawn(move || take(stream, tls, answer).ok());
+            }
+        });
+    }
 }
 
 impl Intake {
@@ -68,15 +83,8 @@ impl Intake {
         let address = listener.local_addr()?;
         let state = Arc::<State>::default();
         let own = Arc::clone(&state);
-        let thread = std::thread::spawn(move || {
-            let answer = Mutex::new(answer);
-            std::thread::scope(|scope| {
-                for stream in own.connections_of(&listener) {
-                    // A sender that goes away is none of our failures.
-                    scope.spawn(|| take(stream, tls.as_ref(), &answer).ok());
-                }
-            });
-        });
+        let answer = Mutex::new(answer);
+        let thread = std::thread::spawn(move || own.serve(&listener, tls.as_ref(), &answer));
         Ok(Self {
             address,
             state,

@@ -88,7 +88,6 @@ impl MemoryLedger {
         match state.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Err(rejection),
             Decision::Replay(reply) => Ok(Done::Replayed(reply)),
-            Decision::ReplayStored(..) => unreachable!("this ledger unloads no reply"),
             Decision::Applied(applied, _) => {
                 state.keep(&applied, now);
                 if !state.post.endpoints.is_empty() {

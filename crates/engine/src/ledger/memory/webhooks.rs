@@ -174,8 +174,8 @@ impl State {
         match new.key.and_then(|key| self.decider.recall(key)) {
             Some(Decision::Replay(reply)) => return Ok(Added::Replayed(reply)),
             Some(Decision::Refused(rejection)) => return Err(rejection),
-            // Nothing is ever unloaded here, and a record alone applies nothing.
-            Some(Decision::ReplayStored(..) | Decision::Applied(..)) | None => {}
+            // A record alone applies nothing.
+            Some(Decision::Applied(..)) | None => {}
         }
         require_room(self.post.endpoints.len())?;
         if let Some(key) = new.key {

@@ -197,7 +197,7 @@ impl Batch {
             key,
             holder: holder.clone(),
             bought: replica.inventory.bought(replica.no, holder),
-            version: replica.holders.get(holder).copied().unwrap_or(0),
+            version: replica.holders.version(holder),
         };
         keyed.into_iter().map(account).collect()
     }

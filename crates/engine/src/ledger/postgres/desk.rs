@@ -219,6 +219,9 @@ impl Desk {
             }
             Err(failure) => {
                 replica.inventory.roll_back();
+                if failure.is_holder_known() {
+                    replica.holders.exist(&dispatch.accounts);
+                }
                 if failure.is_contention() || failure.is_key_taken() {
                     return Stored::Anew;
                 }
@@ -332,11 +335,6 @@ impl Desk {
 
 /// The trial is over and the versions of its rows have risen.
 fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
-    for account in accounts {
-        replica
-            .holders
-            .insert(account.holder, account.version.saturating_add(1));
-    }
     for id in batch.bookings() {
         let version = replica.bookings.entry(id).or_insert(0);
         *version = version.saturating_add(1);
@@ -345,6 +343,7 @@ fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
         replica.event_version = replica.event_version.saturating_add(1);
     }
     replica.inventory.keep();
+    replica.accounts_stored(accounts);
 }
 
 /// The answers of the commands that were stored, in their dispatch.

@@ -144,6 +144,11 @@ impl Failure {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "idempotency_pkey")
     }
 
+    /// Whether a holder has a row that is not remembered here.
+    pub(super) fn is_holder_known(&self) -> bool {
+        matches!(self, Self::Refused { constraint: Some(name), .. } if name == "holders_pkey")
+    }
+
     /// What a caller is told.
     pub(super) fn rejection(&self) -> Rejection {
         if self.is_contention() {

@@ -27,6 +27,8 @@ pub(super) const ENDPOINT_LOCK_MS: u64 = 250;
 pub(super) const IDLE_MS: u64 = 2_000;
 /// How far a server's idea of the database's clock may be off at a commit, milliseconds (T1).
 pub(super) const CLOCK_OFF_MS: i64 = 250;
+/// Holders of an event who hold and have bought nothing whose rows a server remembers: about 1 MB.
+pub(super) const HOLDERS_IDLE_MAX: usize = 8_192;
 /// How often the clock row is pushed on, milliseconds.
 pub(super) const CLOCK_EVERY_MS: u64 = 200;
 /// How often the sequencer looks for batches without numbers, milliseconds.

@@ -25,11 +25,11 @@ pub(super) const READS_WAITING_MAX: usize = 1_024;
 /// Prepared statements kept per connection: all there are.
 pub(super) const STATEMENTS_MAX: usize = 64;
 /// Idempotency records forgotten by one commit: more than one can add, so the table shrinks.
-pub(super) const FORGET_MAX: usize = 2 * BATCH_MAX;
+pub(super) const FORGET_MAX: u64 = 2 * BATCH_MAX as u64;
 /// Most commits in one answer of the feed's read.
 pub(super) const COMMITS_READ_MAX: usize = 4_096;
 
 const _: () = assert!(BATCH_MAX <= QUEUE_MAX);
-const _: () = assert!(FORGET_MAX > BATCH_MAX);
+const _: () = assert!(FORGET_MAX > BATCH_MAX as u64);
 const _: () = assert!(READERS_MAX <= READS_WAITING_MAX);
 const _: () = assert!(BATCH_STEPS_MAX <= UNITS_PER_STAFF_COMMAND_MAX);

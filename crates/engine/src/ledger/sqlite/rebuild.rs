@@ -21,7 +21,8 @@ use super::tables::{
     bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
 };
 use super::{OpenError, PlantedLedger, SqliteOptions, connection, guards};
-use crate::ledger::{Decider, MasterKey, ScopedKey};
+use crate::ledger::stored_keys::StoredKeys;
+use crate::ledger::{Decider, MasterKey};
 
 /// A ledger as it was found.
 pub(super) struct Opened {
@@ -137,10 +138,7 @@ fn rebuild(
         let accounts = accounts.join().map_err(lost)??;
         accounts.restore_bought(&mut inventory)?;
         inventory.restore_clock(head.clock);
-        let mut decider = Decider::new(inventory);
-        for (number, key) in accounts.keys {
-            decider.restore_record(number, key);
-        }
+        let decider = Decider::new(inventory, accounts.keys);
         let charts = charts::numbers(connection)?;
         let effect = outbox::last(connection)?;
         let endpoints = endpoints::all(connection)?;
@@ -279,7 +277,7 @@ fn restore_hold(
 #[derive(Default)]
 struct Accounts {
     bought: Vec<(EventNo, Holder, u32)>,
-    keys: Vec<(u64, ScopedKey)>,
+    keys: StoredKeys,
 }
 
 impl Accounts {
@@ -294,7 +292,7 @@ impl Accounts {
             Ok(())
         })?;
         idempotency::each(&connection, |record| {
-            accounts.keys.push((record.number, record.key.scoped));
+            accounts.keys.add(record.key.scoped, record.number);
             ControlFlow::Continue(())
         })?;
         Ok(accounts)

@@ -6,6 +6,7 @@ mod cancel;
 mod clocks;
 mod faults;
 mod guards;
+mod holders;
 mod lag;
 mod lanes;
 mod melee;

@@ -25,7 +25,7 @@ use super::coding::{Coded, Coding};
 use super::conditional::is_known;
 use super::problem::Handled;
 use super::problems_page;
-use super::route::Admission;
+use super::route::{Admission, is_counted};
 
 /// The OpenAPI document, as JSON for people to read too.
 pub fn document() -> String {
@@ -194,7 +194,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
 }
 
 fn responses(operation: &Operation) -> Value {
-    let is_limited = operation.admission != Admission::Anyone;
+    let is_limited = is_counted(operation.admission, operation.path);
     let mut responses = Map::new();
     for (status, about, content) in operation.answers {
         let mut response = json!({ "description": about });

@@ -145,7 +145,7 @@ fn catches_a_dependency_outside_the_table() {
     assert_eq!(count("soldonce-core", "proptest", "\"dev\""), 0);
     assert_eq!(count("soldonce-lease", "soldonce-core", "null"), 1);
     assert_eq!(count("soldonce-server", "rusqlite", "null"), 1);
-    assert_eq!(count("soldonce-server", "rusqlite", "\"dev\""), 1);
+    assert_eq!(count("soldonce-server", "deadpool-postgres", "\"dev\""), 1);
     assert_eq!(count("soldonce-engine", "rusqlite", "null"), 0);
     assert_eq!(count("soldonce-engine", "serde", "null"), 0);
     assert_eq!(count("soldonce-unheard-of", "serde", "null"), 1);

@@ -2,24 +2,27 @@
 //! Between two statements it is what some snapshot of the database showed, as a whole: read in one
 //! transaction, and moved on by what this server itself wrote.
 
+mod holders;
 mod named;
 mod stale;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use soldonce_core::{BookingId, EventNo, HoldId, Holder, Inventory, Timestamp, UnitNo};
+use soldonce_core::{BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use self::holders::Holders;
 pub(super) use self::named::Named;
 pub(super) use self::stale::bookings_by_id;
 pub(super) use self::stale::horizon;
 use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
+use super::batch::Account;
 use super::charts::Charts;
 use super::database::{Lane, Value};
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
-use super::tables::{Columns, Id, bookings, events, holds, int, units};
+use super::tables::{Columns, Id, bookings, events, holder_key, holds, int, units};
 
 /// One snapshot for several statements.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -36,8 +39,8 @@ pub(super) struct Replica {
     pub(super) inventory: Inventory,
     /// Of the event's row.
     pub(super) event_version: i64,
-    /// Of the rows of holders; who has none has no row.
-    pub(super) holders: HashMap<Holder, i64>,
+    /// Of the rows of holders.
+    pub(super) holders: Holders,
     /// Of the bookings in the inventory.
     pub(super) bookings: BTreeMap<BookingId, i64>,
     /// Everything below this transaction is in here.
@@ -69,7 +72,7 @@ impl Replica {
             no,
             inventory: Inventory::starting_at(no),
             event_version: 0,
-            holders: HashMap::new(),
+            holders: Holders::default(),
             bookings: BTreeMap::new(),
             horizon: 0,
             cold: true,
@@ -127,7 +130,8 @@ impl Replica {
         server: Id,
         named: &Named,
     ) -> Result<News, Failure> {
-        if !self.cold && self.knows(named) && !self.is_behind(lane, server).await? {
+        let is_whole = !self.cold && self.holders.missing().is_empty() && self.knows(named);
+        if is_whole && !self.is_behind(lane, server).await? {
             return Ok(News::default());
         }
         // A transaction that has the event alone sees one state of it in each of its statements.
@@ -147,7 +151,11 @@ impl Replica {
                 return Err(failure);
             }
         };
-        let read = match self.page_in(lane, named).await {
+        let paged_in = match self.page_in(lane, named).await {
+            Ok(()) => self.page_in_holders(lane).await,
+            failed => failed,
+        };
+        let read = match paged_in {
             Ok(()) if is_alone => Ok(()),
             Ok(()) => lane.commit().await,
             Err(failure) => {
@@ -177,7 +185,7 @@ impl Replica {
             .restore_event(row.event, self.inventory.seq(self.no));
         let rows = lane.rows(units::UNITS_OF_EVENT, &of_event).await?;
         let units = fresh.take_units(&rows)?;
-        for row in lane.rows(holds::HOLDERS_OF_EVENT, &of_event).await? {
+        for row in lane.rows(holds::BUYERS_OF_EVENT, &of_event).await? {
             fresh.take_holder(&row)?;
         }
         let pending = lane.rows(bookings::PENDING_BOOKINGS, &of_event).await?;
@@ -191,6 +199,10 @@ impl Replica {
         for row in lane.rows(holds::LIVE_HOLDS, &of_event).await? {
             fresh.inventory.replace_hold(holds::read(&row)?);
         }
+        let holding = fresh.inventory.holds().map(|hold| holder_key(&hold.holder));
+        fresh
+            .read_holders(lane, &holding.collect::<Vec<_>>())
+            .await?;
         for row in lane.rows(LATEST, &of_event).await? {
             let latest: Option<i64> = Columns::new(&row, "batches").get(0)?;
             fresh.latest = latest.map_or(Timestamp::MIN, Timestamp::from_ms);
@@ -201,6 +213,7 @@ impl Replica {
         let is_gone = |id: &HoldId| fresh.inventory.hold(*id).is_none();
         let ended = self.inventory.holds().map(|hold| hold.id).filter(is_gone);
         let ended = ended.collect();
+        fresh.holders.exist_still(&self.holders);
         *self = fresh;
         Ok(News {
             units,
@@ -265,6 +278,7 @@ impl Replica {
             self.take_holder(&row)?;
         }
         self.let_go([], bookings);
+        self.holders.let_go(&self.inventory, self.no);
         Ok(News {
             units,
             ended,
@@ -288,8 +302,37 @@ impl Replica {
         let row = holds::read_holder(row)?;
         self.inventory
             .replace_bought(self.no, &row.holder, row.bought);
-        self.holders.insert(row.holder, row.version);
+        self.holders.note(row.holder, row.version);
         Ok(())
+    }
+
+    async fn read_holders(&mut self, lane: &mut Lane, keys: &[Id]) -> Result<(), Failure> {
+        let no = int(self.no.0)?;
+        let by_key: [Value<'_>; 2] = [(&no, Type::INT4), (&keys, Type::BYTEA_ARRAY)];
+        for row in lane.rows(holds::HOLDERS_BY_KEY, &by_key).await? {
+            self.take_holder(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the rows of holders that exist and are not remembered.
+    async fn page_in_holders(&mut self, lane: &mut Lane) -> Result<(), Failure> {
+        let missing = self.holders.missing().to_vec();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.read_holders(lane, &missing).await?;
+        self.holders.are_read();
+        Ok(())
+    }
+
+    /// Takes over what was stored of these accounts: the versions of their rows have risen.
+    pub(super) fn accounts_stored(&mut self, accounts: Vec<Account>) {
+        for account in accounts {
+            let version = account.version.saturating_add(1);
+            self.holders.note(account.holder, version);
+        }
+        self.holders.let_go(&self.inventory, self.no);
     }
 
     pub(super) fn take_booking(&mut self, row: BookingRow) {

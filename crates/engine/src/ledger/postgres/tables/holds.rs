@@ -44,8 +44,9 @@ WHERE o.event_no = ANY ($1) AND o.key = $2 AND h.caller = $3 AND h.holder = $4";
 pub(in super::super) const EVENT_OF_HOLD: &str = "-- event_of_hold
 SELECT event_no FROM holds WHERE id = $1";
 
-pub(in super::super) const HOLDERS_OF_EVENT: &str = "-- holders_of_event
-SELECT caller, holder, bought, version FROM holders WHERE event_no = $1";
+/// Of the others, those of live holds count.
+pub(in super::super) const BUYERS_OF_EVENT: &str = "-- buyers_of_event
+SELECT caller, holder, bought, version FROM holders WHERE event_no = $1 AND bought > 0";
 
 pub(in super::super) const HOLDERS_BY_KEY: &str = "-- holders_by_key
 SELECT caller, holder, bought, version FROM holders WHERE event_no = $1 AND key = ANY ($2)";

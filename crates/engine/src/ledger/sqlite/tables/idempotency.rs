@@ -200,28 +200,25 @@ pub(crate) struct StoredKey {
     pub(crate) at: Timestamp,
 }
 
-/// The reply to a request whose key has this record.
-///
-/// # Errors
-/// [`Rejection::IdempotencyKeyReused`] when the record is of another request; [`Fault`].
+/// The reply to a request with this key, if this record is of the same key; in it
+/// [`Rejection::IdempotencyKeyReused`] when it is of another request.
 pub(crate) fn replay(
     connection: &Connection,
     number: u64,
     asked: RequestKey,
-) -> Result<Result<StoredReply, Rejection>, Fault> {
+) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
     let row = stored(number)?;
     let mut statement = connection.prepare_cached(KEY)?;
     let found = statement.query_row([row], |row| Ok(read_key(row)));
     let missing = || Fault::damaged(TABLE, format!("key {number} is missing"));
     let found = found.optional()?.ok_or_else(missing)??;
     if found.key.scoped != asked.scoped {
-        let what = format!("key {number} is another one than at the start");
-        return Err(Fault::damaged(TABLE, what));
+        return Ok(None);
     }
     if found.key.fingerprint != asked.fingerprint {
-        return Ok(Err(Rejection::IdempotencyKeyReused));
+        return Ok(Some(Err(Rejection::IdempotencyKeyReused)));
     }
-    reply(connection, number).map(Ok)
+    reply(connection, number).map(|reply| Some(Ok(reply)))
 }
 
 /// Reads the keys, the oldest first, until `take` breaks.

@@ -85,12 +85,13 @@ impl Writer {
         match new.key.and_then(|key| self.decider.recall(key)) {
             Some(Decision::Refused(rejection)) => return Ok(Err(rejection)),
             Some(Decision::Replay(reply)) => return Ok(Ok(Added::Replayed(reply))),
-            Some(Decision::ReplayStored(number, key)) => {
-                let reply = idempotency::replay(&self.connection, number, key)?;
-                return Ok(reply.map(Added::Replayed));
-            }
             // A record alone applies nothing.
             Some(Decision::Applied(..)) | None => {}
+        }
+        if let Some(key) = new.key
+            && let Some(known) = self.replay_stored(key)?
+        {
+            return Ok(known.map(Added::Replayed));
         }
         if let Err(full) = require_room(self.ends.endpoints.len()) {
             return Ok(Err(full));

@@ -2,6 +2,7 @@
 //! command in memory, commits, tells the observer, answers: in this order.
 
 mod alone;
+mod read_back;
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -12,7 +13,7 @@ use std::sync::mpsc::Receiver;
 
 use rusqlite::{Connection, TransactionBehavior};
 use soldonce_clock::Clock;
-use soldonce_core::{Answer, BookingId, BookingState, Command, HoldId, Rejection, Seq, Timestamp};
+use soldonce_core::{Answer, BookingId, BookingState, HoldId, Rejection, Seq, Timestamp};
 use tokio::sync::oneshot;
 
 use super::batch::{self, Batch, Ends};
@@ -22,14 +23,10 @@ use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX};
 use super::rebuild::Opened;
-use super::tables::idempotency::{self, StoredKey};
-use super::tables::{bookings, holds};
+use super::tables::idempotency;
 use super::{PlantedLedger, SqliteOptions, connection};
-use crate::ledger::{
-    Decider, Decision, Done, Fingerprint, Observer, RequestKey, Transaction, named,
-};
+use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
-use crate::reply::ReplyKind;
 use crate::webhook::Before;
 
 pub(super) use alone::Alone;
@@ -91,12 +88,13 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     let ended = catch_unwind(AssertUnwindSafe(|| writer.run(jobs)));
     let shared = Arc::clone(&writer.outside.shared);
     shared.writable.store(false, Ordering::Release);
+    let mut refusal = None;
     let (mut closing, why) = match ended {
         Ok(Ok(closing)) => (closing, None),
         Ok(Err(fault)) => {
             if fault.is_mismatch() {
                 writer.outside.observer.disbelieved();
-                writer.refuse(&Rejection::MemoryMismatch);
+                refusal = Some(Rejection::MemoryMismatch);
             }
             (None, Some(fault.to_string()))
         }
@@ -108,6 +106,9 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     if let Some(why) = why {
         tracing::error!(%why, "the ledger takes no more commands; reads are answered");
         writer.outside.observer.failed(&why);
+        if let Some(refusal) = refusal {
+            writer.refuse(&refusal);
+        }
         // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
         writer.asked.clear();
         writer.waiters.clear();
@@ -265,7 +266,7 @@ impl Writer {
         {
             key.fingerprint = Fingerprint([0; 16]);
         }
-        if let Some(known) = self.recall_kept(&transaction)? {
+        if let Some(known) = self.recall_stored(&transaction)? {
             return Ok(Outcome::Known(known));
         }
         self.page_in(&transaction.command)?;
@@ -276,10 +277,6 @@ impl Writer {
         match self.decider.decide(now, transaction) {
             Decision::Refused(rejection) => Ok(Outcome::Known(Err(rejection))),
             Decision::Replay(reply) => Ok(Outcome::Known(Ok(Done::Replayed(reply)))),
-            Decision::ReplayStored(number, key) => {
-                let reply = idempotency::replay(&self.connection, number, key)?;
-                Ok(Outcome::Known(reply.map(Done::Replayed)))
-            }
             Decision::Applied(applied, record) => {
                 if let Some(before) = before {
                     let messages = before.messages(&self.decider.inventory, &applied, now);
@@ -289,76 +286,6 @@ impl Writer {
                 Ok(Outcome::Applied(batch.applied.len() - 1))
             }
         }
-    }
-
-    /// What came of a request whose key is kept longer than memory has it.
-    fn recall_kept(&self, asked: &Transaction) -> Result<Option<Result<Done, Rejection>>, Fault> {
-        let is_gone = |key: &RequestKey| {
-            ReplyKind::kept_for(&asked.command).is_some() && self.decider.recall(*key).is_none()
-        };
-        let Some(key) = asked.key.filter(is_gone) else {
-            return Ok(None);
-        };
-        let kept = idempotency::kept(&self.connection, key.scoped)?;
-        Ok(kept.map(|(known, reply)| {
-            if known.fingerprint == key.fingerprint {
-                Ok(Done::Replayed(reply))
-            } else {
-                Err(Rejection::IdempotencyKeyReused)
-            }
-        }))
-    }
-
-    /// Reads back what a command names and memory has let go of.
-    fn page_in(&mut self, command: &Command) -> Result<(), Fault> {
-        let named = named(command);
-        if let Some(id) = named.hold
-            && self.decider.inventory.hold(id).is_none()
-        {
-            self.page_in_hold(id)?;
-        }
-        let Some(booking) = named.booking else {
-            return Ok(());
-        };
-        loop {
-            let inventory = &self.decider.inventory;
-            let last = inventory.exchanges(booking).last();
-            match last.filter(|id| inventory.booking(*id).is_none()) {
-                Some(id) if self.page_in_booking(id)? => {}
-                Some(_) | None => return Ok(()),
-            }
-        }
-    }
-
-    /// Whether there is such a booking.
-    fn page_in_booking(&mut self, id: BookingId) -> Result<bool, Fault> {
-        let Some(booking) = bookings::find(&self.connection, id)? else {
-            return Ok(false);
-        };
-        self.paged.1.push(id);
-        let hold = booking.hold;
-        self.decider.inventory.restore_booking(booking);
-        if let Some(hold) = hold
-            && self.decider.inventory.hold(hold).is_none()
-        {
-            self.page_in_hold(hold)?;
-        }
-        Ok(true)
-    }
-
-    fn page_in_hold(&mut self, id: HoldId) -> Result<(), Fault> {
-        let Some(hold) = holds::find(&self.connection, id)? else {
-            return Ok(());
-        };
-        if !hold.state.is_terminal() {
-            return Err(Fault::damaged(
-                "holds",
-                format!("{id} is live in the file alone"),
-            ));
-        }
-        self.paged.0.push(id);
-        self.decider.inventory.restore_hold(hold);
-        Ok(())
     }
 
     /// Makes a batch durable and answers everybody who waits for it.
@@ -412,32 +339,36 @@ impl Writer {
         if !outside_commit {
             idempotency::write(&transaction, &batch.records, now)?;
         }
-        if let Some(last) = ended.last() {
-            idempotency::forget(&transaction, last.number)?;
+        if let Some(last) = ended {
+            idempotency::forget(&transaction, last)?;
         }
         transaction.commit()?;
-        let ended = ended.into_iter().map(|record| record.key.scoped);
-        self.decider.forget_records(ended);
+        if let Some(last) = ended {
+            self.decider.forget_records(last);
+        }
         if outside_commit {
             idempotency::write(&self.connection, &batch.records, now)?;
         }
         self.high_water.write(&self.ends.head)
     }
 
-    /// Idempotency records that have ended, the oldest first: at most [`FORGET_MAX`].
-    fn ended_records(&mut self, now: Timestamp) -> Result<Vec<StoredKey>, Fault> {
-        let mut ended = Vec::new();
+    /// The last idempotency record that goes: those up to it have ended, or memory has no room for
+    /// them. At most [`FORGET_MAX`] go at once.
+    fn ended_records(&mut self, now: Timestamp) -> Result<Option<u64>, Fault> {
+        let stored = self.decider.stored();
+        let most = stored.from().saturating_add(FORGET_MAX);
+        let mut ended = stored.surplus().map(|last| last.min(most));
         if now <= self.records_last {
             return Ok(ended);
         }
         let last = |at: Timestamp| Timestamp::from_ms(at.ms().saturating_add(IDEMPOTENCY_MS));
         self.records_last = last(now);
         idempotency::each(&self.connection, |record| {
-            if now <= last(record.at) || ended.len() == FORGET_MAX {
+            if now <= last(record.at) || record.number > most {
                 self.records_last = last(record.at);
                 return ControlFlow::Break(());
             }
-            ended.push(record);
+            ended = ended.max(Some(record.number));
             ControlFlow::Continue(())
         })?;
         Ok(ended)

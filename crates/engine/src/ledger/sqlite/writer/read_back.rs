@@ -1,0 +1,103 @@
+//! Reads back from the file what a command needs and memory has let go of: the answer to its key, its hold,
+//! its booking.
+
+use soldonce_core::{BookingId, Command, HoldId, Rejection};
+
+use super::Writer;
+use crate::ledger::sqlite::fault::Fault;
+use crate::ledger::sqlite::tables::{bookings, holds, idempotency};
+use crate::ledger::{Done, RequestKey, Transaction, named};
+use crate::reply::{ReplyKind, StoredReply};
+
+impl Writer {
+    /// What came of a request whose record is in the file.
+    pub(super) fn recall_stored(
+        &self,
+        asked: &Transaction,
+    ) -> Result<Option<Result<Done, Rejection>>, Fault> {
+        let is_stored = |key: &RequestKey| self.decider.recall(*key).is_none();
+        let Some(key) = asked.key.filter(is_stored) else {
+            return Ok(None);
+        };
+        if let Some(known) = self.replay_stored(key)? {
+            return Ok(Some(known.map(Done::Replayed)));
+        }
+        if ReplyKind::kept_for(&asked.command).is_none() {
+            return Ok(None);
+        }
+        let kept = idempotency::kept(&self.connection, key.scoped)?;
+        Ok(kept.map(|(known, reply)| {
+            if known.fingerprint == key.fingerprint {
+                Ok(Done::Replayed(reply))
+            } else {
+                Err(Rejection::IdempotencyKeyReused)
+            }
+        }))
+    }
+
+    /// The reply of the record with this key that has not ended.
+    pub(super) fn replay_stored(
+        &self,
+        key: RequestKey,
+    ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
+        for number in self.decider.stored().find(key.scoped) {
+            let known = idempotency::replay(&self.connection, number, key)?;
+            if known.is_some() {
+                return Ok(known);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads back what a command names and memory has let go of.
+    pub(super) fn page_in(&mut self, command: &Command) -> Result<(), Fault> {
+        let named = named(command);
+        if let Some(id) = named.hold
+            && self.decider.inventory.hold(id).is_none()
+        {
+            self.page_in_hold(id)?;
+        }
+        let Some(booking) = named.booking else {
+            return Ok(());
+        };
+        loop {
+            let inventory = &self.decider.inventory;
+            let last = inventory.exchanges(booking).last();
+            match last.filter(|id| inventory.booking(*id).is_none()) {
+                Some(id) if self.page_in_booking(id)? => {}
+                Some(_) | None => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether there is such a booking.
+    fn page_in_booking(&mut self, id: BookingId) -> Result<bool, Fault> {
+        let Some(booking) = bookings::find(&self.connection, id)? else {
+            return Ok(false);
+        };
+        self.paged.1.push(id);
+        let hold = booking.hold;
+        self.decider.inventory.restore_booking(booking);
+        if let Some(hold) = hold
+            && self.decider.inventory.hold(hold).is_none()
+        {
+            self.page_in_hold(hold)?;
+        }
+        Ok(true)
+    }
+
+    fn page_in_hold(&mut self, id: HoldId) -> Result<(), Fault> {
+        let Some(hold) = holds::find(&self.connection, id)? else {
+            return Ok(());
+        };
+        if !hold.state.is_terminal() {
+            return Err(Fault::damaged(
+                "holds",
+                format!("{id} is live in the file alone"),
+            ));
+        }
+        self.paged.0.push(id);
+        self.decider.inventory.restore_hold(hold);
+        Ok(())
+    }
+}
