@@ -17,5 +17,6 @@ mod operate;
 mod said;
 mod schema;
 mod servers;
+mod siege;
 mod store;
 mod webhooks;
