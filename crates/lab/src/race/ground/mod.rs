@@ -14,6 +14,7 @@ use self::schema::Schema;
 use super::contender::Pool;
 
 pub(super) use self::servers::Servers;
+pub(crate) use self::servers::private_database;
 
 /// Keeps the race's leases apart from others on the same servers.
 const NAMESPACE: &str = "soldonce-lab";
