@@ -16,6 +16,8 @@ pub(crate) const BENCH_RUNS_MAX: usize = 101;
 pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 /// Requests of each scenario of a quick benchmark.
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
+/// Connections to the private database of a benchmark: the server's and some more.
+pub(crate) const BENCH_DATABASE_CONNECTIONS: usize = 64;
 /// Most seats that a storm wants.
 pub(crate) const STORM_SEATS_MAX: u32 = 200;
 /// Most runs of a storm at several servers.

@@ -40,10 +40,10 @@ pub const HTTP2_REQUESTS_PER_ADDRESS_MAX: u64 = 1_024;
 pub const ANSWER_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
 /// Most bytes of HTTP/2 answers that wait to be taken by one address that is no trusted proxy.
 pub const ANSWER_BYTES_PER_ADDRESS_MAX: u64 = 32 * 1_024 * 1_024;
-/// Most memory that connections take, bytes: 32 KiB for each, 16 KiB for each HTTP/2 request under way,
+/// Most memory that connections take, bytes: 224 KiB for each, 16 KiB for each HTTP/2 request under way,
 /// and what waits of answers.
 pub const CONNECTIONS_MEMORY_BYTES_MAX: u64 =
-    CONNECTIONS_MAX as u64 * 32 * 1_024 + HTTP2_REQUESTS_MAX * 16 * 1_024 + ANSWER_BYTES_MAX;
+    CONNECTIONS_MAX as u64 * 224 * 1_024 + HTTP2_REQUESTS_MAX * 16 * 1_024 + ANSWER_BYTES_MAX;
 /// Most streams of one HTTP/2 connection at once.
 pub const HTTP2_STREAMS_MAX: u32 = 128;
 /// Most streams reset by the peer before they were accepted (rapid reset); more end the connection.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::OPEN;
+use super::refusals::{REFUSALS_KEYED, REFUSALS_SHARED};
 use super::report::{BenchReport, Summary};
 use super::table::{table, thousandths};
 
@@ -108,6 +109,15 @@ impl Outcome {
                 Some(Verdict::new((goal.id, what), ratio, Bound::AtLeast, steps))
             })
             .collect();
+        if let Some((keyed, plain)) = closed
+            .rate_of(REFUSALS_KEYED)
+            .zip(closed.rate_of(REFUSALS_SHARED))
+        {
+            let what = format!("{REFUSALS_KEYED} / {REFUSALS_SHARED}, requests a second");
+            let ratio = keyed.saturating_mul(1_000) / plain.max(1);
+            let steps = (950, 950);
+            goals.push(Verdict::new(("P15", what), ratio, Bound::AtLeast, steps));
+        }
         if let Some(ratio) = open.and_then(|open| open.ratio_of(OPEN, |load| load.latency_us.p99)) {
             let what = format!("{OPEN} / echo, p99, open loop at half the peak of {OPEN}");
             goals.push(Verdict::new(

@@ -1,6 +1,7 @@
 //! The real server under test: `soldonce serve` in a process of its own, on a ledger in a folder of
 //! its own.
 
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::http::Method;
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 
 use super::process::Cores;
 use super::served::{Served, admin_key, product};
@@ -27,9 +29,25 @@ impl Product {
     /// # Errors
     /// When it does not.
     pub(super) async fn start(data: &Path, cores: Cores) -> anyhow::Result<Self> {
+        Self::start_with(["--data".as_ref(), data.as_os_str()], cores).await
+    }
+
+    /// As [`Product::start`], on an empty database.
+    ///
+    /// # Errors
+    /// As there, and when the database cannot be prepared.
+    pub(super) async fn start_on(url: &str, cores: Cores) -> anyhow::Result<Self> {
+        let options = PostgresOptions::new(url.to_owned());
+        postgres::migrate(&options)
+            .await
+            .context("no tables were made")?;
+        Self::start_with(["--database-url".as_ref(), url.as_ref()], cores).await
+    }
+
+    async fn start_with(ledger: [&OsStr; 2], cores: Cores) -> anyhow::Result<Self> {
         let key = admin_key();
         let mut command = product(&key)?;
-        let served = Served::start(command.arg("--data").arg(data), cores).await?;
+        let served = Served::start(command.args(ledger), cores).await?;
         Ok(Self {
             address: served.address,
             id: served.id,

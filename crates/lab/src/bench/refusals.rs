@@ -1,12 +1,21 @@
 //! Everybody wants the seat that somebody has.
 
-use super::super::load::{Fixed, Makers, RequestMaker};
+use super::super::load::{Fixed, Makers, RequestMaker, Turn};
 use super::hall::{admin, make_event, sell_key};
 use super::requests::Requests;
-use super::scenario::{Goal, Prepared, Scenario, Setting};
+use super::scenario::{Goal, Ground, Prepared, Scenario, Setting};
 
-/// The scenario `refusals`.
-pub(crate) struct Refusals;
+/// The scenarios `refusals` and, on PostgreSQL, without and with a fresh idempotency key each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusals {
+    Embedded,
+    Shared,
+    Keyed,
+}
+
+/// The two whose rates are compared (P15).
+pub(super) const REFUSALS_SHARED: &str = "refusals-postgres";
+pub(super) const REFUSALS_KEYED: &str = "refusals-postgres-keyed";
 
 const EVENT: &str = "hot";
 const ROWS: u64 = 10;
@@ -14,11 +23,28 @@ const SEATS_PER_ROW: u64 = 20;
 
 impl Scenario for Refusals {
     fn name(&self) -> &'static str {
-        "refusals"
+        match self {
+            Self::Embedded => "refusals",
+            Self::Shared => REFUSALS_SHARED,
+            Self::Keyed => REFUSALS_KEYED,
+        }
     }
 
     fn about(&self) -> &'static str {
-        "POST hold of one seat that another has: refused with conflicts and alternatives"
+        match self {
+            Self::Embedded => {
+                "POST hold of one seat that another has: refused with conflicts and alternatives"
+            }
+            Self::Shared => "the same on PostgreSQL",
+            Self::Keyed => "the same on PostgreSQL, each with an idempotency key of its own",
+        }
+    }
+
+    fn ground(&self) -> Ground {
+        match self {
+            Self::Embedded => Ground::Product,
+            Self::Shared | Self::Keyed => Ground::Database,
+        }
     }
 
     fn expects(&self) -> &'static [u16] {
@@ -26,7 +52,7 @@ impl Scenario for Refusals {
     }
 
     fn goal(&self) -> Option<Goal> {
-        Some(Goal {
+        (*self == Self::Embedded).then_some(Goal {
             id: "P2",
             first: 750,
             full: 850,
@@ -44,16 +70,39 @@ impl Scenario for Refusals {
                 .send(axum::http::Method::POST, &path, Some(&first))
                 .await?
                 .into_success()?;
-            let address = setting.address;
+            let (address, is_keyed) = (setting.address, *self == Self::Keyed);
             let maker = move |connection: usize| {
                 let mut requests = Requests::new(address, &key);
                 let body =
                     format_args!(r#"{{"holder":"user-{connection}","units":[{{"seat":"E-10"}}]}}"#);
                 let path = format_args!("/v1/events/{EVENT}/holds");
+                if is_keyed {
+                    return Box::new(Keyed {
+                        requests,
+                        connection,
+                    }) as Box<dyn RequestMaker>;
+                }
                 let bytes = requests.post(path, format_args!(""), body).to_vec();
                 Box::new(Fixed(bytes)) as Box<dyn RequestMaker>
             };
             Ok(Box::new(maker) as Makers)
         })
+    }
+}
+
+/// Requests with a key that none had before.
+struct Keyed {
+    requests: Requests,
+    connection: usize,
+}
+
+impl RequestMaker for Keyed {
+    fn next(&mut self, turn: Turn<'_>) -> Option<&[u8]> {
+        let (connection, sent) = (self.connection, turn.request);
+        Some(self.requests.post(
+            format_args!("/v1/events/{EVENT}/holds"),
+            format_args!("idempotency-key: {connection}-{sent}\r\n"),
+            format_args!(r#"{{"holder":"user-{connection}","units":[{{"seat":"E-10"}}]}}"#),
+        ))
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_engine::ledger::sqlite::verify::verify;
 use tokio::runtime::{Builder, Runtime};
 
@@ -15,8 +16,9 @@ use super::report::{BenchReport, Measured};
 use super::scenario::{Dose, Ground, Scenario, Setting};
 use super::server::{ServerProcess, serve_scenario};
 use super::{BenchArgs, ServerPlace};
-use crate::limits::{BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
+use crate::limits::{BENCH_DATABASE_CONNECTIONS, BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
 use crate::load::{self, LoadPlan, LoadReport, Makers, Pace, Until};
+use crate::race::private_database;
 
 /// Measures every scenario `args.runs` times.
 ///
@@ -49,7 +51,10 @@ async fn measure(
     match (scenario.ground(), args.server) {
         (Ground::Within, _) => within(scenario, args).await,
         (Ground::Product, ServerPlace::Child) => on_product(scenario, args, pace).await,
-        (Ground::Product, ServerPlace::Here) => bail!("--server here: only for the echo"),
+        (Ground::Database, ServerPlace::Child) => on_database(scenario, args, pace).await,
+        (Ground::Product | Ground::Database, ServerPlace::Here) => {
+            bail!("--server here: only for the echo")
+        }
         (Ground::Router, ServerPlace::Child) => {
             let core = args.pin.map(|core| core + 1);
             let server = ServerProcess::start(scenario, core).await?;
@@ -102,6 +107,29 @@ async fn on_product(
     let mut measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
     server.stop().await?;
     measured.violations = Some(violations(folder.path())?);
+    Ok(measured)
+}
+
+async fn on_database(
+    scenario: &dyn Scenario,
+    args: &BenchArgs,
+    pace: Pace,
+) -> anyhow::Result<Measured> {
+    let database = private_database(BENCH_DATABASE_CONNECTIONS)?;
+    let server = Product::start_on(&database.url(), Cores(args.pin)).await?;
+    let mut setting = setting_of(args, pace, server.address);
+    setting.admin = Some(server.admin.clone());
+    let makers = scenario.set_up(&setting).await?;
+    let mut measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
+    server.stop().await?;
+    let options = PostgresOptions::new(database.url());
+    let report = postgres::verify(&options, &mut |_| {}).await;
+    measured.violations = Some(
+        report
+            .context("the ledger was not verified")?
+            .findings
+            .len(),
+    );
     Ok(measured)
 }
 

@@ -19,7 +19,9 @@ use crate::client::Client;
 /// Every scenario; the first is the ceiling of the others.
 const ALL: &[&dyn Scenario] = &[
     &Echo,
-    &Refusals,
+    &Refusals::Embedded,
+    &Refusals::Shared,
+    &Refusals::Keyed,
     &Holds::InRows,
     &Holds::Spread,
     &Confirm,
@@ -51,6 +53,8 @@ pub(crate) enum Ground {
     Router,
     /// `soldonce serve` on an embedded ledger in a folder of its own.
     Product,
+    /// `soldonce serve` on a private PostgreSQL.
+    Database,
     /// [`Scenario::within`]: no server at all.
     Within,
 }

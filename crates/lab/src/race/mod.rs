@@ -27,6 +27,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
+pub(crate) use self::ground::private_database;
 pub(crate) use self::report::Machine;
 pub(crate) use self::table::{millis, number};
 

@@ -73,6 +73,8 @@ fn a_quick_run_measures_everything_on_the_real_server_and_leaves_sound_ledgers()
     let expected = [
         "echo",
         "refusals",
+        "refusals-postgres",
+        "refusals-postgres-keyed",
         "holds",
         "holds-spread",
         "confirm",
@@ -94,8 +96,13 @@ fn a_quick_run_measures_everything_on_the_real_server_and_leaves_sound_ledgers()
     }
     let only = |at: usize| report["scenarios"][at]["statuses"].clone();
     assert_eq!(
-        (only(1), only(2)),
-        (json!({"409": 300}), json!({"201": 300}))
+        [only(1), only(2), only(3), only(4)],
+        [
+            json!({"409": 300}),
+            json!({"409": 300}),
+            json!({"409": 300}),
+            json!({"201": 300})
+        ]
     );
     let goals: Vec<_> = report["goals"]
         .as_array()
@@ -103,7 +110,7 @@ fn a_quick_run_measures_everything_on_the_real_server_and_leaves_sound_ledgers()
         .iter()
         .map(|goal| &goal["id"])
         .collect();
-    assert_eq!(goals, ["P2", "P1", "P3", "P4"]);
+    assert_eq!(goals, ["P2", "P1", "P3", "P15", "P4"]);
 }
 
 #[test]

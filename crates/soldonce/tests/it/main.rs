@@ -18,5 +18,6 @@ mod operate;
 mod said;
 mod schema;
 mod servers;
+mod siege;
 mod store;
 mod webhooks;

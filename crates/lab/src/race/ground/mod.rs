@@ -11,6 +11,7 @@ use super::contender::Pool;
 use super::textbook::{self, Guards};
 
 pub(super) use self::servers::Servers;
+pub(crate) use self::servers::private_database;
 
 /// The schema, ready for every strategy.
 pub(super) struct Ground {

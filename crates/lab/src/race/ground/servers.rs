@@ -121,7 +121,7 @@ impl Servers {
 }
 
 /// A PostgreSQL that keeps what it acknowledges, as in production.
-fn private_database(connections: usize) -> anyhow::Result<Postgres> {
+pub(crate) fn private_database(connections: usize) -> anyhow::Result<Postgres> {
     let most = 2 * connections + CONNECTIONS_SPARE;
     Postgres::options()
         .durable()

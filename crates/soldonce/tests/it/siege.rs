@@ -1,0 +1,181 @@
+//! Honest buyers beside thousands of connections that mean no good, from several addresses: what they
+//! wait for and what the server takes of memory, in one run with and without the others.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an answer without the member fails the test"
+)]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_server::limits::{CONNECTIONS_MAX, CONNECTIONS_MEMORY_BYTES_MAX};
+use soldonce_testkit::until;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::crash::client::Ask;
+use crate::crash::server::{PROGRAM, Server, arguments};
+use crate::store::folder;
+
+/// The addresses of those who mean no good, each with as many connections as it may have.
+const ADDRESSES: usize = 8;
+const BUYERS: usize = 4;
+const HOLDS: usize = 1_500;
+/// How many times as long as without the others.
+const RATIO_MAX: u64 = 3;
+/// What the server and the test itself have open besides.
+const OTHER_FILES: u64 = 512;
+
+/// Nothing after the first line of a request: it waits for a head.
+const SLOW_HEAD: &[u8] = b"GET / HTTP/1.1\r\nhost: h";
+const ONE_REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n";
+
+/// HTTP/2 with closed windows: eight answers of `/metrics` that are never taken.
+fn closed_windows() -> Vec<u8> {
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0]);
+    let head = b"\x82\x86\x04\x08/metrics\x41\x04here";
+    for stream in 0..8_u8 {
+        bytes.extend([0, 0, u8::try_from(head.len()).unwrap(), 1, 5, 0, 0, 0]);
+        bytes.push(2 * stream + 1);
+        bytes.extend(head);
+    }
+    bytes
+}
+
+/// One that comes again whenever it is sent away.
+async fn mean_no_good(server: SocketAddr, own: Ipv4Addr, says: Vec<u8>, came: Arc<AtomicUsize>) {
+    let mut is_first = true;
+    loop {
+        if let Ok(mut stream) = connect(server, own).await
+            && stream.write_all(&says).await.is_ok()
+        {
+            if std::mem::take(&mut is_first) {
+                came.fetch_add(1, Ordering::Relaxed);
+            }
+            let mut heard = [0; 4_096];
+            while stream.read(&mut heard).await.is_ok_and(|read| read > 0) {}
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn connect(server: SocketAddr, own: Ipv4Addr) -> std::io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((own, 0).into())?;
+    socket.connect(server).await
+}
+
+/// The 99th percentile of a hold and its release, microseconds.
+fn honest_p99(server: &Server, round: &str) -> u64 {
+    let buyer = |buyer: usize| {
+        let row = char::from(b'A' + u8::try_from(buyer).unwrap());
+        let mut client = server.client(&format!("{round}-{buyer}"));
+        let body = json!({"holder": format!("u{buyer}"), "units": [{"seat": format!("{row}-1")}]});
+        let hold = Ask::new("POST", "/v1/events/siege/holds".to_owned(), Some(body));
+        let mut took = Vec::with_capacity(HOLDS);
+        for _ in 0..HOLDS {
+            let began = SystemClock.boot();
+            let held = client.ask(&hold).unwrap();
+            assert_eq!(held.status, 201, "{}", held.shown());
+            let id = held.json()["id"].as_str().unwrap().to_owned();
+            let release = Ask::new("DELETE", format!("/v1/holds/{id}"), None);
+            let released = client.ask(&release).unwrap();
+            assert!(released.is_success(), "{}", released.shown());
+            took.push(SystemClock.boot().since(began).as_micros());
+        }
+        took
+    };
+    let mut took: Vec<u128> = thread::scope(|scope| {
+        let buyers: Vec<_> = (0..BUYERS)
+            .map(|at| scope.spawn(move || buyer(at)))
+            .collect();
+        let took = buyers.into_iter().map(|buyer| buyer.join().unwrap());
+        took.flatten().collect()
+    });
+    took.sort_unstable();
+    u64::try_from(took[took.len() * 99 / 100]).unwrap()
+}
+
+fn resident_bytes(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() * 1_024
+}
+
+/// As many connections as the descriptors of both processes allow.
+fn connections() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+    let most = limit.maximum.unwrap_or(u64::MAX) - OTHER_FILES;
+    usize::try_from(most).unwrap().min(CONNECTIONS_MAX)
+}
+
+#[test]
+fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
+    let data = folder("siege").join("data");
+    let mut command = std::process::Command::new(PROGRAM);
+    command
+        .args(arguments(&data))
+        .args(["--shoppers", "closed"]);
+    let server = Server::run(command, &data).unwrap();
+    let hall = json!({
+        "id": "siege", "name": "Siege", "currency": "EUR",
+        "chart": {"format": "grid", "rows": 10, "seats_per_row": 20, "category": "Standard"},
+        "prices": {"Standard": 4500},
+    });
+    let create = Ask::new("POST", "/v1/events".to_owned(), Some(hall));
+    assert_eq!(server.client("maker").ask(&create).unwrap().status, 201);
+    let quiet = honest_p99(&server, "quiet");
+    let before = resident_bytes(&server);
+
+    let count = connections();
+    let came = Arc::new(AtomicUsize::new(0));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    for at in 0..count {
+        let says = [
+            b"".to_vec(),
+            SLOW_HEAD.to_vec(),
+            ONE_REQUEST.to_vec(),
+            closed_windows(),
+        ];
+        let own = u8::try_from(2 + at / says.len() % ADDRESSES).unwrap();
+        let (own, says) = (Ipv4Addr::new(127, 0, 0, own), says[at % says.len()].clone());
+        runtime.spawn(mean_no_good(server.address, own, says, Arc::clone(&came)));
+    }
+    let patience = 4 * soldonce_testkit::PATIENCE;
+    let most = count * 9 / 10;
+    until("they came", patience, || {
+        came.load(Ordering::Relaxed) >= most
+    })
+    .unwrap();
+    let beside = honest_p99(&server, "beside");
+    let took = resident_bytes(&server).saturating_sub(before);
+    runtime.shutdown_background();
+    // For the record of `./test long`.
+    println!(
+        "{count} connections: p99 {quiet} us without, {beside} us beside them; {} MB",
+        took / 1_000_000
+    );
+    assert!(took < CONNECTIONS_MEMORY_BYTES_MAX, "{took} bytes");
+    assert!(
+        beside <= RATIO_MAX * quiet,
+        "{beside} us beside, {quiet} us without"
+    );
+    assert!(server.stop().success());
+}
