@@ -26,8 +26,8 @@ const MOUNT_AND_RESTART: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$2" && shi
 { "$@"; echo "ended $?"; exec "$@"; }"#;
 /// Requests of another buyer after the restart.
 const REQUESTS_AGAIN: usize = 40;
-/// What the operator finds to remove.
-const BALLAST_BYTES: usize = 1_024 * 1_024;
+/// What the operator finds to remove: room for a log of many commits, which is moved into the database later.
+const BALLAST_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// How the disk is made full.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +136,7 @@ fn a_server_on_a_disk_that_was_full_sells_again_after_its_restart() {
     std::fs::create_dir_all(&data).unwrap();
     let disk = Disk::here();
     let command = match disk {
-        Disk::Small => supervised("2048k", &data),
+        Disk::Small => supervised("10m", &data),
         Disk::Injected => disk.command(SIZES_KIB[0], &data),
     };
     let mut server = Server::run(command, &data).unwrap();

@@ -58,6 +58,8 @@ async fn a_lost_answer_of_the_commit_is_asked_for() {
             reference: None,
         };
         let booking = booked(servers.ask(1, confirm).await).unwrap();
+        // The first one ends the read of the booking, which memory has let go of.
+        proxy.next_with("COMMIT", Fault::None);
         proxy.next_with("COMMIT", fault);
         proxy.next_with("-- give_up", Fault::None);
         let cancel = Command::Cancel {
