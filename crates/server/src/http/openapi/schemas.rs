@@ -136,8 +136,17 @@ struct EventList {
 struct Chart {
     format: String,
     name: String,
+    /// The point that `best` seats surround, if the plan names one.
+    #[schema(nullable = false)]
+    focus: Option<Point>,
     zones: Vec<Zone>,
     areas: Vec<Area>,
+}
+
+#[derive(ToSchema)]
+struct Point {
+    x: f64,
+    y: f64,
 }
 
 #[derive(ToSchema)]
