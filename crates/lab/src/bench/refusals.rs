@@ -70,30 +70,41 @@ impl Scenario for Refusals {
                 .send(axum::http::Method::POST, &path, Some(&first))
                 .await?
                 .into_success()?;
-            let (address, is_keyed) = (setting.address, *self == Self::Keyed);
-            let maker = move |connection: usize| {
-                let mut requests = Requests::new(address, &key);
-                let body =
-                    format_args!(r#"{{"holder":"user-{connection}","units":[{{"seat":"E-10"}}]}}"#);
-                let path = format_args!("/v1/events/{EVENT}/holds");
-                if is_keyed {
-                    return Box::new(Keyed {
-                        requests,
-                        connection,
-                    }) as Box<dyn RequestMaker>;
-                }
-                let bytes = requests.post(path, format_args!(""), body).to_vec();
-                Box::new(Fixed(bytes)) as Box<dyn RequestMaker>
+            let address = setting.address;
+            let make = if *self == Self::Keyed {
+                Keyed::boxed
+            } else {
+                always_same
             };
+            let maker = move |connection: usize| make(Requests::new(address, &key), connection);
             Ok(Box::new(maker) as Makers)
         })
     }
+}
+
+/// The same request again and again, without a key.
+fn always_same(mut requests: Requests, connection: usize) -> Box<dyn RequestMaker> {
+    let bytes = requests.post(
+        format_args!("/v1/events/{EVENT}/holds"),
+        format_args!(""),
+        format_args!(r#"{{"holder":"user-{connection}","units":[{{"seat":"E-10"}}]}}"#),
+    );
+    Box::new(Fixed(bytes.to_vec()))
 }
 
 /// Requests with a key that none had before.
 struct Keyed {
     requests: Requests,
     connection: usize,
+}
+
+impl Keyed {
+    fn boxed(requests: Requests, connection: usize) -> Box<dyn RequestMaker> {
+        Box::new(Self {
+            requests,
+            connection,
+        })
+    }
 }
 
 impl RequestMaker for Keyed {

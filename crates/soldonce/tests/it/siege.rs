@@ -1,6 +1,7 @@
 //! Honest buyers beside thousands of connections that mean no good, from several addresses: what they
 //! wait for and what the server takes of memory, in one run with and without the others.
 
+#![expect(clippy::print_stdout, reason = "the rig says what it measured")]
 #![expect(
     clippy::indexing_slicing,
     reason = "an answer without the member fails the test"
@@ -82,9 +83,9 @@ fn honest_p99(server: &Server, round: &str) -> u64 {
         let mut took = Vec::with_capacity(HOLDS);
         for _ in 0..HOLDS {
             let began = SystemClock.boot();
-            let held = client.ask(&hold).unwrap();
-            assert_eq!(held.status, 201, "{}", held.shown());
-            let id = held.json()["id"].as_str().unwrap().to_owned();
+            let made = client.ask(&hold).unwrap();
+            assert_eq!(made.status, 201, "{}", made.shown());
+            let id = made.json()["id"].as_str().unwrap().to_owned();
             let release = Ask::new("DELETE", format!("/v1/holds/{id}"), None);
             let released = client.ask(&release).unwrap();
             assert!(released.is_success(), "{}", released.shown());
