@@ -208,9 +208,19 @@ impl Hall {
         }
     }
 
-    fn misses(&self) -> u64 {
+    /// Wants the spare seat until a request finds no shield: the sale alone may be over before one
+    /// meets the fault.
+    async fn misses(&self) {
         let misses = |server: &Engine| server.metrics().shield_misses.get();
-        self.servers.iter().map(misses).sum()
+        let end = SystemClock.boot().plus(PATIENCE);
+        while self.servers.iter().map(misses).sum::<u64>() == 0 {
+            assert!(SystemClock.boot() < end, "the shield is not missed");
+            let caller = call(None);
+            for server in &self.servers {
+                let held = hold(server, &caller, "ann", &[SPARE]).await;
+                give_back(server, &caller, held).await;
+            }
+        }
     }
 }
 
@@ -280,9 +290,9 @@ async fn redis_is_killed_and_comes_back_empty_during_a_sale() {
     hall.in_mid_sale(20).await;
     redis.kill().unwrap();
     hall.in_mid_sale(60).await;
+    hall.misses().await;
     redis.restart(Data::Lost).unwrap();
     hall.end(buyers).await;
-    assert!(hall.misses() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -293,9 +303,9 @@ async fn redis_is_stopped_during_a_sale_and_what_was_sent_to_it_runs_late() {
     hall.in_mid_sale(20).await;
     redis.pause().unwrap();
     hall.in_mid_sale(60).await;
+    hall.misses().await;
     redis.resume().unwrap();
     hall.end(buyers).await;
-    assert!(hall.misses() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -309,6 +319,7 @@ async fn redis_is_slow_cut_off_and_loses_answers_during_a_sale() {
     hall.in_mid_sale(40).await;
     proxy.set(Fault::Cut);
     hall.in_mid_sale(60).await;
+    hall.misses().await;
     proxy.heal();
     for _ in 0..10 {
         proxy.next(Fault::DropReply);
@@ -317,7 +328,6 @@ async fn redis_is_slow_cut_off_and_loses_answers_during_a_sale() {
     hall.in_mid_sale(80).await;
     proxy.heal();
     hall.end(buyers).await;
-    assert!(hall.misses() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -331,9 +341,9 @@ async fn one_server_is_split_from_redis_during_a_sale() {
     // What this one frees or sells, the other's shield does not hear, and the other way round.
     proxy.set(Fault::Cut);
     hall.in_mid_sale(80).await;
+    hall.misses().await;
     proxy.heal();
     hall.end(buyers).await;
-    assert!(hall.misses() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -352,9 +362,9 @@ async fn a_primary_of_the_cluster_is_stopped_during_a_sale() {
     hall.in_mid_sale(20).await;
     cluster.node(place).unwrap().pause().unwrap();
     hall.in_mid_sale(60).await;
+    hall.misses().await;
     cluster.node(place).unwrap().resume().unwrap();
     hall.end(buyers).await;
-    assert!(hall.misses() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -366,8 +376,8 @@ async fn a_primary_of_the_cluster_is_killed_during_a_sale() {
     let buyers = hall.begin();
     hall.in_mid_sale(20).await;
     cluster.node(place).unwrap().kill().unwrap();
+    hall.misses().await;
     hall.end(buyers).await;
-    assert!(hall.misses() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
