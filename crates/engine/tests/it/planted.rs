@@ -62,7 +62,8 @@ async fn repeats_an_effect(bug: Option<PlantedLedger>) -> bool {
     break_table(&test, "idempotency");
     let command = test.hold_command(&event, "ann", &["A-1"]);
     let first = test.ask_as(command, key(1, 1)).await;
-    assert_eq!(first.unwrap_err(), Rejection::OutcomeUnknown);
+    // The trigger refuses as a constraint does: the tables do not agree with the memory.
+    assert_eq!(first.unwrap_err(), Rejection::MemoryMismatch);
     mend(&test);
     test.crash().await;
     let stored = test.ledger.history(event.id.clone()).await.unwrap().commits;
