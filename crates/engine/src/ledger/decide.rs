@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use soldonce_core::{
-    Applied, BookingId, Command, HoldId, Inventory, LineChoice, Rejection, Timestamp,
+    Applied, BookingId, Command, HoldId, Inventory, LineChoice, Rejection, Timestamp, Transition,
+    UnitState,
 };
 
 use super::stored_keys::StoredKeys;
@@ -118,6 +119,41 @@ impl Decider {
     /// Forgets records that are no longer in the store: those up to this number.
     pub(crate) fn forget_records(&mut self, last: u64) {
         self.stored.forget(last);
+    }
+}
+
+/// Whether a command freed units from SOLD. A batch ends before such a unit moves again
+/// ([`may_move_free_units`]): it writes each unit once, and the database lets a sold one only become free.
+pub(super) fn frees_sold(applied: &Applied) -> bool {
+    let frees =
+        |step: &Transition| matches!((step.from, step.to), (UnitState::Sold(_), UnitState::Free));
+    let mut commits = applied.commits.iter();
+    commits.any(|commit| commit.transitions.iter().any(frees))
+}
+
+/// Whether a command may move units that are free.
+pub(super) const fn may_move_free_units(command: &Command) -> bool {
+    match command {
+        Command::Hold(_)
+        | Command::Change(_)
+        | Command::Sell { .. }
+        | Command::Block { .. }
+        | Command::Payment(_) => true,
+        Command::CreateEvent(_)
+        | Command::UpdatePolicy { .. }
+        | Command::CancelEvent { .. }
+        | Command::Extend { .. }
+        | Command::Abandon { .. }
+        | Command::Release { .. }
+        | Command::Revoke { .. }
+        | Command::Confirm { .. }
+        | Command::ConfirmFree { .. }
+        | Command::Checkout { .. }
+        | Command::Exchange { .. }
+        | Command::Cancel { .. }
+        | Command::Refund { .. }
+        | Command::Sweep { .. }
+        | Command::Unblock { .. } => false,
     }
 }
 

@@ -17,6 +17,7 @@ mod corrections;
 mod differential;
 mod epochs;
 mod gate;
+mod guards;
 mod money;
 mod payment;
 #[cfg(feature = "planted")]

@@ -12,6 +12,7 @@ use soldonce_engine::ledger::verify::VerifyReport;
 use soldonce_engine::ledger::{Done, Fingerprint, Ledger, RequestKey, ScopedKey};
 use tokio::task::JoinSet;
 
+use crate::guards::unguarded;
 use crate::ledgers::{
     HALL, TempFolder, TestLedger, busy, held, key, on, open_in, select, transaction,
 };
@@ -157,19 +158,6 @@ async fn a_file_behind_the_memory_stops_the_ledger_instead_of_selling_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_file_itself_refuses_a_second_sale() {
-    let test = TestLedger::sqlite();
-    let (_, booking, _) = busy(&test).await;
-    let twice = database(&test).execute(
-        "INSERT INTO lines SELECT booking, 99, event_no, unit_no, price, version, state, checksum
-         FROM lines WHERE booking = ?1 AND n = 0",
-        [booking.id.bytes()],
-    );
-    let refused = twice.unwrap_err().to_string();
-    assert!(refused.contains("UNIQUE"), "{refused}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_behind_its_high_water_does_not_start() {
     let test = TestLedger::sqlite();
     busy(&test).await;
@@ -303,7 +291,7 @@ async fn damage_is_refused_at_start_or_found_by_verify() {
     for damage in DAMAGES {
         std::fs::copy(&sound, &live).unwrap();
         assert!(report(&test).is_clean());
-        let rows = database(&test).execute(damage, []).unwrap();
+        let rows = unguarded(&live).execute(damage, []).unwrap();
         assert!(rows > 0, "{damage}: nothing was damaged");
         let found = verify(folder(&test), &mut |_| {});
         let options = SqliteOptions::new(folder(&test));
@@ -419,7 +407,8 @@ const WRONG: [&str; 3] = [
 
 /// One process writes the file, so whose memory is not the file's is ill: it stops, and says so.
 async fn stops(test: TestLedger, event: &Event, command: Command, wrong: &str) {
-    assert_eq!(database(&test).execute(wrong, []).unwrap(), 1);
+    let file = unguarded(&folder(&test).join("ledger.sqlite"));
+    assert_eq!(file.execute(wrong, []).unwrap(), 1);
     let refused = test.ask(command).await.unwrap_err();
     assert_eq!(refused, Rejection::MemoryMismatch, "{wrong}");
     assert_eq!(test.recorder.disbelieved.load(Ordering::Relaxed), 1);
@@ -447,32 +436,6 @@ async fn a_memory_that_is_wrong_at_the_right_version_sells_nothing_and_stops() {
         held(test.ask(Command::Release { on: on(&hold) }).await).unwrap();
         let wish = test.hold_command(&event, "bob", &["A-1"]);
         stops(test, &event, wish, wrong).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_file_without_one_of_its_guards_is_not_served() {
-    let holes = [
-        "DROP INDEX sold_unit_key",
-        "DROP INDEX sold_unit_key; CREATE INDEX sold_unit_key ON lines (event_no, unit_no)",
-        "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = replace(sql, 'BETWEEN 0 AND 3', \
-         'BETWEEN 0 AND 9') WHERE name = 'units'",
-    ];
-    for hole in holes {
-        let test = TestLedger::sqlite();
-        busy(&test).await;
-        test.ledger.close().await;
-        assert!(report(&test).is_clean());
-        database(&test).execute_batch(hole).unwrap();
-        let found = report(&test).findings;
-        assert!(
-            found.iter().any(|finding| finding.what == "guards"),
-            "{hole}: {found:?}"
-        );
-        let options = SqliteOptions::new(folder(&test));
-        let refused = open_in(&options, &test.clock, &test.recorder);
-        let refused = refused.err().unwrap().to_string();
-        assert!(refused.contains("refuses less"), "{hole}: {refused}");
     }
 }
 

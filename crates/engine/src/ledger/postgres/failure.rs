@@ -135,7 +135,14 @@ impl Failure {
     /// Whether a row was not what the decision took it for, though its version was, or was not compared: a
     /// unit that another owns or has bought, a hold that is over.
     pub(super) fn is_overtaken(&self) -> bool {
-        let tells = ["rows_as_meant", "sold_unit_key"];
+        let tells = [
+            "rows_as_meant",
+            "sold_unit_key",
+            "units_sold_only_free",
+            "units_owner",
+            "lines_sold_stay",
+            "audit_step",
+        ];
         matches!(self, Self::Refused { constraint: Some(name), .. } if tells.contains(&&**name))
     }
 

@@ -1,5 +1,5 @@
-//! What the database refuses by itself: unique keys, checks and triggers. One that is missing or switched
-//! off is noticed by no statement, and the database refuses less.
+//! What the database refuses by itself: the keys and checks of its tables, and all of `guards.sql`. One that is
+//! missing or switched off is noticed by no statement, and the database refuses less.
 
 use super::OpenError;
 use super::database::Lane;
@@ -16,11 +16,13 @@ WHERE NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
                     AND i.indisvalid AND i.indisunique)
 UNION ALL
 SELECT name FROM unnest(ARRAY['units_check', 'units_state_check', 'holds_state_check',
-                              'bookings_state_check', 'lines_state_check']) AS name
+                              'bookings_state_check', 'lines_state_check', 'audit_step']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
                   WHERE k.conname = name AND pg_table_is_visible(c.oid) AND k.convalidated)
 UNION ALL
-SELECT name FROM unnest(ARRAY['units_only_rise', 'audit_only_grows']) AS name
+SELECT name FROM unnest(ARRAY['units_begin_free', 'units_stay', 'units_only_rise', 'units_sold_only_free',
+                              'units_owner', 'lines_sold_stay', 'lines_are_kept',
+                              'audit_only_grows']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
                   WHERE t.tgname = name AND pg_table_is_visible(c.oid)
                     AND t.tgenabled IN ('O', 'A'))";

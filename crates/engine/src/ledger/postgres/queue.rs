@@ -17,8 +17,7 @@ use super::decide::{Decision, all_named, decide, fresh};
 use super::desk::{Desk, Stored, answers, replay};
 use super::failure::Failure;
 use super::limits::{
-    ANSWER_MS, BATCH_MAX, BATCH_STEPS_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX,
-    TRIES_MAX,
+    ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
 use super::replica::{Named, Replica};
 use super::survive::survive;
@@ -317,8 +316,9 @@ impl Round<'_> {
     ) -> (Vec<(Job, Outcome)>, VecDeque<Job>) {
         let shown = self.booth.shown();
         let (mut decided, mut doubtful) = (Vec::new(), VecDeque::new());
-        while batch.steps < BATCH_STEPS_MAX
-            && batch.applied.len() < self.most
+        while batch.applied.len() < self.most
+            && let Some(next) = self.waiting.front()
+            && batch.has_room_for(&next.transaction.command)
             && let Some(job) = self.waiting.pop_front()
         {
             match decide(self.replica, now, &job.transaction, batch, shown) {

@@ -18,7 +18,10 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 10;
+pub(super) const SCHEMA: i64 = 11;
+
+/// What the database refuses by itself. Can be run again.
+const GUARDS: &str = include_str!("guards.sql");
 
 /// Only one process migrates at a time. The number is this product's own.
 const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613);";
@@ -68,6 +71,10 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         .run_async(lane.driver()?)
         .await
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
+    // Also when a call before was cut off between the two, or somebody dropped one.
+    if found < SCHEMA || !guards::missing(&mut lane).await?.is_empty() {
+        lane.run(GUARDS).await?;
+    }
     lane.run(UNLOCK).await?;
     Ok(Migrated::new(found, SCHEMA, &report))
 }

@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use soldonce_core::{
-    Answer, Applied, BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo, Version,
+    Answer, Applied, BookingId, Command, EventNo, HoldId, Inventory, Timestamp, UnitNo, Version,
 };
 
 use super::fault::Fault;
+use super::limits::BATCH_STEPS_MAX;
 use super::tables::audit::{self, Chain};
 use super::tables::bookings;
 use super::tables::head::Head;
 use super::tables::holds::HoldWriter;
-use super::tables::units::{self, ChangedUnit};
+use super::tables::units::{self, ChangedUnit, IsSold};
 use super::tables::{charts, deliveries, events, outbox};
 use crate::ledger::NewRecord;
+use crate::ledger::decide::{frees_sold, may_move_free_units};
 use crate::ledger::rows::charts::sha256;
 use crate::webhook::{Endpoint, Message};
 
@@ -32,6 +34,8 @@ pub(super) struct Batch {
     pub(super) messages: Vec<Message>,
     /// How many transitions they made.
     pub(super) steps: usize,
+    /// Whether one of them freed units from SOLD.
+    frees_sold: bool,
     /// Whether anything must become durable.
     pub(super) has_effect: bool,
 }
@@ -52,6 +56,7 @@ impl Batch {
         chart: Option<Arc<[u8]>>,
     ) {
         self.has_effect |= applied.has_effect();
+        self.frees_sold |= frees_sold(&applied);
         self.steps += applied
             .commits
             .iter()
@@ -62,6 +67,11 @@ impl Batch {
             self.charts.push((event, chart));
         }
         self.applied.push(applied);
+    }
+
+    /// Whether it may have one more command.
+    pub(super) fn has_room_for(&self, command: &Command) -> bool {
+        self.steps < BATCH_STEPS_MAX && !(self.frees_sold && may_move_free_units(command))
     }
 
     /// Every unit that changed, once, in unit order, with its version before the batch.
@@ -159,7 +169,8 @@ pub(super) struct Ends {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Writes a batch, table by table, inside an open transaction.
+/// Writes a batch, table by table, inside an open transaction, in the sequence that the triggers of `guards.sql`
+/// need: a unit leaves a hold that is over, and a line its booking before it is sold to another one.
 pub(super) fn write(
     connection: &Connection,
     inventory: &Inventory,
@@ -168,9 +179,11 @@ pub(super) fn write(
     now: Timestamp,
 ) -> Result<(), Fault> {
     write_events(connection, inventory, batch, ends)?;
-    units::write(connection, inventory, &batch.changed_units())?;
     write_holds(connection, inventory, batch)?;
+    let changed = batch.changed_units();
+    units::write(connection, inventory, &changed, IsSold(false))?;
     write_bookings(connection, inventory, batch)?;
+    units::write(connection, inventory, &changed, IsSold(true))?;
     write_audit(connection, batch, ends)?;
     let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
     ends.effect = outbox::write(connection, effects, now, ends.effect)?;

@@ -17,7 +17,10 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 7;
+pub(super) const SCHEMA: i64 = 8;
+
+/// What the file refuses by itself. Can be run again.
+const GUARDS: &str = include_str!("guards.sql");
 
 /// The one connection that writes.
 pub(super) fn writer(folder: &Folder) -> Result<Connection, OpenError> {
@@ -120,6 +123,13 @@ fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
     let report = runner
         .run(connection)
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
+    // The number last: until it is there, the next start runs them again.
+    let transaction = connection.transaction().map_err(Fault::from)?;
+    set_guards(&transaction)?;
+    let number = transaction.pragma_update(None, "user_version", SCHEMA);
+    number
+        .and_then(|()| transaction.commit())
+        .map_err(Fault::from)?;
     Ok(Migrated::new(found, SCHEMA, &report))
 }
 
@@ -131,7 +141,11 @@ pub(super) fn make_tables(connection: &Connection) -> Result<(), Fault> {
     for migration in migrations {
         connection.execute_batch(migration.sql().unwrap_or_default())?;
     }
-    Ok(())
+    set_guards(connection)
+}
+
+fn set_guards(connection: &Connection) -> Result<(), Fault> {
+    Ok(connection.execute_batch(GUARDS)?)
 }
 
 /// Tells how many pages are in the write-ahead log after each commit of `connection`.

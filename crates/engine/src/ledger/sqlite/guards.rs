@@ -1,5 +1,5 @@
-//! What the file refuses by itself: its tables with their checks, and the unique keys. A file in which one
-//! of them is missing or different still opens in any SQLite, and refuses less.
+//! What the file refuses by itself: its tables with their checks, and the triggers and keys of `guards.sql`. A
+//! file in which one of them is missing or different still opens in any SQLite, and refuses less.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[SCHEMA];
 
-/// Returns the names of tables, indexes and views that the migrations make and that this file lacks, or has
+/// Returns the names of tables, indexes, triggers and views that the migrations and `guards.sql` make and that this file lacks, or has
 /// in another form.
 pub(super) fn missing(connection: &Connection) -> Result<Vec<String>, Fault> {
     let fresh = Connection::open_in_memory()?;

@@ -89,6 +89,50 @@ pub(super) async fn lines_are_cancelled_once_and_sold_again(mut test: TestLedger
     assert_eq!(test.ledger.booking(rest.id).await.unwrap(), Some(rest));
 }
 
+/// Cancellations and holds of the same seats come together: no batch frees a unit from SOLD and moves it again.
+pub(super) async fn a_unit_is_freed_and_held_again_at_once(test: TestLedger) {
+    let event = test.event().await;
+    for round in 0..8 {
+        let mut sold = Vec::new();
+        for seat in ["A-1", "A-2", "A-3"] {
+            let buyer = format!("ann-{round}-{seat}");
+            let hold = test.hold(&event, &buyer, &[seat]).await.unwrap();
+            sold.push(test.confirm(&hold).await.unwrap());
+        }
+        let cancel = |n: usize| {
+            test.ask(Command::Cancel {
+                booking: sold[n].id,
+                by: Authority::Staff,
+                lines: LineChoice::All,
+            })
+        };
+        let hold =
+            |seat| test.ask(test.hold_command(&event, &format!("bob-{round}-{seat}"), &[seat]));
+        // They enter the queue in this sequence.
+        let all = tokio::join!(
+            cancel(0),
+            hold("A-1"),
+            cancel(1),
+            hold("A-2"),
+            cancel(2),
+            hold("A-3"),
+        );
+        for cancelled in [all.0, all.2, all.4] {
+            assert_eq!(booked(cancelled).unwrap().state, BookingState::Cancelled);
+        }
+        for held_again in [all.1, all.3, all.5] {
+            match held(held_again) {
+                Ok(hold) => {
+                    let release = Command::Release { on: on(&hold) };
+                    held(test.ask(release).await).unwrap();
+                }
+                Err(Rejection::UnitUnavailable(_)) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
 pub(super) async fn an_exchange_is_one_step(mut test: TestLedger) {
     let event = test.event().await;
     let hold = test.hold(&event, "ann", &["A-1", "A-2"]).await.unwrap();

@@ -64,6 +64,7 @@ on_every_ledger! {
         a_confirm_sells_every_unit_once
         a_confirm_needs_the_newest_fence_and_time
         lines_are_cancelled_once_and_sold_again
+        a_unit_is_freed_and_held_again_at_once
         differences_are_paid_and_go_back
         a_booking_is_read_whole_while_it_changes
         an_exchange_is_one_step

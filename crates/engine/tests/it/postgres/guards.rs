@@ -1,10 +1,185 @@
-//! What the database refuses by itself, whatever a server believes.
+//! What the database refuses by itself, as somebody with `psql` in hand meets it.
+
+use std::collections::BTreeSet;
 
 use soldonce_core::Command;
+use soldonce_engine::ledger::postgres::{PostgresLedger, migrate};
 use soldonce_testkit::postgres;
 
 use super::Servers;
-use crate::ledgers::{booked, on};
+use crate::guards::{names, steps};
+use crate::ledgers::{TestLedger, booked, busy, on};
+
+const GUARDS: &str = include_str!("../../../src/ledger/postgres/guards.sql");
+
+/// Writes, and the guards that refuse each, every one of them alone; those that tie two tables at COMMIT.
+const FORBIDDEN: [(&str, &[&str]); 20] = [
+    // The four cases of a memory that is wrong at the right version: a live hold loses its unit,
+    (
+        "UPDATE units SET owner = '\\x00', fence = fence + 1, version = version + 1 WHERE unit_no = 5",
+        &["units_owner"],
+    ),
+    (
+        "UPDATE units SET state = 3, owner = NULL, until = NULL, version = version + 1 WHERE unit_no = 5",
+        &["units_owner"],
+    ),
+    // a sold unit is held,
+    (
+        "UPDATE units SET state = 1, owner = '\\x00', until = 9000000000000, fence = fence + 1, \
+         version = version + 1 WHERE state = 2",
+        &["units_sold_only_free", "units_owner"],
+    ),
+    // a cancellation takes the wrong line, or frees a unit of another,
+    (
+        "UPDATE lines SET state = 2 WHERE state = 1",
+        &["lines_sold_stay"],
+    ),
+    ("DELETE FROM lines WHERE state = 1", &["lines_sold_stay"]),
+    (
+        "UPDATE units SET state = 0, owner = NULL, fence = fence + 1, version = version + 1 WHERE state = 2",
+        &["units_owner"],
+    ),
+    // and a unit is sold without a line.
+    (
+        "UPDATE units SET state = 2, owner = '\\x00', fence = fence + 1, version = version + 1 WHERE unit_no = 3",
+        &["units_owner"],
+    ),
+    (
+        "INSERT INTO units VALUES (0, 99, 2, '\\x00', NULL, 1, 1, 0)",
+        &["units_begin_free"],
+    ),
+    // Sold twice.
+    (
+        "INSERT INTO lines SELECT booking, n + 9, event_no, unit_no, price, version, state FROM lines \
+         WHERE state = 1",
+        &["sold_unit_key"],
+    ),
+    // A row that goes back, or away.
+    (
+        "UPDATE units SET fence = fence - 1, version = version + 1 WHERE unit_no = 5",
+        &["units_only_rise"],
+    ),
+    (
+        "UPDATE units SET until = until + 1 WHERE state = 1",
+        &["units_only_rise"],
+    ),
+    (
+        "UPDATE units SET version = version + 1, token = token - 1 WHERE unit_no = 5",
+        &["units_only_rise"],
+    ),
+    (
+        "UPDATE units SET unit_no = 99, version = version + 1 WHERE unit_no = 5",
+        &["units_only_rise"],
+    ),
+    ("DELETE FROM units WHERE state = 2", &["units_stay"]),
+    ("TRUNCATE units", &["units_stay"]),
+    ("TRUNCATE lines", &["lines_are_kept"]),
+    // History.
+    ("UPDATE audit SET at = at - 1", &["audit_only_grows"]),
+    ("DELETE FROM audit", &["audit_only_grows"]),
+    ("TRUNCATE audit", &["audit_only_grows"]),
+    (
+        "INSERT INTO audit SELECT event_no, unit_no, 99, batch, command, n, at, 2, to_owner, NULL, 1, to_owner, \
+         to_until, fence, cause, hold, actor, request, reason FROM audit WHERE to_state = 1 LIMIT 1",
+        &["audit_step"],
+    ),
+];
+
+/// How one is taken away.
+fn drop_guard(name: &str) -> String {
+    let table = name.split('_').next().unwrap();
+    match name {
+        "sold_unit_key" => "DROP INDEX sold_unit_key;".to_owned(),
+        "audit_step" => "ALTER TABLE audit DROP CONSTRAINT audit_step;".to_owned(),
+        _ => format!("DROP TRIGGER {name} ON {table};"),
+    }
+}
+
+/// Takes these away, writes, and undoes both; the last condition is that of COMMIT.
+fn tried(without: &[&str], write: &str) -> String {
+    let dropped: String = without.iter().map(|name| drop_guard(name)).collect();
+    format!("BEGIN; {dropped} {write}; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_guard_of_a_database_refuses_alone_and_nothing_else_does() {
+    let test = TestLedger::postgres().await;
+    busy(&test).await;
+    let (_, options) = test.postgres.as_ref().unwrap();
+    let url = &options.url;
+    for (write, guards) in FORBIDDEN {
+        for kept in guards {
+            let others: Vec<&str> = guards
+                .iter()
+                .filter(|name| *name != kept)
+                .copied()
+                .collect();
+            let refused = postgres::query(url, &tried(&others, write)).expect_err(write);
+            assert!(
+                format!("{refused:#}").contains(kept),
+                "{write}: {refused:#}"
+            );
+        }
+        postgres::query(url, &tried(guards, write)).expect(write);
+    }
+    let covered = FORBIDDEN.iter().flat_map(|(_, guards)| *guards).copied();
+    assert_eq!(
+        covered.collect::<BTreeSet<_>>(),
+        names(GUARDS),
+        "every guard is tried"
+    );
+}
+
+/// Every one is looked for at start and by `verify`, and `migrate` makes them anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_lacks_no_guard_unnoticed() {
+    let servers = Servers::start(1).await;
+    servers.event(|_| {}).await;
+    for name in names(GUARDS) {
+        servers.database.query(&drop_guard(name)).unwrap();
+        let opened = servers.open_one().await;
+        let refused = opened.err().unwrap().to_string();
+        assert!(refused.contains(name), "{name}: {refused}");
+        migrate(&servers.options).await.unwrap();
+        drop(servers.open_one().await.unwrap());
+    }
+}
+
+/// The triggers, keys and checks of a database that the migrations made are those that are looked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_key_check_and_trigger_of_the_tables_is_looked_for() {
+    let servers = Servers::start(1).await;
+    let all = "SELECT conname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid \
+               WHERE relname IN ('units', 'lines', 'audit', 'holds', 'bookings') AND contype IN ('c', 'p', 'u') \
+               UNION SELECT tgname FROM pg_trigger WHERE NOT tgisinternal \
+               UNION SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid \
+               JOIN pg_class c ON c.oid = x.indrelid WHERE c.relname = 'lines' AND indisunique";
+    let all = servers.database.query(all).unwrap();
+    let source = include_str!("../../../src/ledger/postgres/guards.rs");
+    for name in all.lines() {
+        assert!(source.contains(&format!("'{name}'")), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_database_and_the_rules_name_the_same_steps() {
+    let servers = Servers::start(1).await;
+    let check =
+        "SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE conname = 'audit_step'";
+    let check = servers.database.query(check).unwrap();
+    let legal = format!(
+        "SELECT from_state || ' ' || to_state || ' ' || cause FROM (SELECT f AS from_state, t AS to_state, \
+         c AS cause, CASE WHEN f IN (1, 2) THEN '\\x01'::bytea END AS from_owner, \
+         CASE WHEN t IN (1, 2) THEN '\\x01'::bytea END AS to_owner, \
+         CASE WHEN 1 IN (f, t) THEN '\\x01'::bytea END AS hold \
+         FROM generate_series(0, 3) f, generate_series(0, 3) t, generate_series(0, 14) c) AS audit WHERE {check}"
+    );
+    let legal = servers.database.query(&legal).unwrap();
+    let legal: BTreeSet<String> = legal.lines().map(str::to_owned).collect();
+    let ours = steps().filter(|(_, is_legal)| *is_legal);
+    let ours = ours.map(|((from, to, cause), _)| format!("{from} {to} {cause}"));
+    assert_eq!(legal, ours.collect());
+}
 
 /// The words of the database when it refuses this.
 fn refusal(servers: &Servers, sql: &str) -> String {

@@ -29,7 +29,7 @@ use soldonce_core::{
     Rejection, Selection, Wish,
 };
 use soldonce_engine::ledger::postgres::{
-    Durability, PostgresLedger, PostgresOptions, Statements, migrate,
+    Durability, OpenError, PostgresLedger, PostgresOptions, Statements, migrate,
 };
 use soldonce_engine::ledger::{Done, Ledger, Observer, RequestKey};
 use soldonce_testkit::postgres::Postgres;
@@ -76,6 +76,13 @@ impl Servers {
         let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
         let opened = PostgresLedger::open(options, Arc::new(SystemClock), &entropy, observer);
         Arc::new(opened.await.unwrap())
+    }
+
+    /// What one more server meets when it starts.
+    async fn open_one(&self) -> Result<PostgresLedger, OpenError> {
+        let observer = Arc::new(Recorder::default()) as Arc<dyn Observer>;
+        let entropy = SeededEntropy::new(5);
+        PostgresLedger::open(&self.options, Arc::new(SystemClock), &entropy, observer).await
     }
 
     fn deadlocks(&self) -> String {

@@ -60,6 +60,8 @@ fn on_a_file_nothing_is_done_and_the_server_stops_selling() {
     let mut client = server.client("bob");
     give_back(&mut client);
     let file = rusqlite::Connection::open(data.join("ledger.sqlite")).unwrap();
+    let triggers = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+    assert!(!file.set_db_config(triggers, false).unwrap());
     let sold = "UPDATE units SET state = 2, owner = zeroblob(16), until = NULL WHERE unit_no = 0";
     assert_eq!(file.execute(sold, []).unwrap(), 1);
     let refused = ask(&mut client, &hold("bob", "A-1"));

@@ -16,7 +16,7 @@ const TABLE: &str = "audit";
 const CHAINS: &str = "chains";
 
 const INSERT_AUDIT: &str = "-- insert_audit
-INSERT INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state,
+INSERT OR FAIL INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state,
                    to_owner, to_until, fence, version, cause, hold, actor, request, reason, hash)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use soldonce_core::{
     Amount, Booking, BookingId, BookingState, CallerId, EventNo, Fence, HoldId, Holder, HolderName,
     Line, LineState, PaymentState, Text, Timestamp, UnitNo, Version,
@@ -29,11 +29,15 @@ UPDATE bookings SET state = ?6, fence = ?7, lines = ?8, sold = ?9, payment = ?11
 WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
   AND reference IS ?10 AND created_at = ?12 AND holder_key = ?15";
 
-const DELETE_LINES: &str = "-- delete_lines
-DELETE FROM lines WHERE booking = ?1";
+const DELETE_LINE: &str = "-- delete_line
+DELETE FROM lines WHERE booking = ?1 AND n = ?2";
+
+const UPDATE_LINE: &str = "-- update_line
+UPDATE OR FAIL lines SET price = ?5, version = ?6, state = ?7, checksum = ?8
+WHERE booking = ?1 AND n = ?2 AND event_no = ?3 AND unit_no = ?4";
 
 const INSERT_LINE: &str = "-- insert_line
-INSERT INTO lines (booking, n, event_no, unit_no, price, version, state, checksum)
+INSERT OR FAIL INTO lines (booking, n, event_no, unit_no, price, version, state, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 const BOOKING: &str = "-- booking
@@ -69,7 +73,8 @@ FROM lines ORDER BY booking, n";
 pub(super) const STATEMENTS: &[&str] = &[
     INSERT_BOOKING,
     UPDATE_BOOKING,
-    DELETE_LINES,
+    DELETE_LINE,
+    UPDATE_LINE,
     INSERT_LINE,
     BOOKING,
     LINES_OF,
@@ -121,10 +126,12 @@ impl BookingRow {
     /// The booking, if all of its lines are there.
     fn whole(self) -> Result<Booking, Fault> {
         let Self {
-            booking,
+            mut booking,
             lines,
             sold,
         } = self;
+        // An exchange adds lines behind those that stay.
+        booking.lines.sort_by_key(|line| line.unit);
         if Self::of(&booking) == (lines, sold) {
             return Ok(booking);
         }
@@ -200,22 +207,12 @@ impl BookingRow {
 }
 
 /// Writes the state in which the batch leaves each booking; `is_new` tells those that are not in
-/// the file. Lines given up go first, so that what was cancelled and sold again meets no old line.
+/// the file.
 pub(crate) fn write(
     connection: &Connection,
     bookings: &[&Booking],
     is_new: impl Fn(BookingId) -> bool,
 ) -> Result<(), Fault> {
-    let mut delete = connection.prepare_cached(DELETE_LINES)?;
-    for booking in bookings.iter().filter(|booking| !is_new(booking.id)) {
-        // Every one of them had lines, and gets lines again.
-        if delete.execute([booking.id.bytes()])? == 0 {
-            return Err(Fault::Rows {
-                statement: "delete_lines",
-                rows: 0,
-            });
-        }
-    }
     let mut insert = connection.prepare_cached(INSERT_BOOKING)?;
     let mut update = connection.prepare_cached(UPDATE_BOOKING)?;
     for booking in bookings {
@@ -252,27 +249,103 @@ pub(crate) fn write(
             rows,
         )?;
     }
-    write_lines(connection, bookings)
+    write_lines(connection, bookings, is_new)
 }
 
-fn write_lines(connection: &Connection, bookings: &[&Booking]) -> Result<(), Fault> {
+/// Writes the lines that changed, in place. Those that are given up come first, so that a line that becomes sold
+/// meets no other sold one of its unit.
+fn write_lines(
+    connection: &Connection,
+    bookings: &[&Booking],
+    is_new: impl Fn(BookingId) -> bool,
+) -> Result<(), Fault> {
+    let mut delete = connection.prepare_cached(DELETE_LINE)?;
+    let mut update = connection.prepare_cached(UPDATE_LINE)?;
     let mut insert = connection.prepare_cached(INSERT_LINE)?;
+    let (mut changed, mut new) = (Vec::new(), Vec::new());
     for booking in bookings {
-        for (n, line) in (0_i64..).zip(&booking.lines) {
-            let rows = insert.execute(params![
-                booking.id.bytes(),
-                n,
-                booking.event.0,
-                line.unit.0,
-                line.price.minor(),
-                stored(line.version.0)?,
-                number(&LineState::ALL, &line.state),
-                line_checksum(booking, n, line)?.stored(),
-            ])?;
-            one_row("insert_line", rows)?;
+        let old = if is_new(booking.id) {
+            Vec::new()
+        } else {
+            stored_lines(connection, booking)?
+        };
+        let next = old.iter().map(|(n, _)| n + 1).max().unwrap_or(0);
+        let change = LineChange::new(&booking.lines, old);
+        for n in change.gone {
+            let rows = delete.execute(params![booking.id.bytes(), n])?;
+            one_row("delete_line", rows)?;
         }
+        changed.extend(
+            change
+                .changed
+                .into_iter()
+                .map(|(n, line)| (booking, n, line)),
+        );
+        new.extend((next..).zip(change.new).map(|(n, line)| (booking, n, line)));
+    }
+    changed.sort_by_key(|(_, _, line)| line.state == LineState::Sold);
+    for (booking, n, line) in changed {
+        one_row("update_line", write_line(&mut update, booking, n, line)?)?;
+    }
+    for (booking, n, line) in new {
+        one_row("insert_line", write_line(&mut insert, booking, n, line)?)?;
     }
     Ok(())
+}
+
+/// What a booking's lines were and are, so that only those that changed are written.
+struct LineChange<'a> {
+    gone: Vec<i64>,
+    changed: Vec<(i64, &'a Line)>,
+    new: Vec<&'a Line>,
+}
+
+impl<'a> LineChange<'a> {
+    fn new(lines: &'a [Line], mut old: Vec<(i64, Line)>) -> Self {
+        let mut take = |is_it: &dyn Fn(&Line) -> bool| {
+            let at = old.iter().position(|(_, line)| is_it(line))?;
+            Some(old.remove(at).0)
+        };
+        let mut differ: Vec<&Line> = lines.iter().collect();
+        differ.retain(|line| take(&|old| old == *line).is_none());
+        let (mut changed, mut new) = (Vec::new(), Vec::new());
+        for line in differ {
+            match take(&|old| old.unit == line.unit) {
+                Some(n) => changed.push((n, line)),
+                None => new.push(line),
+            }
+        }
+        let gone = old.into_iter().map(|(n, _)| n).collect();
+        Self { gone, changed, new }
+    }
+}
+
+fn stored_lines(connection: &Connection, booking: &Booking) -> Result<Vec<(i64, Line)>, Fault> {
+    let mut statement = connection.prepare_cached(LINES_OF)?;
+    let mut rows = statement.query([booking.id.bytes()])?;
+    let mut lines = Vec::with_capacity(booking.lines.len());
+    while let Some(row) = rows.next()? {
+        lines.push((row.get(0)?, read_line(booking, row)?));
+    }
+    Ok(lines)
+}
+
+fn write_line(
+    statement: &mut Statement<'_>,
+    booking: &Booking,
+    n: i64,
+    line: &Line,
+) -> Result<usize, Fault> {
+    Ok(statement.execute(params![
+        booking.id.bytes(),
+        n,
+        booking.event.0,
+        line.unit.0,
+        line.price.minor(),
+        stored(line.version.0)?,
+        number(&LineState::ALL, &line.state),
+        line_checksum(booking, n, line)?.stored(),
+    ])?)
 }
 
 fn line_checksum(booking: &Booking, n: i64, line: &Line) -> Result<Checksum, Fault> {

@@ -11,12 +11,14 @@ use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
 const TABLE: &str = "units";
 
+// OR FAIL here and with lines and audit: what a guard refuses ends the whole transaction. With the default, ABORT,
+// SQLite keeps a journal of each statement that fires a trigger, to undo it alone.
 const INSERT_UNIT: &str = "-- insert_unit
-INSERT INTO units (event_no, unit_no, state, owner, until, fence, version, checksum)
+INSERT OR FAIL INTO units (event_no, unit_no, state, owner, until, fence, version, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 const UPDATE_UNIT: &str = "-- update_unit
-UPDATE units SET state = ?3, owner = ?4, until = ?5, fence = ?6, version = ?7, checksum = ?8
+UPDATE OR FAIL units SET state = ?3, owner = ?4, until = ?5, fence = ?6, version = ?7, checksum = ?8
 WHERE event_no = ?1 AND unit_no = ?2 AND version = ?9 AND fence <= ?6
   AND state = ?10 AND owner IS ?11";
 
@@ -44,11 +46,16 @@ pub(crate) struct ChangedUnit {
     pub(crate) state: UnitState,
 }
 
+/// Which units are written: those that the batch leaves sold, or the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IsSold(pub(crate) bool);
+
 /// Writes the state in which the batch leaves each unit.
 pub(crate) fn write(
     connection: &Connection,
     inventory: &Inventory,
     changed: &[ChangedUnit],
+    written: IsSold,
 ) -> Result<(), Fault> {
     let mut insert = connection.prepare_cached(INSERT_UNIT)?;
     let mut update = connection.prepare_cached(UPDATE_UNIT)?;
@@ -62,6 +69,9 @@ pub(crate) fn write(
         let seating = inventory.seating(*event);
         let unit = seating.and_then(|seating| seating.units().get(no.index()));
         let unit = unit.ok_or_else(|| Fault::damaged(TABLE, format!("{no:?} is not in memory")))?;
+        if matches!(unit.state, UnitState::Sold(_)) != written.0 {
+            continue;
+        }
         let columns = StateColumns::from(unit.state);
         let (fence, version) = (stored(unit.fence.0)?, stored(unit.version.0)?);
         let StateColumns {

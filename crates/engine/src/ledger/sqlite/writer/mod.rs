@@ -21,7 +21,7 @@ use super::board::Shared;
 use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
-use super::limits::{BATCH_MAX, BATCH_STEPS_MAX, FORGET_MAX};
+use super::limits::{BATCH_MAX, FORGET_MAX};
 use super::rebuild::Opened;
 use super::tables::idempotency;
 use super::{PlantedLedger, SqliteOptions, connection};
@@ -225,7 +225,8 @@ impl Writer {
         while asked.len() > 0 {
             let now = self.outside.shared.now();
             let mut batch = Batch::with_room(asked.len());
-            while batch.steps < BATCH_STEPS_MAX
+            while let Some((next, _)) = asked.as_slice().first()
+                && batch.has_room_for(&next.command)
                 && let Some((transaction, reply)) = asked.next()
             {
                 self.take_in(now, transaction, reply, &mut batch)?;

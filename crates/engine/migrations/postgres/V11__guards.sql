@@ -1,0 +1,1 @@
+-- The guards of `guards.sql`: `migrate` runs that file after this one.

@@ -1,0 +1,303 @@
+//! What a file refuses by itself, as somebody with `sqlite3` in hand meets it. What the guards of a database
+//! refuse is in `postgres/guards.rs`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, params};
+use soldonce_core::{Cause, StateKind};
+use soldonce_engine::ledger::sqlite::SqliteOptions;
+use soldonce_engine::ledger::sqlite::verify::verify;
+
+use crate::ledgers::{TempFolder, TestLedger, busy, open_in};
+
+const GUARDS: &str = include_str!("../../src/ledger/sqlite/guards.sql");
+
+/// What a file of guards makes, by name.
+pub(crate) fn names(guards: &'static str) -> BTreeSet<&'static str> {
+    let name = |line: &'static str| {
+        let rest = [
+            "CREATE TRIGGER ",
+            "CREATE CONSTRAINT TRIGGER ",
+            "CREATE UNIQUE INDEX IF NOT EXISTS ",
+            "ALTER TABLE audit ADD CONSTRAINT ",
+        ]
+        .iter()
+        .find_map(|made| line.strip_prefix(made));
+        rest?.split(' ').next()
+    };
+    guards.lines().filter_map(name).collect()
+}
+
+/// Every step from one kind of state to another for some cause, and whether the rules allow it.
+pub(crate) fn steps() -> impl Iterator<Item = ((usize, usize, usize), bool)> {
+    let kinds = || StateKind::ALL.into_iter().enumerate();
+    let pairs = kinds().flat_map(move |from| kinds().map(move |to| (from, to)));
+    pairs.flat_map(|((from, was), (to, is))| {
+        let causes = Cause::ALL.into_iter().enumerate();
+        causes.map(move |(n, cause)| ((from, to, n), cause.allows(was, is)))
+    })
+}
+
+const LIVE: &str = "a unit of a live hold may only become free";
+const UNSOLD: &str = "this unit is sold without a line";
+const ITS_OWN: &str = "the unit of this line is sold to its booking";
+const BACK: &str = "a unit would go back";
+
+/// Writes, what is said of each, and the guards that refuse it, every one of them alone.
+const FORBIDDEN: [(&str, &str, &[&str]); 21] = [
+    // The four cases of a memory that is wrong at the right version: a live hold loses its unit,
+    (
+        "UPDATE units SET owner = zeroblob(16), fence = fence + 1, version = version + 1 WHERE unit_no = 5",
+        LIVE,
+        &["units_changed"],
+    ),
+    (
+        "UPDATE units SET state = 3, owner = NULL, until = NULL, version = version + 1 WHERE unit_no = 5",
+        LIVE,
+        &["units_changed"],
+    ),
+    // a sold unit is held,
+    (
+        "UPDATE units SET state = 1, owner = zeroblob(16), until = 9000000000000, fence = fence + 1,
+                version = version + 1 WHERE state = 2",
+        "a sold unit may only become free",
+        &["units_changed"],
+    ),
+    // a cancellation takes the wrong line,
+    ("UPDATE lines SET state = 2 WHERE state = 1", ITS_OWN, &["lines_changed"]),
+    ("DELETE FROM lines WHERE state = 1", ITS_OWN, &["lines_deleted"]),
+    // and a unit is sold without a line.
+    (
+        "UPDATE units SET state = 2, owner = zeroblob(16), fence = fence + 1, version = version + 1
+         WHERE unit_no = 3",
+        UNSOLD,
+        &["units_changed"],
+    ),
+    (
+        "INSERT INTO units VALUES (0, 9, 2, zeroblob(16), NULL, 1, 1, 0)",
+        UNSOLD,
+        &["units_added"],
+    ),
+    // Sold twice.
+    (
+        "INSERT INTO lines SELECT zeroblob(16), n, event_no, unit_no, price, version, state, checksum
+         FROM lines WHERE state = 1",
+        "the unit of this line is sold",
+        &["sold_unit_key", "lines_added"],
+    ),
+    (
+        "INSERT OR REPLACE INTO lines SELECT zeroblob(16), n, event_no, unit_no, price, version, state, checksum
+         FROM lines WHERE state = 1",
+        "the unit of this line is sold",
+        &["lines_added"],
+    ),
+    (
+        "INSERT OR REPLACE INTO lines SELECT booking, n, event_no, unit_no, price, version, 2, checksum FROM lines",
+        "this line exists",
+        &["lines_added"],
+    ),
+    (
+        "UPDATE OR REPLACE lines SET unit_no = 1 WHERE state = 1 AND unit_no = 0",
+        "a line stays of its booking and unit",
+        &["lines_changed"],
+    ),
+    (
+        "UPDATE OR REPLACE lines SET state = 1 WHERE booking = x'07'",
+        "the unit of this line is sold to another",
+        &["lines_changed"],
+    ),
+    // A row that goes back, or away.
+    (
+        "UPDATE units SET fence = fence - 1, version = version + 1 WHERE unit_no = 5",
+        BACK,
+        &["units_changed"],
+    ),
+    ("UPDATE units SET until = until + 1 WHERE state = 1", BACK, &["units_changed"]),
+    (
+        "UPDATE units SET unit_no = 9, version = version + 1 WHERE unit_no = 5",
+        "a unit stays the same unit",
+        &["units_changed"],
+    ),
+    ("DELETE FROM units WHERE state = 2", "never deleted", &["units_deleted"]),
+    (
+        "INSERT OR REPLACE INTO units SELECT event_no, unit_no, 0, NULL, NULL, fence, version, checksum
+         FROM units WHERE state = 2",
+        "this unit has a row",
+        &["units_added"],
+    ),
+    // History.
+    ("UPDATE audit SET at = at - 1 WHERE seq = 1", "never changed", &["audit_changed"]),
+    ("DELETE FROM audit WHERE seq = 1", "never deleted", &["audit_deleted"]),
+    (
+        "INSERT OR REPLACE INTO audit SELECT * FROM audit",
+        "the audit grows at its end",
+        &["audit_added"],
+    ),
+    (
+        "INSERT INTO audit SELECT event_no, 99, n, at, unit_no, 2, to_owner, NULL, 1, to_owner, to_until, fence,
+                version, cause, hold, actor, request, reason, hash FROM audit WHERE seq = 1",
+        "no unit makes this step",
+        &["audit_added"],
+    ),
+];
+
+/// A cancelled line of a seat that somebody else has bought: it may not become sold.
+const OTHER_LINE: &str =
+    "INSERT INTO lines SELECT x'07', n, event_no, unit_no, price, version, 2, checksum
+                          FROM lines WHERE state = 1";
+
+/// A file with held, sold, free and untouched units, and nobody at work on it.
+async fn closed() -> (TestLedger, std::path::PathBuf) {
+    let test = TestLedger::sqlite();
+    busy(&test).await;
+    test.ledger.close().await;
+    let file = test.folder.as_ref().map(TempFolder::path).unwrap();
+    let file = file.join("ledger.sqlite");
+    (test, file)
+}
+
+/// Takes guards away.
+fn drop_guards<'a>(enemy: &Connection, guards: impl Iterator<Item = &'a &'a str>) {
+    for name in guards {
+        let kind = "SELECT type FROM sqlite_schema WHERE name = ?1";
+        let kind: String = enemy.query_row(kind, [name], |row| row.get(0)).unwrap();
+        enemy.execute_batch(&format!("DROP {kind} {name}")).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_guard_of_a_file_refuses_alone_and_nothing_else_does() {
+    let (_test, file) = closed().await;
+    let mut enemy = Connection::open(file).unwrap();
+    enemy.execute(OTHER_LINE, []).unwrap();
+    for (write, said, guards) in FORBIDDEN {
+        for kept in guards {
+            let transaction = enemy.transaction().unwrap();
+            drop_guards(&transaction, guards.iter().filter(|name| *name != kept));
+            let refused = transaction.execute(write, []).expect_err(write).to_string();
+            let said = match *kept {
+                "sold_unit_key" => "UNIQUE constraint failed: lines.event_no, lines.unit_no",
+                _ => said,
+            };
+            assert!(refused.contains(said), "{write}: {refused}");
+        }
+        // The same write passes where they are gone: nothing else would have refused it.
+        let transaction = enemy.transaction().unwrap();
+        drop_guards(&transaction, guards.iter());
+        assert!(transaction.execute(write, []).expect(write) > 0, "{write}");
+    }
+    let tried = FORBIDDEN.iter().flat_map(|(_, _, guards)| *guards).copied();
+    assert_eq!(
+        tried.collect::<BTreeSet<_>>(),
+        names(GUARDS),
+        "every guard is tried"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_without_one_of_its_guards_is_not_served() {
+    let (test, file) = closed().await;
+    let sound = std::fs::read(&file).unwrap();
+    let other_form =
+        "DROP INDEX sold_unit_key; CREATE INDEX sold_unit_key ON lines (event_no, unit_no)";
+    let other_check = "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = \
+                       replace(sql, 'BETWEEN 0 AND 3', 'BETWEEN 0 AND 9') WHERE name = 'units'";
+    let weakened = |sql: &'static str| move |enemy: &Connection| enemy.execute_batch(sql).unwrap();
+    let mut holes: Vec<(&str, Box<dyn Fn(&Connection)>)> = vec![
+        ("sold_unit_key", Box::new(weakened(other_form))),
+        ("units", Box::new(weakened(other_check))),
+    ];
+    for name in names(GUARDS) {
+        holes.push((
+            name,
+            Box::new(move |enemy| drop_guards(enemy, [name].iter())),
+        ));
+    }
+    for (name, hole) in holes {
+        std::fs::write(&file, &sound).unwrap();
+        assert!(
+            verify(file.parent().unwrap(), &mut |_| {})
+                .unwrap()
+                .is_clean()
+        );
+        hole(&Connection::open(&file).unwrap());
+        let found = verify(file.parent().unwrap(), &mut |_| {})
+            .unwrap()
+            .findings;
+        let mut guards = found.iter().filter(|finding| finding.what == "guards");
+        assert!(
+            guards.any(|finding| finding.detail.contains(name)),
+            "{name}: {found:?}"
+        );
+        let options = SqliteOptions::new(file.parent().unwrap());
+        let refused = open_in(&options, &test.clock, &test.recorder)
+            .err()
+            .unwrap();
+        assert!(
+            refused.to_string().contains("refuses less"),
+            "{name}: {refused}"
+        );
+    }
+    std::fs::write(&file, &sound).unwrap();
+}
+
+/// As the schema before the guards had it.
+fn set_back(file: &Path) {
+    let old = Connection::open(file).unwrap();
+    let triggers = names(GUARDS);
+    drop_guards(
+        &old,
+        triggers.iter().filter(|name| **name != "sold_unit_key"),
+    );
+    old.execute_batch("DELETE FROM migrations WHERE version > 7; PRAGMA user_version = 7")
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_the_schema_before_gets_its_guards() {
+    let (test, file) = closed().await;
+    set_back(&file);
+    let options = SqliteOptions::new(file.parent().unwrap());
+    drop(open_in(&options, &test.clock, &test.recorder).unwrap());
+    assert!(
+        verify(file.parent().unwrap(), &mut |_| {})
+            .unwrap()
+            .is_clean()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_file_and_the_rules_name_the_same_steps() {
+    let (_test, file) = closed().await;
+    let mut file = Connection::open(file).unwrap();
+    let file = file.transaction().unwrap();
+    let step = "INSERT INTO audit SELECT 0, ?4, 0, 1, 0, f, CASE WHEN f IN (1, 2) THEN x'01' END, NULL, t,
+                       CASE WHEN t IN (1, 2) THEN x'01' END, NULL, 1, 1, c, CASE WHEN 1 IN (f, t) THEN x'01' END,
+                       NULL, '', NULL, x'01' FROM (SELECT ?1 AS f, ?2 AS t, ?3 AS c)";
+    for (seq, ((from, to, cause), is_legal)) in (1_000_i64..).zip(steps()) {
+        let made = file.execute(step, params![from, to, cause, seq]);
+        assert_eq!(
+            made.is_ok(),
+            is_legal,
+            "{from} > {to} for {cause}: {made:?}"
+        );
+    }
+    // A unit that stays in its state stays its owner's, and moves in its owner's name.
+    for (owner, hold) in [("02", "01"), ("01", "02")] {
+        let taken = format!(
+            "INSERT INTO audit VALUES (0, 9000, 0, 1, 0, 1, x'01', 1, 1, x'{owner}', 1, 1, 1, 1, x'{hold}', NULL, \
+             '', NULL, x'01')"
+        );
+        assert!(file.execute(&taken, []).is_err(), "{taken}");
+    }
+}
+
+/// A connection for which no trigger fires, as for a bit that flips.
+pub(crate) fn unguarded(file: &Path) -> Connection {
+    let file = Connection::open(file).unwrap();
+    let off = file.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false);
+    assert!(!off.unwrap());
+    file
+}
