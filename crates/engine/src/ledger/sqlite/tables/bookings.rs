@@ -1,22 +1,21 @@
-//! Bookings and their lines. A partial unique index over sold lines is the ledger's own refusal of a
-//! second sale of a unit.
+//! Bookings. Their lines are in `lines`.
 
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use soldonce_core::{
-    Amount, Booking, BookingId, BookingState, CallerId, EventNo, Fence, HoldId, Holder, HolderName,
-    Line, LineState, PaymentState, Text, Timestamp, UnitNo, Version,
+    Booking, BookingId, BookingState, CallerId, EventNo, Fence, HoldId, Holder, HolderName,
+    LineState, PaymentState, Text, Timestamp,
 };
 
 use super::codes::require_sum;
+use super::lines;
 use crate::ledger::rows::codes::{number, small, unsigned, value};
 use crate::ledger::rows::payments::{payment_from_json, payment_to_json};
 use crate::ledger::sqlite::checksum::Checksum;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
 const TABLE: &str = "bookings";
-const LINES: &str = "lines";
 
 const INSERT_BOOKING: &str = "-- insert_booking
 INSERT INTO bookings (id, event_no, caller, holder, hold, state, fence, lines, sold, reference,
@@ -29,25 +28,10 @@ UPDATE bookings SET state = ?6, fence = ?7, lines = ?8, sold = ?9, payment = ?11
 WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
   AND reference IS ?10 AND created_at = ?12 AND holder_key = ?15";
 
-const DELETE_LINE: &str = "-- delete_line
-DELETE FROM lines WHERE booking = ?1 AND n = ?2";
-
-const UPDATE_LINE: &str = "-- update_line
-UPDATE OR FAIL lines SET price = ?5, version = ?6, state = ?7, checksum = ?8
-WHERE booking = ?1 AND n = ?2 AND event_no = ?3 AND unit_no = ?4";
-
-const INSERT_LINE: &str = "-- insert_line
-INSERT OR FAIL INTO lines (booking, n, event_no, unit_no, price, version, state, checksum)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-
 const BOOKING: &str = "-- booking
 SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
        confirmed_at, checksum, payment_detail
 FROM bookings WHERE id = ?1";
-
-const LINES_OF: &str = "-- lines_of
-SELECT n, event_no, unit_no, price, version, state, checksum
-FROM lines WHERE booking = ?1 ORDER BY n";
 
 const ALL_BOOKINGS: &str = "-- all_bookings
 SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
@@ -65,24 +49,15 @@ const UNSETTLED_BOOKINGS: &str = "-- unsettled_bookings
 SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (created_at < ?1 OR created_at > ?2)
 ORDER BY created_at LIMIT ?3";
 
-const ALL_LINES: &str = "-- all_lines
-SELECT n, event_no, unit_no, price, version, state, checksum, booking
-FROM lines ORDER BY booking, n";
-
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
     INSERT_BOOKING,
     UPDATE_BOOKING,
-    DELETE_LINE,
-    UPDATE_LINE,
-    INSERT_LINE,
     BOOKING,
-    LINES_OF,
     ALL_BOOKINGS,
     BOOKINGS_OF_HOLDER,
     BOOKINGS_AFTER,
     UNSETTLED_BOOKINGS,
-    ALL_LINES,
 ];
 
 /// A booking without its lines: what is read of all of them at start.
@@ -118,7 +93,7 @@ impl BookingRow {
     }
 
     fn and_line(mut self, row: &Row<'_>) -> Result<Self, Fault> {
-        let line = read_line(&self.booking, row)?;
+        let line = lines::read(&self.booking, row)?;
         self.booking.lines.push(line);
         Ok(self)
     }
@@ -136,7 +111,7 @@ impl BookingRow {
             return Ok(booking);
         }
         let what = format!("{} has not {lines} lines with {sold} sold", booking.id);
-        Err(Fault::damaged(LINES, what))
+        Err(Fault::damaged("lines", what))
     }
 
     fn checksum(booking: &Booking, lines: u32, sold: u32) -> Result<Checksum, Fault> {
@@ -249,114 +224,7 @@ pub(crate) fn write(
             rows,
         )?;
     }
-    write_lines(connection, bookings, is_new)
-}
-
-/// Writes the lines that changed, in place. Those that are given up come first, so that a line that becomes sold
-/// meets no other sold one of its unit.
-fn write_lines(
-    connection: &Connection,
-    bookings: &[&Booking],
-    is_new: impl Fn(BookingId) -> bool,
-) -> Result<(), Fault> {
-    let mut delete = connection.prepare_cached(DELETE_LINE)?;
-    let mut update = connection.prepare_cached(UPDATE_LINE)?;
-    let mut insert = connection.prepare_cached(INSERT_LINE)?;
-    let (mut changed, mut new) = (Vec::new(), Vec::new());
-    for booking in bookings {
-        let old = if is_new(booking.id) {
-            Vec::new()
-        } else {
-            stored_lines(connection, booking)?
-        };
-        let next = old.iter().map(|(n, _)| n + 1).max().unwrap_or(0);
-        let change = LineChange::new(&booking.lines, old);
-        for n in change.gone {
-            let rows = delete.execute(params![booking.id.bytes(), n])?;
-            one_row("delete_line", rows)?;
-        }
-        changed.extend(
-            change
-                .changed
-                .into_iter()
-                .map(|(n, line)| (booking, n, line)),
-        );
-        new.extend((next..).zip(change.new).map(|(n, line)| (booking, n, line)));
-    }
-    changed.sort_by_key(|(_, _, line)| line.state == LineState::Sold);
-    for (booking, n, line) in changed {
-        one_row("update_line", write_line(&mut update, booking, n, line)?)?;
-    }
-    for (booking, n, line) in new {
-        one_row("insert_line", write_line(&mut insert, booking, n, line)?)?;
-    }
-    Ok(())
-}
-
-/// What a booking's lines were and are, so that only those that changed are written.
-struct LineChange<'a> {
-    gone: Vec<i64>,
-    changed: Vec<(i64, &'a Line)>,
-    new: Vec<&'a Line>,
-}
-
-impl<'a> LineChange<'a> {
-    fn new(lines: &'a [Line], mut old: Vec<(i64, Line)>) -> Self {
-        let mut take = |is_it: &dyn Fn(&Line) -> bool| {
-            let at = old.iter().position(|(_, line)| is_it(line))?;
-            Some(old.remove(at).0)
-        };
-        let mut differ: Vec<&Line> = lines.iter().collect();
-        differ.retain(|line| take(&|old| old == *line).is_none());
-        let (mut changed, mut new) = (Vec::new(), Vec::new());
-        for line in differ {
-            match take(&|old| old.unit == line.unit) {
-                Some(n) => changed.push((n, line)),
-                None => new.push(line),
-            }
-        }
-        let gone = old.into_iter().map(|(n, _)| n).collect();
-        Self { gone, changed, new }
-    }
-}
-
-fn stored_lines(connection: &Connection, booking: &Booking) -> Result<Vec<(i64, Line)>, Fault> {
-    let mut statement = connection.prepare_cached(LINES_OF)?;
-    let mut rows = statement.query([booking.id.bytes()])?;
-    let mut lines = Vec::with_capacity(booking.lines.len());
-    while let Some(row) = rows.next()? {
-        lines.push((row.get(0)?, read_line(booking, row)?));
-    }
-    Ok(lines)
-}
-
-fn write_line(
-    statement: &mut Statement<'_>,
-    booking: &Booking,
-    n: i64,
-    line: &Line,
-) -> Result<usize, Fault> {
-    Ok(statement.execute(params![
-        booking.id.bytes(),
-        n,
-        booking.event.0,
-        line.unit.0,
-        line.price.minor(),
-        stored(line.version.0)?,
-        number(&LineState::ALL, &line.state),
-        line_checksum(booking, n, line)?.stored(),
-    ])?)
-}
-
-fn line_checksum(booking: &Booking, n: i64, line: &Line) -> Result<Checksum, Fault> {
-    Ok(Checksum::of(LINES)
-        .bytes(booking.id.bytes())
-        .int(n)
-        .int(i64::from(booking.event.0))
-        .int(i64::from(line.unit.0))
-        .int(line.price.minor())
-        .int(stored(line.version.0)?)
-        .int(number(&LineState::ALL, &line.state)))
+    lines::write(connection, bookings, is_new)
 }
 
 /// A booking with its lines.
@@ -371,30 +239,10 @@ pub(crate) fn find(connection: &Connection, id: BookingId) -> Result<Option<Book
     }
 }
 
-fn with_lines(connection: &Connection, mut booking: BookingRow) -> Result<Booking, Fault> {
-    let mut statement = connection.prepare_cached(LINES_OF)?;
-    let mut rows = statement.query([booking.booking.id.bytes()])?;
-    while let Some(row) = rows.next()? {
-        booking = booking.and_line(row)?;
-    }
-    booking.whole()
-}
-
-fn read_line(booking: &Booking, row: &Row<'_>) -> Result<Line, Fault> {
-    let n: i64 = row.get(0)?;
-    if small(row.get(1)?, LINES)? != booking.event.0 {
-        let what = format!("line {n} of {} is of another event", booking.id);
-        return Err(Fault::damaged(LINES, what));
-    }
-    let line = Line {
-        unit: UnitNo(small(row.get(2)?, LINES)?),
-        price: Amount::from_minor(row.get(3)?),
-        version: Version(unsigned(row.get(4)?, LINES)?),
-        state: value(&LineState::ALL, row.get(5)?, LINES)?,
-    };
-    let name = || format!("line {n} of {}", booking.id);
-    require_sum(LINES, line_checksum(booking, n, &line)?, row.get(6)?, name)?;
-    Ok(line)
+fn with_lines(connection: &Connection, mut row: BookingRow) -> Result<Booking, Fault> {
+    let lines = lines::of(connection, &row.booking)?;
+    row.booking.lines = lines.into_iter().map(|(_, line)| line).collect();
+    row.whole()
 }
 
 /// Every booking without its lines.
@@ -418,7 +266,7 @@ pub(crate) fn each_whole(
 ) -> Result<(), Fault> {
     let (mut of_bookings, mut of_lines) = (
         connection.prepare(ALL_BOOKINGS)?,
-        connection.prepare(ALL_LINES)?,
+        connection.prepare(lines::ALL_LINES)?,
     );
     let mut rows = of_bookings.query([])?;
     let mut lines = of_lines.query([])?;

@@ -13,6 +13,7 @@ pub(crate) mod head;
 pub(crate) mod holds;
 pub(crate) mod idempotency;
 pub(crate) mod keys;
+mod lines;
 pub(crate) mod outbox;
 pub(crate) mod units;
 
@@ -31,6 +32,7 @@ pub(super) fn statements() -> Vec<&'static str> {
         holds::STATEMENTS,
         idempotency::STATEMENTS,
         keys::STATEMENTS,
+        lines::STATEMENTS,
         outbox::STATEMENTS,
         units::STATEMENTS,
     ]
