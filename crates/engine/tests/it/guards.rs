@@ -31,11 +31,11 @@ pub(crate) fn names(guards: &'static str) -> BTreeSet<&'static str> {
 }
 
 /// Every step from one kind of state to another for some cause, and whether the rules allow it.
-pub(crate) fn steps() -> impl Iterator<Item = ((usize, usize, usize), bool)> {
-    let kinds = || StateKind::ALL.into_iter().enumerate();
+pub(crate) fn steps() -> impl Iterator<Item = ((i64, i64, i64), bool)> {
+    let kinds = || (0..).zip(StateKind::ALL);
     let pairs = kinds().flat_map(move |from| kinds().map(move |to| (from, to)));
     pairs.flat_map(|((from, was), (to, is))| {
-        let causes = Cause::ALL.into_iter().enumerate();
+        let causes = (0..).zip(Cause::ALL);
         causes.map(move |(n, cause)| ((from, to, n), cause.allows(was, is)))
     })
 }

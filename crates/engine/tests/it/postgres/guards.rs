@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use soldonce_core::Command;
-use soldonce_engine::ledger::postgres::{PostgresLedger, migrate};
+use soldonce_engine::ledger::postgres::migrate;
 use soldonce_testkit::postgres;
 
 use super::Servers;
