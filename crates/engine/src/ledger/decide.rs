@@ -122,13 +122,14 @@ impl Decider {
     }
 }
 
-/// Whether a command freed units from SOLD. A batch ends before such a unit moves again
+/// How many units a command freed from SOLD. A batch ends before such a unit moves again
 /// ([`may_move_free_units`]): it writes each unit once, and the database lets a sold one only become free.
-pub(super) fn frees_sold(applied: &Applied) -> bool {
+pub(super) fn freed_from_sold(applied: &Applied) -> usize {
     let frees =
         |step: &Transition| matches!((step.from, step.to), (UnitState::Sold(_), UnitState::Free));
-    let mut commits = applied.commits.iter();
-    commits.any(|commit| commit.transitions.iter().any(frees))
+    let commits = applied.commits.iter();
+    let steps = commits.flat_map(|commit| &commit.transitions);
+    steps.filter(|step| frees(step)).count()
 }
 
 /// Whether a command may move units that are free.

@@ -12,7 +12,7 @@ use super::limits::BATCH_STEPS_MAX;
 use super::replica::Replica;
 use super::tables::{Id, holder_key};
 use crate::ledger::RequestKey;
-use crate::ledger::decide::{frees_sold, may_move_free_units};
+use crate::ledger::decide::{freed_from_sold, may_move_free_units};
 use crate::reply::StoredReply;
 use crate::webhook::Message;
 
@@ -27,8 +27,8 @@ pub(super) struct Batch {
     pub(super) messages: Vec<Message>,
     /// How many transitions they made.
     pub(super) steps: usize,
-    /// Whether one of them freed units from SOLD.
-    frees_sold: bool,
+    /// How many of these freed a unit from SOLD.
+    freed: usize,
 }
 
 /// A unit that the decisions of a batch rest on, as it was before.
@@ -48,14 +48,14 @@ impl Batch {
             .iter()
             .map(|commit| commit.transitions.len());
         self.steps += steps.sum::<usize>();
-        self.frees_sold |= frees_sold(&applied);
+        self.freed += freed_from_sold(&applied);
         self.records.extend(record);
         self.applied.push(applied);
     }
 
     /// Whether it may have one more command.
     pub(super) fn has_room_for(&self, command: &Command) -> bool {
-        self.steps < BATCH_STEPS_MAX && !(self.frees_sold && may_move_free_units(command))
+        self.steps < BATCH_STEPS_MAX && (self.freed == 0 || !may_move_free_units(command))
     }
 
     /// Every transition, in order.

@@ -13,7 +13,7 @@ LOCK TABLE units, lines, audit IN ACCESS EXCLUSIVE MODE;
 CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '%: %', TG_NAME, TG_ARGV[0]
-        USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME, DETAIL = OLD::text;
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME, DETAIL = coalesce(OLD::text, TG_OP);
 END $$;
 
 -- Of all lines of a unit one is sold at most.

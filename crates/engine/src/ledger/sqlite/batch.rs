@@ -17,7 +17,7 @@ use super::tables::holds::HoldWriter;
 use super::tables::units::{self, ChangedUnit, IsSold};
 use super::tables::{charts, deliveries, events, outbox};
 use crate::ledger::NewRecord;
-use crate::ledger::decide::{frees_sold, may_move_free_units};
+use crate::ledger::decide::{freed_from_sold, may_move_free_units};
 use crate::ledger::rows::charts::sha256;
 use crate::webhook::{Endpoint, Message};
 
@@ -34,8 +34,8 @@ pub(super) struct Batch {
     pub(super) messages: Vec<Message>,
     /// How many transitions they made.
     pub(super) steps: usize,
-    /// Whether one of them freed units from SOLD.
-    frees_sold: bool,
+    /// How many of these freed a unit from SOLD.
+    freed: usize,
     /// Whether anything must become durable.
     pub(super) has_effect: bool,
 }
@@ -56,7 +56,7 @@ impl Batch {
         chart: Option<Arc<[u8]>>,
     ) {
         self.has_effect |= applied.has_effect();
-        self.frees_sold |= frees_sold(&applied);
+        self.freed += freed_from_sold(&applied);
         self.steps += applied
             .commits
             .iter()
@@ -71,7 +71,7 @@ impl Batch {
 
     /// Whether it may have one more command.
     pub(super) fn has_room_for(&self, command: &Command) -> bool {
-        self.steps < BATCH_STEPS_MAX && !(self.frees_sold && may_move_free_units(command))
+        self.steps < BATCH_STEPS_MAX && (self.freed == 0 || !may_move_free_units(command))
     }
 
     /// Every unit that changed, once, in unit order, with its version before the batch.
