@@ -123,7 +123,7 @@ class BookingPage {
     this.spoken = spoken;
   }
 
-  /** @param {string} title @param {string} text */
+  /** @param {string} title @param {string} text @returns {import("./dom.js").Child[]} */
   parts(title, text) {
     const { booking, event, plan } = this;
     const good = booking.state === "confirmed";
@@ -204,7 +204,7 @@ class BookingPage {
   /** Whether its owner may still give something back. */
   mayCancel() {
     const { booking, event } = this;
-    const until = event?.policy?.cancel_until;
+    const until = event?.policy.cancel_until;
     const isOver = until && clock.known && clock.until(until) === 0;
     return !isOver && booking.lines.some((line) => line.state === "sold");
   }
@@ -213,7 +213,7 @@ class BookingPage {
     const { question, problem, busy } = this;
     if (question) return this.questionPart(question);
     if (!this.mayCancel() && !problem) return false;
-    const until = this.event?.policy?.cancel_until;
+    const until = this.event?.policy.cancel_until;
     return el(
       "div.cancel",
       {},

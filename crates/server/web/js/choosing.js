@@ -118,7 +118,7 @@ export class BestTogether {
 
   /** Seats of one hold, as the event allows them now; more than ten are not side by side anywhere. */
   get max() {
-    return Math.min(this.holding.event.policy?.units_per_hold_max ?? 10, 10);
+    return Math.min(this.holding.event.policy.units_per_hold_max, 10);
   }
 
   async ask() {

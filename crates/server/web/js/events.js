@@ -36,7 +36,7 @@ function byDate(a, b) {
 function card(event) {
   const poster = /** @type {HTMLCanvasElement} */ (el("canvas.poster", { "aria-hidden": "true" }));
   drawPoster(poster, event.id);
-  const prices = Object.values(event.prices ?? {});
+  const prices = Object.values(event.prices);
   const least = Math.min(...prices);
   const span =
     prices.length === 0 ? "" : (prices.length > 1 ? "from " : "") + money(least, event.currency);
@@ -50,9 +50,9 @@ function card(event) {
         href: `#/events/${encodeURIComponent(event.id)}`,
         "data-testid": "event-card",
         "data-event": event.id,
-        "data-state": event.state ?? "open",
+        "data-state": event.state,
       },
-      el("div.poster-frame", {}, poster, badge && el(`span.badge.${badge.kind}`, {}, badge.text)),
+      el("div.poster-frame", {}, poster, el(`span.badge.${badge.kind}`, {}, badge.text)),
       el(
         "div.event-text",
         {},
@@ -70,22 +70,19 @@ function card(event) {
 }
 
 /** @param {SaleEvent} event */
-function freeOf({ state, free = 0, total = 0 }) {
+function freeOf({ state, free, total }) {
   return state === "cancelled" || total === 0 ? "" : `${count(free)} of ${count(total)} free`;
 }
 
 /** @param {SaleEvent} event */
 function badgeOf(event) {
   if (event.state === "cancelled") return { kind: "bad", text: "Cancelled" };
-  if (event.total && event.free === 0) {
+  if (event.total > 0 && event.free === 0) {
     return event.held ? { kind: "soon", text: "All taken for now" } : { kind: "bad", text: "Sold out" };
   }
-  const opens = event.policy?.sale_opens_at;
-  if (event.on_sale === false) {
+  const opens = event.policy.sale_opens_at;
+  if (!event.on_sale) {
     return { kind: "soon", text: opens ? `On sale ${dateAndTime(opens)}` : "Not on sale" };
   }
-  const ttl = event.policy?.hold_ttl_ms;
-  return ttl
-    ? { kind: "good", text: `${roughly(ttl)} to decide` }
-    : null;
+  return { kind: "good", text: `${roughly(event.policy.hold_ttl_ms)} to decide` };
 }

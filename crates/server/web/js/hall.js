@@ -42,7 +42,7 @@ export class Hall {
   constructor(event, chart, payments, go) {
     this.event = event;
     this.title = event.name;
-    this.plan = new Plan(chart, event.prices ?? {});
+    this.plan = new Plan(chart, event.prices);
     this.inventory = new Inventory(this.plan);
     this.holding = new Paying(event, this.inventory, payments);
     this.feed = new Feed(event.id, this.inventory);
@@ -174,7 +174,7 @@ export class Hall {
       const bookings = await listAll(asShopper, paths.bookings, "bookings");
       for (const booking of bookings) {
         if (booking.event !== this.event.id || !OWNED.includes(booking.state)) continue;
-        for (const line of booking.lines ?? []) {
+        for (const line of booking.lines) {
           if (line.seat && line.state === "sold") this.map.booked.add(line.seat);
         }
       }
@@ -244,11 +244,11 @@ export class Hall {
 
   refreshSale() {
     const { event } = this;
-    const opens = event.policy?.sale_opens_at;
-    const closes = event.policy?.sale_closes_at;
+    const opens = event.policy.sale_opens_at;
+    const closes = event.policy.sale_closes_at;
     let note = "";
     if (event.state === "cancelled") note = "This event was cancelled. Nothing is sold any more.";
-    else if (opens && (clock.known ? clock.until(opens) > 0 : event.on_sale === false)) {
+    else if (opens && (clock.known ? clock.until(opens) > 0 : !event.on_sale)) {
       const wait = clock.known ? `, in ${remaining(clock.until(opens))}` : "";
       note = `The sale opens on ${dateAndTime(opens)}${wait}.`;
     } else if (closes && clock.known && clock.until(closes) === 0) note = "The sale has closed.";

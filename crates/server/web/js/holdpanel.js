@@ -40,12 +40,14 @@ export class HoldPanel {
     this.pay = new PayPanel(holding);
     this.release = this.button("quiet", "release", () => this.holding.release());
     this.empty = el("p.empty", {}, CHOOSE);
+    this.until = el("strong", {}, "Held for you");
+    const clockText = el("div.clock-text", {}, this.until, this.cap);
     const minor = el("div.minor", {}, this.extend, this.release);
     this.buttons = el("div.buttons", {}, this.confirm, minor);
     this.full = el(
       "div.full",
       {},
-      el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), this.clockText()),
+      el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), clockText),
       this.compromise,
       this.lines,
       el("div.sum", {}, el("span", {}, "Total"), this.total),
@@ -71,11 +73,6 @@ export class HoldPanel {
   button(kind, name, act) {
     const attributes = { type: "button", "data-testid": name, onclick: act };
     return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes));
-  }
-
-  clockText() {
-    this.until = el("strong", {}, "Held for you");
-    return el("div.clock-text", {}, this.until, this.cap);
   }
 
   /** @param {boolean} open  Whether anything is on sale. */
@@ -209,10 +206,7 @@ export class HoldPanel {
       return;
     }
     const left = clock.until(hold.expires_at);
-    const whole = Math.max(
-      1,
-      Date.parse(hold.expires_at) - Date.parse(hold.created_at ?? hold.server_time),
-    );
+    const whole = Math.max(1, Date.parse(hold.expires_at) - Date.parse(hold.created_at));
     setText(this.time, remaining(left));
     this.ring.show(Math.min(1, left / whole));
     this.element.classList.toggle("hurry", left < HURRY_MS);

@@ -179,8 +179,8 @@ export class HoldWorker extends EventTarget {
     this.changed();
   }
 
-  /** The hold is over by the server's word. @param {Hold} hold */
-  end(hold) {
+  /** The hold is over by the server's word. @param {Hold} hold @param {string} ending */
+  end(hold, ending = hold.state) {
     const wanted = this.wanted.size > 0 ? this.wanted : Basket.of(hold);
     const units = wanted.requests();
     const { secret } = this.hold ?? {};
@@ -189,7 +189,7 @@ export class HoldWorker extends EventTarget {
       storeBookingSecret(hold.booking, secret);
       this.dispatchEvent(new CustomEvent("booked", { detail: hold.booking }));
     } else {
-      const state = isLive(hold) || hold.state === "active" ? "expired" : hold.state;
+      const state = isLive(hold) || hold.state === "active" ? "expired" : ending;
       this.ended = { state, units };
       this.changed();
     }

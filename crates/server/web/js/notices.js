@@ -84,7 +84,7 @@ export class Notices {
         {
           type: "button",
           "data-testid": k === 0 ? "refusal-alternative" : `refusal-alternative-${k}`,
-          onclick: () => this.holding.take(alternative.units, asked),
+          onclick: () => this.holding.take(seatsOf(alternative), asked),
         },
         offerText(alternativeName(alternative, this.nameOf), k),
         alternative.units.length > 1 && alternative.together && el("small", {}, "together"),
@@ -103,9 +103,8 @@ export class Notices {
     const lines = lost.length > 0 && el("ul", {}, ...lost.map((line) => el("li", {}, line)));
     const attributes = { "data-testid": "refusal", "data-code": problem.code };
     this.show(true, title, text, lines, buttons, attributes);
-    const seats =
-      alternatives[0]?.units.flatMap((unit) => ("seat" in unit ? [unit.seat] : [])) ?? [];
-    this.offer(seats, this.element.offsetHeight + 16);
+    const seats = alternatives.length > 0 ? seatsOf(alternatives[0]) : [];
+    this.offer(seats.map(({ seat }) => seat), this.element.offsetHeight + 16);
     const offered =
       alternatives.length > 0
         ? ` ${offerText(alternativeName(alternatives[0], this.nameOf), 0)}?`
@@ -192,6 +191,11 @@ export class Notices {
       el("section.notice", { "aria-label": title, ...attributes }, icon("warn"), body, close),
     );
   }
+}
+
+/** The server offers seats only. @param {import("./wire.js").Alternative} alternative */
+function seatsOf({ units }) {
+  return units.flatMap(({ seat }) => (seat ? [{ seat }] : []));
 }
 
 /** The first offer says what will happen; the second continues the sentence. */

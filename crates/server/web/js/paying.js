@@ -312,6 +312,6 @@ export class Paying extends Holding {
       this.leaveLate(charged);
       return;
     }
-    super.end(failed ? { ...hold, state: "payment_failed" } : hold);
+    super.end(hold, failed ? "payment_failed" : hold.state);
   }
 }
