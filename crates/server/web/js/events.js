@@ -1,6 +1,6 @@
 // The list of events: what is on, when, from which price, and whether it can be bought now.
 
-import { asAnyone, listAll, paths } from "./api.js";
+import { asAnyone, listAll } from "./api.js";
 import { el } from "./dom.js";
 import { count, dateAndTime, money, roughly } from "./format.js";
 import { drawPoster } from "./poster.js";
@@ -8,8 +8,7 @@ import { drawPoster } from "./poster.js";
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
 export async function openEvents() {
-  /** @type {SaleEvent[]} */
-  const events = (await listAll(asAnyone, paths.events, "events")).sort(byDate);
+  const events = (await listAll(asAnyone, "GET /v1/events")).sort(byDate);
   const element = el(
     "main.events",
     {},

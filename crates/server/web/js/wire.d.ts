@@ -28,9 +28,54 @@ export type Alternative = Schemas["Alternative"];
 export type Problem = Partial<Schemas["Problem"]> & Pick<Schemas["Problem"], "status" | "code">;
 
 type Verb = "get" | "post" | "patch" | "delete";
-/** What describes a route, by the line that names it: "GET /v1/holds/{hold}". */
-type Described = {
-  [P in keyof paths as `${Uppercase<{ [V in Verb]: paths[P][V] extends object ? V : never }[Verb]>} ${P}`]: paths[P];
-};
-/** The desk of a demo, which the API does not describe. */
-type Demo = "POST /demo/payments/{intent}" | "POST /demo/payments/{intent}/answer";
+type Operations = {
+  [P in keyof paths & string]: {
+    [V in Verb]: paths[P][V] extends object ? { route: `${Uppercase<V>} ${P}`; operation: paths[P][V] } : never;
+  }[Verb];
+}[keyof paths & string];
+type Operation<R> = Extract<Operations, { route: R }>["operation"];
+
+/** An operation of the API by the line that names it: "GET /v1/holds/{hold}". Those of a demo's payments
+ *  are not part of the API. */
+export type Route =
+  | Operations["route"]
+  | "POST /demo/payments/{intent}"
+  | "POST /demo/payments/{intent}/answer";
+
+export type Body<R> =
+  Operation<R> extends { requestBody?: { content: { "application/json": infer B } } } ? B : unknown;
+
+/** What the server answers, if it does not refuse. */
+export type Answer<R> =
+  Operation<R> extends { responses: infer S }
+    ? S[keyof S & (200 | 201)] extends { content: { "application/json": infer A } }
+      ? A
+      : never
+    : never;
+
+/** The rows of a list, which its answer has under the last name of its path. */
+export type Rows<R> = R extends `GET /v1/${infer F}`
+  ? Answer<R>[F & keyof Answer<R>] extends (infer T)[]
+    ? T
+    : never
+  : never;
+
+export interface Call<R extends Route = Route> {
+  route: R;
+  /** What stands in the braces of the route. */
+  of?: string;
+  body?: Body<R>;
+  /** Proves ownership of a hold or a booking. */
+  secret?: string | undefined;
+  /** Idempotency-Key. */
+  key?: string;
+  /** What the caller has; takes the newer one. An answer that has not changed is `null`. */
+  version?: { etag: string };
+  /** The answer never changes, so the browser may keep it. */
+  isLasting?: boolean;
+  /** Must not be repeated when its outcome is unknown. */
+  isOnce?: boolean;
+  /** The `next` of the page before. */
+  after?: string;
+}
+export type CallOf<R extends Route> = Omit<Call<R>, "route">;
