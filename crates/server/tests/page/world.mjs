@@ -162,7 +162,7 @@ export class World {
     return hold;
   }
 
-  /** @param {any} hold */
+  /** @param {any} hold @returns {any} */
   shown(hold) {
     if (hold.state === "active" && this.now >= hold.expires) this.end(hold, "expired");
     const { id, state, fence, booking } = hold;
