@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heldIn } from "../../web/js/basket.js";
 import { Shopper } from "./shopper.mjs";
-import { Refusal, World } from "./world.mjs";
+import { Refusal, FakeServer } from "./server.mjs";
 
 const shopperIn = (seats = 12) => {
-  const world = new World(seats);
-  return { world, shopper: new Shopper(world) };
+  const server = new FakeServer(seats);
+  return { server, shopper: new Shopper(server) };
 };
 const COMMANDS = ["find", "list", "read", "hold", "change", "release", "best", "extend", "confirm"];
 const kinds = (/** @type {Shopper} */ { sent }) => sent.map(({ kind }) => kind);
@@ -23,11 +23,11 @@ test("clicks during a request go out as one change", () => {
 
 test("a change without an answer is read, never sent again blindly", () => {
   for (const isDone of [true, false]) {
-    const { world, shopper } = shopperIn();
+    const { server, shopper } = shopperIn();
     shopper.toggle("A-1");
     shopper.settle();
     shopper.toggle("A-2");
-    if (isDone) world.perform(shopper.sent[1]);
+    if (isDone) server.perform(shopper.sent[1]);
     shopper.lose();
     shopper.settle();
     assert.deepEqual(shopper.held, ["A-1", "A-2"]);
@@ -36,8 +36,8 @@ test("a change without an answer is read, never sent again blindly", () => {
 });
 
 test("a lost seat is no longer wanted, and the others are", () => {
-  const { world, shopper } = shopperIn();
-  world.hold([{ seat: "A-2" }], false);
+  const { server, shopper } = shopperIn();
+  server.hold([{ seat: "A-2" }], false);
   shopper.toggle("A-1");
   shopper.settle();
   shopper.toggle("A-2", "A-3");
@@ -63,7 +63,7 @@ test("a server that is too busy offers the same choice again", () => {
   shopper.take(shopper.sent[0], { problem: { status: 503, code: "overloaded" } });
   const { refusal } = shopper.state;
   assert.deepEqual([refusal?.again?.requests(), shopper.wanted], [[{ seat: "A-1" }], []]);
-  shopper.happens({ type: "swap", drop: [], add: refusal?.again?.requests() ?? [] });
+  shopper.dispatch({ type: "swap", drop: [], add: refusal?.again?.requests() ?? [] });
   shopper.settle();
   assert.deepEqual(shopper.held, ["A-1"]);
 });
@@ -77,8 +77,8 @@ test("more than the event allows is refused without a request", () => {
 });
 
 test("an answer that never becomes what is wanted ends in the server's word", () => {
-  const { world, shopper } = shopperIn();
-  shopper.server = { perform: (command) => (command.kind === "change" ? { answer: world.shown(world.live("hold-1")) } : world.perform(command)) };
+  const { server, shopper } = shopperIn();
+  shopper.server = { perform: (command) => (command.kind === "change" ? { answer: server.shown(server.live("hold-1")) } : server.perform(command)) };
   shopper.toggle("A-1");
   shopper.settle();
   shopper.toggle("A-2");
@@ -87,36 +87,36 @@ test("an answer that never becomes what is wanted ends in the server's word", ()
 });
 
 test("the best seats take the place of the others, which are given back", () => {
-  const { world, shopper } = shopperIn();
+  const { server, shopper } = shopperIn();
   shopper.toggle("A-9");
   shopper.settle();
   shopper.press({ kind: "best", quantity: 2, category: null });
   shopper.toggle("A-5");
   shopper.settle();
   assert.deepEqual(shopper.held, ["A-1", "A-2", "A-5"]);
-  assert.equal(world.owner.get("A-9"), "");
+  assert.equal(server.owner.get("A-9"), "");
   assert.equal(shopper.state.chosen?.units.equals(heldIn(shopper.state)), false);
 });
 
 test("a hold that ended elsewhere can be held again", () => {
-  const { world, shopper } = shopperIn();
+  const { server, shopper } = shopperIn();
   shopper.toggle("A-1");
   shopper.settle();
-  world.end(world.live("hold-1"), "revoked");
+  server.end(server.live("hold-1"), "revoked");
   shopper.toggle("A-2");
   shopper.settle();
   const { ended, hold } = shopper.state;
   assert.deepEqual([ended, hold], [{ state: "revoked", units: [{ seat: "A-1" }, { seat: "A-2" }] }, null]);
-  shopper.happens({ type: "swap", drop: [], add: ended?.units ?? [] });
+  shopper.dispatch({ type: "swap", drop: [], add: ended?.units ?? [] });
   shopper.settle();
   assert.deepEqual(shopper.held, ["A-1", "A-2"]);
 });
 
 test("what another tab changed is shown before it is bought", () => {
-  const { world, shopper } = shopperIn();
+  const { server, shopper } = shopperIn();
   shopper.toggle("A-1");
   shopper.settle();
-  world.change(world.live("hold-1"), { add: [{ seat: "A-2" }] });
+  server.change(server.live("hold-1"), { add: [{ seat: "A-2" }] });
   shopper.press({ kind: "confirm" });
   shopper.settle();
   assert.equal(shopper.state.refusal?.problem.code, "stale_fence");
@@ -140,12 +140,12 @@ test("what is chosen while the rest is given back is held next", () => {
 
 test("a confirm whose answer was lost is the same confirm after a reload", () => {
   for (const isDone of [true, false]) {
-    const { world, shopper } = shopperIn();
+    const { server, shopper } = shopperIn();
     shopper.toggle("A-1");
     shopper.settle();
     shopper.press({ kind: "confirm" });
     const [, confirm] = shopper.sent;
-    if (isDone) world.perform(confirm);
+    if (isDone) server.perform(confirm);
     shopper.reload();
     shopper.settle();
     if (!isDone) {
@@ -171,8 +171,8 @@ test("a second press changes nothing while the first is on its way", () => {
 });
 
 test("units of another tab's hold bring that hold here", () => {
-  const { world, shopper } = shopperIn();
-  world.hold([{ seat: "A-1" }, { seat: "A-2" }]);
+  const { server, shopper } = shopperIn();
+  server.hold([{ seat: "A-1" }, { seat: "A-2" }]);
   shopper.toggle("A-1", "A-3");
   shopper.settle();
   assert.deepEqual(shopper.held, ["A-1", "A-2", "A-3"]);
@@ -181,10 +181,10 @@ test("units of another tab's hold bring that hold here", () => {
 
 test("a hold that ran out while the page was away is told, one that was given back is not", () => {
   for (const [state, told] of [["expired", "expired"], ["released", undefined]]) {
-    const { world, shopper } = shopperIn();
+    const { server, shopper } = shopperIn();
     shopper.toggle("A-1");
     shopper.settle();
-    world.end(world.live("hold-1"), String(state));
+    server.end(server.live("hold-1"), String(state));
     shopper.reload();
     shopper.settle();
     assert.equal(shopper.state.ended?.state, told);
@@ -203,8 +203,8 @@ function numbers(seed) {
 }
 
 /** One shopper, a rival, another tab, lost answers, reloads and time. @param {number} seed */
-function story(seed) {
-  const { world, shopper } = shopperIn(8);
+function run(seed) {
+  const { server, shopper } = shopperIn(8);
   const pick = numbers(seed);
   /** @type {string[][]} */ const agreed = [];
   const seat = () => `A-${1 + pick(8)}`;
@@ -217,18 +217,18 @@ function story(seed) {
     // It is done, and the answer is lost: all but a change is sent again by the same key.
     () => {
       const { pending } = shopper.state;
-      if (pending) world.perform(pending);
+      if (pending) server.perform(pending);
       shopper.lose();
     },
-    () => world.hold(world.best(1), false),
+    () => server.hold(server.best(1), false),
     // Another tab of the same shopper.
-    () => world.change(world.live(shopper.state.hold?.id), { add: world.best(1) }),
-    () => pick(3) === 0 && world.end(world.live(shopper.state.hold?.id), "revoked"),
-    () => (world.now += 9000),
-    () => shopper.happens({ type: "recheck" }),
+    () => server.change(server.live(shopper.state.hold?.id), { add: server.best(1) }),
+    () => pick(3) === 0 && server.end(server.live(shopper.state.hold?.id), "revoked"),
+    () => (server.now += 9000),
+    () => shopper.dispatch({ type: "recheck" }),
     () => shopper.press({ kind: "best", quantity: 1 + pick(3), category: null }),
     () => shopper.press({ kind: "extend" }),
-    () => shopper.happens({ type: "swap", drop: shopper.state.wanted.requests(), add: [] }),
+    () => shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] }),
     () => pick(4) === 0 && shopper.reload(),
     () => {
       if (!shopper.state.task && shopper.state.hold) agreed.push(shopper.wanted);
@@ -245,29 +245,29 @@ function story(seed) {
   }
   shopper.settle();
   if (!shopper.state.booked) {
-    shopper.happens({ type: "recheck" });
+    shopper.dispatch({ type: "recheck" });
     shopper.settle();
   }
-  return { world, shopper, agreed };
+  return { server, shopper, agreed };
 }
 
-test("five hundred stories end with what is wanted held, and only what was agreed to bought", () => {
+test("five hundred random runs end with what is wanted held, and only what was agreed to bought", () => {
   const seen = new Set();
   for (let seed = 1; seed <= 500; seed += 1) {
-    const { world, shopper, agreed } = story(seed);
+    const { server, shopper, agreed } = run(seed);
     const { state } = shopper;
     assert.ok(heldIn(state).equals(state.wanted), `seed ${seed}: wanted is held`);
     if (state.hold) {
-      const seats = [...world.holds.get(state.hold.id).seats].sort();
+      const seats = [...server.holds.get(state.hold.id).seats].sort();
       assert.deepEqual(shopper.held, seats, `seed ${seed}: the server agrees`);
     }
-    for (const { seats } of world.bookings.values()) {
+    for (const { seats } of server.bookings.values()) {
       assert.ok(agreed.some((basket) => basket.join() === seats.join()), `seed ${seed}: bought as seen`);
     }
-    assert.ok(world.bookings.size <= 1, `seed ${seed}: bought once`);
+    assert.ok(server.bookings.size <= 1, `seed ${seed}: bought once`);
     seen.add(state.refusal?.problem.code).add(state.ended?.state).add(state.booked !== null);
     for (const { kind } of shopper.sent) seen.add(kind);
   }
-  // The stories are of all that may happen.
+  // The runs have all that may happen.
   for (const known of ["unit_unavailable", "stale_fence", "expired", "revoked", true, ...COMMANDS]) assert.ok(seen.has(known), String(known));
 });

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Shopper } from "./shopper.mjs";
-import { EVENT, World } from "./world.mjs";
+import { EVENT, FakeServer } from "./server.mjs";
 
 const PAID = /** @type {any} */ ({ provider: "demo", free_sales: false, demo_cards: [] });
 const BOOKING = "booking-hold-1";
 
-/** A world whose holds are paid: checkout pins, the bank answers as it is told. */
-class Shop extends World {
+/** A server whose holds are paid: checkout pins, the bank answers as it is told. */
+class Shop extends FakeServer {
   said = "created";
   state = "pending_payment";
   taken = true;
@@ -18,7 +18,7 @@ class Shop extends World {
   answer(call) {
     switch (call.route) {
       case "POST /v1/holds/{hold}/checkout": {
-        const hold = this.live(call.of);
+        const hold = this.live(call.id);
         Object.assign(hold, { state: "pinned", booking: BOOKING });
         return { ...this.booking(), secret: "bs_1", payment: { intent: "pi_1", client_secret: "secret", state: "created" } };
       }
@@ -57,7 +57,7 @@ function payer() {
   /** The page looks at the booking. @param {string} state @param {string} said */
   const look = (state, said) => {
     Object.assign(shop, { state, said });
-    shopper.happens({ type: "heard", booking: /** @type {any} */ (shop.booking()) });
+    shopper.dispatch({ type: "looked", booking: /** @type {any} */ (shop.booking()) });
     shopper.settle();
     return shopper.state;
   };
@@ -146,7 +146,7 @@ test("a payment that failed gives the seats back to choose again, or ends the ho
   kept.shop.unpin();
   assert.deepEqual([kept.look("failed", "declined").payment, kept.shopper.held], [null, ["A-1"]]);
   const ended = payer();
-  ended.shopper.happens({ type: "terms", event: { ...EVENT, policy: { ...EVENT.policy, on_payment_failure: "release" } } });
+  ended.shopper.dispatch({ type: "terms", event: { ...EVENT, policy: { ...EVENT.policy, on_payment_failure: "release" } } });
   Object.assign(ended.shop, { taken: false });
   ended.shopper.press({ kind: "charge", card: "declined" });
   ended.shopper.settle();
@@ -164,7 +164,7 @@ test("the booking tells what became of a card when the time ran out, without a c
   const read = payer();
   read.shopper.press({ kind: "charge", card: "slow" });
   read.shop.end(read.shop.holdOf("hold-1"), "expired");
-  read.shopper.happens({ type: "recheck" });
+  read.shopper.dispatch({ type: "recheck" });
   read.shopper.settle();
   assert.deepEqual(read.shopper.state.booked, { id: BOOKING, isLate: true });
   const early = payer();

@@ -1,11 +1,11 @@
-// A shopper without a page: the state, the commands that it sends to a world, and what a reload keeps.
+// A shopper without a page: the state, the commands that it sends to a server, and what a reload keeps.
 
 import { nextCommand } from "../../web/js/commands.js";
 import { initial, reduce } from "../../web/js/reducer.js";
-import { EVENT, FREE_OF_CHARGE } from "./world.mjs";
+import { EVENT, FREE_OF_CHARGE } from "./server.mjs";
 
 /** @typedef {import("../../web/js/state.d.ts").State} State */
-/** @typedef {import("../../web/js/state.d.ts").Happening} Happening */
+/** @typedef {import("../../web/js/state.d.ts").Action} Action */
 /** @typedef {import("../../web/js/state.d.ts").Command} Command */
 
 // More commands than any test sends: one that never comes to rest fails.
@@ -22,27 +22,27 @@ export class Shopper {
     /** @type {State} */ this.state = initial(EVENT, payments);
   }
 
-  /** @param {Happening} happening */
-  happens(happening) {
+  /** @param {Action} action */
+  dispatch(action) {
     const before = this.state;
-    this.state = reduce(before, happening);
+    this.state = reduce(before, action);
     const { hold, kept } = this.state;
     if (hold !== before.hold || kept !== before.kept) this.stored = hold && { id: hold.id, secret: hold.secret, ...kept };
     this.keys += 1;
     const command = nextCommand(this.state, `key-${this.keys}`);
     if (!command) return;
     this.sent.push(command);
-    this.happens({ type: "sent", command });
+    this.dispatch({ type: "sent", command });
   }
 
   /** @param {...string} seats */
   toggle(...seats) {
-    for (const seat of seats) this.happens({ type: "toggle", seat });
+    for (const seat of seats) this.dispatch({ type: "toggle", seat });
   }
 
   /** @param {import("../../web/js/state.d.ts").Press} press */
   press(press) {
-    this.happens({ type: "press", press });
+    this.dispatch({ type: "press", press });
   }
 
   /** The server's answer arrives. */
@@ -53,14 +53,14 @@ export class Shopper {
 
   /** @param {Command} command @param {{answer: any}|{problem: any}} outcome */
   take(command, outcome) {
-    if ("problem" in outcome) this.happens({ type: "refused", command, problem: outcome.problem });
-    else this.happens({ type: "answered", kind: command.kind, command, answer: outcome.answer });
+    if ("problem" in outcome) this.dispatch({ type: "refused", command, problem: outcome.problem });
+    else this.dispatch({ type: "answered", kind: command.kind, command, answer: outcome.answer });
   }
 
   /** No answer arrives: what must not be repeated is in doubt, all else is sent again as it is. */
   lose() {
     const command = this.state.pending;
-    if (command?.call.isOnce) this.happens({ type: "unanswered", command });
+    if (command?.call.isOnce) this.dispatch({ type: "unanswered", command });
   }
 
   /** Hears answers until nothing is left to do. */
@@ -74,7 +74,7 @@ export class Shopper {
   /** The tab is loaded anew; commands on their way get no answer here. */
   reload() {
     this.state = initial(EVENT, this.payments);
-    this.happens({ type: "restore", stored: this.stored });
+    this.dispatch({ type: "restore", stored: this.stored });
   }
 
   get held() {

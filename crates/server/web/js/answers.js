@@ -4,7 +4,7 @@
 import { Basket, difference, heldIn } from "./basket.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./state.js").Happening} Happening */
+/** @typedef {import("./state.js").Action} Action */
 /** @typedef {import("./state.js").Command} Command */
 /** @typedef {import("./wire.js").Booking} Booking */
 /** @typedef {import("./wire.js").Hold} Hold */
@@ -29,39 +29,39 @@ export function refuse(state, problem, asked = [], again = null) {
 /** @param {Basket} agreed @returns {import("./state.js").Task} */
 export const paying = (agreed) => ({ kind: "pay", agreed, begun: null, isSecond: false });
 
-/** @param {State} state @param {Extract<Happening, {type: "answered"}>} happening @returns {State} */
-export function answered(state, happening) {
+/** @param {State} state @param {Extract<Action, {type: "answered"}>} action @returns {State} */
+export function answered(state, action) {
   const done = { ...state, task: null };
-  switch (happening.kind) {
+  switch (action.kind) {
     case "find":
-      return found(state, happening.answer);
+      return found(state, action.answer);
     case "list":
-      return listed(state, happening.answer);
+      return listed(state, action.answer);
     case "read":
-      return read(state, happening.answer);
+      return read(state, action.answer);
     case "hold":
     case "change":
-      return accept(state, happening.answer);
+      return accept(state, action.answer);
     case "extend":
-      return accept(done, happening.answer);
+      return accept(done, action.answer);
     case "release":
-      return released(state, happening.command);
+      return released(state, action.command);
     case "best":
-      return replace(done, happening.command, happening.answer);
+      return replace(done, action.command, action.answer);
     case "confirm":
-      return leave(done, happening.answer.id, false);
+      return leave(done, action.answer.id, false);
     case "checkout":
-      return state.task?.kind === "pay" ? { ...state, task: { ...state.task, begun: happening.answer } } : state;
+      return state.task?.kind === "pay" ? { ...state, task: { ...state.task, begun: action.answer } } : state;
     case "booking":
-      return opened(state, happening.answer);
+      return opened(state, action.answer);
     case "abandon": {
-      const hold = happening.answer;
+      const hold = action.answer;
       return isLive(hold) ? accept(forgetPayment(done), hold) : end(forgetPayment(done), hold);
     }
     case "charge": {
       // With this policy the seats are free again by now; the booking says so.
       const isOver = state.event.policy.on_payment_failure === "release";
-      return happening.answer?.taken === false && !isOver ? hear(done, "declined", "fresh") : done;
+      return action.answer?.taken === false && !isOver ? followPayment(done, "declined", "fresh") : done;
     }
     case "prove":
       return done;
@@ -83,7 +83,7 @@ function accept(state, hold) {
 function watch(state) {
   const booking = state.hold?.booking;
   if (!booking) return state;
-  return { ...state, payment: { booking, intent: "", clientSecret: "", stage: "elsewhere", heard: "created" } };
+  return { ...state, payment: { booking, intent: "", clientSecret: "", stage: "elsewhere", reported: "created" } };
 }
 
 /** The hold as it is now: what another tab did to it is taken over in place of being undone.
@@ -116,7 +116,7 @@ function found(state, hold) {
   const stored = state.restoring?.stored;
   if (!stored) return state;
   const { id, secret, ...kept } = stored;
-  return isLive(hold) ? restore(state, { ...hold, secret }, kept) : recall(state, hold, kept);
+  return isLive(hold) ? restore(state, { ...hold, secret }, kept) : restoreEnded(state, hold, kept);
 }
 
 /** @param {State} state @param {Hold[]} holds @returns {State} */
@@ -148,7 +148,7 @@ function restore(state, hold, kept) {
  * another one is old news, unless its time ran out meanwhile and nothing else is wanted by now.
  * @param {State} state @param {Hold} hold @param {import("./state.js").Kept} kept @returns {State}
  */
-function recall(state, hold, kept) {
+function restoreEnded(state, hold, kept) {
   const next = { ...state, restoring: null };
   const isBought = hold.state === "consumed" && hold.booking && (kept.confirmKey ?? kept.payKey);
   if (isBought && hold.booking) return leave(next, hold.booking, false);
@@ -167,16 +167,16 @@ function end(state, hold) {
   const isUnpaid = charged && charged === state.payment?.booking && hold.state === "released";
   const wanted = state.wanted.size > 0 ? state.wanted : Basket.of(hold);
   const over = isUnpaid ? "payment_failed" : isExpired ? "expired" : hold.state;
-  return { ...without(state), refusal: null, ended: { state: over, units: wanted.requests() } };
+  return { ...cleared(state), refusal: null, ended: { state: over, units: wanted.requests() } };
 }
 
 /** @param {State} state @param {string} id @param {boolean} isLate @returns {State} */
 function leave(state, id, isLate) {
-  return { ...without(state), booked: { id, isLate } };
+  return { ...cleared(state), booked: { id, isLate } };
 }
 
 /** @param {State} state @returns {State} */
-function without(state) {
+function cleared(state) {
   return { ...state, hold: null, wanted: new Basket(), kept: {}, payment: null, task: null, inDoubt: false };
 }
 
@@ -187,7 +187,7 @@ export function refused(state, command, problem) {
   const isWait = problem.status === 429 || problem.status === 503;
   const isOver = OVER.includes(problem.code);
   const isTaken = problem.code === "unit_unavailable";
-  if (kind === "find" || kind === "list" || kind === "read") return unread(state, kind, problem);
+  if (kind === "find" || kind === "list" || kind === "read") return readRefused(state, kind, problem);
   if (command.hold && command.hold === state.replaced) return { ...state, replaced: null };
   // The refused goal is no longer what is wanted: the next command asks for that.
   if (isReconciling && !isWait && !isOver && !isTaken && !goal.equals(state.wanted)) return state;
@@ -197,7 +197,7 @@ export function refused(state, command, problem) {
   if (isPayment && (kind === "charge" || kind === "prove")) return next;
   if (isOver && state.hold) return { ...next, inDoubt: true };
   if (problem.code === "stale_fence") return refuse({ ...next, inDoubt: true }, problem, asked);
-  if (isTaken) return taken(next, problem, asked);
+  if (isTaken) return unavailable(next, problem, asked);
   const again = isReconciling && isWait ? state.wanted : null;
   const stays = { ...next, wanted: heldIn(state) };
   const known = isPayment && kind === "checkout" ? { ...forgetPayment(stays), inDoubt: true } : stays;
@@ -205,7 +205,7 @@ export function refused(state, command, problem) {
 }
 
 /** @param {State} state @param {"find"|"list"|"read"} kind @param {Problem} problem @returns {State} */
-function unread(state, kind, problem) {
+function readRefused(state, kind, problem) {
   const { hold, restoring, elsewhere } = state;
   if (kind === "read" && hold && problem.status === 404) return end(state, { ...hold, state: "released" });
   if (kind === "read") return refuse({ ...state, inDoubt: false, wanted: heldIn(state) }, problem);
@@ -216,7 +216,7 @@ function unread(state, kind, problem) {
 }
 
 /** @param {State} state @param {Problem} problem @param {UnitRequest[]} asked @returns {State} */
-function taken(state, problem, asked) {
+function unavailable(state, problem, asked) {
   const isOwn = (problem.conflicts ?? []).some((conflict) => conflict.state === "yours");
   if (isOwn && !state.hold) return { ...state, elsewhere: { problem, asked } };
   return lose({ ...state, inDoubt: isOwn }, problem, asked);
@@ -246,15 +246,15 @@ function opened(state, booking) {
   const { intent, client_secret: clientSecret } = task.begun.payment ?? {};
   const payment = { booking: task.begun.id, intent: intent ?? "", clientSecret: clientSecret ?? "" };
   const next = { ...state, task: null, inDoubt: true };
-  return heard({ ...next, payment: { ...payment, stage: "choose", heard: "created" } }, booking);
+  return followBooking({ ...next, payment: { ...payment, stage: "choose", reported: "created" } }, booking);
 }
 
 /** Takes the booking's word for how the payment stands. @param {State} state @param {Booking} booking @returns {State} */
-export function heard(state, booking) {
+export function followBooking(state, booking) {
   if (state.payment?.booking !== booking.id) return state;
   switch (booking.state) {
     case "pending_payment":
-      return hear(state, booking.payment?.state ?? "created", "read");
+      return followPayment(state, booking.payment?.state ?? "created", "read");
     case "failed":
       return { ...state, inDoubt: true };
     case "expired":
@@ -265,16 +265,16 @@ export function heard(state, booking) {
 }
 
 /**
- * @param {State} state @param {string} said  The state of the payment.
+ * @param {State} state @param {string} reported  The state of the payment.
  * @param {"fresh"|"read"} from  What was read of the booking may be about the card before.
  * @returns {State}
  */
-function hear(state, said, from) {
+function followPayment(state, reported, from) {
   const { payment } = state;
-  if (!payment || payment.stage === "elsewhere" || said === "created") return state;
-  const next = { ...payment, heard: said };
-  if (said === "declined" && said === payment.heard && from === "read") return { ...state, payment: next };
-  return { ...state, payment: { ...next, stage: STAGES[said] ?? "charging" } };
+  if (!payment || payment.stage === "elsewhere" || reported === "created") return state;
+  const next = { ...payment, reported };
+  if (reported === "declined" && reported === payment.reported && from === "read") return { ...state, payment: next };
+  return { ...state, payment: { ...next, stage: STAGES[reported] ?? "charging" } };
 }
 
 /** @type {Record<string, import("./state.js").Stage>} */

@@ -106,9 +106,9 @@ export async function asAnyone(call) {
 export async function request(call) {
   const { body, version, isLasting } = call;
   const [method, template] = call.route.split(" ");
-  const path = template.replace(/\{.*?\}/, encodeURIComponent(call.of ?? ""));
+  const path = template.replace(/\{.*?\}/, encodeURIComponent(call.id ?? ""));
   const query = call.after ? `?after=${encodeURIComponent(call.after)}` : "";
-  const id = newKey();
+  const requestId = newKey();
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(), SILENCE_MS);
   const heard = () => {
@@ -119,7 +119,7 @@ export async function request(call) {
   try {
     const reply = await fetch(path + query, {
       method,
-      headers: headersOf(id, call),
+      headers: headersOf(requestId, call),
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: abort.signal,
       // The browser would hand an unchanged answer out as if it had just been written.
@@ -131,7 +131,7 @@ export async function request(call) {
     const answer = parsed(reply, isLarge ? await inParts(reply, heard) : await reply.text());
     if (!reply.ok) throw refusal(reply, answer);
     if (version) version.etag = reply.headers.get("ETag") ?? "";
-    if (answer?.server_time && isOwn(reply, method, id)) {
+    if (answer?.server_time && isOwn(reply, method, requestId)) {
       clock.learn(answer.server_time, sentAt, performance.now());
     }
     return answer;

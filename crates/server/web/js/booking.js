@@ -24,14 +24,14 @@ const LOOK_MS = [300, 700, 1000, 2000, 3000];
 export async function openBooking(id, linked) {
   const secret = linked ?? secretOfBooking(id) ?? storedBookingSecret(id);
   /** @type {Booking} */
-  const booking = await asShopper({ route: "GET /v1/bookings/{booking}", of: id, secret });
+  const booking = await asShopper({ route: "GET /v1/bookings/{booking}", id, secret });
   rememberBooking(id, booking.secret);
   // What stands in the address bar leads back here from any device.
   history.replaceState(null, "", bookingHash(id, booking.secret));
   // Names and places make the ticket readable; without them it is still a ticket.
   const [event, chart] = await Promise.all([
-    request({ route: "GET /v1/events/{event}", of: booking.event }).catch(() => null),
-    request({ route: "GET /v1/events/{event}/chart", of: booking.event, isLasting: true }).catch(() => null),
+    request({ route: "GET /v1/events/{event}", id: booking.event }).catch(() => null),
+    request({ route: "GET /v1/events/{event}/chart", id: booking.event, isLasting: true }).catch(() => null),
   ]);
   return new BookingPage(booking, event, chart && new Plan(chart, event?.prices ?? {}), secret);
 }
@@ -82,8 +82,8 @@ class BookingPage {
 
   async look() {
     try {
-      const { id: of } = this.booking;
-      this.take(await asShopper({ route: "GET /v1/bookings/{booking}", of, secret: this.secret }));
+      const { id } = this.booking;
+      this.take(await asShopper({ route: "GET /v1/bookings/{booking}", id, secret: this.secret }));
     } catch {
       // It is asked again; what stands here was true a moment ago.
     }
@@ -278,7 +278,7 @@ class BookingPage {
     this.busy = true;
     this.refresh();
     const body = question.units ? { units: question.units } : {};
-    const rest = { of: booking.id, body, key: newKey(), secret: this.secret };
+    const rest = { id: booking.id, body, key: newKey(), secret: this.secret };
     const watch = {
       abandoned: () => this.closed,
       reached: () => {},

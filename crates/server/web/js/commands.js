@@ -50,18 +50,18 @@ const list = (state) => command(state, "list", call("GET /v1/holds"));
 /** @param {State} state */
 function find(state) {
   const { id, secret } = state.restoring?.stored ?? { id: "" };
-  return command(state, "find", call("GET /v1/holds/{hold}", { of: id, secret }));
+  return command(state, "find", call("GET /v1/holds/{hold}", { id, secret }));
 }
 
 /** @param {State} state @param {Hold} hold */
 function read(state, { id, secret }) {
-  return command(state, "read", call("GET /v1/holds/{hold}", { of: id, secret }));
+  return command(state, "read", call("GET /v1/holds/{hold}", { id, secret }));
 }
 
 /** @param {State} state @param {Hold} hold */
 function release(state, hold) {
   const { id, secret } = hold;
-  return command(state, "release", call("DELETE /v1/holds/{hold}", { of: id, secret }), { hold });
+  return command(state, "release", call("DELETE /v1/holds/{hold}", { id, secret }), { hold });
 }
 
 /** Turns what is held into what is wanted. @param {State} state @param {string} key */
@@ -70,13 +70,13 @@ function reconcile(state, key) {
   const { add, drop } = difference(heldIn(state), wanted);
   if (add.length === 0 && drop.length === 0) return null;
   if (!hold) {
-    const made = { of: state.event.id, body: { units: add }, key };
+    const made = { id: state.event.id, body: { units: add }, key };
     return command(state, "hold", call("POST /v1/events/{event}/holds", made), { asked: add });
   }
   if (wanted.size === 0) return release(state, hold);
   const body = { ...(add.length ? { add } : {}), ...(drop.length ? { drop } : {}) };
   // A change has no key: whether it happened is read from the hold itself.
-  const change = { of: hold.id, body, secret: hold.secret, isOnce: true };
+  const change = { id: hold.id, body, secret: hold.secret, isOnce: true };
   return command(state, "change", call("PATCH /v1/holds/{hold}", change), { asked: add });
 }
 
@@ -87,23 +87,23 @@ function taskCommand(state, key) {
   if (task.kind === "best") return best(state, task, key);
   if (task.kind === "charge" || task.kind === "prove") return payment && atBank(state, task, payment);
   if (!hold) return null;
-  const { id: of, secret, fence } = hold;
+  const { id, secret, fence } = hold;
   switch (task.kind) {
     case "extend":
-      return command(state, "extend", call("POST /v1/holds/{hold}/extend", { of, secret, body: {} }));
+      return command(state, "extend", call("POST /v1/holds/{hold}/extend", { id, secret, body: {} }));
     case "abandon":
-      return command(state, "abandon", call("POST /v1/holds/{hold}/abandon", { of, secret, body: {} }));
+      return command(state, "abandon", call("POST /v1/holds/{hold}/abandon", { id, secret, body: {} }));
     case "confirm": {
       // The fence: what another tab added meanwhile is not bought unseen.
       const same = kept.confirmFence === fence ? kept.confirmKey : undefined;
-      const bought = { of, secret, body: { fence }, key: same ?? key };
+      const bought = { id, secret, body: { fence }, key: same ?? key };
       return command(state, "confirm", call("POST /v1/holds/{hold}/confirm", bought));
     }
     case "pay": {
       const { begun } = task;
-      if (begun) return command(state, "booking", call("GET /v1/bookings/{booking}", { of: begun.id, secret }));
+      if (begun) return command(state, "booking", call("GET /v1/bookings/{booking}", { id: begun.id, secret }));
       const same = kept.payFence === fence ? kept.payKey : undefined;
-      const opened = { of, secret, body: { fence }, key: same ?? key };
+      const opened = { id, secret, body: { fence }, key: same ?? key };
       return command(state, "checkout", call("POST /v1/holds/{hold}/checkout", opened));
     }
   }
@@ -114,39 +114,39 @@ function taskCommand(state, key) {
 function best(state, { quantity, category }, key) {
   /** @type {import("./wire.js").BestRequest} */
   const asked = { quantity, ...(category ? { category } : {}), together: "preferred" };
-  const made = { of: state.event.id, body: { best: asked }, key };
+  const made = { id: state.event.id, body: { best: asked }, key };
   const instead = { asked: state.wanted.requests() };
   return command(state, "best", call("POST /v1/events/{event}/holds", made), instead);
 }
 
 /** A test card, or what the buyer says to the bank. @param {State} state
  *  @param {Extract<import("./state.js").Task, {kind: "charge"|"prove"}>} task @param {import("./state.js").Payment} payment */
-function atBank(state, task, { intent: of, clientSecret: client_secret }) {
+function atBank(state, task, { intent: id, clientSecret: client_secret }) {
   if (task.kind === "charge") {
     const body = { client_secret, card: task.card };
-    return command(state, "charge", call("POST /demo/payments/{intent}", { of, body }));
+    return command(state, "charge", call("POST /demo/payments/{intent}", { id, body }));
   }
   const body = { client_secret, ok: task.ok };
-  return command(state, "prove", call("POST /demo/payments/{intent}/answer", { of, body }));
+  return command(state, "prove", call("POST /demo/payments/{intent}/answer", { id, body }));
 }
 
 /** The seats that an answer, or a refusal, says something of: for the map.
- *  @param {State} before @param {State} after @param {import("./state.js").Happening} happening
+ *  @param {State} before @param {State} after @param {import("./state.js").Action} action
  *  @returns {{seats: Iterable<string>, state: import("./wire.js").UnitState, seq: number|undefined}[]} */
-export function seatsTold(before, after, happening) {
-  if (happening.type === "refused") {
-    const { conflicts = [], seq } = happening.problem;
+export function seatChanges(before, after, action) {
+  if (action.type === "refused") {
+    const { conflicts = [], seq } = action.problem;
     return conflicts.flatMap(({ seat, state }) => {
       if (!seat) return [];
       return [{ seats: [seat], state: state === "sold" || state === "blocked" ? state : "held", seq }];
     });
   }
-  if (happening.type !== "answered") return [];
-  const { kind, command } = happening;
+  if (action.type !== "answered") return [];
+  const { kind, command } = action;
   if (kind === "release") {
-    return [{ seats: Basket.of(command.hold).seats, state: "free", seq: happening.answer?.seq }];
+    return [{ seats: Basket.of(command.hold).seats, state: "free", seq: action.answer?.seq }];
   }
-  if (kind === "confirm") return [{ seats: heldIn(before).seats, state: "sold", seq: happening.answer.seq }];
+  if (kind === "confirm") return [{ seats: heldIn(before).seats, state: "sold", seq: action.answer.seq }];
   const { hold } = after;
   if (!hold || hold === before.hold) return [];
   const now = heldIn(after).seats;

@@ -70,7 +70,7 @@ export class Feed extends EventTarget {
   /** The seats as they are; `null` if they are as the last snapshot said.
    *  @returns {Promise<import("./wire.js").SeatsSnapshot|null>} */
   snapshot() {
-    return asAnyone({ route: "GET /v1/events/{event}/seats", of: this.event, version: this.version });
+    return asAnyone({ route: "GET /v1/events/{event}/seats", id: this.event, version: this.version });
   }
 
   open() {

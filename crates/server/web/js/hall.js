@@ -28,8 +28,8 @@ const OWNED = ["confirmed", "partly_cancelled"];
 /** @param {string} id @param {(hash: string) => void} go */
 export async function openHall(id, go) {
   const [event, chart, payments] = await Promise.all([
-    asAnyone({ route: "GET /v1/events/{event}", of: id }),
-    asAnyone({ route: "GET /v1/events/{event}/chart", of: id, isLasting: true }),
+    asAnyone({ route: "GET /v1/events/{event}", id }),
+    asAnyone({ route: "GET /v1/events/{event}/chart", id, isLasting: true }),
     asAnyone({ route: "GET /v1/payments" }),
   ]);
   return new Hall(event, chart, payments, go);
@@ -139,7 +139,7 @@ export class Hall {
   /** Asks for the event again: the time, and whether it is still on sale. */
   async reread() {
     try {
-      this.setEvent(await asAnyone({ route: "GET /v1/events/{event}", of: this.event.id }));
+      this.setEvent(await asAnyone({ route: "GET /v1/events/{event}", id: this.event.id }));
     } catch {
       // What was read before stands.
     }

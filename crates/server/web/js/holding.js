@@ -4,14 +4,14 @@
 
 import { Refused, Unreachable, asShopper, hadSession, listAll, newKey } from "./api.js";
 import { Abandoned, insist } from "./attempts.js";
-import { isSettled, nextCommand, seatsTold } from "./commands.js";
+import { isSettled, nextCommand, seatChanges } from "./commands.js";
 import { forgetHold, storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
 import { rememberBooking } from "./links.js";
 import { initial, reduce } from "./reducer.js";
 import { late } from "./ticket.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./state.js").Happening} Happening */
+/** @typedef {import("./state.js").Action} Action */
 /** @typedef {import("./state.js").Command} Command */
 
 /** How long after one look at a booking the next one comes, by the stage of its payment. */
@@ -60,19 +60,19 @@ export class Holding extends EventTarget {
     this.dispatch({ type: "swap", drop: this.state.wanted.requests(), add: [] });
   }
 
-  /** @param {Happening} happening */
-  dispatch(happening) {
+  /** @param {Action} action */
+  dispatch(action) {
     if (this.closed) return;
     const before = this.state;
-    this.state = reduce(before, happening);
+    this.state = reduce(before, action);
     if (this.state === before) return;
-    for (const { seats, state, seq } of seatsTold(before, this.state, happening)) {
+    for (const { seats, state, seq } of seatChanges(before, this.state, action)) {
       this.inventory.applyAnswer(seats, state, seq);
     }
-    this.keep(before, happening);
+    this.keep(before, action);
     // After this task: what is pressed at once goes out as one command.
     queueMicrotask(() => this.send());
-    this.follow(before, happening);
+    this.follow(before, action);
     this.dispatchEvent(new Event("change"));
     const { booked } = this.state;
     if (booked && !before.booked) this.dispatchEvent(new CustomEvent("booked", { detail: booked.id }));
@@ -111,10 +111,10 @@ export class Holding extends EventTarget {
     this.dispatch({ type: "broke" });
   }
 
-  /** Stores what a reload, or the page of the booking, needs. @param {State} before @param {Happening} happening */
-  keep(before, happening) {
+  /** Stores what a reload, or the page of the booking, needs. @param {State} before @param {Action} action */
+  keep(before, action) {
     const { event, hold, kept, payment, booked } = this.state;
-    const isFound = happening.type === "answered" && happening.kind === "find";
+    const isFound = action.type === "answered" && action.kind === "find";
     if (hold !== before.hold || kept !== before.kept || isFound) {
       if (hold) storeHold(event.id, { id: hold.id, secret: hold.secret, ...kept });
       else forgetHold(event.id);
@@ -125,16 +125,16 @@ export class Holding extends EventTarget {
       storeBookingSecret(booked.id, secret);
       if (booked.isLate) late.add(booked.id);
     }
-    if (happening.type !== "answered") return;
-    if (happening.kind === "confirm" || happening.kind === "checkout") {
-      rememberBooking(happening.answer.id, happening.answer.secret);
+    if (action.type !== "answered") return;
+    if (action.kind === "confirm" || action.kind === "checkout") {
+      rememberBooking(action.answer.id, action.answer.secret);
     }
   }
 
-  /** Looks at the booking again, by and by; at once when the bank was asked. @param {State} before @param {Happening} happening */
-  follow(before, happening) {
+  /** Looks at the booking again, by and by; at once when the bank was asked. @param {State} before @param {Action} action */
+  follow(before, action) {
     const { payment } = this.state;
-    const isAsked = "command" in happening && ["charge", "prove"].includes(happening.command.kind) && happening.type !== "sent";
+    const isAsked = "command" in action && ["charge", "prove"].includes(action.command.kind) && action.type !== "sent";
     if (payment?.stage === before.payment?.stage && payment?.booking === before.payment?.booking && !isAsked) return;
     this.lookIn(isAsked ? 0 : undefined);
   }
@@ -150,10 +150,10 @@ export class Holding extends EventTarget {
   /** @param {string} booking */
   async look(booking) {
     const secret = this.state.hold?.secret;
-    const call = asShopper({ route: "GET /v1/bookings/{booking}", of: booking, secret });
+    const call = asShopper({ route: "GET /v1/bookings/{booking}", id: booking, secret });
     // Without an answer it is asked again, and the connection says so elsewhere.
     const answer = await call.catch(() => null);
-    if (answer) this.dispatch({ type: "heard", booking: answer });
+    if (answer) this.dispatch({ type: "looked", booking: answer });
     this.lookIn();
   }
 }

@@ -65,7 +65,7 @@ async function ownBookings() {
   const listed = hadSession() ? await own("GET /v1/bookings") : [];
   const ids = new Set(listed.map(({ id }) => id));
   const others = knownBookings().filter(({ id }) => !ids.has(id)).slice(0, READ_MAX);
-  const read = others.map(({ id, secret }) => asShopper({ route: "GET /v1/bookings/{booking}", of: id, secret }).catch(() => null));
+  const read = others.map(({ id, secret }) => asShopper({ route: "GET /v1/bookings/{booking}", id, secret }).catch(() => null));
   const found = (await Promise.all(read)).filter((one) => one !== null);
   const at = (/** @type {Booking} */ booking) => Date.parse(booking.created_at ?? "") || 0;
   // A payment that came to nothing left no booking behind.

@@ -1,11 +1,11 @@
 // Every change of the shopper's hold and payment: a state and what happened give the next state.
 // Pure: no server, no page, no clock, no randomness.
 
-import { RECONCILING, answered, heard, paying, refuse, refused } from "./answers.js";
+import { RECONCILING, answered, followBooking, paying, refuse, refused } from "./answers.js";
 import { Basket, heldIn } from "./basket.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./state.js").Happening} Happening */
+/** @typedef {import("./state.js").Action} Action */
 /** @typedef {import("./state.js").Command} Command */
 /** @typedef {import("./state.js").Press} Press */
 
@@ -37,47 +37,47 @@ export function initial(event, payments) {
   };
 }
 
-/** @param {State} state @param {Happening} happening @returns {State} */
-export function reduce(state, happening) {
-  return settle(step(state, happening));
+/** @param {State} state @param {Action} action @returns {State} */
+export function reduce(state, action) {
+  return settle(step(state, action));
 }
 
-/** @param {State} state @param {Happening} happening @returns {State} */
-function step(state, happening) {
-  switch (happening.type) {
+/** @param {State} state @param {Action} action @returns {State} */
+function step(state, action) {
+  switch (action.type) {
     case "terms":
-      return { ...state, event: happening.event };
+      return { ...state, event: action.event };
     case "restore":
-      return { ...state, restoring: { stored: happening.stored, isUnknown: happening.stored === null } };
+      return { ...state, restoring: { stored: action.stored, isUnknown: action.stored === null } };
     case "toggle": {
-      const units = [{ seat: happening.seat }];
-      const isOwn = state.wanted.seats.has(happening.seat);
+      const units = [{ seat: action.seat }];
+      const isOwn = state.wanted.seats.has(action.seat);
       return want(state, isOwn ? state.wanted.minus(units) : state.wanted.plus(units));
     }
     case "area":
-      return want(state, state.wanted.withArea(happening.area, happening.quantity));
+      return want(state, state.wanted.withArea(action.area, action.quantity));
     case "swap":
-      return want(state, state.wanted.minus(happening.drop).plus(happening.add));
+      return want(state, state.wanted.minus(action.drop).plus(action.add));
     case "press":
-      return press(state, happening.press);
+      return press(state, action.press);
     case "dismiss":
-      return { ...state, [happening.what]: null };
+      return { ...state, [action.what]: null };
     case "recheck":
       return { ...state, inDoubt: true };
     case "sent":
-      return sent(state, happening.command);
+      return sent(state, action.command);
     case "answered":
-      return state.booked ? { ...state, pending: null } : answered({ ...state, pending: null }, happening);
+      return state.booked ? { ...state, pending: null } : answered({ ...state, pending: null }, action);
     case "refused":
-      return refused({ ...state, pending: null }, happening.command, happening.problem);
+      return refused({ ...state, pending: null }, action.command, action.problem);
     case "unanswered":
       return { ...state, pending: null, inDoubt: true };
     case "broke":
       return refuse({ ...state, pending: null, task: null, restoring: null, wanted: heldIn(state) }, UNEXPECTED);
     case "trouble":
-      return { ...state, trouble: happening.trouble };
-    case "heard":
-      return heard(state, happening.booking);
+      return { ...state, trouble: action.trouble };
+    case "looked":
+      return followBooking(state, action.booking);
   }
 }
 

@@ -9,7 +9,7 @@ export interface State {
   /** The terms of the event, and how its bookings are paid. */
   readonly event: SaleEvent;
   readonly payments: Payments;
-  /** What is held, as the server last said. */
+  /** What is held, as the server last reported. */
   readonly hold: Hold | null;
   /** What the shopper wants to hold. */
   readonly wanted: Basket;
@@ -62,13 +62,13 @@ export type Task =
  *  another window pays. */
 export type Stage = "choose" | "again" | "charging" | "bank" | "silent" | "elsewhere";
 
-/** `heard` is the last state of the payment that the provider gave. */
+/** `reported` is the last state of the payment that the provider gave. */
 export interface Payment {
   readonly booking: string;
   readonly intent: string;
   readonly clientSecret: string;
   readonly stage: Stage;
-  readonly heard: string;
+  readonly reported: string;
 }
 
 export type Trouble = { kind: "none" | "unsent" } | { kind: "waiting"; until: number };
@@ -120,7 +120,7 @@ export type Press =
   | { kind: "charge"; card: string }
   | { kind: "prove"; ok: boolean };
 
-export type Happening =
+export type Action =
   | Answered
   | { type: "terms"; event: SaleEvent }
   | { type: "restore"; stored: StoredHold | null }
@@ -135,4 +135,4 @@ export type Happening =
   | { type: "unanswered"; command: Command }
   | { type: "broke" }
   | { type: "trouble"; trouble: Trouble }
-  | { type: "heard"; booking: Booking };
+  | { type: "looked"; booking: Booking };

@@ -63,7 +63,7 @@ export type Rows<R> = R extends `GET /v1/${infer F}`
 export interface Call<R extends Route = Route> {
   route: R;
   /** What stands in the braces of the route. */
-  of?: string;
+  id?: string;
   body?: Body<R>;
   /** Proves ownership of a hold or a booking. */
   secret?: string | undefined;

@@ -22,7 +22,7 @@ export class Refusal extends Error {
   }
 }
 
-export class World {
+export class FakeServer {
   /** @param {number} seats */
   constructor(seats) {
     this.now = 0;
@@ -54,27 +54,27 @@ export class World {
   }
 
   /** @param {any} call */
-  answer({ route, of, body }) {
+  answer({ route, id, body }) {
     switch (route) {
       case "POST /v1/events/{event}/holds":
         return this.hold(body.units ?? this.best(body.best.quantity));
       case "GET /v1/holds":
         return [...this.holds.values()].filter((hold) => hold.mine).map((hold) => this.shown(hold));
       case "GET /v1/holds/{hold}":
-        return this.shown(this.holdOf(of));
+        return this.shown(this.holdOf(id));
       case "PATCH /v1/holds/{hold}":
-        return this.change(this.live(of), body);
+        return this.change(this.live(id), body);
       case "DELETE /v1/holds/{hold}":
-        return this.end(this.live(of), "released");
+        return this.end(this.live(id), "released");
       case "POST /v1/holds/{hold}/extend": {
-        const hold = this.live(of);
+        const hold = this.live(id);
         hold.expires = this.now + MINUTE_MS;
         return this.shown(hold);
       }
       case "POST /v1/holds/{hold}/confirm":
-        return this.confirm(this.live(of), body.fence);
+        return this.confirm(this.live(id), body.fence);
       default:
-        throw new Error(`the world knows no ${route}`);
+        throw new Error(`the server knows no ${route}`);
     }
   }
 
