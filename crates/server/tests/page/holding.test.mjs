@@ -35,6 +35,17 @@ test("a change without an answer is read, never sent again blindly", () => {
   }
 });
 
+test("a change without an answer undoes nothing of another tab", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.toggle("A-2");
+  server.change(server.live("hold-1"), { add: [{ seat: "A-3" }] });
+  shopper.lose();
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-2", "A-3"]);
+});
+
 test("a lost seat is no longer wanted, and the others are", () => {
   const { server, shopper } = shopperIn();
   server.hold([{ seat: "A-2" }], false);
