@@ -27,7 +27,8 @@ export class Shopper {
     const before = this.state;
     this.state = reduce(before, action);
     const { hold, kept } = this.state;
-    if (hold !== before.hold || kept !== before.kept) this.stored = hold && { id: hold.id, secret: hold.secret, ...kept };
+    const isKept = hold !== before.hold || kept !== before.kept;
+    if (isKept) this.stored = hold && { id: hold.id, secret: hold.secret, ...kept };
     this.keys += 1;
     const command = nextCommand(this.state, `key-${this.keys}`);
     if (!command) return;

@@ -21,7 +21,8 @@ function isLive(hold) {
   return isOpen && Date.parse(hold.server_time) < Date.parse(hold.expires_at);
 }
 
-/** @param {State} state @param {Problem} problem @param {UnitRequest[]} [asked] @param {Basket|null} [again] @returns {State} */
+/** Shows a refusal. @param {State} state @param {Problem} problem @param {UnitRequest[]} [asked]
+ *  @param {Basket|null} [again] @returns {State} */
 export function refuse(state, problem, asked = [], again = null) {
   return { ...state, refusal: { problem, asked, again } };
 }
@@ -96,13 +97,15 @@ function read(state, hold) {
   return { ...next, wanted: heldIn(next).minus(own.drop).plus(own.add) };
 }
 
-/** What was chosen while it was given back is still wanted. @param {State} state @param {Command} command @returns {State} */
+/** What was chosen while it was given back is still wanted.
+ *  @param {State} state @param {Command} command @returns {State} */
 function released(state, { hold }) {
   if (hold?.id !== state.hold?.id) return { ...state, replaced: null };
   return { ...state, hold: null, kept: {} };
 }
 
-/** Another hold takes the place of the present one. @param {State} state @param {Command} command @param {Hold} hold @returns {State} */
+/** Another hold takes the place of the present one.
+ *  @param {State} state @param {Command} command @param {Hold} hold @returns {State} */
 function replace(state, { goal }, hold) {
   const since = difference(goal, state.wanted);
   const next = accept({ ...state, hold: null, replaced: state.hold }, hold);
@@ -249,7 +252,7 @@ function opened(state, booking) {
   return followBooking({ ...next, payment: { ...payment, stage: "choose", reported: "created" } }, booking);
 }
 
-/** Takes the booking's word for how the payment stands. @param {State} state @param {Booking} booking @returns {State} */
+/** Takes over what the booking says of its payment. @param {State} state @param {Booking} booking @returns {State} */
 export function followBooking(state, booking) {
   if (state.payment?.booking !== booking.id) return state;
   switch (booking.state) {

@@ -131,12 +131,13 @@ export class Holding extends EventTarget {
     }
   }
 
-  /** Looks at the booking again, by and by; at once when the bank was asked. @param {State} before @param {Action} action */
+  /** Reads the booking at once when the bank has answered, and later as long as the payment is open.
+   *  @param {State} before @param {Action} action */
   follow(before, action) {
     const { payment } = this.state;
-    const isAsked = "command" in action && ["charge", "prove"].includes(action.command.kind) && action.type !== "sent";
-    if (payment?.stage === before.payment?.stage && payment?.booking === before.payment?.booking && !isAsked) return;
-    this.lookIn(isAsked ? 0 : undefined);
+    const isAnswer = action.type === "answered" || action.type === "refused";
+    if (isAnswer && ["charge", "prove"].includes(action.command.kind)) this.lookIn(0);
+    else if (payment?.stage !== before.payment?.stage || payment?.booking !== before.payment?.booking) this.lookIn();
   }
 
   /** @param {number} [ms] */

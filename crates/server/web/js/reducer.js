@@ -110,7 +110,8 @@ function want(state, wanted) {
   return { ...state, wanted, ended, rounds: 0, refusal: null };
 }
 
-/** A second press changes nothing until the first is done. @param {State} state @param {Press} pressed @returns {State} */
+/** A second press changes nothing until the first is done.
+ *  @param {State} state @param {Press} pressed @returns {State} */
 function press(state, pressed) {
   const { hold, payment, wanted } = state;
   if (state.task) return state;
