@@ -13,7 +13,7 @@ pub(super) struct Plan<'a> {
     pub(super) apart: &'a [&'a str],
 }
 
-/// One module that begins with `root` and has all that it imports, but for what is apart.
+/// One module that exports what `root` does and has all that it imports, but for what is apart.
 pub(super) fn gather(plan: &Plan<'_>, root: &str) -> Option<String> {
     let mut gathered = Gathered {
         plan,
@@ -30,6 +30,13 @@ pub(super) fn gather(plan: &Plan<'_>, root: &str) -> Option<String> {
         .ok()?;
     }
     gathered.add(root)?;
+    let exports = Module::read(plan.modules.get(root)?)?.exports.join(", ");
+    writeln!(
+        gathered.text,
+        "export const {{ {exports} }} = {};",
+        object(root)
+    )
+    .ok()?;
     Some(gathered.text)
 }
 
@@ -164,7 +171,7 @@ mod tests {
         let text = gathered(&[
             (
                 "main.js",
-                "import \"./side.js\";\nimport {\n  a,\n  b as c,\n} from \"./part.js\";\nimport { dark } from \"./theme.js\";\na(c, dark);\n",
+                "import \"./side.js\";\nimport {\n  a,\n  b as c,\n} from \"./part.js\";\nimport { dark } from \"./theme.js\";\nexport const e = a(c, dark);\n",
             ),
             ("side.js", "import { a } from \"./part.js\";\na(1);\n"),
             (
@@ -175,7 +182,8 @@ mod tests {
         let expected = "import * as $theme from \"./theme.js\";\n\
             const $part = (() => {\nconst hidden = 1;\nfunction a() {}\nconst b = hidden;\nreturn { a, b, hidden };\n})();\n\
             const $side = (() => {\nconst { a } = $part;\na(1);\nreturn {  };\n})();\n\
-            const $main = (() => {\nconst { a, b: c } = $part;\nconst { dark } = $theme;\na(c, dark);\nreturn {  };\n})();\n";
+            const $main = (() => {\nconst { a, b: c } = $part;\nconst { dark } = $theme;\nconst e = a(c, dark);\nreturn { e };\n})();\n\
+            export const { e } = $main;\n";
         assert_eq!(text.as_deref(), Some(expected));
     }
 

@@ -160,6 +160,26 @@ test("what another tab adds is shown before it is bought, what it drops stays dr
   await shopper.reads("booking-total", "€45.00");
 });
 
+test("a change without an answer takes over what another tab added, and undoes nothing", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  shopper.foreseeNoServer();
+  await shopper.visit(event);
+  await shopper.press("B-3");
+  const tab = await Shopper.in(t, shopper.page.context());
+  await tab.visit(event);
+  let isLost = false;
+  await shopper.page.route(/\/v1\/holds\/[^/]+$/, async (route) => {
+    if (route.request().method() !== "PATCH" || isLost) return route.continue();
+    isLost = true;
+    await tab.press("B-4");
+    return route.abort();
+  });
+  await shopper.press("B-5");
+  await shopper.holds("B-3", "B-4", "B-5");
+  await tab.seatIs("B-4", "held");
+});
+
 test("confirming books: the page of the booking, and the seats are ours on the map", async (t) => {
   const event = await stage.server.event();
   const shopper = await stage.shopper(t);

@@ -2,6 +2,7 @@
 // the way (errors, refused styles or scripts, failed requests that no test foresaw) fails the test.
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { named } from "./server.mjs";
 
@@ -69,6 +70,7 @@ export class Shopper {
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) complaints.push(message.text());
     });
+    await page.addInitScript({ path: join(import.meta.dirname, "inside.js") });
     await page.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) => {
         console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI}`);

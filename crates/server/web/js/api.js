@@ -6,9 +6,13 @@ import { clock } from "./clock.js";
 import { lasting, remembers } from "./storage.js";
 
 /** @typedef {import("./wire.js").Problem} Problem */
+/** @typedef {import("./wire.js").Route} Route */
+/** @template {Route} R @typedef {import("./wire.js").Call<R>} Call */
+/** @template {Route} R @typedef {import("./wire.js").Answer<R>} Answer */
 
 // Without a byte for this long a call is given up; a large answer may take longer as a whole.
 const SILENCE_MS = 12_000;
+const PAGES_MAX = 20;
 const SESSION_MARK = "soldonce.session";
 
 /** The server's refusal, with its problem document. */
@@ -33,7 +37,7 @@ let bearer = null;
 /** Opens a shopper session and returns its token; concurrent callers share one request. The cookie
  *  is httpOnly. */
 function openSession() {
-  openingSession ??= request("POST", "/v1/sessions", { body: {} })
+  openingSession ??= request({ route: "POST /v1/sessions", body: {} })
     .then(({ session }) => {
       lasting.set(SESSION_MARK, "open");
       if (!remembers()) bearer = session;
@@ -60,24 +64,24 @@ export function newKey() {
 /**
  * A call on behalf of the shopper: makes sure there is a session, and opens a new one once if the
  * server no longer knows the old one.
- * @param {string} method @param {string} path @param {CallOptions} [options]
+ * @template {Route} R @param {Call<R>} call @returns {Promise<Answer<R>>}
  */
-export async function asShopper(method, path, options) {
+export async function asShopper(call) {
   if (!hadSession()) await openSession();
   try {
-    return await request(method, path, options);
+    return await request(call);
   } catch (error) {
     if (!isUnauthenticated(error)) throw error;
   }
   const token = await openSession();
   try {
-    return await request(method, path, options);
+    return await request(call);
   } catch (error) {
     if (!isUnauthenticated(error) || bearer) throw error;
   }
   // The cookie of a new session did not come back: this browser keeps none.
   bearer = token;
-  return request(method, path, options);
+  return request(call);
 }
 
 /** @param {unknown} error */
@@ -87,32 +91,24 @@ function isUnauthenticated(error) {
 
 /**
  * A read that is open to anyone, or to shoppers only: which, the server says.
- * @param {string} method @param {string} path @param {CallOptions} [options]
+ * @template {Route} R @param {Call<R>} call @returns {Promise<Answer<R>>}
  */
-export async function asAnyone(method, path, options) {
+export async function asAnyone(call) {
   try {
-    return await request(method, path, options);
+    return await request(call);
   } catch (error) {
-    if (isUnauthenticated(error)) return asShopper(method, path, options);
+    if (isUnauthenticated(error)) return asShopper(call);
     throw error;
   }
 }
 
-/**
- * @typedef {object} CallOptions
- * @property {unknown} [body]
- * @property {string} [secret]  Hold-Secret: proves ownership of the hold.
- * @property {string} [key]  Idempotency-Key.
- * @property {{etag: string}} [version]  What the caller has; takes the newer one. An answer that has
- *   not changed is `null`.
- * @property {boolean} [lasting]  It never changes, so the browser may keep it.
- *
- * @param {string} method @param {string} path @param {CallOptions} [options]
- * @returns {Promise<any>}
- */
-export async function request(method, path, options = {}) {
-  const { body, version } = options;
-  const id = newKey();
+/** @template {Route} R @param {Call<R>} call @returns {Promise<Answer<R>>} */
+export async function request(call) {
+  const { body, version, isLasting } = call;
+  const [method, template] = call.route.split(" ");
+  const path = template.replace(/\{.*?\}/, encodeURIComponent(call.id ?? ""));
+  const query = call.after ? `?after=${encodeURIComponent(call.after)}` : "";
+  const requestId = newKey();
   const abort = new AbortController();
   let timer = setTimeout(() => abort.abort(), SILENCE_MS);
   const heard = () => {
@@ -121,21 +117,21 @@ export async function request(method, path, options = {}) {
   };
   const sentAt = performance.now();
   try {
-    const reply = await fetch(path, {
+    const reply = await fetch(path + query, {
       method,
-      headers: headersOf(id, options),
+      headers: headersOf(requestId, call),
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: abort.signal,
       // The browser would hand an unchanged answer out as if it had just been written.
-      cache: options.lasting ? "default" : "no-store",
+      cache: isLasting ? "default" : "no-store",
     });
-    if (reply.status === 304) return null;
+    if (reply.status === 304) return /** @type {any} */ (null);
     // Charts and snapshots may take long to arrive; all else comes in one piece.
-    const isLarge = Boolean(options.lasting || version);
+    const isLarge = Boolean(isLasting || version);
     const answer = parsed(reply, isLarge ? await inParts(reply, heard) : await reply.text());
     if (!reply.ok) throw refusal(reply, answer);
     if (version) version.etag = reply.headers.get("ETag") ?? "";
-    if (answer?.server_time && isOwn(reply, method, id)) {
+    if (answer?.server_time && isOwn(reply, method, requestId)) {
       clock.learn(answer.server_time, sentAt, performance.now());
     }
     return answer;
@@ -147,7 +143,7 @@ export async function request(method, path, options = {}) {
   }
 }
 
-/** @param {string} id @param {CallOptions} options */
+/** @param {string} id @param {Call<any>} call */
 function headersOf(id, { body, secret, key, version }) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json", "Request-Id": id };
@@ -214,46 +210,21 @@ function retryAfterMs(/** @type {Response} */ reply) {
   return Number.isFinite(until) ? Math.max(0, until) : 1000;
 }
 
-/** @param {string} id */
-const at = (id) => encodeURIComponent(id);
-
-export const paths = {
-  events: "/v1/events",
-  event: (/** @type {string} */ id) => `/v1/events/${at(id)}`,
-  chart: (/** @type {string} */ id) => `/v1/events/${at(id)}/chart`,
-  seats: (/** @type {string} */ id) => `/v1/events/${at(id)}/seats`,
-  feed: (/** @type {string} */ id, /** @type {number} */ after) =>
-    `/v1/events/${at(id)}/feed?after=${after}`,
-  newHold: (/** @type {string} */ id) => `/v1/events/${at(id)}/holds`,
-  holds: "/v1/holds",
-  hold: (/** @type {string} */ id) => `/v1/holds/${at(id)}`,
-  extend: (/** @type {string} */ id) => `/v1/holds/${at(id)}/extend`,
-  confirm: (/** @type {string} */ id) => `/v1/holds/${at(id)}/confirm`,
-  checkout: (/** @type {string} */ id) => `/v1/holds/${at(id)}/checkout`,
-  abandon: (/** @type {string} */ id) => `/v1/holds/${at(id)}/abandon`,
-  bookings: "/v1/bookings",
-  booking: (/** @type {string} */ id) => `/v1/bookings/${at(id)}`,
-  cancel: (/** @type {string} */ id) => `/v1/bookings/${at(id)}/cancel`,
-  payments: "/v1/payments",
-  demoCharge: (/** @type {string} */ intent) => `/demo/payments/${at(intent)}`,
-  demoAnswer: (/** @type {string} */ intent) => `/demo/payments/${at(intent)}/answer`,
-};
-
-/** Pages through a list route: `{<field>: [..], next}`. Bounded, so a wrong cursor cannot loop. */
-export async function listAll(
-  /** @type {(method: string, path: string) => Promise<any>} */ call,
-  /** @type {string} */ path,
-  /** @type {string} */ field,
-) {
-  /** @type {any[]} */
+/**
+ * Pages through a list route. Bounded, so a wrong cursor cannot loop.
+ * @template {"GET /v1/events"|"GET /v1/holds"|"GET /v1/bookings"} R
+ * @param {(call: Call<R>) => Promise<any>} via @param {R} route
+ * @returns {Promise<import("./wire.js").Rows<R>[]>}
+ */
+export async function listAll(via, route) {
+  const field = route.replace("GET /v1/", "");
   const found = [];
-  let cursor = "";
-  for (let page = 0; page < 20; page += 1) {
-    const query = cursor ? `?after=${encodeURIComponent(cursor)}` : "";
-    const answer = await call("GET", path + query);
-    found.push(...(answer?.[field] ?? []));
-    cursor = answer?.next ?? "";
-    if (!cursor) break;
+  let after = "";
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const answer = await via({ route, after });
+    found.push(...answer[field]);
+    after = answer.next ?? "";
+    if (!after) break;
   }
   return found;
 }

@@ -1,5 +1,5 @@
-// Getting a command through: one at a time, repeated while nobody answers, and once more after
-// the server asked to wait. Repeatable are reads, commands with an Idempotency-Key, and those whose
+// Gets a command through: repeats it while no answer comes, and once more after the server asked to
+// wait. Repeatable are reads, commands with an Idempotency-Key, and those whose
 // repetition has the same answer (extend, release).
 
 import { Refused, Unreachable } from "./api.js";
@@ -8,7 +8,7 @@ const RETRY_MS = [600, 1200, 2500, 5000, 10_000];
 // A longer pause is told at once: the shopper may do something else meanwhile.
 const WAIT_MS_MAX = 15_000;
 
-/** The page has moved on; nobody waits for the answer any more. */
+/** The page has moved on: the answer is of no use any more. */
 export class Abandoned extends Error {}
 
 /**
@@ -71,29 +71,4 @@ function pause(ms) {
     const timer = setTimeout(done, ms);
     addEventListener("online", done);
   });
-}
-
-/** Jobs run one after the other: two commands on one hold never race each other. */
-export class Lane {
-  constructor() {
-    /** @type {Promise<unknown>} */
-    this.tail = Promise.resolve();
-    this.waiting = 0;
-  }
-
-  /** @template T @param {() => Promise<T>} job @returns {Promise<T>} */
-  run(job) {
-    this.waiting += 1;
-    const result = this.tail.then(job);
-    this.tail = result
-      .catch(() => {})
-      .then(() => {
-        this.waiting -= 1;
-      });
-    return result;
-  }
-
-  get busy() {
-    return this.waiting > 0;
-  }
 }

@@ -18,14 +18,14 @@ export class Backdrop {
     this.inventory = inventory;
     /** Text of each area, made when its counts change and not per frame. @type {Map<string, string>} */
     this.areaNote = new Map();
-    this.ownOf = new Map();
+    /** @type {ReadonlyMap<string, number>} */ this.ownOf = new Map();
     this.highlighted = "";
     this.names = new Names(plan);
     /** @type {string[]} */ this.fonts = [];
     this.refreshAreas();
   }
 
-  /** @param {Map<string, number>} [own]  Places of each area in our hold. */
+  /** @param {ReadonlyMap<string, number>} [own]  Places of each area in our hold. */
   refreshAreas(own) {
     if (own) this.ownOf = own;
     for (const area of this.plan.areas) {

@@ -1,27 +1,21 @@
-// A set of units as a shopper thinks of it: named seats, and so many places of an area. Compares
-// what is wanted with what is held. Pure: no server, no page.
+// A set of units as a shopper thinks of it: named seats, and so many places of an area. A value: a
+// changed basket is another one. Compares what is wanted with what is held. Pure: no server, no page.
 
 /** @typedef {import("./wire.js").UnitRequest} UnitRequest */
 /** @typedef {import("./wire.js").Hold} Hold */
 
 export class Basket {
-  constructor() {
-    /** @type {Set<string>} */ this.seats = new Set();
-    /** @type {Map<string, number>} */ this.areas = new Map();
+  /** @param {Iterable<string>} [seats] @param {Iterable<[string, number]>} [areas] */
+  constructor(seats = [], areas = []) {
+    /** @type {ReadonlySet<string>} */ this.seats = new Set(seats);
+    /** @type {ReadonlyMap<string, number>} */ this.areas = new Map(areas);
   }
 
   /** @param {Hold|null} hold */
   static of(hold) {
-    const basket = new Basket();
-    for (const unit of hold?.units ?? []) {
-      if (unit.area) basket.areas.set(unit.area, (basket.areas.get(unit.area) ?? 0) + 1);
-      else if (unit.seat) basket.seats.add(unit.seat);
-    }
-    return basket;
-  }
-
-  copy() {
-    return new Basket().add(this.requests());
+    const units = hold?.units ?? [];
+    const places = units.flatMap(({ area }) => (area ? [{ area, quantity: 1 }] : []));
+    return new Basket(units.flatMap(({ seat }) => seat ?? [])).plus(places);
   }
 
   get size() {
@@ -35,28 +29,37 @@ export class Basket {
     return this.areas.get(area) ?? 0;
   }
 
+  /** @param {UnitRequest[]} units */
+  plus(units) {
+    return this.changed(units, 1);
+  }
+
+  /** @param {UnitRequest[]} units */
+  minus(units) {
+    return this.changed(units, -1);
+  }
+
   /** @param {string} area @param {number} quantity */
-  setQuantity(area, quantity) {
-    if (quantity > 0) this.areas.set(area, quantity);
-    else this.areas.delete(area);
+  withArea(area, quantity) {
+    const more = quantity - this.quantity(area);
+    return more === 0 ? this : this.plus([{ area, quantity: more }]);
   }
 
-  /** @param {UnitRequest[]} units */
-  add(units) {
+  /** @param {UnitRequest[]} units @param {1|-1} sign */
+  changed(units, sign) {
+    const seats = new Set(this.seats);
+    const areas = new Map(this.areas);
     for (const unit of units) {
-      if ("seat" in unit) this.seats.add(unit.seat);
-      else this.setQuantity(unit.area, this.quantity(unit.area) + unit.quantity);
+      if ("seat" in unit) {
+        if (sign > 0) seats.add(unit.seat);
+        else seats.delete(unit.seat);
+      } else {
+        const quantity = (areas.get(unit.area) ?? 0) + sign * unit.quantity;
+        if (quantity > 0) areas.set(unit.area, quantity);
+        else areas.delete(unit.area);
+      }
     }
-    return this;
-  }
-
-  /** @param {UnitRequest[]} units */
-  drop(units) {
-    for (const unit of units) {
-      if ("seat" in unit) this.seats.delete(unit.seat);
-      else this.setQuantity(unit.area, Math.max(0, this.quantity(unit.area) - unit.quantity));
-    }
-    return this;
+    return new Basket(seats, areas);
   }
 
   /** @returns {UnitRequest[]} */
@@ -89,3 +92,6 @@ export function difference(held, wanted) {
   }
   return { add, drop };
 }
+
+/** What is held, as a basket. @param {{readonly hold: Hold|null}} state */
+export const heldIn = ({ hold }) => Basket.of(hold);

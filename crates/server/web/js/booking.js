@@ -1,6 +1,6 @@
 // The page of a booking: a ticket that stays true while money moves, and the way to give lines back.
 
-import { Refused, asShopper, newKey, paths, request } from "./api.js";
+import { Refused, asShopper, newKey, request } from "./api.js";
 import { insist } from "./attempts.js";
 import { calendarFile } from "./calendar.js";
 import { clock } from "./clock.js";
@@ -24,14 +24,14 @@ const LOOK_MS = [300, 700, 1000, 2000, 3000];
 export async function openBooking(id, linked) {
   const secret = linked ?? secretOfBooking(id) ?? storedBookingSecret(id);
   /** @type {Booking} */
-  const booking = await asShopper("GET", paths.booking(id), { secret });
+  const booking = await asShopper({ route: "GET /v1/bookings/{booking}", id, secret });
   rememberBooking(id, booking.secret);
   // What stands in the address bar leads back here from any device.
   history.replaceState(null, "", bookingHash(id, booking.secret));
   // Names and places make the ticket readable; without them it is still a ticket.
   const [event, chart] = await Promise.all([
-    request("GET", paths.event(booking.event)).catch(() => null),
-    request("GET", paths.chart(booking.event), { lasting: true }).catch(() => null),
+    request({ route: "GET /v1/events/{event}", id: booking.event }).catch(() => null),
+    request({ route: "GET /v1/events/{event}/chart", id: booking.event, isLasting: true }).catch(() => null),
   ]);
   return new BookingPage(booking, event, chart && new Plan(chart, event?.prices ?? {}), secret);
 }
@@ -82,8 +82,8 @@ class BookingPage {
 
   async look() {
     try {
-      const path = paths.booking(this.booking.id);
-      this.take(await asShopper("GET", path, { secret: this.secret }));
+      const { id } = this.booking;
+      this.take(await asShopper({ route: "GET /v1/bookings/{booking}", id, secret: this.secret }));
     } catch {
       // It is asked again; what stands here was true a moment ago.
     }
@@ -123,7 +123,7 @@ class BookingPage {
     this.spoken = spoken;
   }
 
-  /** @param {string} title @param {string} text */
+  /** @param {string} title @param {string} text @returns {import("./dom.js").Child[]} */
   parts(title, text) {
     const { booking, event, plan } = this;
     const good = booking.state === "confirmed";
@@ -204,7 +204,7 @@ class BookingPage {
   /** Whether its owner may still give something back. */
   mayCancel() {
     const { booking, event } = this;
-    const until = event?.policy?.cancel_until;
+    const until = event?.policy.cancel_until;
     const isOver = until && clock.known && clock.until(until) === 0;
     return !isOver && booking.lines.some((line) => line.state === "sold");
   }
@@ -213,7 +213,7 @@ class BookingPage {
     const { question, problem, busy } = this;
     if (question) return this.questionPart(question);
     if (!this.mayCancel() && !problem) return false;
-    const until = this.event?.policy?.cancel_until;
+    const until = this.event?.policy.cancel_until;
     return el(
       "div.cancel",
       {},
@@ -278,7 +278,7 @@ class BookingPage {
     this.busy = true;
     this.refresh();
     const body = question.units ? { units: question.units } : {};
-    const options = { body, key: newKey(), secret: this.secret };
+    const rest = { id: booking.id, body, key: newKey(), secret: this.secret };
     const watch = {
       abandoned: () => this.closed,
       reached: () => {},
@@ -287,7 +287,7 @@ class BookingPage {
     };
     try {
       // The key makes the repetition after a lost answer the same cancelling.
-      const call = () => asShopper("POST", paths.cancel(booking.id), options);
+      const call = () => asShopper({ route: "POST /v1/bookings/{booking}/cancel", ...rest });
       this.booking = await insist(call, watch);
       this.looks = 0;
     } catch (error) {

@@ -1,8 +1,10 @@
 // The ways to choose beside the map itself: the legend (which also picks out one category), "best
 // N together", and the areas by quantity.
 
+import { heldIn } from "./basket.js";
 import { amend, announce, el, icon, reveal, setText } from "./dom.js";
 import { count, left as leftIn, money, plural, spokenMoney } from "./format.js";
+import { compromise } from "./selectors.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./inventory.js").Inventory} Inventory */
@@ -114,31 +116,41 @@ export class BestTogether {
     );
     this.element.hidden = plan.size === 0;
     /** Whether the sale is open. */ this.open = true;
+    /** The choice of the server that was shown. */ this.shown = holding.state.chosen;
   }
 
   /** Seats of one hold, as the event allows them now; more than ten are not side by side anywhere. */
   get max() {
-    return Math.min(this.holding.event.policy?.units_per_hold_max ?? 10, 10);
+    return Math.min(this.holding.state.event.policy.units_per_hold_max, 10);
   }
 
-  async ask() {
-    const hold = await this.holding.best(this.quantity, this.category.value || null);
-    if (!hold) return;
-    const first = this.plan.indexOf.get(hold.units[0]?.seat ?? "");
+  ask() {
+    this.holding.press({ kind: "best", quantity: this.quantity, category: this.category.value || null });
+  }
+
+  /** Shows what the server has chosen, once. */
+  showChosen() {
+    const { state } = this.holding;
+    if (state.chosen === this.shown) return;
+    this.shown = state.chosen;
+    const seats = [...(state.chosen?.units.seats ?? [])];
+    const first = this.plan.indexOf.get(seats[0] ?? "");
     if (first !== undefined) this.show(first);
-    const names = hold.units.map((unit) => this.plan.unitName(unit)).join(", ");
-    announce(`Held for you: ${names}. ${this.holding.compromise(this.plan)}`);
+    const names = seats.map((seat) => this.plan.unitName({ seat })).join(", ");
+    announce(`Held for you: ${names}. ${compromise(state, this.plan)}`);
   }
 
   refresh() {
+    this.showChosen();
+    const { task, hold } = this.holding.state;
     this.quantity = Math.min(this.quantity, this.max);
-    const busy = this.holding.doing === "best";
-    this.button.disabled = busy || this.holding.doing === "confirm" || !this.open;
+    const busy = task?.kind === "best";
+    this.button.disabled = busy || task?.kind === "confirm" || !this.open;
     const text =
       this.quantity === 1 ? "Hold the best seat" : `Hold the best ${this.quantity} together`;
     amend(this.button, icon("pair"), busy ? "Looking…" : text);
     this.stepper.set(this.quantity, 1, this.max);
-    this.hint.hidden = !this.holding.hold;
+    this.hint.hidden = !hold;
   }
 }
 
@@ -162,11 +174,11 @@ export class Areas {
   /** @param {import("./plan.js").PlanArea} area */
   row(area) {
     const category = this.plan.categories[area.category];
-    const { currency } = this.holding.event;
+    const { currency } = this.holding.state.event;
     const control = stepper({
       id: `area-${area.id}`,
       label: `${area.label}, ${category.name}, ${spokenMoney(category.price, currency)} each`,
-      changed: (quantity) => this.holding.setArea(area.id, quantity),
+      changed: (quantity) => this.holding.dispatch({ type: "area", area: area.id, quantity }),
     });
     const left = el("span.left", { "data-testid": `area-${area.id}-free` });
     const swatch = el(`span.swatch.tint-${category.tint}`, { "aria-hidden": "true" });
@@ -198,7 +210,8 @@ export class Areas {
   }
 
   refresh() {
-    const { wanted, held } = this.holding;
+    const { wanted } = this.holding.state;
+    const held = heldIn(this.holding.state);
     for (const { area, control, left, element } of this.rows) {
       const counts = this.inventory.areas.get(area.id) ?? { free: 0, held: 0, sold: 0 };
       const { free } = counts;

@@ -41,7 +41,7 @@ export function connectionPill(feed, holding) {
   let wasBad = false;
 
   /** @returns {Standing} */
-  const standing = () => (holding.trouble === "unsent" ? "unsent" : feed.state);
+  const standing = () => (holding.state.trouble.kind === "unsent" ? "unsent" : feed.state);
 
   const show = () => {
     grace = undefined;

@@ -1,6 +1,6 @@
 // The list of events: what is on, when, from which price, and whether it can be bought now.
 
-import { asAnyone, listAll, paths } from "./api.js";
+import { asAnyone, listAll } from "./api.js";
 import { el } from "./dom.js";
 import { count, dateAndTime, money, roughly } from "./format.js";
 import { drawPoster } from "./poster.js";
@@ -8,8 +8,7 @@ import { drawPoster } from "./poster.js";
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
 export async function openEvents() {
-  /** @type {SaleEvent[]} */
-  const events = (await listAll(asAnyone, paths.events, "events")).sort(byDate);
+  const events = (await listAll(asAnyone, "GET /v1/events")).sort(byDate);
   const element = el(
     "main.events",
     {},
@@ -36,7 +35,7 @@ function byDate(a, b) {
 function card(event) {
   const poster = /** @type {HTMLCanvasElement} */ (el("canvas.poster", { "aria-hidden": "true" }));
   drawPoster(poster, event.id);
-  const prices = Object.values(event.prices ?? {});
+  const prices = Object.values(event.prices);
   const least = Math.min(...prices);
   const span =
     prices.length === 0 ? "" : (prices.length > 1 ? "from " : "") + money(least, event.currency);
@@ -50,9 +49,9 @@ function card(event) {
         href: `#/events/${encodeURIComponent(event.id)}`,
         "data-testid": "event-card",
         "data-event": event.id,
-        "data-state": event.state ?? "open",
+        "data-state": event.state,
       },
-      el("div.poster-frame", {}, poster, badge && el(`span.badge.${badge.kind}`, {}, badge.text)),
+      el("div.poster-frame", {}, poster, el(`span.badge.${badge.kind}`, {}, badge.text)),
       el(
         "div.event-text",
         {},
@@ -70,22 +69,19 @@ function card(event) {
 }
 
 /** @param {SaleEvent} event */
-function freeOf({ state, free = 0, total = 0 }) {
+function freeOf({ state, free, total }) {
   return state === "cancelled" || total === 0 ? "" : `${count(free)} of ${count(total)} free`;
 }
 
 /** @param {SaleEvent} event */
 function badgeOf(event) {
   if (event.state === "cancelled") return { kind: "bad", text: "Cancelled" };
-  if (event.total && event.free === 0) {
+  if (event.total > 0 && event.free === 0) {
     return event.held ? { kind: "soon", text: "All taken for now" } : { kind: "bad", text: "Sold out" };
   }
-  const opens = event.policy?.sale_opens_at;
-  if (event.on_sale === false) {
+  const opens = event.policy.sale_opens_at;
+  if (!event.on_sale) {
     return { kind: "soon", text: opens ? `On sale ${dateAndTime(opens)}` : "Not on sale" };
   }
-  const ttl = event.policy?.hold_ttl_ms;
-  return ttl
-    ? { kind: "good", text: `${roughly(ttl)} to decide` }
-    : null;
+  return { kind: "good", text: `${roughly(event.policy.hold_ttl_ms)} to decide` };
 }

@@ -2,7 +2,7 @@
 // numbers are dense, so a missing one is noticed and mended by a new snapshot. If the stream is
 // lost the page says so, asks for snapshots meanwhile, and goes back to the stream by itself.
 
-import { asAnyone, paths } from "./api.js";
+import { asAnyone } from "./api.js";
 
 /** @typedef {"connecting"|"live"|"polling"|"lost"} ConnectionState */
 
@@ -70,11 +70,12 @@ export class Feed extends EventTarget {
   /** The seats as they are; `null` if they are as the last snapshot said.
    *  @returns {Promise<import("./wire.js").SeatsSnapshot|null>} */
   snapshot() {
-    return asAnyone("GET", paths.seats(this.event), { version: this.version });
+    return asAnyone({ route: "GET /v1/events/{event}/seats", id: this.event, version: this.version });
   }
 
   open() {
-    const source = new EventSource(paths.feed(this.event, this.inventory.seq));
+    const path = `/v1/events/${encodeURIComponent(this.event)}/feed?after=${this.inventory.seq}`;
+    const source = new EventSource(path);
     this.source = source;
     source.onopen = () => {
       this.failures = 0;

@@ -1,7 +1,8 @@
 // The page of one event: fetches event and chart, puts map, ways of choosing and hold beside each
 // other, and passes every change on to those who show it.
 
-import { asAnyone, asShopper, hadSession, listAll, paths } from "./api.js";
+import { asAnyone, asShopper, hadSession, listAll } from "./api.js";
+import { heldIn } from "./basket.js";
 import { Areas, BestTogether, Legend } from "./choosing.js";
 import { clock } from "./clock.js";
 import { connectionPill } from "./connection.js";
@@ -9,14 +10,14 @@ import { announce, el, icon, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { count, dateAndTime, left, money, plural, remaining } from "./format.js";
 import { HoldPanel } from "./holdpanel.js";
-import { exposeHall, withdrawHall } from "./hooks.js";
+import { Holding } from "./holding.js";
 import { HELD, Inventory } from "./inventory.js";
 import { bookingHash } from "./links.js";
 import { MapView } from "./mapview.js";
 import { Notices } from "./notices.js";
-import { Paying } from "./paying.js";
 import { PhoneBar } from "./phonebar.js";
 import { Plan } from "./plan.js";
+import { wantedTotal } from "./selectors.js";
 
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
@@ -27,9 +28,9 @@ const OWNED = ["confirmed", "partly_cancelled"];
 /** @param {string} id @param {(hash: string) => void} go */
 export async function openHall(id, go) {
   const [event, chart, payments] = await Promise.all([
-    asAnyone("GET", paths.event(id)),
-    asAnyone("GET", paths.chart(id), { lasting: true }),
-    asAnyone("GET", paths.payments),
+    asAnyone({ route: "GET /v1/events/{event}", id }),
+    asAnyone({ route: "GET /v1/events/{event}/chart", id, isLasting: true }),
+    asAnyone({ route: "GET /v1/payments" }),
   ]);
   return new Hall(event, chart, payments, go);
 }
@@ -42,9 +43,9 @@ export class Hall {
   constructor(event, chart, payments, go) {
     this.event = event;
     this.title = event.name;
-    this.plan = new Plan(chart, event.prices ?? {});
+    this.plan = new Plan(chart, event.prices);
     this.inventory = new Inventory(this.plan);
-    this.holding = new Paying(event, this.inventory, payments);
+    this.holding = new Holding(event, this.inventory, payments);
     this.feed = new Feed(event.id, this.inventory);
     this.map = new MapView(this.plan, this.inventory, this.holding, (area) =>
       this.areas.point(area),
@@ -54,7 +55,7 @@ export class Hall {
     );
     this.best = new BestTogether(this.plan, this.holding, (seat) => this.map.bringIntoView(seat));
     this.areas = new Areas(this.plan, this.inventory, this.holding);
-    this.panel = new HoldPanel(this.holding, this.plan, (booking) => go(bookingHash(booking)));
+    this.panel = new HoldPanel(this.holding, this.plan);
     this.notices = new Notices(this.holding, this.plan, (seats, covered) =>
       this.map.offer(seats, covered),
     );
@@ -122,7 +123,7 @@ export class Hall {
   /** The event was read anew: its terms may have changed. @param {SaleEvent} event */
   setEvent(event) {
     this.event = event;
-    this.holding.event = event;
+    this.holding.dispatch({ type: "terms", event });
     this.refreshSale();
     this.schedule();
   }
@@ -132,29 +133,27 @@ export class Hall {
     // A laptop that slept: elapsed time may not have been counted.
     clock.distrust();
     this.reread();
-    if (this.holding.hold) this.holding.recheck();
+    this.holding.dispatch({ type: "recheck" });
   }
 
   /** Asks for the event again: the time, and whether it is still on sale. */
   async reread() {
     try {
-      this.setEvent(await asAnyone("GET", paths.event(this.event.id)));
+      this.setEvent(await asAnyone({ route: "GET /v1/events/{event}", id: this.event.id }));
     } catch {
       // What was read before stands.
     }
   }
 
   async start() {
-    exposeHall(this);
     this.refresh();
     await this.feed.resync();
     this.refreshSale();
-    if (this.event.state !== "cancelled") await this.holding.restore();
+    if (this.event.state !== "cancelled") this.holding.restore();
     await this.showBooked();
   }
 
   close() {
-    withdrawHall(this);
     clearInterval(this.slow);
     clearTimeout(this.recheckTimer);
     document.removeEventListener("visibilitychange", this.onVisible);
@@ -171,10 +170,10 @@ export class Hall {
   async showBooked() {
     if (!hadSession()) return;
     try {
-      const bookings = await listAll(asShopper, paths.bookings, "bookings");
+      const bookings = await listAll(asShopper, "GET /v1/bookings");
       for (const booking of bookings) {
         if (booking.event !== this.event.id || !OWNED.includes(booking.state)) continue;
-        for (const line of booking.lines ?? []) {
+        for (const line of booking.lines) {
           if (line.seat && line.state === "sold") this.map.booked.add(line.seat);
         }
       }
@@ -189,12 +188,12 @@ export class Hall {
     if (!this.ownLooksLost() || this.recheckTimer) return;
     this.recheckTimer = setTimeout(() => {
       this.recheckTimer = undefined;
-      if (this.ownLooksLost()) this.holding.recheck();
+      if (this.ownLooksLost()) this.holding.dispatch({ type: "recheck" });
     }, FOREIGN_CHANGE_MS);
   }
 
   ownLooksLost() {
-    for (const id of this.holding.held.seats) {
+    for (const id of heldIn(this.holding.state).seats) {
       const seat = this.plan.indexOf.get(id);
       if (seat !== undefined && this.inventory.state[seat] !== HELD) return true;
     }
@@ -224,31 +223,31 @@ export class Hall {
     const word = this.best.open ? "free" : "in all";
     const free = counts.free > 0 ? `${count(counts.free)} ${word}` : left(counts);
     setText(this.freeNote, inventory.seq < 0 ? "loading…" : free);
-    this.bar.refresh(holding.wanted.size > 0);
+    this.bar.refresh(holding.state.wanted.size > 0);
     this.sayHold();
   }
 
   /** Speaks a finished change of the hold once. */
   sayHold() {
-    const { hold, settled } = this.holding;
-    const size = hold?.units.length ?? 0;
+    const { state, settled } = this.holding;
+    const size = state.hold?.units.length ?? 0;
     if (!settled || size === this.wasHeld) return;
     if (size > this.wasHeld)
       announce(
-        `Held: ${plural(size, this.plan.unitWord)}, ${money(this.panel.wantedTotal(), this.event.currency)} in all.`,
+        `Held: ${plural(size, this.plan.unitWord)}, ${money(wantedTotal(state, this.plan), this.event.currency)} in all.`,
       );
     else if (size > 0) announce(`Given back. ${plural(size, this.plan.unitWord)} still held.`);
-    else if (!this.holding.ended) announce("You hold nothing now.");
+    else if (!state.ended) announce("You hold nothing now.");
     this.wasHeld = size;
   }
 
   refreshSale() {
     const { event } = this;
-    const opens = event.policy?.sale_opens_at;
-    const closes = event.policy?.sale_closes_at;
+    const opens = event.policy.sale_opens_at;
+    const closes = event.policy.sale_closes_at;
     let note = "";
     if (event.state === "cancelled") note = "This event was cancelled. Nothing is sold any more.";
-    else if (opens && (clock.known ? clock.until(opens) > 0 : event.on_sale === false)) {
+    else if (opens && (clock.known ? clock.until(opens) > 0 : !event.on_sale)) {
       const wait = clock.known ? `, in ${remaining(clock.until(opens))}` : "";
       note = `The sale opens on ${dateAndTime(opens)}${wait}.`;
     } else if (closes && clock.known && clock.until(closes) === 0) note = "The sale has closed.";

@@ -1,217 +1,160 @@
-// The shopper's hold on one event. Keeps two things apart: what the server last said is held, and
-// what the shopper wants. Clicks only change what is wanted; the worker (holdworker.js) turns the
-// one into the other, and the server's answer always decides.
+// The effects of the shopper's hold: sends the command that the state asks for, keeps what a reload
+// must not lose, tells the map what answers say of seats, and looks at a booking while it is paid.
+// Decides nothing: every change is made by reducer.js.
 
-import { Refused, hadSession, newKey, paths } from "./api.js";
-import { difference } from "./basket.js";
-import { money, sentenceList } from "./format.js";
+import { Refused, Unreachable, asShopper, hadSession, listAll, newKey } from "./api.js";
+import { Abandoned, insist } from "./attempts.js";
+import { isSettled, nextCommand, seatChanges } from "./commands.js";
 import { forgetHold, storeBookingSecret, storeHold, storedHold } from "./holdstore.js";
 import { rememberBooking } from "./links.js";
-import { HoldWorker, isLive } from "./holdworker.js";
+import { initial, reduce } from "./reducer.js";
+import { late } from "./ticket.js";
 
-/** @typedef {import("./wire.js").Booking} Booking */
-/** @typedef {import("./wire.js").UnitRequest} UnitRequest */
-/** @typedef {import("./basket.js").Basket} Basket */
-/** @typedef {"restore"|"best"|"extend"|"confirm"|"pay"|"charge"|"prove"|"abandon"} Doing */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Action} Action */
+/** @typedef {import("./state.js").Command} Command */
 
-export class Holding extends HoldWorker {
-  /** @type {Doing|null} */
-  doing = null;
-  /** What the server chose last, and whether it lies together. @type {{units: Basket, together: boolean}|null} */
-  chosen = null;
+/** How long after one look at a booking the next one comes, by the stage of its payment. */
+const LOOK_MS = { choose: 3000, again: 3000, charging: 300, bank: 1500, silent: 1000, elsewhere: 1500 };
+
+export class Holding extends EventTarget {
+  /**
+   * @param {import("./wire.js").SaleEvent} event @param {import("./inventory.js").Inventory} inventory
+   * @param {import("./wire.js").Payments} payments  How bookings are paid here.
+   */
+  constructor(event, inventory, payments) {
+    super();
+    this.inventory = inventory;
+    this.state = initial(event, payments);
+    this.closed = false;
+    /** @type {ReturnType<typeof setTimeout>|undefined} */ this.looking = undefined;
+    /** @type {import("./attempts.js").AttemptWatch} */
+    this.watch = {
+      abandoned: () => this.closed,
+      reached: () => this.inTrouble({ kind: "none" }),
+      unreachable: () => this.inTrouble({ kind: "unsent" }),
+      waiting: (ms) => this.inTrouble({ kind: "waiting", until: performance.now() + ms }),
+    };
+  }
 
   close() {
     this.closed = true;
+    clearTimeout(this.looking);
   }
 
-  /** @param {string} seat */
-  toggle(seat) {
-    const own = this.wanted.seats.has(seat);
-    this.want((wanted) => (own ? wanted.drop([{ seat }]) : wanted.add([{ seat }])));
+  get settled() {
+    return isSettled(this.state);
   }
 
-  /** @param {string} area @param {number} quantity */
-  setArea(area, quantity) {
-    this.want((wanted) => wanted.setQuantity(area, quantity));
+  /** Looks for the hold of an earlier visit, if there was one. */
+  restore() {
+    if (hadSession()) this.dispatch({ type: "restore", stored: storedHold(this.state.event.id) });
   }
 
-  /** Takes an offered alternative in the place of what was refused. */
-  take(/** @type {UnitRequest[]} */ units, /** @type {UnitRequest[]} */ instead) {
-    this.want((wanted) => wanted.drop(instead).add(units));
+  /** @param {import("./state.js").Press} press */
+  press(press) {
+    this.dispatch({ type: "press", press });
   }
 
   release() {
-    this.want((wanted) => wanted.drop(wanted.requests()));
+    this.dispatch({ type: "swap", drop: this.state.wanted.requests(), add: [] });
   }
 
-  /** @param {(wanted: Basket) => void} change */
-  want(change) {
-    if (this.closed || this.doing === "confirm" || this.doing === "pay") return;
-    const next = this.wanted.copy();
-    change(next);
-    const max = this.event.policy?.units_per_hold_max ?? 64;
-    this.refusal = null;
-    if (next.size > max && next.size > this.wanted.size) {
-      const detail = `At most ${max} at a time here. Take one away to choose another.`;
-      this.refuse({ status: 400, code: "too_many_units", detail }, [], null);
-      return;
+  /** @param {Action} action */
+  dispatch(action) {
+    if (this.closed) return;
+    const before = this.state;
+    this.state = reduce(before, action);
+    if (this.state === before) return;
+    for (const { seats, state, seq } of seatChanges(before, this.state, action)) {
+      this.inventory.applyAnswer(seats, state, seq);
     }
-    if (next.size > 0) this.ended = null;
-    this.setWanted(next);
-    this.lane.run(() => this.reconcile()).catch((error) => this.failed(error));
+    this.keep(before, action);
+    // After this task: what is pressed at once goes out as one command.
+    queueMicrotask(() => this.send());
+    this.follow(before, action);
+    this.dispatchEvent(new Event("change"));
+    const { booked } = this.state;
+    if (booked && !before.booked) this.dispatchEvent(new CustomEvent("booked", { detail: booked.id }));
   }
 
-  /**
-   * The best N together; they take the place of what is held, once they are ours.
-   * @param {number} quantity @param {string|null} category
-   * @returns {Promise<import("./wire.js").Hold|null>}
-   */
-  best(quantity, category) {
-    const body = { best: { quantity, ...(category ? { category } : {}), together: "preferred" } };
-    const instead = this.wanted.requests();
-    return this.exclusively("best", instead, async () => {
-      await this.reconcile();
-      const before = this.wanted.copy();
-      const old = this.hold;
-      const hold = await this.send("POST", paths.newHold(this.event.id), body, newKey());
-      const since = difference(before, this.wanted);
-      this.switchTo(hold);
-      this.chosen = { units: this.held, together: hold.together !== false };
-      this.setWanted(this.held.drop(since.drop).add(since.add));
-      if (old) await this.giveBack(old);
-      await this.reconcile();
-      return hold;
-    });
+  /** @param {import("./state.js").Trouble} trouble */
+  inTrouble(trouble) {
+    const { kind } = this.state.trouble;
+    if (kind !== trouble.kind || kind === "waiting") this.dispatch({ type: "trouble", trouble });
   }
 
-  /**
-   * In what the seats that the server chose are less than was asked for: empty if in nothing, or if
-   * the shopper has changed them since.
-   * @param {import("./plan.js").Plan} plan
-   */
-  compromise(plan) {
-    if (!this.chosen?.units.equals(this.wanted)) return "";
-    const { currency } = this.event;
-    const kinds = new Set([...this.wanted.seats].map((id) => plan.categoryOf(id)));
-    const names = [...kinds].map(({ name, price }) => `${name} (${money(price, currency)})`);
-    const apart = this.chosen.together ? "" : "They are not all side by side: there were no such seats. ";
-    const mixed = names.length > 1 ? `They are of different categories: ${sentenceList(names)}.` : "";
-    return (apart + mixed).trim();
+  send() {
+    const command = nextCommand(this.state, newKey());
+    if (!command || this.closed) return;
+    this.dispatch({ type: "sent", command });
+    this.perform(command);
   }
 
-  extend() {
-    return this.exclusively("extend", [], async () => {
-      if (!this.hold) return null;
-      this.accept(await this.send("POST", paths.extend(this.hold.id), {}));
-      return this.hold;
-    });
-  }
-
-  /** @returns {Promise<Booking|{id: string}|null>} */
-  confirm() {
-    const agreed = this.wanted.copy();
-    return this.exclusively("confirm", [], async () => {
-      await this.reconcile();
-      const { hold } = this;
-      // What the shopper agreed to must be exactly what is held; otherwise the refusal shows.
-      if (!hold || !agreed.equals(this.held)) return null;
-      // Kept until the answer is known, over reloads too: the same confirm, never a second one.
-      const stored = { ...storedHold(this.event.id), id: hold.id };
-      const { fence } = hold;
-      if (!stored.confirmKey || stored.confirmFence !== fence) {
-        Object.assign(stored, { confirmKey: newKey(), confirmFence: fence });
-      }
-      storeHold(this.event.id, stored);
-      // The fence: what another tab added meanwhile is not bought unseen.
-      const path = paths.confirm(hold.id);
-      const booking = await this.send("POST", path, { fence }, stored.confirmKey);
-      this.inventory.applyAnswer(this.held.seats, "sold", booking.seq);
-      storeBookingSecret(booking.id, hold.secret);
-      rememberBooking(booking.id, booking.secret);
-      this.clear();
-      return booking;
-    });
-  }
-
-  /** Holds again what an ended hold had, as far as it is free. */
-  holdAgain(/** @type {UnitRequest[]} */ units) {
-    this.ended = null;
-    this.want((wanted) => wanted.add(units));
-  }
-
-  /** @param {"refusal"|"ended"} what */
-  dismiss(what) {
-    this[what] = null;
-    this.changed();
-  }
-
-  /** Finds the hold of an earlier visit: the stored one first, then the server's list. */
-  restore() {
-    return this.exclusively("restore", [], async () => {
-      if (!hadSession()) return;
-      const stored = storedHold(this.event.id);
-      const known = stored && (await this.fetchHold(stored.id, stored.secret));
-      const hold = known ?? (await this.listedHold());
-      if (!hold) return;
-      if (isLive(hold)) {
-        this.accept({ ...hold, secret: stored?.id === hold.id ? stored?.secret : undefined });
-        this.setWanted(this.held.add(this.wanted.requests()));
-        await this.reconcile();
-      } else {
-        this.recallEnded(hold, stored);
-      }
-    });
-  }
-
-  /** @param {import("./wire.js").Hold} hold @param {import("./holdstore.js").StoredHold|null} stored */
-  recallEnded(hold, stored) {
-    forgetHold(this.event.id);
-    // A confirm or a payment whose answer got lost is answered here; another ended hold is old news,
-    // unless its time ran out while the page was away and nothing else is wanted by now.
-    const buying = Boolean(stored?.confirmKey ?? stored?.payKey);
-    if (hold.state === "consumed" && hold.booking && buying) this.end(hold);
-    else if (stored?.charged) this.dispatchEvent(new CustomEvent("booked", { detail: stored.charged }));
-    else if (hold.state === "expired" || hold.state === "revoked" || hold.state === "active") {
-      if (this.wanted.size === 0) this.end(hold);
-    }
-  }
-
-  /** Asks how the hold stands: its time seems over, or the page was away. */
-  async recheck() {
-    await this.lane
-      .run(async () => {
-        await this.catchUp();
-        await this.reconcile();
-      })
-      .catch((error) => this.failed(error));
-  }
-
-  /**
-   * Runs one job of the named kind; a second press of the same button does nothing.
-   * @template T
-   * @param {Doing} doing @param {UnitRequest[]} instead  What an alternative replaces.
-   * @param {() => Promise<T>} job @returns {Promise<T|null>}
-   */
-  async exclusively(doing, instead, job) {
-    if (this.doing && this.doing !== "restore") return null;
-    if (doing !== "restore") this.refusal = null;
-    this.doing = doing;
-    this.changed();
+  /** @param {Command} command */
+  async perform(command) {
+    const { kind, call } = command;
+    const attempt = () => (kind === "list" ? listAll(asShopper, "GET /v1/holds") : asShopper(call));
     try {
-      return await this.lane.run(async () => {
-        try {
-          return await job();
-        } catch (error) {
-          // Nobody asked for the restoring; a server closed to shoppers simply has nothing.
-          if (doing === "restore" && error instanceof Refused) return null;
-          return await this.settleRefusal(error, instead, null);
-        }
-      });
+      const answer = await insist(attempt, this.watch, call.isOnce ? "unsafe-to-repeat" : "repeatable");
+      this.dispatch({ type: "answered", kind, command, answer: /** @type {any} */ (answer) });
     } catch (error) {
-      return this.failed(error);
-    } finally {
-      if (this.doing === doing) this.doing = null;
-      this.changed();
+      if (error instanceof Refused) this.dispatch({ type: "refused", command, problem: error.problem });
+      else if (error instanceof Unreachable) this.dispatch({ type: "unanswered", command });
+      else if (!(error instanceof Abandoned)) this.broke(error);
     }
+  }
+
+  /** @param {unknown} error */
+  broke(error) {
+    console.error(error);
+    this.dispatch({ type: "broke" });
+  }
+
+  /** Stores what a reload, or the page of the booking, needs. @param {State} before @param {Action} action */
+  keep(before, action) {
+    const { event, hold, kept, payment, booked } = this.state;
+    const isFound = action.type === "answered" && action.kind === "find";
+    if (hold !== before.hold || kept !== before.kept || isFound) {
+      if (hold) storeHold(event.id, { id: hold.id, secret: hold.secret, ...kept });
+      else forgetHold(event.id);
+    }
+    const secret = hold?.secret ?? before.hold?.secret;
+    if (payment && payment.booking !== before.payment?.booking) storeBookingSecret(payment.booking, secret);
+    if (booked && !before.booked) {
+      storeBookingSecret(booked.id, secret);
+      if (booked.isLate) late.add(booked.id);
+    }
+    if (action.type !== "answered") return;
+    if (action.kind === "confirm" || action.kind === "checkout") {
+      rememberBooking(action.answer.id, action.answer.secret);
+    }
+  }
+
+  /** Reads the booking at once when the bank has answered, and later as long as the payment is open.
+   *  @param {State} before @param {Action} action */
+  follow(before, action) {
+    const { payment } = this.state;
+    const isAnswer = action.type === "answered" || action.type === "refused";
+    if (isAnswer && ["charge", "prove"].includes(action.command.kind)) this.lookIn(0);
+    else if (payment?.stage !== before.payment?.stage || payment?.booking !== before.payment?.booking) this.lookIn();
+  }
+
+  /** @param {number} [ms] */
+  lookIn(ms) {
+    clearTimeout(this.looking);
+    const { payment } = this.state;
+    if (this.closed || !payment) return;
+    this.looking = setTimeout(() => this.look(payment.booking), ms ?? LOOK_MS[payment.stage]);
+  }
+
+  /** @param {string} booking */
+  async look(booking) {
+    const secret = this.state.hold?.secret;
+    const call = asShopper({ route: "GET /v1/bookings/{booking}", id: booking, secret });
+    // Without an answer it is asked again, and the connection says so elsewhere.
+    const answer = await call.catch(() => null);
+    if (answer) this.dispatch({ type: "looked", booking: answer });
+    this.lookIn();
   }
 }

@@ -1,12 +1,14 @@
 // What is held: its units, its total, the time that is left by the server's clock, and what can
 // be done with it: extend, confirm, release.
 
+import { heldIn } from "./basket.js";
 import { clock } from "./clock.js";
 import { amend, announce, el, icon, setText } from "./dom.js";
 import { money, plural, remaining, roughly, spokenMoney } from "./format.js";
 import { PayPanel } from "./paypanel.js";
+import { canBuy, compromise, isPending, mustPay, wantedTotal } from "./selectors.js";
 
-/** @typedef {import("./paying.js").Paying} Paying */
+/** @typedef {import("./holding.js").Holding} Holding */
 /** @typedef {import("./plan.js").Plan} Plan */
 
 const TICK_MS = 200;
@@ -18,14 +20,10 @@ const ELSEWHERE = "This page takes no money: the shop that sent you here sells i
 const RING = 2 * Math.PI * 19;
 
 export class HoldPanel {
-  /**
-   * @param {Paying} holding @param {Plan} plan
-   * @param {(booking: string) => void} booked
-   */
-  constructor(holding, plan, booked) {
+  /** @param {Holding} holding @param {Plan} plan */
+  constructor(holding, plan) {
     this.holding = holding;
     this.plan = plan;
-    this.booked = booked;
     this.spokenUpTo = Infinity;
     this.askedAt = -Infinity;
     this.lines = el("ul.lines", { "data-testid": "hold-units" });
@@ -35,17 +33,19 @@ export class HoldPanel {
     this.cap = el("p.hint", { "data-testid": "cap" });
     this.compromise = el("p.pay-note", { "data-testid": "compromise" });
     this.elsewhere = el("p.pay-note", { "data-testid": "elsewhere" }, ELSEWHERE);
-    this.extend = this.button("secondary", "extend", () => this.holding.extend());
-    this.confirm = this.button("primary", "confirm", () => this.askConfirm());
+    this.extend = this.button("secondary", "extend", () => holding.press({ kind: "extend" }));
+    this.confirm = this.button("primary", "confirm", () => holding.press({ kind: mustPay(holding.state) ? "pay" : "confirm" }));
     this.pay = new PayPanel(holding);
-    this.release = this.button("quiet", "release", () => this.holding.release());
+    this.release = this.button("quiet", "release", () => holding.release());
     this.empty = el("p.empty", {}, CHOOSE);
+    this.until = el("strong", {}, "Held for you");
+    const clockText = el("div.clock-text", {}, this.until, this.cap);
     const minor = el("div.minor", {}, this.extend, this.release);
     this.buttons = el("div.buttons", {}, this.confirm, minor);
     this.full = el(
       "div.full",
       {},
-      el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), this.clockText()),
+      el("div.clock-row", {}, el("div.clock", {}, this.ring.svg, this.time), clockText),
       this.compromise,
       this.lines,
       el("div.sum", {}, el("span", {}, "Total"), this.total),
@@ -73,27 +73,15 @@ export class HoldPanel {
     return /** @type {HTMLButtonElement} */ (el(`button.${kind}`, attributes));
   }
 
-  clockText() {
-    this.until = el("strong", {}, "Held for you");
-    return el("div.clock-text", {}, this.until, this.cap);
-  }
-
   /** @param {boolean} open  Whether anything is on sale. */
   showSale(open) {
     setText(this.empty, open ? CHOOSE : CLOSED);
   }
 
-  async askConfirm() {
-    if (this.holding.mustPay) {
-      await this.holding.pay();
-      return;
-    }
-    const booking = await this.holding.confirm();
-    if (booking && "id" in booking) this.booked(booking.id);
-  }
-
   refresh() {
-    const { hold, wanted, doing } = this.holding;
+    const { state } = this.holding;
+    const { hold, wanted } = state;
+    const doing = state.task?.kind;
     const any = Boolean(hold) || wanted.size > 0;
     this.empty.hidden = any;
     this.full.hidden = !any;
@@ -103,28 +91,29 @@ export class HoldPanel {
       return;
     }
     this.refill();
-    const compromise = this.holding.compromise(this.plan);
-    this.compromise.hidden = compromise === "";
-    setText(this.compromise, compromise);
-    const pending = !wanted.equals(this.holding.held);
-    const total = this.wantedTotal();
-    const shown = money(total, this.holding.event.currency);
+    const lacking = compromise(state, this.plan);
+    this.compromise.hidden = lacking === "";
+    setText(this.compromise, lacking);
+    const pending = isPending(state);
+    const total = wantedTotal(state, this.plan);
+    const shown = money(total, state.event.currency);
     setText(this.total, shown);
-    const canBuy = this.holding.canBuy(total);
-    this.elsewhere.hidden = canBuy;
-    this.confirm.hidden = !canBuy;
-    this.confirm.disabled = !hold || pending || doing !== null || (hold.state === "pinned" && !this.holding.mustPay);
-    const paid = this.holding.mustPay && total > 0;
+    const isOurs = canBuy(state, total);
+    const toPay = mustPay(state);
+    this.elsewhere.hidden = isOurs;
+    this.confirm.hidden = !isOurs;
+    this.confirm.disabled = !hold || pending || Boolean(doing) || (hold.state === "pinned" && !toPay);
+    const paid = toPay && total > 0;
     this.confirm.dataset.testid = paid ? "pay" : "confirm";
     const verb = paid ? `Pay · ${shown}` : total === 0 ? "Confirm" : `Confirm · ${shown}`;
     const busy = doing === "pay" ? "One moment…" : doing === "confirm" ? "Confirming…" : "";
     setText(this.confirm, busy || (pending ? "Holding…" : verb));
     this.buttons.hidden = this.pay.open;
-    setText(this.until, this.holding.payment ? "Kept while you pay" : "Held for you");
+    setText(this.until, state.payment ? "Kept while you pay" : "Held for you");
     this.pay.refresh();
     amend(this.extend, icon("clock"), doing === "extend" ? "Adding time…" : "More time");
     setText(this.release, "Release all");
-    this.release.disabled = doing !== null || wanted.size === 0;
+    this.release.disabled = Boolean(doing) || wanted.size === 0;
     this.tick();
   }
 
@@ -138,21 +127,9 @@ export class HoldPanel {
     if (place >= 0 && !focused?.isConnected) (left[Math.min(place, left.length - 1)] ?? this.release).focus();
   }
 
-  /** Prices of a hold are frozen; what is only wanted yet is shown at the chart's price. */
-  wantedTotal() {
-    const { hold, wanted, held } = this.holding;
-    if (hold && wanted.equals(held)) return hold.total;
-    const { categories, category, indexOf } = this.plan;
-    let total = 0;
-    for (const id of wanted.seats) total += categories[category[indexOf.get(id) ?? 0]].price;
-    for (const [id, quantity] of wanted.areas) {
-      total += quantity * (categories[this.plan.areaOf(id)?.category ?? 0]?.price ?? 0);
-    }
-    return total;
-  }
-
   lineElements() {
-    const { held, wanted } = this.holding;
+    const { wanted, payment } = this.holding.state;
+    const held = heldIn(this.holding.state);
     const seats = [...new Set([...held.seats, ...wanted.seats])].map((id) => {
       const seat = this.plan.indexOf.get(id) ?? 0;
       const category = this.plan.categories[this.plan.category[seat]];
@@ -161,15 +138,15 @@ export class HoldPanel {
       const note = [zone, category.name]
         .filter((part, k, all) => part && all.indexOf(part) === k)
         .join(" · ");
-      const mayDrop = wanted.seats.has(id) && !this.holding.payment;
-      const drop = mayDrop ? () => this.holding.toggle(id) : null;
+      const mayDrop = wanted.seats.has(id) && !payment;
+      const drop = mayDrop ? () => this.holding.dispatch({ type: "toggle", seat: id }) : null;
       return this.line(id, this.plan.nameOf(seat), note, category, 1, pending, drop);
     });
     const areas = [...wanted.areas].map(([id, quantity]) => {
       const area = this.plan.areaOf(id);
       const category = this.plan.categories[area?.category ?? 0];
       const pending = held.quantity(id) !== quantity;
-      const drop = this.holding.payment ? null : () => this.holding.setArea(id, 0);
+      const drop = payment ? null : () => this.holding.dispatch({ type: "area", area: id, quantity: 0 });
       return this.line(id, area?.label ?? id, category.name, category, quantity, pending, drop);
     });
     return [...seats, ...areas];
@@ -181,7 +158,7 @@ export class HoldPanel {
    * @param {number} quantity @param {boolean} pending @param {(() => void)|null} drop
    */
   line(unit, name, note, category, quantity, pending, drop) {
-    const { currency } = this.holding.event;
+    const { currency } = this.holding.state.event;
     const spoken = `Give back ${quantity > 1 ? `${quantity} × ` : ""}${name}, ${spokenMoney(category.price, currency)}`;
     const label = quantity > 1 ? `${quantity} × ${name}` : name;
     return el(
@@ -200,7 +177,7 @@ export class HoldPanel {
   }
 
   tick() {
-    const { hold } = this.holding;
+    const { hold, task, payment } = this.holding.state;
     const known = Boolean(hold) && clock.known;
     this.ring.svg.classList.toggle("waiting", !known);
     if (!hold || !known) {
@@ -209,25 +186,22 @@ export class HoldPanel {
       return;
     }
     const left = clock.until(hold.expires_at);
-    const whole = Math.max(
-      1,
-      Date.parse(hold.expires_at) - Date.parse(hold.created_at ?? hold.server_time),
-    );
+    const whole = Math.max(1, Date.parse(hold.expires_at) - Date.parse(hold.created_at));
     setText(this.time, remaining(left));
     this.ring.show(Math.min(1, left / whole));
     this.element.classList.toggle("hurry", left < HURRY_MS);
     const room = Date.parse(hold.max_expires_at) - Date.parse(hold.expires_at);
-    this.extend.disabled = room <= 0 || this.holding.doing !== null;
+    this.extend.disabled = room <= 0 || task !== null;
     const limit = roughly(clock.until(hold.max_expires_at));
     const more = room <= 0 ? "No more time can be added." : `More time: up to ${limit}.`;
-    const paying = this.holding.payment ? "Nobody else can take them meanwhile." : "";
+    const paying = payment ? "Nobody else can take them meanwhile." : "";
     const again = this.pay.open ? "Time to take another card." : "";
     setText(this.cap, paying || again || more);
     this.speak(left);
     // Only the server ends a hold: at zero it is asked, not assumed.
     if (left === 0 && performance.now() - this.askedAt > 1500) {
       this.askedAt = performance.now();
-      this.holding.recheck();
+      this.holding.dispatch({ type: "recheck" });
     }
   }
 
@@ -237,7 +211,7 @@ export class HoldPanel {
     if (left > this.spokenUpTo + 5000) this.spokenUpTo = Infinity;
     if (mark === undefined) return;
     this.spokenUpTo = mark;
-    announce(`${roughly(mark)} left to ${this.holding.mustPay ? "pay" : "confirm"}.`, mark <= HURRY_MS ? "urgent" : "polite");
+    announce(`${roughly(mark)} left to ${mustPay(this.holding.state) ? "pay" : "confirm"}.`, mark <= HURRY_MS ? "urgent" : "polite");
   }
 
   /** Puts the focus on what is to be done next. */
@@ -248,8 +222,9 @@ export class HoldPanel {
 
   /** One line for the bar at the foot of a phone. */
   summary() {
-    const { wanted } = this.holding;
-    return `${plural(wanted.size, this.plan.unitWord)} · ${money(this.wantedTotal(), this.holding.event.currency)}`;
+    const { state } = this.holding;
+    const sum = money(wantedTotal(state, this.plan), state.event.currency);
+    return `${plural(state.wanted.size, this.plan.unitWord)} · ${sum}`;
   }
 }
 

@@ -58,15 +58,15 @@ export class Inventory extends EventTarget {
     for (let i = 0; i < this.plan.size; i += 1) {
       if (this.next[i] !== this.state[i]) this.setSeat(i, this.next[i], mend);
     }
-    for (const area of snapshot.areas ?? []) this.setArea(area.area, area);
+    for (const area of snapshot.areas) this.setArea(area.area, area);
     this.seq = snapshot.seq;
     if (!mend) this.onMany();
     this.changed();
   }
 
-  /** @param {string[]|undefined} ids @param {number} code */
+  /** @param {string[]} ids @param {number} code */
   note(ids, code) {
-    for (const id of ids ?? []) {
+    for (const id of ids) {
       const seat = this.plan.indexOf.get(id);
       if (seat !== undefined) this.next[seat] = code;
     }

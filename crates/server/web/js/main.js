@@ -4,11 +4,11 @@
 
 import { Refused } from "./api.js";
 import { openBooking } from "./booking.js";
+import { clock } from "./clock.js";
 import { el, icon } from "./dom.js";
 import { openEvents } from "./events.js";
 import { openHall } from "./hall.js";
 import { openMine } from "./mine.js";
-import "./hooks.js";
 import { words } from "./refusal.js";
 import { remembers } from "./storage.js";
 import { themeToggle } from "./theme.js";
@@ -21,6 +21,10 @@ const slot = /** @type {HTMLElement} */ (document.getElementById("view"));
 /** @type {View|null} */
 let view = null;
 let visit = 0;
+
+/** The view that is shown, for a script that imports this module. */
+export const shown = () => view;
+export { clock };
 
 /** @param {string} hash */
 function go(hash) {

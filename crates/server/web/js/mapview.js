@@ -1,6 +1,7 @@
 // The seat map as a whole: canvas, the grid for keyboards behind it, zoom buttons, the tooltip.
 // Translates points and keys into seats, and what is held or wanted into looks.
 
+import { heldIn } from "./basket.js";
 import { Camera } from "./camera.js";
 import { announce, el, icon, setText } from "./dom.js";
 import { money, spokenMoney } from "./format.js";
@@ -213,7 +214,7 @@ export class MapView {
     const kind = [zone, category.name].filter((part, k, all) => part && all.indexOf(part) === k);
     this.tip.replaceChildren(
       el("strong", {}, plan.nameOf(seat)),
-      el("span", {}, `${kind.join(" · ")} · ${money(category.price, this.holding.event.currency)}`),
+      el("span", {}, `${kind.join(" · ")} · ${money(category.price, this.holding.state.event.currency)}`),
       el("em", {}, this.asking === seat ? this.touchAgain(seat) : this.standing(seat)),
     );
     this.tip.hidden = false;
@@ -248,34 +249,35 @@ export class MapView {
       announce(`${this.plan.nameOf(seat)} is ${this.standing(seat)}.`);
       return;
     }
-    this.holding.toggle(id);
+    this.holding.dispatch({ type: "toggle", seat: id });
   }
 
   /** @param {number} seat */
   isWanted(seat) {
-    return this.holding.wanted.seats.has(this.plan.ids[seat]);
+    return this.holding.state.wanted.seats.has(this.plan.ids[seat]);
   }
 
   /** @param {number} seat */
   standing(seat) {
     const id = this.plan.ids[seat];
-    if (this.holding.wanted.seats.has(id)) {
-      return this.holding.held.seats.has(id) ? "held by you" : "being held for you";
+    const { state } = this.holding;
+    if (state.wanted.seats.has(id)) {
+      return heldIn(state).seats.has(id) ? "held by you" : "being held for you";
     }
     if (this.booked.has(id) && this.inventory.state[seat] === SOLD) return "booked by you";
-    const state = STATE_NAMES[this.inventory.state[seat]];
-    return state === "held"
+    const said = STATE_NAMES[this.inventory.state[seat]];
+    return said === "held"
       ? "held by somebody else for now"
-      : state === "blocked"
+      : said === "blocked"
         ? "not for sale"
-        : state;
+        : said;
   }
 
   /** "Row A seat 12, Standard, 45.00 EUR, free" @param {number} seat */
   describe(seat) {
     const { plan } = this;
     const category = plan.categories[plan.category[seat]];
-    const price = spokenMoney(category.price, this.holding.event.currency);
+    const price = spokenMoney(category.price, this.holding.state.event.currency);
     const zone = plan.zoneNameOf(seat);
     const parts = [
       plan.nameOf(seat),
@@ -290,7 +292,8 @@ export class MapView {
   /** What is held, wanted or booked has changed. */
   refreshLooks() {
     const { marked } = this.painter;
-    const { held, wanted } = this.holding;
+    const { wanted } = this.holding.state;
+    const held = heldIn(this.holding.state);
     const look = (/** @type {string} */ id, /** @type {number} */ value) => {
       const seat = this.plan.indexOf.get(id);
       if (seat !== undefined) marked.set(seat, value);

@@ -1,7 +1,7 @@
 // What is the shopper's own: holds that live, and bookings, those of this session and those whose
 // links this browser has seen. Reached from every page.
 
-import { Refused, asAnyone, asShopper, hadSession, listAll, paths } from "./api.js";
+import { Refused, asAnyone, asShopper, hadSession, listAll } from "./api.js";
 import { clock } from "./clock.js";
 import { el, setText } from "./dom.js";
 import { dateAndTime, money, plural, remaining } from "./format.js";
@@ -17,8 +17,8 @@ const READ_MAX = 12;
 
 export async function openMine() {
   const [events, holds, bookings] = await Promise.all([
-    listAll(asAnyone, paths.events, "events"),
-    hadSession() ? own(paths.holds, "holds") : [],
+    listAll(asAnyone, "GET /v1/events"),
+    hadSession() ? own("GET /v1/holds") : [],
     ownBookings(),
   ]);
   const nameOf = new Map(events.map((event) => [event.id, event]));
@@ -48,10 +48,11 @@ export async function openMine() {
   return { element, title: "My bookings", close: () => clearInterval(ticking) };
 }
 
-/** Of this session; a server that is closed to shoppers has none. @param {string} path @param {string} field */
-async function own(path, field) {
+/** Of this session; a server that is closed to shoppers has none.
+ *  @template {"GET /v1/holds"|"GET /v1/bookings"} R @param {R} route */
+async function own(route) {
   try {
-    return await listAll(asShopper, path, field);
+    return await listAll(asShopper, route);
   } catch (error) {
     if (error instanceof Refused) return [];
     throw error;
@@ -61,11 +62,11 @@ async function own(path, field) {
 /** @returns {Promise<Booking[]>} */
 async function ownBookings() {
   /** @type {Booking[]} */
-  const listed = hadSession() ? await own(paths.bookings, "bookings") : [];
+  const listed = hadSession() ? await own("GET /v1/bookings") : [];
   const ids = new Set(listed.map(({ id }) => id));
   const others = knownBookings().filter(({ id }) => !ids.has(id)).slice(0, READ_MAX);
-  const read = others.map(({ id, secret }) => asShopper("GET", paths.booking(id), { secret }).catch(() => null));
-  const found = (await Promise.all(read)).filter(Boolean);
+  const read = others.map(({ id, secret }) => asShopper({ route: "GET /v1/bookings/{booking}", id, secret }).catch(() => null));
+  const found = (await Promise.all(read)).filter((one) => one !== null);
   const at = (/** @type {Booking} */ booking) => Date.parse(booking.created_at ?? "") || 0;
   // A payment that came to nothing left no booking behind.
   const all = [...listed, ...found].filter((one) => isOpen(one) || !["failed", "expired"].includes(one.state));

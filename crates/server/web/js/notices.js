@@ -5,9 +5,11 @@ import { announce, el, fill, icon, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { FREE } from "./inventory.js";
 import { alternativeName, endingWords, words } from "./refusal.js";
+import { compromise } from "./selectors.js";
 
 /** @typedef {import("./holding.js").Holding} Holding */
 /** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {NonNullable<import("./state.js").State["ended"]>} Ended */
 
 const ALTERNATIVES_SHOWN = 2;
 // The feed shows an expiry a little after its millisecond; until then "taken" would be a guess.
@@ -31,14 +33,15 @@ export class Notices {
   }
 
   refresh() {
-    const { refusal, ended, trouble } = this.holding;
+    const { refusal, ended, trouble } = this.holding.state;
     const compromise = this.compromise();
-    const subject = trouble === "waiting" ? "waiting" : (refusal ?? ended ?? compromise);
+    const isWaiting = trouble.kind === "waiting";
+    const subject = isWaiting ? "waiting" : (refusal ?? ended ?? compromise);
     if (subject === this.shown) return;
     this.shown = subject;
     clearInterval(this.ticking);
     this.offer([], 0);
-    if (trouble === "waiting") this.showWaiting();
+    if (isWaiting) this.showWaiting();
     else if (refusal) this.showRefusal(refusal);
     else if (ended) this.showEnded(ended);
     else if (compromise) this.showCompromise(compromise);
@@ -47,16 +50,17 @@ export class Notices {
 
   /** What the seats that the server chose lack, until it was dismissed. */
   compromise() {
-    const { chosen } = this.holding;
-    return chosen === this.accepted ? "" : this.holding.compromise(this.plan);
+    const { state } = this.holding;
+    return state.chosen === this.accepted ? "" : compromise(state, this.plan);
   }
 
   /** The refusal first: it is what is shown of the three. */
   dismiss() {
-    if (this.holding.refusal) this.holding.dismiss("refusal");
-    else if (this.holding.ended) this.holding.dismiss("ended");
+    const { refusal, ended, chosen } = this.holding.state;
+    if (refusal) this.holding.dispatch({ type: "dismiss", what: "refusal" });
+    else if (ended) this.holding.dispatch({ type: "dismiss", what: "ended" });
     else {
-      this.accepted = this.holding.chosen;
+      this.accepted = chosen;
       this.refresh();
     }
   }
@@ -74,7 +78,7 @@ export class Notices {
     clearInterval(this.ticking);
   }
 
-  /** @param {import("./holdworker.js").Refusal} refusal */
+  /** @param {import("./state.js").Refusal} refusal */
   showRefusal({ problem, asked, again }) {
     const { title, text, lost } = words(problem, this.nameOf);
     const alternatives = (problem.alternatives ?? []).slice(0, ALTERNATIVES_SHOWN);
@@ -84,14 +88,14 @@ export class Notices {
         {
           type: "button",
           "data-testid": k === 0 ? "refusal-alternative" : `refusal-alternative-${k}`,
-          onclick: () => this.holding.take(alternative.units, asked),
+          onclick: () => this.holding.dispatch({ type: "swap", drop: asked, add: seatsOf(alternative) }),
         },
         offerText(alternativeName(alternative, this.nameOf), k),
         alternative.units.length > 1 && alternative.together && el("small", {}, "together"),
       ),
     );
     if (again) {
-      const retry = () => this.holding.want((wanted) => wanted.add(again.requests()));
+      const retry = () => this.holding.dispatch({ type: "swap", drop: [], add: again.requests() });
       buttons.push(
         el(
           "button.primary",
@@ -103,9 +107,8 @@ export class Notices {
     const lines = lost.length > 0 && el("ul", {}, ...lost.map((line) => el("li", {}, line)));
     const attributes = { "data-testid": "refusal", "data-code": problem.code };
     this.show(true, title, text, lines, buttons, attributes);
-    const seats =
-      alternatives[0]?.units.flatMap((unit) => ("seat" in unit ? [unit.seat] : [])) ?? [];
-    this.offer(seats, this.element.offsetHeight + 16);
+    const seats = alternatives.length > 0 ? seatsOf(alternatives[0]) : [];
+    this.offer(seats.map(({ seat }) => seat), this.element.offsetHeight + 16);
     const offered =
       alternatives.length > 0
         ? ` ${offerText(alternativeName(alternatives[0], this.nameOf), 0)}?`
@@ -113,10 +116,10 @@ export class Notices {
     announce(`${title}. ${text} ${lost.join(" ")}${offered}`, "urgent");
   }
 
-  /** @param {import("./holdworker.js").Ended} ended */
+  /** @param {Ended} ended */
   showEnded(ended) {
     const { title, text } = endingWords(ended.state);
-    const hold = () => this.holding.holdAgain(this.stillFree(ended));
+    const hold = () => this.holding.dispatch({ type: "swap", drop: [], add: this.stillFree(ended) });
     const again = el("button.primary", {
       type: "button",
       "data-testid": "hold-again",
@@ -142,7 +145,7 @@ export class Notices {
   }
 
   /** Which units of an ended hold could be held again, as the map knows it. */
-  stillFree(/** @type {import("./holdworker.js").Ended} */ ended) {
+  stillFree(/** @type {Ended} */ ended) {
     const { inventory } = this.holding;
     return ended.units.filter((unit) => {
       if (!("seat" in unit)) return (inventory.areas.get(unit.area)?.free ?? 0) >= unit.quantity;
@@ -154,7 +157,8 @@ export class Notices {
   showWaiting() {
     const left = el("strong", { "data-testid": "retry-countdown" });
     const tick = () => {
-      const ms = this.holding.waitUntil - performance.now();
+      const { trouble } = this.holding.state;
+      const ms = trouble.kind === "waiting" ? trouble.until - performance.now() : 0;
       left.textContent = plural(Math.max(1, Math.ceil(ms / 1000)), "second");
     };
     tick();
@@ -192,6 +196,11 @@ export class Notices {
       el("section.notice", { "aria-label": title, ...attributes }, icon("warn"), body, close),
     );
   }
+}
+
+/** The server offers seats only. @param {import("./wire.js").Alternative} alternative */
+function seatsOf({ units }) {
+  return units.flatMap(({ seat }) => (seat ? [{ seat }] : []));
 }
 
 /** The first offer says what will happen; the second continues the sentence. */

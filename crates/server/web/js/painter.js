@@ -4,7 +4,6 @@
 
 import { Backdrop } from "./backdrop.js";
 import { reducedMotion } from "./dom.js";
-import { FrameTimes } from "./frames.js";
 import { Layer } from "./layer.js";
 import { Rows } from "./rows.js";
 import { LOOK, SpriteSheet, readPalette } from "./sprites.js";
@@ -39,7 +38,6 @@ export class Painter {
     this.detail = new Layer(plan, inventory, true);
     this.backdrop = new Backdrop(plan, inventory);
     this.rows = new Rows(plan);
-    this.times = new FrameTimes();
     this.goal = { x: 0, y: 0, width: 1, height: 1, scale: 1 };
     this.detailStale = true;
     this.overviewStale = true;
@@ -127,7 +125,6 @@ export class Painter {
     this.camera.tick(now);
     this.prepareLayers(startedAt);
     this.draw(startedAt);
-    this.times.record(startedAt, performance.now());
     const busy =
       this.camera.gliding ||
       this.overview.building ||
@@ -135,7 +132,6 @@ export class Painter {
       this.detailStale ||
       startedAt < this.flashUntil;
     if (busy) this.request();
-    else this.times.pause();
   }
 
   /** @param {number} startedAt */

@@ -4,12 +4,12 @@
 import { announce, el, fill } from "./dom.js";
 import { money } from "./format.js";
 
-/** @typedef {import("./paying.js").Paying} Paying */
+/** @typedef {import("./holding.js").Holding} Holding */
 
 export class PayPanel {
-  /** @param {Paying} paying */
-  constructor(paying) {
-    this.paying = paying;
+  /** @param {Holding} holding */
+  constructor(holding) {
+    this.holding = holding;
     this.shown = "";
     this.element = el("div.pay", { "data-testid": "payment" });
     this.element.hidden = true;
@@ -17,15 +17,15 @@ export class PayPanel {
 
   /** Whether it stands in the place of the hold's own buttons. */
   get open() {
-    return this.paying.payment !== null;
+    return this.holding.state.payment !== null;
   }
 
   refresh() {
-    const { payment, doing, hold } = this.paying;
+    const { payment, task, hold } = this.holding.state;
     const stage = payment?.stage ?? "";
     this.element.hidden = !this.open;
     this.element.dataset.stage = stage;
-    const busy = doing !== null;
+    const busy = task !== null;
     const subject = `${stage}/${busy}/${hold?.total ?? ""}`;
     if (!this.open || subject === this.shown) {
       if (!this.open) this.shown = "";
@@ -89,7 +89,7 @@ export class PayPanel {
 
   /** @param {boolean} busy */
   cards(busy) {
-    const { demo_cards: cards, provider } = this.paying.payments;
+    const { demo_cards: cards, provider } = this.holding.state.payments;
     if (cards.length === 0) return [this.foreign(provider ?? "")];
     const button = (/** @type {import("./wire.js").DemoCard} */ { card, name, about }) =>
       el(
@@ -98,7 +98,7 @@ export class PayPanel {
           type: "button",
           "data-testid": `card-${card}`,
           disabled: busy,
-          onclick: () => this.paying.charge(card),
+          onclick: () => this.holding.press({ kind: "charge", card }),
         },
         el(`span.chip.chip-${card}`, { "aria-hidden": "true" }),
         el("span.what", {}, el("strong", {}, name), el("small", {}, about)),
@@ -106,7 +106,7 @@ export class PayPanel {
     const items = cards.map((card) => el("li", {}, button(card)));
     return [
       el("h3", { tabindex: "-1" }, "Pay with a test card"),
-      this.paying.payment?.stage !== "again" &&
+      this.holding.state.payment?.stage !== "again" &&
         el("p.hint", {}, "No real money moves. Each card shows what a bank may do."),
       el("ul.test-cards", {}, ...items),
     ];
@@ -114,7 +114,7 @@ export class PayPanel {
 
   /** This page has no form for real cards: the shop's own page pays. @param {string} provider */
   foreign(provider) {
-    const intent = this.paying.payment?.intent ?? "";
+    const intent = this.holding.state.payment?.intent ?? "";
     return el(
       "p.pay-note",
       { "data-testid": "no-card-form", tabindex: "-1" },
@@ -127,7 +127,7 @@ export class PayPanel {
 
   /** @param {boolean} busy */
   bankPage(busy) {
-    const { hold, event } = this.paying;
+    const { hold, event } = this.holding.state;
     const sum = money(hold?.total ?? 0, event.currency);
     return el(
       "section.bank",
@@ -137,15 +137,15 @@ export class PayPanel {
       el(
         "div.actions",
         {},
-        this.button("primary", "bank-yes", "Yes, it is me", busy, () => this.paying.prove(true)),
-        this.button("secondary", "bank-no", "No", busy, () => this.paying.prove(false)),
+        this.button("primary", "bank-yes", "Yes, it is me", busy, () => this.holding.press({ kind: "prove", ok: true })),
+        this.button("secondary", "bank-no", "No", busy, () => this.holding.press({ kind: "prove", ok: false })),
       ),
     );
   }
 
   /** @param {boolean} busy */
   back(busy) {
-    return this.button("quiet", "abandon", "Back to the seats", busy, () => this.paying.abandon());
+    return this.button("quiet", "abandon", "Back to the seats", busy, () => this.holding.press({ kind: "abandon" }));
   }
 
   /** @param {string} kind @param {string} name @param {string} text @param {boolean} busy @param {() => void} act */
@@ -156,7 +156,7 @@ export class PayPanel {
 
   /** @param {string} stage */
   say(stage) {
-    const { hold, event } = this.paying;
+    const { hold, event } = this.holding.state;
     const sum = money(hold?.total ?? 0, event.currency);
     /** @type {Record<string, string>} */
     const words = {

@@ -19,8 +19,7 @@ const STEP = { left: [-1, 0], right: [1, 0], up: [0, -1], down: [0, 1] };
 export class Plan {
   /** @param {Chart} chart @param {Object<string, number>} prices */
   constructor(chart, prices) {
-    const zones = chart.zones ?? [];
-    const areas = chart.areas ?? [];
+    const { zones, areas } = chart;
     this.categories = categoriesOf(zones, areas, prices);
     const total = zones.reduce(
       (n, zone) => n + zone.rows.reduce((m, r) => m + r.seats.length, 0),
@@ -58,7 +57,7 @@ export class Plan {
     zones.forEach((zone, z) => {
       const firstRow = this.rows.length;
       for (const row of zone.rows) {
-        const label = list ? "" : (row.label ?? row.row);
+        const label = list ? "" : row.row;
         const first = next;
         for (const seat of row.seats) {
           this.ids[next] = seat.seat;
@@ -133,8 +132,7 @@ export class Plan {
 }
 
 /** The label within its row: "A-12" in row "A" is seat 12. */
-function shortLabel(/** @type {import("./wire.js").ChartSeat} */ seat, /** @type {string} */ row) {
-  const label = seat.label ?? seat.seat;
+function shortLabel(/** @type {import("./wire.js").ChartSeat} */ { label }, /** @type {string} */ row) {
   return row && label.startsWith(`${row}-`) ? label.slice(row.length + 1) : label;
 }
 

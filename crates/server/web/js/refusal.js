@@ -203,12 +203,8 @@ function notOnSale(problem) {
  * @param {(unit: {seat?: string, area?: string}) => string} nameOf
  */
 export function alternativeName(alternative, nameOf) {
-  const names = alternative.units.map((unit) => {
-    const name = nameOf(unit);
-    return "quantity" in unit && unit.quantity > 1 ? `${unit.quantity} × ${name}` : name;
-  });
-  const shown = names.length > 3 ? `${names[0]} and ${names.length - 1} more` : sentenceList(names);
-  return shown;
+  const names = alternative.units.map(nameOf);
+  return names.length > 3 ? `${names[0]} and ${names.length - 1} more` : sentenceList(names);
 }
 
 /** @type {Record<string, {title: string, text: string}>} */

@@ -11,17 +11,17 @@ export async function buyTwoSeats(server, browser, forgets) {
   const event = await server.event();
   await browser.goto(`${server.url}/#/events/${event}`);
   await browser.until((id) => {
-    const state = window.__soldonce?.state();
-    return state?.event === id && state.connection === "live" && state.settled;
+    const hall = document.querySelector('[data-testid="hall"]');
+    return hall?.dataset.event === id && hall.querySelector('[data-testid="connection-state"][data-state="live"]');
   }, event);
   const said = await browser.until(() => [document.querySelector('[data-testid="forgets"]').checkVisibility()]);
   assert.deepEqual(said, [forgets]);
-  await browser.press(await browser.until(() => window.__soldonce.seatPoint("B-2")));
+  await browser.press(await browser.until(pointOf, "Row B seat 2"));
   const holds = (/** @type {string} */ wanted) =>
     browser.until((seats) => {
-      const state = window.__soldonce.state();
-      const held = (state.hold?.units ?? []).map(({ seat }) => seat);
-      return state.settled && held.sort().join() === seats;
+      const lines = [...document.querySelectorAll('[data-testid="hold-units"] li')];
+      const isPending = lines.some((line) => line.classList.contains("pending"));
+      return !isPending && lines.map((line) => line.dataset.unit).sort().join() === seats;
     }, wanted);
   await holds("B-2");
   // The keys go on where the mouse was.
@@ -45,4 +45,20 @@ export async function buyTwoSeats(server, browser, forgets) {
   await browser.goto("about:blank");
   await browser.goto(link);
   await browser.until((id) => document.querySelector(`[data-testid="booking"][data-booking="${id}"]`), booking);
+}
+
+/** Where the map names a seat to a mouse. Runs in the page. @param {string} name */
+function pointOf(name) {
+  const canvas = document.querySelector('[data-testid="seat-map"]');
+  const tip = document.querySelector('[data-testid="tip"]');
+  const { left, top, right, bottom } = canvas.getBoundingClientRect();
+  const STEP_PX = 8;
+  for (let y = top; y < bottom; y += STEP_PX) {
+    for (let x = left; x < right; x += STEP_PX) {
+      const at = { clientX: x, clientY: y, pointerType: "mouse", bubbles: true };
+      canvas.dispatchEvent(new PointerEvent("pointermove", at));
+      if (!tip.hidden && tip.querySelector("strong").textContent === name) return { x, y };
+    }
+  }
+  return null;
 }

@@ -8,12 +8,13 @@ if [ -n "$1" ]; then
   export LD_LIBRARY_PATH="$1/lib/x86_64-linux-gnu"
   [ ! -d "$1/etc/fonts/conf.d" ] || export FONTCONFIG_PATH="$1/etc/fonts"
 fi
-# The display leaves a lock when it is killed.
-mkdir "$3/tmp"
-mount --bind "$3/tmp" /tmp
-Xvfb -displayfd 3 -screen 0 1400x1000x24 -nolisten tcp 3>/tmp/display 2>/dev/null &
-until [ -s /tmp/display ]; do sleep 0.05; done
-DISPLAY=":$(cat /tmp/display)"
-export DISPLAY HOME=/tmp GDK_BACKEND=x11 NO_AT_BRIDGE=1 LIBGL_ALWAYS_SOFTWARE=1
+# The display leaves a lock in /tmp when it is killed.
+cd "$3"
+mkdir tmp
+mkfifo display
+mount --bind tmp /tmp
+Xvfb -displayfd 3 -screen 0 1400x1000x24 -nolisten tcp 3>display 2>/dev/null &
+read -r number <display
+export DISPLAY=":$number" HOME=/tmp GDK_BACKEND=x11 NO_AT_BRIDGE=1 LIBGL_ALWAYS_SOFTWARE=1
 # Not in the place of this shell, which as the first process takes leave of those that ended.
 WebKitWebDriver --port="$2"

@@ -1,0 +1,286 @@
+// What is wanted becomes what is held, whatever is pressed and lost on the way.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { heldIn } from "../../web/js/basket.js";
+import { Shopper } from "./shopper.mjs";
+import { Refusal, FakeServer } from "./server.mjs";
+
+const shopperIn = (seats = 12) => {
+  const server = new FakeServer(seats);
+  return { server, shopper: new Shopper(server) };
+};
+const COMMANDS = ["find", "list", "read", "hold", "change", "release", "best", "extend", "confirm"];
+const kinds = (/** @type {Shopper} */ { sent }) => sent.map(({ kind }) => kind);
+
+test("clicks during a request go out as one change", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1", "A-2", "A-3", "A-2");
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-3"]);
+  assert.deepEqual(kinds(shopper), ["hold", "change"]);
+});
+
+test("a change without an answer is read, never sent again blindly", () => {
+  for (const isDone of [true, false]) {
+    const { server, shopper } = shopperIn();
+    shopper.toggle("A-1");
+    shopper.settle();
+    shopper.toggle("A-2");
+    if (isDone) server.perform(shopper.sent[1]);
+    shopper.lose();
+    shopper.settle();
+    assert.deepEqual(shopper.held, ["A-1", "A-2"]);
+    assert.deepEqual(kinds(shopper), isDone ? ["hold", "change", "read"] : ["hold", "change", "read", "change"]);
+  }
+});
+
+test("a change without an answer undoes nothing of another tab", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.toggle("A-2");
+  server.change(server.live("hold-1"), { add: [{ seat: "A-3" }] });
+  shopper.lose();
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-2", "A-3"]);
+});
+
+test("a lost seat is no longer wanted, and the others are", () => {
+  const { server, shopper } = shopperIn();
+  server.hold([{ seat: "A-2" }], false);
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.toggle("A-2", "A-3");
+  shopper.settle();
+  assert.equal(shopper.state.refusal?.problem.code, "unit_unavailable");
+  assert.deepEqual([shopper.held, shopper.wanted], [["A-1", "A-3"], ["A-1", "A-3"]]);
+});
+
+test("a refusal of what is no longer wanted is not shown", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1");
+  const [command] = shopper.sent;
+  shopper.toggle("A-1", "A-2");
+  shopper.take(command, { problem: { status: 409, code: "adjacency_refused" } });
+  shopper.settle();
+  assert.equal(shopper.state.refusal, null);
+  assert.deepEqual(shopper.held, ["A-2"]);
+});
+
+test("a server that is too busy offers the same choice again", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.take(shopper.sent[0], { problem: { status: 503, code: "overloaded" } });
+  const { refusal } = shopper.state;
+  assert.deepEqual([refusal?.again?.requests(), shopper.wanted], [[{ seat: "A-1" }], []]);
+  shopper.dispatch({ type: "swap", drop: [], add: refusal?.again?.requests() ?? [] });
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1"]);
+});
+
+test("more than the event allows is refused without a request", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1", "A-2", "A-3", "A-4", "A-5");
+  assert.equal(shopper.state.refusal?.problem.code, "too_many_units");
+  shopper.settle();
+  assert.equal(shopper.held.length, 4);
+});
+
+test("an answer that never becomes what is wanted ends in the server's word", () => {
+  const { server, shopper } = shopperIn();
+  const unchanged = () => ({ answer: server.shown(server.live("hold-1")) });
+  shopper.server = { perform: (command) => (command.kind === "change" ? unchanged() : server.perform(command)) };
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.toggle("A-2");
+  shopper.settle();
+  assert.deepEqual([shopper.held, shopper.wanted], [["A-1"], ["A-1"]]);
+});
+
+test("the best seats take the place of the others, which are given back", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-9");
+  shopper.settle();
+  shopper.press({ kind: "best", quantity: 2, category: null });
+  shopper.toggle("A-5");
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-2", "A-5"]);
+  assert.equal(server.owner.get("A-9"), "");
+  assert.equal(shopper.state.chosen?.units.equals(heldIn(shopper.state)), false);
+});
+
+test("a hold that ended elsewhere can be held again", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  server.end(server.live("hold-1"), "revoked");
+  shopper.toggle("A-2");
+  shopper.settle();
+  const { ended, hold } = shopper.state;
+  assert.deepEqual([ended, hold], [{ state: "revoked", units: [{ seat: "A-1" }, { seat: "A-2" }] }, null]);
+  shopper.dispatch({ type: "swap", drop: [], add: ended?.units ?? [] });
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-2"]);
+});
+
+test("what another tab changed is shown before it is bought", () => {
+  const { server, shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  server.change(server.live("hold-1"), { add: [{ seat: "A-2" }] });
+  shopper.press({ kind: "confirm" });
+  shopper.settle();
+  assert.equal(shopper.state.refusal?.problem.code, "stale_fence");
+  assert.deepEqual([shopper.held, shopper.wanted], [["A-1", "A-2"], ["A-1", "A-2"]]);
+  shopper.press({ kind: "confirm" });
+  shopper.settle();
+  assert.deepEqual(shopper.state.booked, { id: "booking-hold-1", isLate: false });
+  const keys = shopper.sent.filter(({ kind }) => kind === "confirm").map(({ call }) => call.key);
+  assert.equal(new Set(keys).size, 2);
+});
+
+test("what is chosen while the rest is given back is held next", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.toggle("A-1", "A-2");
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-2"]);
+  assert.deepEqual(kinds(shopper), ["hold", "release", "hold"]);
+});
+
+test("a confirm whose answer was lost is the same confirm after a reload", () => {
+  for (const isDone of [true, false]) {
+    const { server, shopper } = shopperIn();
+    shopper.toggle("A-1");
+    shopper.settle();
+    shopper.press({ kind: "confirm" });
+    const [, confirm] = shopper.sent;
+    if (isDone) server.perform(confirm);
+    shopper.reload();
+    shopper.settle();
+    if (!isDone) {
+      shopper.press({ kind: "confirm" });
+      assert.equal(shopper.sent.at(-1)?.call.key, confirm.call.key);
+      shopper.settle();
+    }
+    assert.deepEqual(shopper.state.booked, { id: "booking-hold-1", isLate: false });
+  }
+});
+
+test("a second press changes nothing while the first is on its way", () => {
+  const { shopper } = shopperIn();
+  shopper.toggle("A-1");
+  shopper.settle();
+  shopper.press({ kind: "confirm" });
+  shopper.press({ kind: "confirm" });
+  shopper.press({ kind: "extend" });
+  shopper.toggle("A-2");
+  assert.deepEqual(shopper.wanted, ["A-1"]);
+  shopper.settle();
+  assert.deepEqual(kinds(shopper), ["hold", "confirm"]);
+});
+
+test("units of another tab's hold bring that hold here", () => {
+  const { server, shopper } = shopperIn();
+  server.hold([{ seat: "A-1" }, { seat: "A-2" }]);
+  shopper.toggle("A-1", "A-3");
+  shopper.settle();
+  assert.deepEqual(shopper.held, ["A-1", "A-2", "A-3"]);
+  assert.equal(shopper.state.refusal, null);
+});
+
+test("a hold that ran out while the page was away is told, one that was given back is not", () => {
+  for (const [state, told] of [["expired", "expired"], ["released", undefined]]) {
+    const { server, shopper } = shopperIn();
+    shopper.toggle("A-1");
+    shopper.settle();
+    server.end(server.live("hold-1"), String(state));
+    shopper.reload();
+    shopper.settle();
+    assert.equal(shopper.state.ended?.state, told);
+  }
+});
+
+/** Numbers in `0..below` that one seed determines. @param {number} seed */
+function numbers(seed) {
+  let state = seed * 2_654_435_761 + 1;
+  return (/** @type {number} */ below) => {
+    state = (state ^ (state << 13)) >>> 0;
+    state = (state ^ (state >>> 17)) >>> 0;
+    state = (state ^ (state << 5)) >>> 0;
+    return state % below;
+  };
+}
+
+/** One shopper, a rival, another tab, lost answers, reloads and time. @param {number} seed */
+function run(seed) {
+  const { server, shopper } = shopperIn(8);
+  const pick = numbers(seed);
+  /** @type {string[][]} */ const agreed = [];
+  const seat = () => `A-${1 + pick(8)}`;
+  const acts = [
+    () => shopper.toggle(seat()),
+    () => shopper.toggle(seat()),
+    () => shopper.hear(),
+    () => shopper.hear(),
+    () => shopper.lose(),
+    // It is done, and the answer is lost: all but a change is sent again by the same key.
+    () => {
+      const { pending } = shopper.state;
+      if (pending) server.perform(pending);
+      shopper.lose();
+    },
+    () => server.hold(server.best(1), false),
+    // Another tab of the same shopper.
+    () => server.change(server.live(shopper.state.hold?.id), { add: server.best(1) }),
+    () => pick(3) === 0 && server.end(server.live(shopper.state.hold?.id), "revoked"),
+    () => (server.now += 9000),
+    () => shopper.dispatch({ type: "recheck" }),
+    () => shopper.press({ kind: "best", quantity: 1 + pick(3), category: null }),
+    () => shopper.press({ kind: "extend" }),
+    () => shopper.dispatch({ type: "swap", drop: shopper.state.wanted.requests(), add: [] }),
+    () => pick(4) === 0 && shopper.reload(),
+    () => {
+      if (!shopper.state.task && shopper.state.hold) agreed.push(shopper.wanted);
+      shopper.press({ kind: "confirm" });
+    },
+  ];
+  for (let k = 0; k < 60 && !shopper.state.booked; k += 1) {
+    try {
+      acts[pick(acts.length)]();
+    } catch (error) {
+      // There was nothing to take, or no hold to change.
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+  shopper.settle();
+  if (!shopper.state.booked) {
+    shopper.dispatch({ type: "recheck" });
+    shopper.settle();
+  }
+  return { server, shopper, agreed };
+}
+
+test("five hundred random runs end with what is wanted held, and only what was agreed to bought", () => {
+  const seen = new Set();
+  for (let seed = 1; seed <= 500; seed += 1) {
+    const { server, shopper, agreed } = run(seed);
+    const { state } = shopper;
+    assert.ok(heldIn(state).equals(state.wanted), `seed ${seed}: wanted is held`);
+    if (state.hold) {
+      const seats = [...server.holds.get(state.hold.id).seats].sort();
+      assert.deepEqual(shopper.held, seats, `seed ${seed}: the server agrees`);
+    }
+    for (const { seats } of server.bookings.values()) {
+      assert.ok(agreed.some((basket) => basket.join() === seats.join()), `seed ${seed}: bought as seen`);
+    }
+    assert.ok(server.bookings.size <= 1, `seed ${seed}: bought once`);
+    seen.add(state.refusal?.problem.code).add(state.ended?.state).add(state.booked !== null);
+    for (const { kind } of shopper.sent) seen.add(kind);
+  }
+  // The runs have all that may happen.
+  const all = ["unit_unavailable", "stale_fence", "expired", "revoked", true, ...COMMANDS];
+  assert.deepEqual(all.filter((known) => !seen.has(known)), []);
+});

@@ -1,0 +1,88 @@
+// A shopper without a page: the state, the commands that it sends to a server, and what a reload keeps.
+
+import { nextCommand } from "../../web/js/commands.js";
+import { initial, reduce } from "../../web/js/reducer.js";
+import { EVENT, FREE_OF_CHARGE } from "./server.mjs";
+
+/** @typedef {import("../../web/js/state.d.ts").State} State */
+/** @typedef {import("../../web/js/state.d.ts").Action} Action */
+/** @typedef {import("../../web/js/state.d.ts").Command} Command */
+
+// More commands than any test sends: one that never comes to rest fails.
+const COMMANDS_MAX = 40;
+
+export class Shopper {
+  /** @param {{perform: (command: Command) => {answer: any}|{problem: any}}} server @param {any} [payments] */
+  constructor(server, payments = FREE_OF_CHARGE) {
+    this.server = server;
+    this.payments = payments;
+    this.keys = 0;
+    /** @type {Command[]} */ this.sent = [];
+    /** @type {any} */ this.stored = null;
+    /** @type {State} */ this.state = initial(EVENT, payments);
+  }
+
+  /** @param {Action} action */
+  dispatch(action) {
+    const before = this.state;
+    this.state = reduce(before, action);
+    const { hold, kept } = this.state;
+    const isKept = hold !== before.hold || kept !== before.kept;
+    if (isKept) this.stored = hold && { id: hold.id, secret: hold.secret, ...kept };
+    this.keys += 1;
+    const command = nextCommand(this.state, `key-${this.keys}`);
+    if (!command) return;
+    this.sent.push(command);
+    this.dispatch({ type: "sent", command });
+  }
+
+  /** @param {...string} seats */
+  toggle(...seats) {
+    for (const seat of seats) this.dispatch({ type: "toggle", seat });
+  }
+
+  /** @param {import("../../web/js/state.d.ts").Press} press */
+  press(press) {
+    this.dispatch({ type: "press", press });
+  }
+
+  /** The server's answer arrives. */
+  hear() {
+    const command = this.state.pending;
+    if (command) this.take(command, this.server.perform(command));
+  }
+
+  /** @param {Command} command @param {{answer: any}|{problem: any}} outcome */
+  take(command, outcome) {
+    if ("problem" in outcome) this.dispatch({ type: "refused", command, problem: outcome.problem });
+    else this.dispatch({ type: "answered", kind: command.kind, command, answer: outcome.answer });
+  }
+
+  /** No answer arrives: what must not be repeated is in doubt, all else is sent again as it is. */
+  lose() {
+    const command = this.state.pending;
+    if (command?.call.isOnce) this.dispatch({ type: "unanswered", command });
+  }
+
+  /** Hears answers until nothing is left to do. */
+  settle() {
+    for (let k = 0; this.state.pending; k += 1) {
+      if (k > COMMANDS_MAX) throw new Error(`no rest: ${this.sent.slice(-6).map(({ kind }) => kind)}`);
+      this.hear();
+    }
+  }
+
+  /** The tab is loaded anew; commands on their way get no answer here. */
+  reload() {
+    this.state = initial(EVENT, this.payments);
+    this.dispatch({ type: "restore", stored: this.stored });
+  }
+
+  get held() {
+    return (this.state.hold?.units ?? []).map(({ seat }) => seat).sort();
+  }
+
+  get wanted() {
+    return [...this.state.wanted.seats].sort();
+  }
+}

@@ -1,0 +1,153 @@
+// Every change of the shopper's hold and payment: a state and what happened give the next state.
+// Pure: no server, no page, no clock, no randomness.
+
+import { RECONCILING, answered, followBooking, paying, refuse, refused } from "./answers.js";
+import { Basket, heldIn } from "./basket.js";
+
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Action} Action */
+/** @typedef {import("./state.js").Command} Command */
+/** @typedef {import("./state.js").Press} Press */
+
+// More commands than that means the answers and our arithmetic disagree: take the server's word.
+const ROUNDS_MAX = 8;
+const UNEXPECTED = { status: 0, code: "unexpected", detail: "Something went wrong here. Please try again." };
+
+/** @param {import("./wire.js").SaleEvent} event @param {import("./wire.js").Payments} payments @returns {State} */
+export function initial(event, payments) {
+  return {
+    event,
+    payments,
+    hold: null,
+    wanted: new Basket(),
+    replaced: null,
+    chosen: null,
+    restoring: null,
+    task: null,
+    inDoubt: false,
+    elsewhere: null,
+    pending: null,
+    rounds: 0,
+    trouble: { kind: "none" },
+    refusal: null,
+    ended: null,
+    payment: null,
+    kept: {},
+    booked: null,
+  };
+}
+
+/** @param {State} state @param {Action} action @returns {State} */
+export function reduce(state, action) {
+  return settle(step(state, action));
+}
+
+/** @param {State} state @param {Action} action @returns {State} */
+function step(state, action) {
+  switch (action.type) {
+    case "terms":
+      return { ...state, event: action.event };
+    case "restore":
+      return { ...state, restoring: { stored: action.stored, isUnknown: action.stored === null } };
+    case "toggle": {
+      const units = [{ seat: action.seat }];
+      const isOwn = state.wanted.seats.has(action.seat);
+      return want(state, isOwn ? state.wanted.minus(units) : state.wanted.plus(units));
+    }
+    case "area":
+      return want(state, state.wanted.withArea(action.area, action.quantity));
+    case "swap":
+      return want(state, state.wanted.minus(action.drop).plus(action.add));
+    case "press":
+      return press(state, action.press);
+    case "dismiss":
+      return { ...state, [action.what]: null };
+    case "recheck":
+      return { ...state, inDoubt: true };
+    case "sent":
+      return sent(state, action.command);
+    case "answered":
+      return state.booked ? { ...state, pending: null } : answered({ ...state, pending: null }, action);
+    case "refused":
+      return refused({ ...state, pending: null }, action.command, action.problem);
+    case "unanswered":
+      return { ...state, pending: null, inDoubt: true };
+    case "broke":
+      return refuse({ ...state, pending: null, task: null, restoring: null, wanted: heldIn(state) }, UNEXPECTED);
+    case "trouble":
+      return { ...state, trouble: action.trouble };
+    case "looked":
+      return followBooking(state, action.booking);
+  }
+}
+
+/** What follows from a state alone. @param {State} state @returns {State} */
+function settle(state) {
+  const { hold, task, wanted } = state;
+  if (state.inDoubt && !hold) return settle({ ...state, inDoubt: false });
+  const isBusy = state.pending || state.inDoubt || state.restoring || state.elsewhere;
+  if (isBusy) return state;
+  const held = heldIn(state);
+  const isReconciled = held.equals(wanted);
+  if (!isReconciled && state.rounds >= ROUNDS_MAX) return settle({ ...state, wanted: held });
+  const isBuying = task?.kind === "confirm" || (task?.kind === "pay" && !task.begun);
+  // What the shopper agreed to must be exactly what is held; otherwise the refusal shows.
+  const isVoid = isBuying && isReconciled && !(hold && task.agreed.equals(held));
+  return isVoid ? { ...state, task: null } : state;
+}
+
+/** @param {State} state @param {Basket} wanted @returns {State} */
+function want(state, wanted) {
+  const doing = state.task?.kind;
+  if (doing === "confirm" || doing === "pay") return state;
+  if (state.payment) return refusePaying(state);
+  const max = state.event.policy.units_per_hold_max;
+  if (wanted.size > max && wanted.size > state.wanted.size) {
+    const detail = `At most ${max} at a time here. Take one away to choose another.`;
+    return refuse(state, { status: 400, code: "too_many_units", detail });
+  }
+  const ended = wanted.size > 0 ? null : state.ended;
+  return { ...state, wanted, ended, rounds: 0, refusal: null };
+}
+
+/** A second press changes nothing until the first is done.
+ *  @param {State} state @param {Press} pressed @returns {State} */
+function press(state, pressed) {
+  const { hold, payment, wanted } = state;
+  if (state.task) return state;
+  const next = { ...state, refusal: null };
+  switch (pressed.kind) {
+    case "best":
+      return payment ? refusePaying(state) : { ...next, task: pressed };
+    case "extend":
+    case "abandon":
+      return hold ? { ...next, task: { kind: pressed.kind } } : state;
+    case "confirm":
+      return hold ? { ...next, task: { kind: "confirm", agreed: wanted } } : state;
+    case "pay":
+      return hold ? { ...next, task: paying(wanted) } : state;
+    case "charge":
+    case "prove": {
+      if (!payment) return state;
+      const kept = pressed.kind === "charge" ? { ...state.kept, charged: payment.booking } : state.kept;
+      return { ...next, kept, task: pressed, payment: { ...payment, stage: "charging" } };
+    }
+  }
+}
+
+/** @param {State} state @returns {State} */
+function refusePaying(state) {
+  return state.task ? state : refuse(state, { status: 409, code: "payment_in_progress" });
+}
+
+/** Keys are kept before the command is sent: over a reload the same one, never a second one.
+ *  @param {State} state @param {Command} command @returns {State} */
+function sent(state, command) {
+  const { kind, call } = command;
+  const fence = state.hold?.fence;
+  const rounds = RECONCILING.includes(kind) ? state.rounds + 1 : state.rounds;
+  const next = { ...state, pending: command, rounds };
+  if (kind === "confirm") return { ...next, kept: { ...state.kept, confirmKey: call.key, confirmFence: fence } };
+  if (kind === "checkout") return { ...next, kept: { ...state.kept, payKey: call.key, payFence: fence } };
+  return next;
+}
