@@ -19,8 +19,6 @@ mod epochs;
 mod gate;
 mod money;
 mod payment;
-#[cfg(feature = "planted")]
-mod planted;
 mod postgres;
 mod rate;
 mod shield;
