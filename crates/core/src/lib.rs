@@ -37,7 +37,6 @@ mod tally;
 
 mod auditor;
 mod inventory;
-mod planted;
 
 pub use applied::{Answer, Applied, Commit, Effect};
 pub use auditor::{Audit, Auditor, History, HoldTerms, Invariant, Violation};
@@ -60,7 +59,6 @@ pub use money::{Amount, Currency};
 pub use near::alternatives_near;
 pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
 pub use pick::Availability;
-pub use planted::Planted;
 pub use policy::{
     Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyBounds,
     PolicyChange, PolicyField, PolicyKind, PolicyValue,

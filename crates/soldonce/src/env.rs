@@ -10,10 +10,7 @@ const PREFIX: &str = "SOLDONCE_";
 /// The variables that `lease run` gives its command, which may be a server.
 const LEASE_PREFIX: &str = "SOLDONCE_LEASE_";
 /// Variables that are no arguments.
-#[cfg(not(feature = "planted"))]
 const OTHERS: [&str; 1] = ["SOLDONCE_LOG"];
-#[cfg(feature = "planted")]
-const OTHERS: [&str; 3] = ["SOLDONCE_LOG", "SOLDONCE_PLANTED", "SOLDONCE_LOG_PAGES"];
 
 /// Returns the same command, which takes no notice of variables that are empty: that is how a compose
 /// file or a unit file says that nothing is set.

@@ -4,6 +4,7 @@
 pub mod chaos;
 mod inbox;
 pub mod netns;
+pub mod planted;
 pub mod player;
 pub mod postgres;
 pub mod proxy;

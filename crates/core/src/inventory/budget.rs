@@ -3,7 +3,7 @@
 
 use super::Inventory;
 use super::books::{HolderAccount, OpenEvent};
-use crate::{Budget, Hold, HoldId, Holder, Planted, Rejection, Timestamp};
+use crate::{Budget, Hold, HoldId, Holder, Rejection, Timestamp};
 
 /// What a holder is about to have besides what he has.
 pub(super) struct Demand<'a> {
@@ -63,9 +63,6 @@ impl Inventory {
         demand: &Demand<'_>,
         check: impl Fn(u32) -> Result<(), Rejection>,
     ) -> Result<(), Rejection> {
-        if self.has(Planted::BudgetIgnored) {
-            return Ok(());
-        }
         let Some(holder) = book.holder(demand.holder) else {
             return check(0);
         };

@@ -5,7 +5,7 @@ use super::confirm::new_booking;
 use super::work::{Turn, Work};
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, GivenLines, HoldId, HoldState,
-    Invalid, OnHold, OnPaymentFailure, Payment, Planted, Rejection, Text, Timestamp,
+    Invalid, OnHold, OnPaymentFailure, Payment, Rejection, Text, Timestamp,
 };
 
 /// The booking that a checkout begins.
@@ -46,9 +46,6 @@ impl Inventory {
         let mut booking = new_booking(&hold, wanted.booking, wanted.reference, work.now);
         booking.payment = Some(Box::new(payment));
         work.effects.push(Effect::Authorise(booking.id));
-        if self.has(Planted::CaptureBeforeSale) {
-            work.effects.push(Effect::Capture(booking.id));
-        }
         self.add_booking(work, booking.clone());
         Ok(Answer::Booked(booking))
     }

@@ -7,8 +7,8 @@ use crate::adjacency::orphans;
 use crate::near::alternatives_near;
 use crate::pick::{Availability, Want, best_seats};
 use crate::{
-    Adjacency, Alternative, AreaNo, Conflict, ConflictState, HoldId, Holder, Planted, Rejection,
-    Selection, Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
+    Adjacency, Alternative, AreaNo, Conflict, ConflictState, HoldId, Holder, Rejection, Selection,
+    Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
 };
 
 /// Units found for a wish, in unit order.
@@ -92,7 +92,6 @@ impl Inventory {
     ) -> Option<Conflict> {
         let (state, retry_after) = match book.seating.unit(unit).state {
             state if state.is_available(now) => return None,
-            UnitState::Held { .. } if self.has(Planted::TakesHeld) => return None,
             UnitState::Held { hold, until } => {
                 let owner = self.holds.get(&hold).map(|hold| &hold.holder);
                 let is_yours = holder.is_some() && owner == holder;

@@ -4,7 +4,7 @@ use super::Inventory;
 use super::work::Work;
 use crate::{
     Amount, Answer, Booking, BookingId, BookingState, Cause, Hold, Line, LineState, OnHold,
-    Planted, Rejection, Text, Timestamp,
+    Rejection, Text, Timestamp,
 };
 
 impl Inventory {
@@ -16,12 +16,7 @@ impl Inventory {
         reference: Option<Text>,
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
-        let now = if self.confirms_late(hold, work.now) {
-            Timestamp::MIN
-        } else {
-            work.now
-        };
-        hold.require_active(now, on.fence)?;
+        hold.require_active(work.now, on.fence)?;
         let mut booking = new_booking(hold, booking, reference, work.now);
         booking.lines = self.sell_hold(work, on.hold, booking.id, Cause::Confirmed);
         booking.state = BookingState::Confirmed;
@@ -45,12 +40,6 @@ impl Inventory {
             return Err(Rejection::PaymentRequired);
         }
         self.confirm(work, on, booking, reference)
-    }
-
-    /// Planted bugs: confirm looks away when the time is over.
-    fn confirms_late(&self, hold: &Hold, now: Timestamp) -> bool {
-        self.has(Planted::ConfirmIgnoresExpiry)
-            || (self.has(Planted::ExpiryBoundary) && now == hold.expires_at)
     }
 }
 

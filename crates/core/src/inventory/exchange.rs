@@ -6,7 +6,7 @@ use super::cancel::{chosen_lines, require_sold, sold_units};
 use super::work::Work;
 use crate::{
     Amount, Answer, Authority, Booking, BookingId, BookingState, Cause, Difference, GivenLines,
-    Hold, Invalid, Line, LineState, OnHold, Payment, PaymentState, Planted, Rejection, UnitNo,
+    Hold, Invalid, Line, LineState, OnHold, Payment, PaymentState, Rejection, UnitNo,
 };
 
 /// What is given and taken in an exchange.
@@ -122,13 +122,11 @@ impl Inventory {
             return;
         };
         let cost = self.give_back(work, given.booking, &given.units, Cause::Exchanged);
-        let is_kept = self.has(Planted::CreditTwice);
         let Some(source) = &mut self.booking_mut(given.booking).payment else {
             return;
         };
         let credit = cost.min(source.left());
-        let carried = if is_kept { Amount::ZERO } else { credit };
-        source.carried = Amount::sum([source.carried, carried].into_iter());
+        source.carried = Amount::sum([source.carried, credit].into_iter());
         if let Some(payment) = &mut self.booking_mut(id).payment {
             payment.credit = credit;
         }

@@ -39,7 +39,7 @@ use work::Work;
 
 use crate::{
     Answer, Applied, Booking, BookingId, Command, Event, EventId, EventNo, Hold, HoldId, Origin,
-    Planted, Rejection, Seating, Seq, Timestamp,
+    Rejection, Seating, Seq, Timestamp,
 };
 
 /// The reference model of every ledger: commands in, what they did out.
@@ -59,8 +59,6 @@ pub struct Inventory {
     clock: Timestamp,
     /// What was there before a trial's commands, while there is one.
     trial: Option<Trial>,
-    #[cfg(feature = "planted")]
-    planted: Option<Planted>,
 }
 
 impl Inventory {
@@ -94,9 +92,6 @@ impl Inventory {
         origin: &Origin,
         command: Command,
     ) -> Result<Applied, Rejection> {
-        if self.has(Planted::ClockGoesBack) {
-            self.clock = now;
-        }
         self.clock = self.clock.max(now);
         let mut work = Work::new(self.clock, origin);
         let answer = self.decide(&mut work, command)?;
@@ -246,25 +241,5 @@ impl Inventory {
     /// The latest time a command was decided at.
     pub fn clock(&self) -> Timestamp {
         self.clock
-    }
-
-    /// Switches a planted bug on.
-    #[cfg(feature = "planted")]
-    pub fn plant(&mut self, bug: Planted) {
-        self.planted = Some(bug);
-    }
-
-    #[cfg(feature = "planted")]
-    fn has(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "the same call with and without planted bugs"
-    )]
-    const fn has(&self, _bug: Planted) -> bool {
-        false
     }
 }

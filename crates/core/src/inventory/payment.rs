@@ -6,7 +6,7 @@ use super::cancel::sold_units;
 use super::work::Work;
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, HoldId, HoldState, LatePayment,
-    OnPaymentFailure, PaymentReport, PaymentState, Planted, Rejection, UnitNo,
+    OnPaymentFailure, PaymentReport, PaymentState, Rejection, UnitNo,
 };
 
 impl Inventory {
@@ -28,13 +28,7 @@ impl Inventory {
             return Err(Rejection::PaymentMismatch(report.booking));
         }
         work.settled.extend(report.settles);
-        let mut next = known.after(report);
-        if self.has(Planted::EventTwice) {
-            next.refunded = Amount::sum([known.refunded, report.refunded].into_iter());
-        }
-        if self.has(Planted::EventBackwards) {
-            next.state = report.state;
-        }
+        let next = known.after(report);
         let has_bounced = next.bounced > known.bounced;
         let is_news = next.state != known.state && !has_bounced;
         if next == **known {
@@ -153,9 +147,6 @@ impl Inventory {
 
     /// Money came after the hold ended: exactly the event's late policy happens.
     fn paid_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
-        if self.has(Planted::LateMoneyDropped) {
-            return;
-        }
         let event = self.booking_mut(report.booking).event;
         self.open_ended_holds(event, work.now);
         let policy = self.book_mut(event).event.policy.late_payment;

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::work::Work;
-use crate::{Amount, Answer, Authority, BookingId, Effect, Invalid, Planted, Rejection};
+use crate::{Amount, Answer, Authority, BookingId, Effect, Invalid, Rejection};
 
 impl Inventory {
     /// Money that was paid through the provider goes back through it: never more than is left. After
@@ -18,7 +18,6 @@ impl Inventory {
 
     /// Sends back of a booking's own payment; gives how much.
     fn refund_own(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) -> Amount {
-        let times = if self.has(Planted::RefundTwice) { 2 } else { 1 };
         let Some(payment) = &mut self.booking_mut(id).payment else {
             return Amount::ZERO;
         };
@@ -27,7 +26,7 @@ impl Inventory {
             return amount;
         }
         payment.returned = Amount::sum([payment.returned, amount].into_iter());
-        let total = Amount::from_minor(payment.returned.minor().saturating_mul(times));
+        let total = payment.returned;
         work.changed_booking(id);
         work.effects.push(Effect::Refund {
             booking: id,

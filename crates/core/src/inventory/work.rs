@@ -7,7 +7,7 @@ use super::Inventory;
 use crate::unit::{Owner, Step};
 use crate::{
     Answer, Applied, Booking, BookingId, BookingState, Cause, Commit, Effect, EventNo, Fence, Hold,
-    HoldId, HoldState, Origin, Planted, Text, Timestamp, Transition, UnitNo, UnitState, Version,
+    HoldId, HoldState, Origin, Text, Timestamp, Transition, UnitNo, UnitState, Version,
 };
 
 /// What a command did so far.
@@ -54,13 +54,6 @@ impl<'a> Work<'a> {
     pub(super) fn changed_booking(&mut self, booking: BookingId) {
         if !self.bookings.contains(&booking) {
             self.bookings.push(booking);
-        }
-    }
-
-    /// Planted bug: the last step says that this hold made it.
-    pub(super) fn in_the_name_of(&mut self, hold: HoldId) {
-        if let Some((_, step)) = self.transitions.last_mut() {
-            step.hold = Some(hold);
         }
     }
 
@@ -120,15 +113,10 @@ impl Inventory {
 
     /// The fence of a new owner of `units` (T6).
     pub(super) fn next_fence(&self, event: EventNo, units: &[UnitNo]) -> Fence {
-        let newest = self
-            .seating(event)
+        self.seating(event)
             .map(|seating| seating.newest_fence(units.iter().copied()))
-            .unwrap_or_default();
-        if self.has(Planted::SkippedFence) {
-            newest
-        } else {
-            newest.next()
-        }
+            .unwrap_or_default()
+            .next()
     }
 
     /// Ends a hold: all its units become free, whatever payment was open is given up.
@@ -197,29 +185,8 @@ impl Inventory {
             let Some(UnitState::Held { hold, .. }) = state else {
                 continue;
             };
-            if self.has(Planted::TakeoverPartial) {
-                self.take_one_unit(work, hold, *unit);
-                continue;
-            }
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
         }
-    }
-
-    /// Planted bug: the rest of the old hold stays as it is.
-    fn take_one_unit(&mut self, work: &mut Work<'_>, id: HoldId, unit: UnitNo) {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        hold.units.retain(|held| held.unit != unit);
-        let step = Step {
-            to: UnitState::Free,
-            fence: self.unit_fence(hold.event, unit),
-            cause: Cause::Expired,
-            by: Owner::Hold(id),
-        };
-        self.step(work, hold.event, unit, step);
-        self.track(&hold);
-        self.holds.insert(id, hold);
-        work.changed_hold(id);
     }
 
     /// Writes the state, fence and end of a live hold to all its units.

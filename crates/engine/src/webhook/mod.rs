@@ -10,7 +10,6 @@
 pub mod address;
 mod endpoint;
 mod message;
-mod planted;
 mod post;
 mod problem;
 mod retry_after;
@@ -25,7 +24,6 @@ use soldonce_core::{Timestamp, decode_128, encode_128};
 
 pub use endpoint::{Endpoint, EndpointChange};
 pub(crate) use message::{Before, Message};
-pub use planted::PlantedWebhook;
 pub use post::{Lookup, LookupFuture, Sender, SystemLookup};
 pub(crate) use post::{Parcel, Posted};
 pub(crate) use schedule::next_attempt;

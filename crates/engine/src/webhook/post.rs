@@ -13,11 +13,11 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, Url, redirect};
 use soldonce_core::Timestamp;
 
+use super::MessageId;
 use super::address::Destinations;
 use super::problem::{Forbidden, in_a_word};
 use super::retry_after::RetryAfter;
 use super::sign::seconds;
-use super::{MessageId, PlantedWebhook};
 use crate::limits::{WEBHOOK_CALL_MS, WEBHOOK_CONNECT_MS};
 use crate::tls::choose_cryptography;
 
@@ -50,8 +50,6 @@ impl Lookup for SystemLookup {
 pub struct Sender {
     client: Client,
     destinations: Destinations,
-    #[cfg(feature = "planted")]
-    bug: Option<PlantedWebhook>,
 }
 
 impl fmt::Debug for Sender {
@@ -145,33 +143,7 @@ impl Sender {
         Ok(Self {
             client,
             destinations,
-            #[cfg(feature = "planted")]
-            bug: None,
         })
-    }
-
-    /// The same sender with a bug planted on purpose.
-    #[cfg(feature = "planted")]
-    #[must_use]
-    pub fn with_bug(self, bug: PlantedWebhook) -> Self {
-        Self {
-            bug: Some(bug),
-            ..self
-        }
-    }
-
-    #[cfg(feature = "planted")]
-    pub(crate) fn has(&self, bug: PlantedWebhook) -> bool {
-        self.bug == Some(bug)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "the same call with and without planted bugs"
-    )]
-    pub(crate) const fn has(&self, _bug: PlantedWebhook) -> bool {
-        false
     }
 
     /// Where it may send to.

@@ -174,12 +174,6 @@ impl Recorder {
         }
     }
 
-    /// Forgets what happened: for a test that broke a promise on purpose and has seen it.
-    #[cfg(feature = "planted")]
-    pub(crate) fn forget(&self) {
-        self.commits.lock().unwrap().clear();
-    }
-
     /// Everything that broke a promise.
     pub(crate) fn violations(&self) -> Vec<String> {
         if self.is_silent.load(Ordering::Relaxed) {
@@ -280,15 +274,9 @@ async fn open_on(
 
 impl TestLedger {
     pub(crate) fn memory() -> Self {
-        Self::memory_as(|ledger| ledger)
-    }
-
-    /// A ledger in memory that was changed before it is used.
-    pub(crate) fn memory_as(change: impl FnOnce(MemoryLedger) -> MemoryLedger) -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
         let observer = Arc::clone(&recorder) as Arc<dyn Observer>;
         let ledger = MemoryLedger::new(Arc::new(clock.clone()), &SeededEntropy::new(7), observer);
-        let ledger = change(ledger);
         Self {
             ledger: Arc::new(ledger),
             clock,
@@ -312,14 +300,9 @@ impl TestLedger {
     }
 
     pub(crate) fn sqlite() -> Self {
-        Self::sqlite_with(|_| {})
-    }
-
-    pub(crate) fn sqlite_with(change: impl Fn(&mut SqliteOptions)) -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
         let folder = TempFolder::new();
-        let mut options = SqliteOptions::new(folder.path());
-        change(&mut options);
+        let options = SqliteOptions::new(folder.path());
         let ledger = open_in(&options, &clock, &recorder).unwrap();
         let folder = Some(folder);
         Self {
@@ -412,19 +395,11 @@ impl TestLedger {
             self.ledger = Arc::new(ledger);
             return;
         }
-        self.try_crash().unwrap();
-    }
-
-    /// As [`TestLedger::crash`], for a ledger that may not start again.
-    pub(crate) fn try_crash(&mut self) -> Result<(), OpenError> {
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
+        let Some(folder) = &self.folder else { return };
         let options = SqliteOptions::new(folder.path());
         let dead = TestLedger::memory().ledger.clone();
         drop(std::mem::replace(&mut self.ledger, dead));
-        self.ledger = Arc::new(open_in(&options, &self.clock, &self.recorder)?);
-        Ok(())
+        self.ledger = Arc::new(open_in(&options, &self.clock, &self.recorder).unwrap());
     }
 
     pub(crate) fn advance_ms(&self, ms: u64) {

@@ -20,8 +20,6 @@ mod gate;
 mod guards;
 mod money;
 mod payment;
-#[cfg(feature = "planted")]
-mod planted;
 mod postgres;
 mod rate;
 mod shield;

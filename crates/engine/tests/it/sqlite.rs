@@ -114,7 +114,15 @@ async fn a_newer_schema_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_commit_answers_nobody_and_ends_the_writing() {
-    for table in ["units", "holds", "audit", "chains", "head", "idempotency"] {
+    for table in [
+        "units",
+        "holds",
+        "audit",
+        "chains",
+        "head",
+        "idempotency",
+        "outbox",
+    ] {
         let mut test = TestLedger::sqlite();
         let (event, _, kept) = busy(&test).await;
         let before = dump(&database(&test));
@@ -127,7 +135,16 @@ async fn a_failed_commit_answers_nobody_and_ends_the_writing() {
             }
         );
         database(&test).execute_batch(&trigger).unwrap();
-        let command = test.hold_command(&event, "joe", &["B-2"]);
+        let command = if table == "outbox" {
+            Command::Checkout {
+                on: on(&kept),
+                booking: test.booking_id(),
+                reference: None,
+                exchange: None,
+            }
+        } else {
+            test.hold_command(&event, "joe", &["B-2"])
+        };
         let refused = test.ask_as(command, key(2, 2)).await;
         // A guard of the file refuses, so surely nothing is stored.
         assert_eq!(refused.unwrap_err(), Rejection::MemoryMismatch, "{table}");
@@ -330,7 +347,7 @@ async fn a_chart_that_is_read_in_another_way_stops_the_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_keeps_only_what_is_not_over() {
-    let test = TestLedger::sqlite_with(|_| {});
+    let test = TestLedger::sqlite();
     let event = test.event().await;
     for _ in 0..30 {
         let hold = test.hold(&event, "ann", &["A-1"]).await.unwrap();

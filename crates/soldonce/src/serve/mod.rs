@@ -5,8 +5,6 @@ mod fault;
 mod ledger;
 mod logging;
 mod payments;
-#[cfg(feature = "planted")]
-mod planted;
 mod settings;
 mod shield;
 mod start;

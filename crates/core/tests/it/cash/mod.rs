@@ -156,34 +156,3 @@ fn what_is_kept_is_what_the_sold_units_cost() {
         "a run that never pays a difference proves nothing: {seen:?}"
     );
 }
-
-#[cfg(feature = "planted")]
-mod planted {
-    use proptest::test_runner::Config;
-    use soldonce_core::Planted;
-
-    use super::*;
-
-    #[test]
-    fn bugs_about_money_are_seen() {
-        let bugs = [
-            Planted::CreditTwice,
-            Planted::RefundTwice,
-            Planted::LateMoneyDropped,
-        ];
-        let is_missed = |bug: &Planted| {
-            let outcome = TestRunner::new(Config {
-                max_shrink_iters: 0,
-                ..cases(600)
-            })
-            .run(&(rules(), vec(op(), 1..80)), |(policy, ops)| {
-                let mut till = Till::new(&policy);
-                till.world.inventory.plant(*bug);
-                go(till, &ops).map(drop)
-            });
-            outcome.is_ok()
-        };
-        let missed: Vec<Planted> = bugs.into_iter().filter(is_missed).collect();
-        assert!(missed.is_empty(), "{missed:?}");
-    }
-}

@@ -6,8 +6,6 @@ mod checks;
 mod command;
 mod ops;
 mod oracle;
-#[cfg(feature = "planted")]
-mod planted;
 mod play;
 
 use std::cell::RefCell;

@@ -18,8 +18,8 @@ use crate::limits::{
 };
 use crate::trouble::Trouble;
 use crate::webhook::{
-    Attempt, DueDelivery, Endpoint, EndpointId, MessageId, Parcel, PlantedWebhook, Posted, Sender,
-    Then, next_attempt, signatures,
+    Attempt, DueDelivery, Endpoint, EndpointId, Parcel, Posted, Sender, Then, next_attempt,
+    signatures,
 };
 
 /// Delivers messages until `shutdown`; nothing without a sender.
@@ -185,26 +185,19 @@ async fn attempt(
     // The receiver holds it against its own clock.
     let at = engine.wall_now();
     let secrets = engine.secrets_of(endpoint, engine.now());
-    let signed = if sender.has(PlantedWebhook::SignsBodyAlone) {
-        MessageId::from_bytes([0; 16])
-    } else {
-        delivery.message
-    };
     let parcel = Parcel {
         url: &endpoint.url,
         id: delivery.message,
         at,
-        signatures: signatures(&secrets, signed, at, &delivery.body),
+        signatures: signatures(&secrets, delivery.message, at, &delivery.body),
         body: &delivery.body,
     };
     let posted = sender.post(parcel).await;
     let ended = engine.now();
-    let heard = !sender.has(PlantedWebhook::IgnoresRetryAfter);
-    let asked = posted.retry_after.filter(|_| heard);
+    let asked = posted.retry_after;
     let quiet_until = asked.map(|asked| ended.plus(asked.wait(engine.wall_now())));
     let then = match posted {
         Posted { problem: None, .. } => Then::Delivered,
-        Posted { .. } if sender.has(PlantedWebhook::LosesFailures) => Then::Delivered,
         Posted { .. } if posted.is_gone() => Then::Disable,
         Posted { .. } => {
             let entropy = &*engine.world().entropy;

@@ -60,20 +60,6 @@ impl MemoryLedger {
         }
     }
 
-    /// Switches a planted bug on.
-    #[cfg(feature = "planted")]
-    pub fn plant(&self, bug: soldonce_core::Planted) {
-        self.state().decider.inventory.plant(bug);
-    }
-
-    /// The same ledger with a bug planted on purpose in what it keeps for webhook endpoints.
-    #[cfg(feature = "planted")]
-    #[must_use]
-    pub fn with_bug(self, bug: crate::webhook::PlantedWebhook) -> Self {
-        self.state().post.bug = Some(bug);
-        self
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

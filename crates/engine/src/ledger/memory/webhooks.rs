@@ -11,7 +11,7 @@ use crate::ledger::{
 };
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointChange, EndpointId, Message,
-    MessageId, PlantedWebhook,
+    MessageId,
 };
 
 /// A delivery with what the log does not show.
@@ -55,25 +55,9 @@ pub(super) struct Post {
     pub(super) endpoints: Vec<Endpoint>,
     rows: Vec<Row>,
     last: i64,
-    #[cfg(feature = "planted")]
-    pub(super) bug: Option<PlantedWebhook>,
 }
 
 impl Post {
-    #[cfg(feature = "planted")]
-    fn has(&self, bug: PlantedWebhook) -> bool {
-        self.bug == Some(bug)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "the same call with and without planted bugs"
-    )]
-    const fn has(&self, _bug: PlantedWebhook) -> bool {
-        false
-    }
-
     pub(super) fn add(&mut self, messages: &[Message], at: Timestamp) {
         for message in messages {
             let wanted = |endpoint: &&Endpoint| endpoint.kinds.has(message.kind);
@@ -90,8 +74,7 @@ impl Post {
             .rows
             .iter()
             .filter(|row| row.endpoint == endpoint && row.is_open());
-        let first = open
-            .filter(|row| waited_for.insert(row.subject) || self.has(PlantedWebhook::Unordered));
+        let first = open.filter(|row| waited_for.insert(row.subject));
         let due = first.filter(|row| row.delivery.next_at.is_some_and(|next| next <= now));
         let due = due.map(|row| DueDelivery {
             number: row.delivery.number,

@@ -12,7 +12,6 @@ pub(crate) mod connection;
 pub(crate) mod fault;
 pub(crate) mod folder;
 mod limits;
-mod planted;
 pub(crate) mod tables;
 
 mod batch;
@@ -57,7 +56,6 @@ use crate::keys::{ApiKey, KeyId};
 
 pub use bare::BareLog;
 pub use correct::correct_clock;
-pub use planted::PlantedLedger;
 
 /// Where the ledger is and what it may put up with.
 #[derive(Clone, Debug)]
@@ -68,9 +66,6 @@ pub struct SqliteOptions {
     pub accept_loss: bool,
     /// Pages in the write-ahead log after which they are moved into the database file.
     pub log_pages: u32,
-    /// A bug planted on purpose.
-    #[cfg(feature = "planted")]
-    pub planted: Option<PlantedLedger>,
 }
 
 impl SqliteOptions {
@@ -80,28 +75,12 @@ impl SqliteOptions {
             folder: folder.into(),
             accept_loss: false,
             log_pages: limits::WAL_PAGES_MAX,
-            #[cfg(feature = "planted")]
-            planted: None,
         }
     }
 
     /// Whether a ledger was made there before.
     pub fn is_made(&self) -> bool {
         folder::Folder::new(&self.folder).database().exists()
-    }
-
-    #[cfg(feature = "planted")]
-    fn has(&self, bug: PlantedLedger) -> bool {
-        self.planted == Some(bug)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "the same call with and without planted bugs"
-    )]
-    const fn has(&self, _bug: PlantedLedger) -> bool {
-        false
     }
 }
 

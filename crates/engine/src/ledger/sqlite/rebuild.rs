@@ -20,7 +20,7 @@ use super::tables::head::Head;
 use super::tables::{
     bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
 };
-use super::{OpenError, PlantedLedger, SqliteOptions, connection, guards};
+use super::{OpenError, SqliteOptions, connection, guards};
 use crate::ledger::stored_keys::StoredKeys;
 use crate::ledger::{Decider, MasterKey};
 
@@ -42,9 +42,6 @@ pub(super) fn open(
     entropy: &dyn Entropy,
 ) -> Result<Opened, OpenError> {
     let mut connection = connection::writer(folder)?;
-    if options.has(PlantedLedger::SyncNormal) {
-        connection.pragma_update(None, "synchronous", "normal")?;
-    }
     if let Some(name) = guards::missing(&connection)?.first() {
         let what = format!(
             "`{name}` is missing or not as it was made, so the file refuses less than it must: run \
@@ -53,7 +50,7 @@ pub(super) fn open(
         return Err(Fault::damaged("sqlite_schema", what).into());
     }
     let found = Head::find(&connection)?;
-    if !options.accept_loss && !options.has(PlantedLedger::NoHighWater) {
+    if !options.accept_loss {
         require_whole(folder, found.as_ref())?;
     }
     let head = match found {

@@ -185,7 +185,7 @@ pub(super) struct Told {
 }
 
 /// Its server dies when it comes to `point` for the `nth` time, counted from 0.
-pub(super) async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> Told {
+async fn tell(place: &Arc<Place>, event: &str, point: &str, nth: u32) -> Told {
     let mut rig = Rig::at(Arc::clone(place), event, |_| {}).await;
     let heart = Heart::until(point, nth);
     rig.replace_server(&heart).await;

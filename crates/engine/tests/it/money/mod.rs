@@ -4,7 +4,5 @@
 mod deaths;
 mod hostile;
 mod mortal;
-#[cfg(feature = "planted")]
-mod planted;
 mod rig;
 mod walks;

@@ -54,8 +54,6 @@ pub(super) struct Place {
     live: Arc<Live>,
     metrics: Arc<Metrics>,
     servers: AtomicU64,
-    /// How long money may take to come to rest.
-    patience: Duration,
     capture: Capture,
     _disk: (Option<TempFolder>, Option<Postgres>),
 }
@@ -93,7 +91,6 @@ impl Place {
             live,
             metrics,
             servers: AtomicU64::new(1),
-            patience: 2 * PATIENCE,
             capture: Capture::Manual,
             _disk: disk,
         })
@@ -105,25 +102,6 @@ impl Place {
         let alone = Arc::get_mut(&mut place).unwrap();
         alone.capture = Capture::Automatic;
         place
-    }
-
-    /// In memory, with a bug that was planted in the rules.
-    #[cfg(feature = "planted")]
-    pub(super) fn planted(bug: soldonce_core::Planted) -> Arc<Self> {
-        let metrics = Arc::new(Metrics::default());
-        let live = Arc::new(Live::new(Arc::clone(&metrics)));
-        let (entropy, clock) = (SeededEntropy::new(7), Arc::new(SystemClock));
-        let ledger = MemoryLedger::new(clock, &entropy, Arc::clone(&live) as Arc<_>);
-        ledger.plant(bug);
-        Arc::new(Self {
-            ledger: Arc::new(ledger),
-            live,
-            metrics,
-            servers: AtomicU64::new(1),
-            patience: Duration::from_secs(2),
-            capture: Capture::Manual,
-            _disk: (None, None),
-        })
     }
 
     /// A server on this ledger, which lives as long as its heart beats.
@@ -327,7 +305,7 @@ impl Rig {
 
     /// Notices, effects and the reconciler, until nothing is left to be done.
     pub(super) async fn settle(&self) {
-        let end = SystemClock.boot().plus(self.place.patience);
+        let end = SystemClock.boot().plus(2 * PATIENCE);
         loop {
             self.take_notices().await;
             self.mend_all().await;

@@ -186,7 +186,7 @@ async fn what_was_never_taken_needs_no_refund() {
 
 /// One seat for two: the second is paid, and what goes back comes from both payments. Every ledger
 /// has let go of the first booking by then. Whether what was paid for it goes back only once.
-pub(super) async fn moves_up(place: Arc<Place>) -> bool {
+async fn moves_up(place: Arc<Place>) -> bool {
     let mut rig = Rig::at(place, "hamlet-1", |_| {}).await;
     rig.run_outbox();
     let (_, first) = rig.begun("ann", &["A-1"]).await;
@@ -336,13 +336,6 @@ async fn late_for(
     (state, rig.kept(), rig.reserved())
 }
 
-/// Returns whether money that comes late buys a seat that is still free.
-#[cfg(feature = "planted")]
-pub(super) async fn late_money_buys(place: Arc<Place>) -> bool {
-    let (state, kept, _) = late(place, LatePayment::IfStillFree, Seat::Free).await;
-    state == BookingState::Confirmed && kept == PRICE
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn late_money_meets_exactly_the_events_policy() {
     let cases = [
@@ -371,7 +364,7 @@ async fn late_money_meets_exactly_the_events_policy() {
 }
 
 /// Whether a payment stays taken when what was told before that is heard only now.
-pub(super) async fn old_notices_change_nothing(place: Arc<Place>) -> bool {
+async fn old_notices_change_nothing(place: Arc<Place>) -> bool {
     let mut rig = Rig::at(place, "hamlet-1", |_| {}).await;
     let (_, paying) = rig.begun("ann", &["A-1"]).await;
     rig.pay(&paying, VISA).await;

@@ -3,8 +3,6 @@
 mod asked;
 mod between;
 mod ledger;
-#[cfg(feature = "planted")]
-mod planted;
 mod reach;
 mod rig;
 mod walks;

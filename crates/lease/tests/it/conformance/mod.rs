@@ -75,6 +75,7 @@ macro_rules! every_law {
             b5_release_needs_owner_and_token
             b5_release_by_owner_alone
             b6_tokens_rise
+            b6_a_refusal_draws_no_token
             b6_tokens_rise_above_the_floor
             b8_a_grant_lives_as_long_as_answered
             b9_every_conflict_is_listed

@@ -1,13 +1,14 @@
 //! The suite must see bugs: each wrong backend here is caught by the law that forbids it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_lease::backend::{
     Acquire, AcquireReply, Answers, Backend, Durability, Facts, Finding, Fut, Holder, Memory,
     Names, Release, ReleaseReply, Renew, RenewReply, State, WakeStream,
 };
-use soldonce_lease::{BackendError, FencingToken, ManualClock, Name};
+use soldonce_lease::{BackendError, FencingToken, ManualClock, Name, Owner};
 
 use super::memory::Virtual;
 use super::{laws, random, times, together};
@@ -33,18 +34,23 @@ enum Bug {
     LateExpiry,
     /// Of several acquires in one call each hears what its neighbour is to hear.
     SwapsAnswers,
+    /// Count and grant are two commands: a refused owner is granted with the token drawn before.
+    CountsBefore,
 }
 
 struct Wrong {
     right: Memory,
     bug: Bug,
+    /// What refused owners drew.
+    drawn: Mutex<HashMap<Owner, FencingToken>>,
 }
 
 impl Wrong {
     fn bench(bug: Bug) -> Virtual {
         let clock = ManualClock::at(0);
         let right = Memory::new(Arc::new(clock.clone()));
-        let backend = Arc::new(Wrong { right, bug });
+        let drawn = Mutex::default();
+        let backend = Arc::new(Wrong { right, bug, drawn });
         Virtual { clock, backend }
     }
 
@@ -104,8 +110,14 @@ impl Wrong {
             asked.ttl += Duration::from_nanos(1);
         }
         let mut reply = self.right.acquire(&asked).await;
-        if let AcquireReply::Granted { granted, .. } = &mut reply {
+        if let AcquireReply::Granted { granted, token, .. } = &mut reply {
             *granted = ask.ttl;
+            *token = self
+                .drawn
+                .lock()
+                .unwrap()
+                .remove(&ask.owner)
+                .unwrap_or(*token);
         }
         let AcquireReply::Refused(refusal) = &mut reply else {
             return reply;
@@ -113,6 +125,15 @@ impl Wrong {
         match self.bug {
             Bug::FirstConflict => refusal.conflicts.truncate(1),
             Bug::KeepsHalf => self.keep_half(ask).await,
+            Bug::CountsBefore => {
+                let newest = refusal
+                    .conflicts
+                    .iter()
+                    .map(|conflict| conflict.token)
+                    .max();
+                let mut drawn = self.drawn.lock().unwrap();
+                drawn.extend(newest.map(|token| (ask.owner, token)));
+            }
             Bug::BlindDelete
             | Bug::RenewSets
             | Bug::EpochReuse
@@ -236,6 +257,7 @@ catches! {
     catches_renew_that_sets: Wrong::bench(Bug::RenewSets) => laws::b4_renew_never_creates;
     catches_renew_by_owner: Wrong::bench(Bug::RenewByOwner) => laws::b4_renew_needs_owner_and_token;
     catches_epoch_reuse: Wrong::bench(Bug::EpochReuse) => times::b6_tokens_rise;
+    catches_a_count_before_the_grant: Wrong::bench(Bug::CountsBefore) => times::b6_a_refusal_draws_no_token;
     catches_half_a_group: Wrong::bench(Bug::KeepsHalf) => laws::b2_all_names_or_none;
     catches_a_hidden_conflict: Wrong::bench(Bug::FirstConflict) => laws::b9_every_conflict_is_listed;
     catches_a_lower_owner: Wrong::bench(Bug::LowestOther) => laws::of_several_others_the_highest_is_told;

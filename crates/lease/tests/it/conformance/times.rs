@@ -23,6 +23,20 @@ pub(crate) async fn b6_tokens_rise(bench: &dyn Bench) {
     }
 }
 
+/// Who was refused got no token in advance: its grant is above those that others had meanwhile.
+pub(crate) async fn b6_a_refusal_draws_no_token(bench: &dyn Bench) {
+    let names = one("a");
+    granted(acquire(bench, &names, 1).await);
+    refused(acquire(bench, &names, 2).await);
+    let reply = release(bench, &names, 1, None).await;
+    assert_eq!(reply, ReleaseReply::Released);
+    let between = granted(acquire(bench, &names, 3).await).token;
+    let reply = release(bench, &names, 3, None).await;
+    assert_eq!(reply, ReleaseReply::Released);
+    let last = granted(acquire(bench, &names, 2).await).token;
+    assert!(last.number() > between.number(), "{last} after {between}");
+}
+
 pub(crate) async fn b6_tokens_rise_above_the_floor(bench: &dyn Bench) {
     let first = granted(acquire(bench, &one("a"), 1).await).token;
     let floor = FencingToken::from_parts(first.epoch(), first.counter() + 1_000);

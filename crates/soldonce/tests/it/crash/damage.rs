@@ -210,30 +210,3 @@ fn damage_never_becomes_a_wrong_answer() {
     );
     run.require_none("damaged copies", &violations, &scratch);
 }
-
-#[cfg(feature = "planted")]
-mod planted {
-    use super::*;
-
-    /// Without the high-water file a log that was cut at a record's end looks whole.
-    #[test]
-    fn a_ledger_that_accepts_a_shortened_log_is_caught() {
-        use soldonce_engine::ledger::sqlite::PlantedLedger;
-
-        let run = Run::new("no-high-water");
-        let scratch = Scratch::new(&run);
-        let sound = Sound::make(&run, &scratch, |server| {
-            server.kill();
-        })
-        .remove(0);
-        let options = SqliteOptions {
-            planted: Some(PlantedLedger::NoHighWater),
-            ..SqliteOptions::new(scratch.join("copy"))
-        };
-        let silent = sound
-            .cut_log()
-            .position(|cut| sound.suffer(&options, "ledger.sqlite-wal", cut) == Fate::Silent);
-        let at = silent.expect("no-high-water was missed: no cut of the log was silent");
-        println!("planted no-high-water: caught at cut {at}: I25");
-    }
-}

@@ -13,7 +13,7 @@ use super::client::{Ask, Client, Heard};
 use super::draw::Draw;
 use super::load::{Ended, Target, Worker};
 use super::scratch::{Scratch, copy_folder};
-use super::server::{PROGRAM, Server, arguments, verify, with_short_log};
+use super::server::{Log, Server, command_line, verify};
 use super::units::check_hall;
 use super::{Run, Violation, in_parallel};
 
@@ -31,15 +31,6 @@ pub(crate) enum Fault {
     Kill,
 }
 
-/// How often the write-ahead log is moved into the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Log {
-    /// Only when the server ends.
-    Long,
-    /// After every other commit, by a thread beside the writer.
-    Short,
-}
-
 /// One fault at one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Injection {
@@ -47,8 +38,6 @@ pub(crate) struct Injection {
     pub(crate) fault: Fault,
     /// At which call of the thread, from 1.
     pub(crate) nth: usize,
-    /// A bug planted in the server, to see that it is caught.
-    pub(crate) planted: Option<&'static str>,
     pub(crate) log: Log,
 }
 
@@ -97,11 +86,8 @@ impl<'a> Before<'a> {
         } else {
             "error"
         };
-        let planted = injection.planted.unwrap_or("sound");
         let log = injection.log;
-        let data = self
-            .scratch
-            .join(&format!("{call}-{kind}-{nth}-{planted}-{log:?}"));
+        let data = self.scratch.join(&format!("{call}-{kind}-{nth}-{log:?}"));
         copy_folder(&self.scratch.join("before"), &data);
         let mut worker = self.worker.clone();
         let (mut met, mut violations) = suffer(&data, injection, &mut worker);
@@ -148,26 +134,20 @@ fn strace(data: &Path, injection: Injection) -> Command {
         Fault::Error(error) => format!("{call}:error={error}:when={nth}"),
         Fault::Kill => format!("{call}:signal=SIGKILL:when={nth}"),
     };
-    let mut command = traced(data, call, &inject);
-    if let Some(bug) = injection.planted {
-        command.env("SOLDONCE_PLANTED", bug);
-    }
-    match injection.log {
-        Log::Long => command,
-        Log::Short => with_short_log(command),
-    }
+    traced(data, injection.log, call, &inject)
 }
 
 /// A server none of whose writes succeeds from the Nth on.
 pub(crate) fn strace_from(data: &Path, error: &str, nth: usize) -> Command {
     traced(
         data,
+        Log::Long,
         "pwrite64",
         &format!("pwrite64:error={error}:when={nth}+"),
     )
 }
 
-fn traced(data: &Path, call: &str, inject: &str) -> Command {
+fn traced(data: &Path, log: Log, call: &str, inject: &str) -> Command {
     let mut command = Command::new(soldonce_testkit::program("strace").unwrap());
     command.args(["-D", "-f", "-q", "-o"]).arg(trace_of(data));
     command.args([
@@ -179,7 +159,7 @@ fn traced(data: &Path, call: &str, inject: &str) -> Command {
     for file in ["ledger.sqlite", "ledger.sqlite-wal"] {
         command.arg("-P").arg(data.join(file));
     }
-    command.arg(PROGRAM).args(arguments(data));
+    command.args(command_line(data, log));
     command
 }
 
@@ -315,7 +295,7 @@ fn plan(run: &Run) -> Vec<Injection> {
     let syncs = 1..=18;
     let mut plan = Vec::new();
     for fault in [Fault::Error("EIO"), Fault::Kill] {
-        let (planted, log) = (None, Log::Long);
+        let log = Log::Long;
         let writes = writes.clone().map(|nth| ("pwrite64", nth));
         let syncs = syncs.clone().map(|nth| ("fsync", nth));
         let all = writes.chain(syncs);
@@ -323,7 +303,6 @@ fn plan(run: &Run) -> Vec<Injection> {
             call,
             fault,
             nth,
-            planted,
             log,
         }));
         // The thread that moves the log, in the middle of the load.
@@ -333,7 +312,6 @@ fn plan(run: &Run) -> Vec<Injection> {
             call,
             fault,
             nth,
-            planted,
             log: Log::Short,
         }));
     }

@@ -12,7 +12,7 @@ use super::client::Outcome;
 use super::draw::Draw;
 use super::load::{Target, Worker};
 use super::scratch::Scratch;
-use super::server::{Server, serving, verify, with_short_log};
+use super::server::{Log, Server, serving_with, verify};
 use super::units::check_hall;
 use super::{Run, Violation};
 
@@ -133,7 +133,7 @@ fn whatever_was_acknowledged_is_there_after_every_kill() {
     let data = scratch.join("data");
     let mut draw = Draw::new(run.seed);
     let mut clients = Clients::new(&draw);
-    let mut server = start(&data);
+    let mut server = start(&data, 0);
     assert_eq!(
         server.client("setup").ask(&create_hall()).unwrap().status,
         201
@@ -142,7 +142,7 @@ fn whatever_was_acknowledged_is_there_after_every_kill() {
     for cycle in 0..cycles {
         let (least, more) = ACKNOWLEDGEMENTS;
         clients.load_and_kill(server, least + draw.below(more));
-        server = start(&data);
+        server = start(&data, cycle + 1);
         let violations = clients.check(&server);
         run.require_none(&format!("cycle {cycle}"), &violations, &scratch);
     }
@@ -155,8 +155,14 @@ fn whatever_was_acknowledged_is_there_after_every_kill() {
     clients.report(cycles);
 }
 
-/// With a log so short that many kills meet its move into the database.
-fn start(data: &Path) -> Server {
-    let started = Server::run(with_short_log(serving(data)), data);
+/// In turns the program itself, and a server with a log so short that many kills meet its move into the
+/// database.
+fn start(data: &Path, cycle: usize) -> Server {
+    let log = if cycle.is_multiple_of(2) {
+        Log::Short
+    } else {
+        Log::Long
+    };
+    let started = Server::run(serving_with(data, log), data);
     started.unwrap_or_else(|not| panic!("no start: {} {}", not.status, not.log))
 }

@@ -32,14 +32,13 @@ mod load;
 mod picture;
 mod scratch;
 pub(crate) mod server;
+mod short_log;
 mod trace;
 mod units;
 
 mod full;
 mod injected;
 mod kills;
-#[cfg(feature = "planted")]
-mod planted;
 mod power;
 
 use std::fmt::Write;
@@ -96,7 +95,7 @@ impl Run {
         let (name, seed) = (self.name, self.seed);
         panic!(
             "{text}  rig R2 {name}  seed {seed}  at {at}\n  kept    {}\n  replay  \
-             SOLDONCE_CRASH_SEED={seed} cargo nextest run -p soldonce --all-features crash::{name}",
+             SOLDONCE_CRASH_SEED={seed} cargo nextest run -p soldonce crash::{name}",
             scratch.kept().display(),
         );
     }

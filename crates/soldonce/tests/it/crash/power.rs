@@ -18,10 +18,10 @@ use soldonce_engine::reply::{self, StoredReply};
 use super::cards::{Card, EVENT, create_hall, lasting};
 use super::check::agrees;
 use super::draw::Draw;
-use super::injected::{Log, endless};
+use super::injected::endless;
 use super::load::Worker;
 use super::scratch::{Scratch, copy_folder};
-use super::server::{PROGRAM, Server, arguments, with_short_log};
+use super::server::{Log, Server, command_line};
 use super::trace::{Disk, Happened, Rest, parse};
 use super::{Run, Violation, in_parallel};
 
@@ -45,7 +45,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn make(run: &Run, scratch: &Scratch, log: Log, planted: Option<&str>) -> Self {
+    fn make(run: &Run, scratch: &Scratch, log: Log) -> Self {
         let (data, before) = (scratch.join("data"), scratch.join("before"));
         let server = Server::start(&data).unwrap();
         let mut client = server.client("before");
@@ -58,11 +58,7 @@ impl Recording {
         copy_folder(&data, &before);
 
         let trace = scratch.join("trace");
-        let command = match log {
-            Log::Long => recorded(&data, &trace, planted),
-            Log::Short => with_short_log(recorded(&data, &trace, planted)),
-        };
-        let server = Server::run(command, &data).unwrap();
+        let server = Server::run(recorded(&data, &trace, log), &data).unwrap();
         let mut client = server.client("record");
         let mut known = vec![worker.open.clone()];
         for _ in 0..REQUESTS.1 {
@@ -119,7 +115,7 @@ impl Recording {
     }
 }
 
-fn recorded(data: &Path, trace: &Path, planted: Option<&str>) -> Command {
+fn recorded(data: &Path, trace: &Path, log: Log) -> Command {
     let mut command = Command::new(soldonce_testkit::program("strace").unwrap());
     command
         .args(["-D", "-f", "-q", "-xx", "-y", "-s", "8192", "-o"])
@@ -128,10 +124,7 @@ fn recorded(data: &Path, trace: &Path, planted: Option<&str>) -> Command {
         "-e",
         "trace=pwrite64,fsync,fdatasync,ftruncate,write,writev,sendto,sendmsg",
     ]);
-    command.arg(PROGRAM).args(arguments(data));
-    if let Some(bug) = planted {
-        command.env("SOLDONCE_PLANTED", bug);
-    }
+    command.args(command_line(data, log));
     command
 }
 
@@ -244,7 +237,7 @@ fn no_power_cut_takes_what_was_acknowledged() {
 
 fn cut_everywhere(run: &Run, log: Log) -> Recording {
     let scratch = Scratch::new(run);
-    let recording = Recording::make(run, &scratch, log, None);
+    let recording = Recording::make(run, &scratch, log);
     let cuts = recording.happened.len() * RESTS.len() * run.times;
     in_parallel(cuts, |cut| {
         let mut draw = Draw::new(run.seed).part(u64::try_from(cut).unwrap());
@@ -261,38 +254,14 @@ fn cut_everywhere(run: &Run, log: Log) -> Recording {
     recording
 }
 
-#[cfg(feature = "planted")]
-mod planted {
-    use super::*;
-
-    #[test]
-    fn no_power_cut_takes_it_while_the_log_is_moved() {
-        let recording = cut_everywhere(&Run::new("power-moving"), Log::Short);
-        // Teeth: the database itself was synced between answers, more than once.
-        let is_answer = |step: &Happened| matches!(step, Happened::Answered);
-        let last = recording.happened.iter().rposition(is_answer).unwrap();
-        let is_move = |step: &&Happened| matches!(step, Happened::Synced { file, .. } if file == "ledger.sqlite");
-        let moves = recording.happened[..last].iter().filter(is_move).count();
-        assert!(moves >= 3, "the log was moved {moves} times under load");
-    }
-
-    /// A commit that is not synced before its answer survives every kill, and no power cut.
-    #[test]
-    fn a_ledger_that_does_not_sync_is_caught() {
-        let run = Run::new("sync-normal");
-        let scratch = Scratch::new(&run);
-        let recording = Recording::make(&run, &scratch, Log::Long, Some("sync-normal"));
-        let folder = scratch.join("cut");
-        let caught = (1..=recording.happened.len()).find_map(|steps| {
-            let violations = recording.cut(steps, Rest::Nothing, &mut Draw::new(1), &folder);
-            violations
-                .into_iter()
-                .find(|violation| violation.invariant == "I14")
-        });
-        let seen = caught.expect("sync-normal was missed");
-        println!(
-            "planted sync-normal: caught: {} {:.60}",
-            seen.invariant, seen.what
-        );
-    }
+#[test]
+fn no_power_cut_takes_it_while_the_log_is_moved() {
+    let recording = cut_everywhere(&Run::new("power-moving"), Log::Short);
+    // Teeth: the database itself was synced between answers, more than once.
+    let is_answer = |step: &Happened| matches!(step, Happened::Answered);
+    let last = recording.happened.iter().rposition(is_answer).unwrap();
+    let is_move =
+        |step: &&Happened| matches!(step, Happened::Synced { file, .. } if file == "ledger.sqlite");
+    let moves = recording.happened[..last].iter().filter(is_move).count();
+    assert!(moves >= 3, "the log was moved {moves} times under load");
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use super::client::Client;
+use super::short_log;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_soldonce");
@@ -31,9 +32,9 @@ pub(crate) struct NotStarted {
 }
 
 /// What a server says when it listens, before its address.
-const LISTENS: &str = "soldonce serves on http://";
+pub(super) const LISTENS: &str = "soldonce serves on http://";
 
-/// The command that serves `data`, for those who put another one around it.
+/// The arguments of the program that serves `data`.
 pub(crate) fn arguments(data: &Path) -> Vec<String> {
     let data = data.to_str().unwrap();
     ["serve", "--listen", "127.0.0.1:0", "--data", data]
@@ -41,8 +42,26 @@ pub(crate) fn arguments(data: &Path) -> Vec<String> {
         .to_vec()
 }
 
-/// Pages after which a server with a short write-ahead log moves it: after every other commit.
-const SHORT_LOG_PAGES: &str = "12";
+/// How often a server moves its write-ahead log into the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// Only when it ends: no rig fills the log of the program under test.
+    Long,
+    /// After every other commit, by a thread beside the writer.
+    Short,
+}
+
+/// The command line that serves `data`, for rigs that put another command around it.
+pub(crate) fn command_line(data: &Path, log: Log) -> Vec<String> {
+    match log {
+        Log::Long => {
+            let mut line = vec![PROGRAM.to_owned()];
+            line.extend(arguments(data));
+            line
+        }
+        Log::Short => short_log::command_line(data),
+    }
+}
 
 /// The same server without the rig's admin key.
 pub(crate) fn without_admin_key(server: &Command) -> Command {
@@ -54,14 +73,14 @@ pub(crate) fn without_admin_key(server: &Command) -> Command {
 
 /// Serves `data`.
 pub(crate) fn serving(data: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments(data));
-    command
+    serving_with(data, Log::Long)
 }
 
-/// Makes the server of a command move its write-ahead log often, beside its commits.
-pub(crate) fn with_short_log(mut command: Command) -> Command {
-    command.env("SOLDONCE_LOG_PAGES", SHORT_LOG_PAGES);
+/// Serves `data` with such a log.
+pub(crate) fn serving_with(data: &Path, log: Log) -> Command {
+    let line = command_line(data, log);
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]);
     command
 }
 

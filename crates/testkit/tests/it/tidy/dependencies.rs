@@ -50,7 +50,7 @@ const TABLE: [(&str, &str); 9] = [
     (
         "soldonce-testkit",
         "soldonce-clock anyhow hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
-         clap futures-util indexmap num-traits redis reqwest rust-embed serde_core tower \
+         clap futures-util indexmap libc num-traits redis reqwest rust-embed serde_core tower \
          tracing-subscriber utoipa",
     ),
 ];

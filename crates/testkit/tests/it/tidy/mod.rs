@@ -10,6 +10,7 @@ mod drawers;
 mod links;
 mod machine_paths;
 mod manifests;
+mod planted;
 mod sale;
 mod size;
 mod snapshots;
@@ -17,6 +18,7 @@ mod sql;
 mod supply;
 mod words;
 
+use soldonce_testkit::planted::{PATCHES, Patch};
 use source::{SourceFile, Tree, Violation};
 
 /// Fails with every violation, one per line, so that one run shows all that is to be mended.
@@ -82,6 +84,15 @@ fn links_resolve() {
 fn citations_resolve() {
     let spec = citations::Spec::of(&Tree::of_workspace());
     assert_each(|file| citations::check(file, &spec));
+}
+
+#[test]
+fn planted_bugs_apply_and_are_complete() {
+    let tree = Tree::of_workspace();
+    let texts = tree.files().iter().map(|file| (&*file.path, &*file.text));
+    let patches = Patch::all(&soldonce_testkit::workspace().unwrap()).unwrap();
+    let table = tree.text(&format!("{PATCHES}/README.md")).unwrap();
+    assert_none(&planted::check(table, &patches, &texts.collect()));
 }
 
 #[test]

@@ -24,8 +24,8 @@ use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, FORGET_MAX};
 use super::rebuild::Opened;
 use super::tables::idempotency;
-use super::{PlantedLedger, SqliteOptions, connection};
-use crate::ledger::{Decider, Decision, Done, Fingerprint, Observer, Transaction};
+use super::{SqliteOptions, connection};
+use crate::ledger::{Decider, Decision, Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 use crate::webhook::Before;
 
@@ -175,10 +175,6 @@ impl Writer {
         })
     }
 
-    fn has(&self, bug: PlantedLedger) -> bool {
-        self.outside.options.has(bug)
-    }
-
     /// Works until the ledger is closed or dropped; gives whoever waits for the closing.
     fn run(&mut self, jobs: &Receiver<Job>) -> Result<Option<oneshot::Sender<()>>, Fault> {
         while let Some(job) = self.next_job(jobs) {
@@ -262,11 +258,6 @@ impl Writer {
         mut transaction: Transaction,
         batch: &mut Batch,
     ) -> Result<Outcome, Fault> {
-        if self.has(PlantedLedger::KeyNoFingerprint)
-            && let Some(key) = &mut transaction.key
-        {
-            key.fingerprint = Fingerprint([0; 16]);
-        }
         if let Some(known) = self.recall_stored(&transaction)? {
             return Ok(Outcome::Known(known));
         }
@@ -291,23 +282,9 @@ impl Writer {
 
     /// Makes a batch durable and answers everybody who waits for it.
     fn finish(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), Fault> {
-        if self.has(PlantedLedger::AckBeforeCommit) {
-            let answers = batch.applied.clone();
-            self.answer(answers);
-        }
         if batch.has_effect {
             let begun = self.outside.clock.boot();
-            let ends = self
-                .has(PlantedLedger::FsyncRetry)
-                .then(|| self.ends.clone());
-            match (self.commit(&batch, now), ends) {
-                (Err(_), Some(ends)) => {
-                    self.ends = ends;
-                    self.commit(&batch, now)?;
-                }
-                (Err(_), None) if self.has(PlantedLedger::MemoryAhead) => {}
-                (committed, _) => committed?,
-            }
+            self.commit(&batch, now)?;
             let took = self.outside.clock.boot().since(begun);
             self.decider.unload_replies(&batch.records);
             let inventory = &self.decider.inventory;
@@ -328,7 +305,6 @@ impl Writer {
         self.checkpointer.state()?;
         let ended = self.ended_records(now)?;
         let behavior = TransactionBehavior::Immediate;
-        let outside_commit = self.has(PlantedLedger::KeyOutsideCommit);
         let transaction = self.connection.transaction_with_behavior(behavior)?;
         batch::write(
             &transaction,
@@ -337,18 +313,13 @@ impl Writer {
             &mut self.ends,
             now,
         )?;
-        if !outside_commit {
-            idempotency::write(&transaction, &batch.records, now)?;
-        }
+        idempotency::write(&transaction, &batch.records, now)?;
         if let Some(last) = ended {
             idempotency::forget(&transaction, last)?;
         }
         transaction.commit()?;
         if let Some(last) = ended {
             self.decider.forget_records(last);
-        }
-        if outside_commit {
-            idempotency::write(&self.connection, &batch.records, now)?;
         }
         self.high_water.write(&self.ends.head)
     }

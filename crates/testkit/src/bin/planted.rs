@@ -1,0 +1,91 @@
+//! Shows that tests see the bugs they are for: for each patch of `crates/testkit/planted`, or those that are
+//! named, builds a copy of the workspace with it and runs its test, which must fail and say why. First, on the
+//! copy without a bug, the same tests must pass. `./test planted` runs it.
+
+use std::collections::BTreeMap;
+use std::process::Output;
+
+use anyhow::{Result, bail, ensure};
+use soldonce_testkit::planted::{Patch, WorkspaceCopy};
+use soldonce_testkit::workspace;
+
+/// What nextest exits with when a test fails.
+const TESTS_FAILED: i32 = 100;
+
+fn main() -> Result<()> {
+    let workspace = workspace()?;
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut patches = Patch::all(&workspace)?;
+    for name in &wanted {
+        ensure!(
+            patches.iter().any(|patch| patch.name == *name),
+            "there is no patch {name}"
+        );
+    }
+    patches.retain(|patch| wanted.is_empty() || wanted.contains(&patch.name));
+    let copy = WorkspaceCopy::make(&workspace)?;
+    let mut of_package: BTreeMap<&str, Vec<&Patch>> = BTreeMap::new();
+    for patch in &patches {
+        of_package.entry(&patch.package).or_default().push(patch);
+    }
+    let mut missed = Vec::new();
+    for (package, patches) in of_package {
+        pass_without_a_bug(&copy, package, &patches)?;
+        for patch in patches {
+            let fate = copy.with(patch, || judge(&copy, patch))?;
+            report(&format!(
+                "{:24} {}",
+                patch.name,
+                fate.as_deref().unwrap_or("caught")
+            ));
+            missed.extend(fate.map(|_| &patch.name));
+        }
+    }
+    ensure!(missed.is_empty(), "not caught: {missed:?}");
+    Ok(())
+}
+
+/// Passes when the tests of these patches do on the source as it is.
+fn pass_without_a_bug(copy: &WorkspaceCopy, package: &str, patches: &[&Patch]) -> Result<()> {
+    build(copy, package)?;
+    let tests: Vec<String> = patches.iter().map(|patch| filter(&patch.test)).collect();
+    let output = copy.nextest(package, &["--filterset", &tests.join(" | ")])?;
+    ensure!(output.status.success(), "without a bug:\n{}", text(&output));
+    report(&format!("{package}: the tests pass without a bug"));
+    Ok(())
+}
+
+/// Returns why a bug was not caught, if it was not.
+fn judge(copy: &WorkspaceCopy, patch: &Patch) -> Result<Option<String>> {
+    if let Err(error) = build(copy, &patch.package) {
+        return Ok(Some(format!("DOES NOT COMPILE: {error}")));
+    }
+    let output = copy.nextest(&patch.package, &["--filterset", &filter(&patch.test)])?;
+    Ok(match output.status.code() {
+        Some(0) => Some(format!("MISSED by {}", patch.test)),
+        Some(TESTS_FAILED) if text(&output).contains(&patch.says) => None,
+        _ => Some(format!("FAILED FOR ANOTHER REASON\n{}", text(&output))),
+    })
+}
+
+fn build(copy: &WorkspaceCopy, package: &str) -> Result<()> {
+    let output = copy.nextest(package, &["--no-run"])?;
+    if !output.status.success() {
+        bail!("{}", text(&output));
+    }
+    Ok(())
+}
+
+fn filter(test: &str) -> String {
+    format!("test(={test})")
+}
+
+fn text(output: &Output) -> String {
+    let printed = [&*output.stdout, &*output.stderr].concat();
+    String::from_utf8_lossy(&printed).into_owned()
+}
+
+#[expect(clippy::print_stdout, reason = "a program's report to people")]
+fn report(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,139 @@
+//! A copy of the workspace in which bugs are planted, with a target folder of its own. What did not change
+//! since the last copy keeps its time, so that cargo compiles little.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result};
+
+use super::Patch;
+
+/// What is no source: by name wherever it is, and by path.
+const SKIPPED_NAMES: [&str; 2] = [".git", "node_modules"];
+const SKIPPED_PATHS: [&str; 3] = ["target", "soldonce-demo", "data"];
+
+/// The copy.
+#[derive(Debug)]
+pub struct WorkspaceCopy {
+    source: PathBuf,
+    copy: PathBuf,
+    target: PathBuf,
+}
+
+impl WorkspaceCopy {
+    /// Brings the copy below `target/planted` up to date.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn make(workspace: &Path) -> Result<Self> {
+        let folder = workspace.join("target/planted");
+        let made = Self {
+            source: workspace.to_owned(),
+            copy: folder.join("source"),
+            target: folder.join("target"),
+        };
+        fs::create_dir_all(&made.copy)?;
+        let mut kept = BTreeSet::new();
+        made.mirror("", &mut kept)?;
+        forget(&made.copy, "", &kept)?;
+        fs::create_dir_all(&made.target)?;
+        // Programs that were fetched for the tests are fetched once.
+        let (tools, link) = (
+            workspace.join("target/test-deps"),
+            made.target.join("test-deps"),
+        );
+        if tools.exists() && !link.exists() {
+            std::os::unix::fs::symlink(tools, link)?;
+        }
+        Ok(made)
+    }
+
+    /// Copies what differs in one folder.
+    fn mirror(&self, folder: &str, kept: &mut BTreeSet<String>) -> Result<()> {
+        for entry in self.source.join(folder).read_dir()? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = if folder.is_empty() {
+                name.clone()
+            } else {
+                format!("{folder}/{name}")
+            };
+            if SKIPPED_NAMES.contains(&&*name) || SKIPPED_PATHS.contains(&&*path) {
+                continue;
+            }
+            let kind = entry.file_type()?;
+            let to = self.copy.join(&path);
+            if kind.is_dir() {
+                fs::create_dir_all(&to)?;
+                self.mirror(&path, kept)?;
+            } else if kind.is_file() && fs::read(&to).ok() != Some(fs::read(entry.path())?) {
+                fs::copy(entry.path(), to)?;
+            }
+            kept.insert(path);
+        }
+        Ok(())
+    }
+
+    /// Puts a bug into the copy, runs `work`, and takes it out again.
+    ///
+    /// # Errors
+    /// If the patch does not apply, or as `work`.
+    pub fn with<T>(&self, patch: &Patch, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let read = |path: &str| fs::read_to_string(self.source.join(path)).ok();
+        let changed = patch.apply(read)?;
+        for (path, text) in &changed {
+            fs::write(self.copy.join(path), text)?;
+        }
+        let done = work();
+        for path in changed.keys() {
+            fs::copy(self.source.join(path), self.copy.join(path))?;
+        }
+        done
+    }
+
+    /// Runs `cargo nextest run` for the integration tests of a package.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn nextest(&self, package: &str, arguments: &[&str]) -> Result<Output> {
+        let mut command = Command::new("cargo");
+        command
+            .current_dir(&self.copy)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .args([
+                "nextest",
+                "run",
+                "--package",
+                package,
+                "--test",
+                "it",
+                "--profile",
+                "planted",
+            ])
+            .args(arguments);
+        command.output().context("cargo nextest cannot be started")
+    }
+}
+
+/// Removes what the source no longer has.
+fn forget(root: &Path, folder: &str, kept: &BTreeSet<String>) -> Result<()> {
+    for entry in root.join(folder).read_dir()? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if folder.is_empty() {
+            name
+        } else {
+            format!("{folder}/{name}")
+        };
+        let is_folder = entry.file_type()?.is_dir();
+        match (kept.contains(&path), is_folder) {
+            (true, true) => forget(root, &path, kept)?,
+            (true, false) => {}
+            (false, true) => fs::remove_dir_all(entry.path())?,
+            (false, false) => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
+}
