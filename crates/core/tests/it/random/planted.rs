@@ -8,8 +8,9 @@ use proptest::test_runner::{Config, TestError, TestRunner};
 use soldonce_core::Planted;
 
 use super::go;
-use super::ops::{ops, rules};
+use super::ops::ops;
 use super::play::start;
+use super::settings::rules;
 use crate::fixed::cases;
 
 /// The promise that a bug breaks.
