@@ -4,7 +4,7 @@ use super::Inventory;
 use super::work::Work;
 use crate::{
     Amount, Answer, Booking, BookingId, BookingState, Cause, Hold, Line, LineState, OnHold,
-    Planted, Rejection, Text, Timestamp,
+    Rejection, Text, Timestamp,
 };
 
 impl Inventory {
@@ -16,22 +16,16 @@ impl Inventory {
         reference: Option<Text>,
     ) -> Result<Answer, Rejection> {
         let hold = self.require_hold(on.hold, on.by)?;
-        let now = if self.confirms_late(hold, work.now) {
-            Timestamp::MIN
-        } else {
-            work.now
-        };
-        hold.require_active(now, on.fence)?;
+        hold.require_active(work.now, on.fence)?;
         let mut booking = new_booking(hold, booking, reference, work.now);
         booking.lines = self.sell_hold(work, on.hold, booking.id, Cause::Confirmed);
         booking.state = BookingState::Confirmed;
         booking.confirmed_at = Some(work.now);
         self.count_sold(&booking);
-        self.add_booking(work, booking.clone());
-        Ok(Answer::Booked(booking))
+        Ok(self.add_booking(work, booking))
     }
 
-    /// As [`Inventory::confirm`], if it costs nothing.
+    /// Confirms a hold that costs nothing.
     pub(super) fn confirm_free(
         &mut self,
         work: &mut Work<'_>,
@@ -46,26 +40,15 @@ impl Inventory {
         }
         self.confirm(work, on, booking, reference)
     }
-
-    /// Planted bugs: confirm looks away when the time is over.
-    fn confirms_late(&self, hold: &Hold, now: Timestamp) -> bool {
-        self.has(Planted::ConfirmIgnoresExpiry)
-            || (self.has(Planted::ExpiryBoundary) && now == hold.expires_at)
-    }
 }
 
-/// The units of a hold as lines of a booking.
+/// Returns the units of a hold as lines of a booking.
 pub(super) fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
-    let line = |held: &crate::HeldUnit| Line {
-        unit: held.unit,
-        price: held.price,
-        version: held.version,
-        state,
-    };
-    hold.units.iter().map(line).collect()
+    let lines = hold.units.iter().map(|held| Line::of(held, state));
+    lines.collect()
 }
 
-/// A booking of a hold, its units not sold yet.
+/// Returns a booking of a hold, its units not sold yet.
 pub(super) fn new_booking(
     hold: &Hold,
     id: BookingId,

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::work::{Turn, Work};
-use crate::{Answer, Cause, HoldState, OnHold, Planted, Rejection, Span, Timestamp};
+use crate::{Answer, Cause, HoldState, OnHold, Rejection, Span};
 
 impl Inventory {
     pub(super) fn extend(
@@ -15,11 +15,7 @@ impl Inventory {
         let hold = self.require_hold(on.hold, on.by)?;
         hold.require_active(work.now, on.fence)?;
         let ttl = self.book(hold.event)?.event.require_ttl(ttl, ttl_max)?;
-        let cap = if self.has(Planted::ExtendWithoutCap) {
-            Timestamp::MAX
-        } else {
-            hold.max_expires_at
-        };
+        let cap = hold.max_expires_at;
         if hold.expires_at >= cap {
             return Err(Rejection::CapReached(cap));
         }

@@ -5,10 +5,9 @@ use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::{Choice, require_adjacency, rest_on_neighbours};
 use super::work::Work;
-use crate::unit::{Owner, Step};
 use crate::{
-    Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Planted, Rejection, Span,
-    Timestamp, UnitNo, UnitState, Wish,
+    Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Rejection, Span, Timestamp,
+    UnitNo, UnitState, Wish,
 };
 
 impl Inventory {
@@ -29,10 +28,6 @@ impl Inventory {
         if let Some(own) = self.own_hold(book, now, &new) {
             return Ok(Answer::OwnHold(own.clone()));
         }
-        if self.has(Planted::PartialHold) {
-            self.hold_what_is_left(work, &new, ttl);
-        }
-        let book = self.book(new.event)?;
         let claim = self.claim(book, now, &new.wish, &new.holder)?;
         let demand = Demand {
             holder: &new.holder,
@@ -48,8 +43,8 @@ impl Inventory {
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
     }
 
-    /// The holder's own live hold of exactly the named seats: a double click, a lost reply or a
-    /// reload gets it back instead of a conflict with himself (model.md 4).
+    /// Returns the holder's own live hold of exactly the named seats: a double click, a lost reply or a
+    /// reload gets it back, and no conflict with itself (model.md 4).
     fn own_hold(&self, book: &OpenEvent, now: Timestamp, new: &NewHold) -> Option<&Hold> {
         let Wish::Named(selection) = &new.wish else {
             return None;
@@ -62,8 +57,7 @@ impl Inventory {
             return None;
         };
         let own = self.holds.get(&hold)?;
-        let units = own.units.iter().map(|held| held.unit);
-        let same_units = units.eq(selection.seats().iter().copied());
+        let same_units = own.unit_nos().eq(selection.seats().iter().copied());
         (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
     }
 
@@ -101,44 +95,9 @@ impl Inventory {
         );
         hold
     }
-
-    /// Planted bug: whatever of the wish is free is taken before the whole is looked at.
-    fn hold_what_is_left(&mut self, work: &mut Work<'_>, new: &NewHold, ttl: Span) {
-        let Wish::Named(selection) = &new.wish else {
-            return;
-        };
-        let Some(book) = self.events.get(self.place(new.event)) else {
-            return;
-        };
-        let is_free = |unit: &UnitNo| book.seating.unit(*unit).state == UnitState::Free;
-        let units: Vec<UnitNo> = selection.seats().iter().copied().filter(is_free).collect();
-        if units.len() < selection.seats().len() {
-            self.take_for_nobody(work, new, &units, work.now.plus(ttl));
-        }
-    }
-
-    fn take_for_nobody(
-        &mut self,
-        work: &mut Work<'_>,
-        new: &NewHold,
-        units: &[UnitNo],
-        until: Timestamp,
-    ) {
-        let fence = self.next_fence(new.event, units);
-        for unit in units {
-            let hold = new.hold;
-            let step = Step {
-                to: UnitState::Held { hold, until },
-                fence,
-                cause: Cause::Held,
-                by: Owner::Hold(hold),
-            };
-            self.step(work, new.event, *unit, step);
-        }
-    }
 }
 
-/// `units` with their prices of today, not yet taken.
+/// Returns `units` with their present prices, not yet taken.
 pub(super) fn held_units(book: &OpenEvent, units: &[UnitNo]) -> Vec<HeldUnit> {
     let chart = &book.event.chart;
     let held = |unit: &UnitNo| HeldUnit {

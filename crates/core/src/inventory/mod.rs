@@ -39,7 +39,7 @@ use work::Work;
 
 use crate::{
     Answer, Applied, Booking, BookingId, Command, Event, EventId, EventNo, Hold, HoldId, Origin,
-    Planted, Rejection, Seating, Seq, Timestamp,
+    Rejection, Seating, Seq, Timestamp,
 };
 
 /// The reference model of every ledger: commands in, what they did out.
@@ -59,17 +59,14 @@ pub struct Inventory {
     clock: Timestamp,
     /// What was there before a trial's commands, while there is one.
     trial: Option<Trial>,
-    #[cfg(feature = "planted")]
-    planted: Option<Planted>,
 }
 
 impl Inventory {
-    /// An inventory without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An inventory whose first event has this number.
+    /// Returns an inventory whose first event has this number.
     pub fn starting_at(first: EventNo) -> Self {
         Self {
             first: first.0,
@@ -78,7 +75,7 @@ impl Inventory {
         }
     }
 
-    /// The place of an event in `events`.
+    /// Returns the place of an event in `events`.
     fn place(&self, event: EventNo) -> usize {
         EventNo(event.0.wrapping_sub(self.first)).index()
     }
@@ -94,9 +91,6 @@ impl Inventory {
         origin: &Origin,
         command: Command,
     ) -> Result<Applied, Rejection> {
-        if self.has(Planted::ClockGoesBack) {
-            self.clock = now;
-        }
         self.clock = self.clock.max(now);
         let mut work = Work::new(self.clock, origin);
         let answer = self.decide(&mut work, command)?;
@@ -176,27 +170,24 @@ impl Inventory {
         }
     }
 
-    /// The event of this number.
     pub fn event(&self, event: EventNo) -> Option<&Arc<Event>> {
         self.events.get(self.place(event)).map(|book| &book.event)
     }
 
-    /// All events, in the order of their making.
+    /// Returns all events, in the order of their making.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.events.iter().map(|book| &book.event)
     }
 
-    /// The number of the event of this id.
     pub fn find_event(&self, id: &EventId) -> Option<EventNo> {
         self.by_id.get(id).copied()
     }
 
-    /// The units of an event.
     pub fn seating(&self, event: EventNo) -> Option<&Seating> {
         self.events.get(self.place(event)).map(|book| &book.seating)
     }
 
-    /// The number of the last commit of an event.
+    /// Returns the number of the last commit of an event.
     pub fn seq(&self, event: EventNo) -> Seq {
         self.events
             .get(self.place(event))
@@ -204,17 +195,17 @@ impl Inventory {
             .unwrap_or_default()
     }
 
-    /// A hold, unless it was forgotten.
+    /// Returns a hold, unless it was forgotten.
     pub fn hold(&self, hold: HoldId) -> Option<&Hold> {
         self.holds.get(&hold)
     }
 
-    /// A booking, unless it was forgotten.
+    /// Returns a booking, unless it was forgotten.
     pub fn booking(&self, booking: BookingId) -> Option<&Booking> {
         self.bookings.get(&booking)
     }
 
-    /// A booking, the one whose lines were given back for it or are to be, and so on: they share
+    /// Returns a booking, the one whose lines were given back for it or are to be, and so on: they share
     /// money. It ends at the first that is not here.
     pub fn exchanges(&self, booking: BookingId) -> impl Iterator<Item = BookingId> {
         std::iter::successors(Some(booking), |id| {
@@ -223,48 +214,28 @@ impl Inventory {
         })
     }
 
-    /// Holds that are here, forgotten ones not.
+    /// Returns holds that are here, forgotten ones not.
     pub fn holds(&self) -> impl Iterator<Item = &Hold> {
         self.holds.values()
     }
 
-    /// Bookings that are here, forgotten ones not.
+    /// Returns bookings that are here, forgotten ones not.
     pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
         self.bookings.values()
     }
 
-    /// How many holds of an event are not over as written down. Constant time.
+    /// Returns how many holds of an event are not over as written down. Constant time.
     pub fn live_holds(&self, event: EventNo) -> usize {
         self.expiries.count(event)
     }
 
-    /// When the next hold ends by the clock. Constant time.
+    /// Returns when the next hold ends by the clock. Constant time.
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.expiries.next()
     }
 
-    /// The latest time a command was decided at.
+    /// Returns the latest time a command was decided at.
     pub fn clock(&self) -> Timestamp {
         self.clock
-    }
-
-    /// Switches a planted bug on.
-    #[cfg(feature = "planted")]
-    pub fn plant(&mut self, bug: Planted) {
-        self.planted = Some(bug);
-    }
-
-    #[cfg(feature = "planted")]
-    fn has(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "the same call with and without planted bugs"
-    )]
-    const fn has(&self, _bug: Planted) -> bool {
-        false
     }
 }
