@@ -91,11 +91,6 @@ impl Inventory {
         }
     }
 
-    /// Takes a booking out that is not stored.
-    pub fn drop_booking(&mut self, booking: BookingId) {
-        self.bookings.remove(&booking);
-    }
-
     pub fn bought(&self, event: EventNo, holder: &Holder) -> u32 {
         let book = self.book(event).ok();
         let account = book.and_then(|book| book.holder(holder));
