@@ -171,6 +171,11 @@ impl Inventory {
         state: HoldState,
         cause: Cause,
     ) {
+        let ended = if cause == Cause::Expired {
+            BookingState::Expired
+        } else {
+            BookingState::Failed
+        };
         self.change_hold(work, id, |this, work, hold| {
             for held in &mut hold.units {
                 let step = Step {
@@ -182,11 +187,7 @@ impl Inventory {
                 held.version = this.step(work, hold.event, held.unit, step);
             }
             if let HoldState::Pinned(booking) = hold.state {
-                this.booking_mut(work, booking).state = if cause == Cause::Expired {
-                    BookingState::Expired
-                } else {
-                    BookingState::Failed
-                };
+                this.booking_mut(work, booking).state = ended;
                 work.effects.push(Effect::CancelIntent(booking));
             }
             hold.state = state;
