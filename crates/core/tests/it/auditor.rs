@@ -126,7 +126,7 @@ const SPOILED: [(&str, usize, &[Invariant], Spoil); 34] = [
     (
         "a hold expires while it is live",
         TAKEN_OVER,
-        &[Invariant::I2HeldTwice],
+        &[Invariant::I2HeldTwice, Invariant::I8BeyondCap],
         |history| {
             history.commits[TAKEN_OVER].at = history.commits[SHORT].at;
         },
