@@ -1,19 +1,20 @@
 //! The rule `no_orphan`: a choice must not leave a single free seat where it need not (model.md 3).
-//! Decides over the result of a command, for one hold at a time, from the seats beside the chosen
+//! Decides over the result of a command, for one hold at a time, from the seats next to the chosen
 //! ones alone: a row of a million seats costs no more than one of ten.
 //!
 //! In a run of L neighbouring available seats from which k are taken, a single seat cannot be
 //! avoided exactly when L - k is 1; every other single seat could have been.
 
-use crate::pick::Availability;
+use crate::number::index;
+use crate::seating::Availability;
 use crate::{Chart, Row, UnitNo};
 
-/// Two free seats beside each other are no orphans, however many more there are.
-const ENOUGH: usize = 2;
+/// Two neighbouring free seats are no orphans, however many more there are.
+const REACH: u32 = 2;
 
-/// The seats that `taken` would leave single although it need not. Empty: the choice is fine.
+/// Returns the seats that `taken` would leave single although it need not; none is a choice that passes.
 ///
-/// `hall` tells which seats could be taken before the choice; `taken` is sorted and distinct.
+/// `hall` says which seats could be taken before the choice; `taken` is sorted and distinct.
 pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
     let row_of = |unit: &UnitNo| chart.row_of(*unit).map(|(number, _)| number);
     taken
@@ -26,6 +27,17 @@ pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo])
         .collect()
 }
 
+/// Returns the seats that [`orphans`] may look at, the chosen ones among them.
+pub(crate) fn neighbours(chart: &Chart, taken: &[UnitNo]) -> impl Iterator<Item = UnitNo> {
+    taken.iter().flat_map(|unit| {
+        let row = chart.row_of(*unit).map(|(_, row)| row.range());
+        let row = row.unwrap_or(*unit..*unit);
+        let from = unit.0.saturating_sub(REACH).max(row.start.0);
+        let to = unit.0.saturating_add(REACH + 1).min(row.end.0);
+        (from..to).map(UnitNo)
+    })
+}
+
 /// What a choice leaves of one run, as far as it must be known.
 #[derive(Default)]
 struct Left {
@@ -34,7 +46,7 @@ struct Left {
 }
 
 impl Left {
-    /// Counts the free seats beside a chosen one.
+    /// Counts the free seats next to a chosen one.
     fn count(&mut self, free: &[UnitNo]) {
         self.seats += free.len();
         if let [single] = free {
@@ -42,7 +54,7 @@ impl Left {
         }
     }
 
-    /// The run ends: its single seats, unless one is all that it has.
+    /// Ends the run; returns its single seats, unless one is all that it has.
     fn end(&mut self) -> Vec<UnitNo> {
         let left = std::mem::take(self);
         if left.seats == 1 {
@@ -58,7 +70,7 @@ fn orphans_of_row(row: &Row, hall: &impl Availability, taken: &[UnitNo]) -> Vec<
         let free = seats
             .map(UnitNo)
             .take_while(|seat| hall.is_available(*seat));
-        free.take(ENOUGH).collect()
+        free.take(index(REACH)).collect()
     };
     let mut orphans = Vec::new();
     let mut left = Left::default();

@@ -3,7 +3,7 @@
 use super::Inventory;
 use super::books::OpenEvent;
 use super::budget::Demand;
-use super::claim::{Choice, require_adjacency};
+use super::claim::{Choice, require_adjacency, rest_on_neighbours};
 use super::work::Work;
 use crate::{
     Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Rejection, Span, Timestamp,
@@ -34,17 +34,17 @@ impl Inventory {
             besides: None,
             units: asked.count,
         };
-        self.require_budget(book, now, &demand)?;
+        self.require_budget(work, book, &demand)?;
         match new.wish {
-            Wish::Named(_) => require_adjacency(book, &claim.units, None)?,
+            Wish::Named(_) => require_adjacency(work, book, &claim.units, None)?,
             // The engine's own pick leaves no orphan that it need not.
-            Wish::Best { .. } => {}
+            Wish::Best { .. } => rest_on_neighbours(work, book, &claim.units),
         }
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
     }
 
-    /// The holder's own live hold of exactly the named seats: a double click, a lost reply or a
-    /// reload gets it back instead of a conflict with himself (model.md 4).
+    /// Returns the holder's own live hold of exactly the named seats: a double click, a lost reply or a
+    /// reload gets it back, and no conflict with itself (model.md 4).
     fn own_hold(&self, book: &OpenEvent, now: Timestamp, new: &NewHold) -> Option<&Hold> {
         let Wish::Named(selection) = &new.wish else {
             return None;
@@ -57,8 +57,7 @@ impl Inventory {
             return None;
         };
         let own = self.holds.get(&hold)?;
-        let units = own.units.iter().map(|held| held.unit);
-        let same_units = units.eq(selection.seats().iter().copied());
+        let same_units = own.unit_nos().eq(selection.seats().iter().copied());
         (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
     }
 
@@ -98,7 +97,7 @@ impl Inventory {
     }
 }
 
-/// `units` with their prices of today, not yet taken.
+/// Returns `units` with their present prices, not yet taken.
 pub(super) fn held_units(book: &OpenEvent, units: &[UnitNo]) -> Vec<HeldUnit> {
     let chart = &book.event.chart;
     let held = |unit: &UnitNo| HeldUnit {
