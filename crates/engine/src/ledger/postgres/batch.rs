@@ -1,15 +1,9 @@
-//! What one statement is made of: everything the commands of a batch changed, each row once, in the
-//! state in which the batch leaves it, and what they were decided on.
+//! A batch: what the commands did that are stored together.
 
 use std::collections::BTreeSet;
 
-use soldonce_core::{
-    Adjacency, Answer, Applied, Booking, BookingId, Cause, Commit, HoldId, Holder, Timestamp,
-    Transition, UnitNo, UnitState,
-};
+use soldonce_core::{Answer, Applied, BookingId, Commit, HoldId, Timestamp, Transition};
 
-use super::replica::Replica;
-use super::tables::{Id, holder_key};
 use crate::ledger::RequestKey;
 use crate::reply::StoredReply;
 use crate::webhook::Message;
@@ -25,16 +19,6 @@ pub(super) struct Batch {
     pub(super) messages: Vec<Message>,
     /// How many transitions they made.
     pub(super) steps: usize,
-}
-
-/// A unit that the decisions of a batch rest on, as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Touched {
-    pub(super) unit: UnitNo,
-    /// Whether the batch leaves it as it is.
-    pub(super) stays: bool,
-    pub(super) version: u64,
-    pub(super) state: UnitState,
 }
 
 impl Batch {
@@ -95,117 +79,6 @@ impl Batch {
     pub(super) fn renews_event(&self) -> bool {
         self.applied.iter().any(|applied| applied.event.is_some())
     }
-
-    /// The first end of a hold that was taken to be live: from then on the decisions are wrong.
-    pub(super) fn good_until(&self) -> i64 {
-        let live = |step: &Transition| match step.from {
-            UnitState::Held { until, .. } if !is_of_the_clock(step.cause) => Some(until.ms()),
-            UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => {
-                None
-            }
-        };
-        self.steps().filter_map(live).min().unwrap_or(i64::MAX)
-    }
-
-    /// The units that the decisions rest on, in unit order.
-    pub(super) fn touched_units(&self, replica: &Replica) -> Vec<UnitNo> {
-        let seen = self.seen_units(replica).into_iter();
-        seen.map(|seen| seen.unit).collect()
-    }
-
-    /// The same, each with its version before the batch.
-    pub(super) fn seen_units(&self, replica: &Replica) -> Vec<Touched> {
-        let changed = self.steps().map(|step| Touched {
-            unit: step.unit,
-            stays: false,
-            version: step.version.0.saturating_sub(1),
-            state: step.from,
-        });
-        let mut seen: Vec<Touched> = changed.collect();
-        let seating = replica.inventory.seating(replica.no);
-        seen.extend(self.neighbours(replica).into_iter().map(|no| {
-            let unit = seating.map(|seating| *seating.unit(no)).unwrap_or_default();
-            Touched {
-                unit: no,
-                stays: true,
-                version: unit.version.0,
-                state: unit.state,
-            }
-        }));
-        // Of each unit the first: one that changes, in its lowest version.
-        seen.sort_unstable_by_key(|seen| (seen.unit, seen.stays, seen.version));
-        seen.dedup_by_key(|seen| seen.unit);
-        seen
-    }
-
-    /// Seats that an adjacency rule looked at: two beside each one that was taken.
-    fn neighbours(&self, replica: &Replica) -> BTreeSet<UnitNo> {
-        let event = replica.inventory.event(replica.no);
-        let Some(event) = event.filter(|event| event.policy.adjacency != Adjacency::None) else {
-            return BTreeSet::new();
-        };
-        let mut beside = BTreeSet::new();
-        let taken = self.steps().filter(|step| {
-            matches!(
-                step.cause,
-                Cause::Held | Cause::Changed | Cause::SoldDirectly
-            )
-        });
-        for step in taken {
-            if let Some((_, row)) = event.chart.row_of(step.unit) {
-                let first = step.unit.0.saturating_sub(2).max(row.first.0);
-                let last = step.unit.0.saturating_add(3).min(row.end().0);
-                beside.extend((first..last).map(UnitNo));
-            }
-        }
-        beside
-    }
-
-    /// The holders whose budgets the decisions rest on or move, by key.
-    pub(super) fn accounts(&self, replica: &Replica) -> Vec<Account> {
-        let mut holders: Vec<&Holder> = Vec::new();
-        for done in &self.applied {
-            match &done.answer {
-                Answer::Held(hold) => holders.push(&hold.holder),
-                // A change that takes units needs room for them; one that drops some does not
-                // matter.
-                Answer::Hold(hold) if takes_units(done) => holders.push(&hold.holder),
-                Answer::EventCreated(_)
-                | Answer::Event(_)
-                | Answer::OwnHold(_)
-                | Answer::Hold(_)
-                | Answer::Booked(_)
-                | Answer::Booking(_)
-                | Answer::Units(..)
-                | Answer::Swept(_)
-                | Answer::ClockCorrected(_) => {}
-            }
-        }
-        let bookings = self.bookings();
-        let bookings = bookings
-            .iter()
-            .filter_map(|id| replica.inventory.booking(*id));
-        let bookings: Vec<&Booking> = bookings.collect();
-        holders.extend(bookings.iter().map(|booking| &booking.holder));
-        let keyed = holders
-            .into_iter()
-            .map(|holder| (holder_key(holder), holder));
-        let mut keyed: Vec<(Id, &Holder)> = keyed.collect();
-        keyed.sort_unstable_by_key(|(key, _)| *key);
-        keyed.dedup_by_key(|(key, _)| *key);
-        let account = |(key, holder): (Id, &Holder)| Account {
-            key,
-            holder: holder.clone(),
-            bought: replica.inventory.bought(replica.no, holder),
-            version: replica.holders.version(holder),
-        };
-        keyed.into_iter().map(account).collect()
-    }
-}
-
-/// Whether it takes no hold to be live.
-const fn is_of_the_clock(cause: Cause) -> bool {
-    matches!(cause, Cause::Expired | Cause::ClockCorrected)
 }
 
 /// Of these, each once and in order.
@@ -216,23 +89,7 @@ fn each_once(ids: impl Iterator<Item = HoldId>) -> Vec<HoldId> {
     ids
 }
 
-fn takes_units(applied: &Applied) -> bool {
-    let commits = applied.commits.iter();
-    let mut steps = commits.flat_map(|commit| &commit.transitions);
-    steps.any(|step| step.cause == Cause::Changed && !matches!(step.from, UnitState::Held { .. }))
-}
-
-/// What counts against one holder.
-#[derive(Clone, Debug)]
-pub(super) struct Account {
-    pub(super) key: Id,
-    pub(super) holder: Holder,
-    pub(super) bought: u32,
-    /// Of his row before the batch; 0 when he has none.
-    pub(super) version: i64,
-}
-
-/// When and as which batch something was stored.
+/// When something was stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// On the ledger's clock.
