@@ -287,7 +287,7 @@ fn the_page_shows_every_strategy_that_raced() {
         "<article class=\"card naive\">",
         "<article class=\"card queue\">",
         "SELECT seat, buyer FROM lab_seats",
-        "-- write\n",
+        "-- store_batch\n",
         "--strategies naive,queue --buyers 5,20 --seats 1,3 --rounds 5",
     ] {
         assert!(page.contains(text), "{text}");

@@ -1,16 +1,10 @@
-//! What one statement is made of: everything the commands of a batch changed, each row once, in the
-//! state in which the batch leaves it, and what they were decided on.
+//! A batch: what the commands did that are stored together.
 
 use std::collections::BTreeSet;
 
-use soldonce_core::{
-    Answer, Applied, Booking, BookingId, Cause, Commit, HoldId, Holder, Timestamp, Transition,
-    UnitNo, UnitState,
-};
+use soldonce_core::{Answer, Applied, BookingId, Commit, HoldId, Timestamp, Transition};
 
 use super::limits::BATCH_STEPS_MAX;
-use super::replica::Replica;
-use super::tables::{Id, holder_key};
 use crate::ledger::RequestKey;
 use crate::ledger::decide::{freed_from_sold, may_move_free_units};
 use crate::reply::StoredReply;
@@ -29,16 +23,6 @@ pub(super) struct Batch {
     pub(super) steps: usize,
     /// How many of these freed a unit from SOLD.
     freed: usize,
-}
-
-/// A unit that the decisions of a batch rest on, as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Touched {
-    pub(super) unit: UnitNo,
-    /// Whether the batch leaves it as it is.
-    pub(super) stays: bool,
-    pub(super) version: u64,
-    pub(super) state: UnitState,
 }
 
 impl Batch {
@@ -105,81 +89,6 @@ impl Batch {
     pub(super) fn renews_event(&self) -> bool {
         self.applied.iter().any(|applied| applied.event.is_some())
     }
-
-    /// The first end of a hold that was taken to be live: from then on the decisions are wrong.
-    pub(super) fn good_until(&self) -> i64 {
-        let live = |step: &Transition| match step.from {
-            UnitState::Held { until, .. } if !is_of_the_clock(step.cause) => Some(until.ms()),
-            UnitState::Held { .. } | UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => {
-                None
-            }
-        };
-        self.steps().filter_map(live).min().unwrap_or(i64::MAX)
-    }
-
-    /// The units that the decisions rest on, in unit order.
-    pub(super) fn touched_units(&self, replica: &Replica) -> Vec<UnitNo> {
-        let seen = self.seen_units(replica).into_iter();
-        seen.map(|seen| seen.unit).collect()
-    }
-
-    /// The same, each with its version before the batch.
-    pub(super) fn seen_units(&self, replica: &Replica) -> Vec<Touched> {
-        let changed = self.steps().map(|step| Touched {
-            unit: step.unit,
-            stays: false,
-            version: step.version.0.saturating_sub(1),
-            state: step.from,
-        });
-        let mut seen: Vec<Touched> = changed.collect();
-        let seating = replica.inventory.seating(replica.no);
-        let read = self.applied.iter().flat_map(|done| &done.basis.units);
-        seen.extend(read.map(|no| {
-            let unit = seating
-                .map(|seating| *seating.unit(*no))
-                .unwrap_or_default();
-            Touched {
-                unit: *no,
-                stays: true,
-                version: unit.version.0,
-                state: unit.state,
-            }
-        }));
-        // Of each unit the first: one that changes, in its lowest version.
-        seen.sort_unstable_by_key(|seen| (seen.unit, seen.stays, seen.version));
-        seen.dedup_by_key(|seen| seen.unit);
-        seen
-    }
-
-    /// The holders whose budgets the decisions rest on or move, by key.
-    pub(super) fn accounts(&self, replica: &Replica) -> Vec<Account> {
-        let read = self.applied.iter().flat_map(|done| &done.basis.holders);
-        let mut holders: Vec<&Holder> = read.collect();
-        let bookings = self.bookings();
-        let bookings = bookings
-            .iter()
-            .filter_map(|id| replica.inventory.booking(*id));
-        let bookings: Vec<&Booking> = bookings.collect();
-        holders.extend(bookings.iter().map(|booking| &booking.holder));
-        let keyed = holders
-            .into_iter()
-            .map(|holder| (holder_key(holder), holder));
-        let mut keyed: Vec<(Id, &Holder)> = keyed.collect();
-        keyed.sort_unstable_by_key(|(key, _)| *key);
-        keyed.dedup_by_key(|(key, _)| *key);
-        let account = |(key, holder): (Id, &Holder)| Account {
-            key,
-            holder: holder.clone(),
-            bought: replica.inventory.bought(replica.no, holder),
-            version: replica.holders.version(holder),
-        };
-        keyed.into_iter().map(account).collect()
-    }
-}
-
-/// Whether it takes no hold to be live.
-const fn is_of_the_clock(cause: Cause) -> bool {
-    matches!(cause, Cause::Expired | Cause::ClockCorrected)
 }
 
 /// Of these, each once and in order.
@@ -190,17 +99,7 @@ fn each_once(ids: impl Iterator<Item = HoldId>) -> Vec<HoldId> {
     ids
 }
 
-/// What counts against one holder.
-#[derive(Clone, Debug)]
-pub(super) struct Account {
-    pub(super) key: Id,
-    pub(super) holder: Holder,
-    pub(super) bought: u32,
-    /// Of his row before the batch; 0 when he has none.
-    pub(super) version: i64,
-}
-
-/// When and as which batch something was stored.
+/// When something was stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// On the ledger's clock.

@@ -11,21 +11,25 @@ use soldonce_core::{
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::batch::{Account, Batch};
+use super::batch::Batch;
 use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
 use super::database::{Database, Lane, Value};
 use super::failure::Failure;
+use super::read_set::ReadSet;
 use super::recent::Recent;
-use super::replica::{Named, Replica};
+use super::replica::{Account, Named, Replica};
 use super::route::Routes;
 use super::settle;
 use super::tables::idempotency::{self, Record};
-use super::tables::units::{self, Turn};
 use super::tables::{Columns, Id, bookings, int};
 use super::time::Time;
 use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::{Done, Observer, RequestKey};
+
+/// The event's advisory lock alone, as `store_batch_12` takes it.
+const LOCK_EVENT: &str = "-- lock_event
+SELECT lock_event_12($1, true)";
 
 /// The parts that all tasks of a ledger share.
 pub(super) struct Desk {
@@ -145,16 +149,13 @@ impl Desk {
     /// # Errors
     /// [`Failure`]; after contention the transaction is rolled back.
     pub(super) async fn lock_event(&self, lane: &mut Lane, event: EventNo) -> Result<(), Failure> {
-        let turn = Turn {
-            event: int(event.0)?,
-            renews: true,
-        };
+        let event = int(event.0)?;
         lane.begin_write().await?;
-        let taken = units::take_turn(lane, turn).await;
+        let taken = lane.rows(LOCK_EVENT, &[(&event, Type::INT4)]).await;
         if taken.as_ref().is_err_and(Failure::is_contention) {
             lane.roll_back().await;
         }
-        taken
+        taken.map(drop)
     }
 
     /// A batch that was decided on `replica`, with a fresh name.
@@ -167,7 +168,7 @@ impl Desk {
         Dispatch {
             batch,
             holds: batch.holds(),
-            accounts: batch.accounts(replica),
+            read_set: ReadSet::of(batch, replica),
             id: self.batch_id(),
             server: self.server,
             now,
@@ -200,11 +201,11 @@ impl Desk {
                 self.time.reached(written.at);
                 let Dispatch {
                     id,
-                    accounts,
+                    read_set,
                     holds,
                     ..
                 } = dispatch;
-                take_over(replica, batch, accounts);
+                take_over(replica, batch, read_set.accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
                 self.observer.stored(&replica.inventory, &batch.applied);
@@ -220,7 +221,7 @@ impl Desk {
             Err(failure) => {
                 replica.inventory.roll_back();
                 if failure.is_holder_known() {
-                    replica.holders.exist(&dispatch.accounts);
+                    replica.holders.exist(&dispatch.read_set.accounts);
                 }
                 if failure.is_contention() || failure.is_key_taken() {
                     return Stored::Anew;
@@ -346,7 +347,7 @@ fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     replica.accounts_stored(accounts);
 }
 
-/// The answers of the commands that were stored, in their dispatch.
+/// The answers of the commands that were stored, in their order.
 pub(super) fn answers(batch: Batch) -> Vec<Answer> {
     batch
         .applied

@@ -46,7 +46,7 @@ impl Failure {
     /// What a failed statement means, which was sent.
     pub(super) fn of_statement(error: &tokio_postgres::Error) -> Self {
         let Some(said) = error.as_db_error() else {
-            // Values that the driver cannot write or read were its own fault: nothing is unknown.
+            // Also a value that the driver itself could not read: what was sent may be stored.
             return Self::Unknown(chain(error));
         };
         let code = said.code();

@@ -3,10 +3,10 @@
 //! versions of every row the decision rests on. A row that has moved, and nothing is written: the
 //! server reads what others wrote, and decides anew. So the database has the last word.
 //!
-//! Reading order: `replica` (what a server remembers), `decide`, `batch` (what one statement is made
-//! of), `write/` (the statement), `desk` (refresh, store, settle), `queue` (how commands come to the
-//! statement), `settle` (answers that never came), `time`, `tables/` (the rows). Beside them:
-//! `verify`, which changes nothing.
+//! Reading order: `replica` (what a server remembers), `decide`, `batch`, `read_set` (what its decisions
+//! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 11), `desk`
+//! (refresh, store, settle), `queue` (how commands come to the call), `settle` (answers that never came),
+//! `time`, `tables/` (the rows). Beside them: `verify`, which changes nothing.
 
 mod limits;
 mod options;
@@ -23,6 +23,7 @@ mod time;
 mod batch;
 mod charts;
 mod decide;
+mod read_set;
 mod replica;
 mod write;
 

@@ -137,7 +137,7 @@ async fn an_event_whose_memory_is_taken_keeps_no_other_waiting() {
     let over = servers.hold(1, well, "ann", &["A-1"]).await.unwrap();
     // Neither the batch nor the first question for it is heard: ten seconds.
     pair.proxy.next_with("-- give_up", Fault::HalfOpen);
-    pair.proxy.next_with("-- write", Fault::HalfOpen);
+    pair.proxy.next_with("-- store_batch", Fault::HalfOpen);
     let wish = servers.wish(sick, "bob", &["A-5"]);
     let ledger = Arc::clone(&servers.ledgers[1]);
     let mut asked = JoinSet::new();

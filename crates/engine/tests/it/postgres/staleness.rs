@@ -202,7 +202,7 @@ async fn a_batch_that_nobody_could_settle_is_settled_before_the_memory_is_believ
     let shaky = servers.one_more(&servers.unprepared_at(url)).await;
     servers.ledgers.push(shaky);
     // Stored, but the answer is lost, and so are all questions for it.
-    proxy.next_with("-- write", Fault::DropReply);
+    proxy.next_with("-- store_batch", Fault::DropReply);
     for _ in 0..4 {
         proxy.next_with("-- give_up", Fault::Reset);
     }

@@ -20,8 +20,8 @@ use soldonce_engine::{Ids, chart};
 use super::super::plan::{Hall, Want};
 use super::{Contender, Doing, Outcome, Sale};
 
-/// What `queue` sends, with the names of its parts: `crates/engine/src/ledger/postgres/write`.
-const WRITE: &str = "-- write\nWITH turn, event_seen, units_seen, holders_seen, bookings_seen, same, go, write_units, add_holds, ..\nSELECT at";
+/// What `queue` sends: one call of the function in `crates/engine/migrations/postgres/V12__store_batch.sql`.
+const WRITE: &str = "-- store_batch\nSELECT stored_at, wall FROM store_batch_12(batch_id => .., unit_rows => .., ..)";
 
 /// A ledger.
 pub(in super::super) struct Product {

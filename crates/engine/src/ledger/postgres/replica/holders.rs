@@ -6,9 +6,18 @@ use std::collections::HashMap;
 
 use soldonce_core::{EventNo, Holder, Inventory};
 
-use crate::ledger::postgres::batch::Account;
 use crate::ledger::postgres::limits::HOLDERS_IDLE_MAX;
 use crate::ledger::postgres::tables::Id;
+
+/// What counts against one holder.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Account {
+    pub(in super::super) key: Id,
+    pub(in super::super) holder: Holder,
+    pub(in super::super) bought: u32,
+    /// Of the holder's row before the batch; 0 without one.
+    pub(in super::super) version: i64,
+}
 
 /// The versions of the rows of one event's holders.
 #[derive(Debug)]

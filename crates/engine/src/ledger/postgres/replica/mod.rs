@@ -12,12 +12,12 @@ use soldonce_core::{BookingId, EventNo, HoldId, Inventory, Timestamp, UnitNo};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+pub(super) use self::holders::Account;
 use self::holders::Holders;
 pub(super) use self::named::Named;
 pub(super) use self::stale::bookings_by_id;
 pub(super) use self::stale::horizon;
 use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
-use super::batch::Account;
 use super::charts::Charts;
 use super::database::{Lane, Value};
 use super::failure::Failure;

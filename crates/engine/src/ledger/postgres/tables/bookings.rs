@@ -44,9 +44,6 @@ ORDER BY created_at LIMIT $3";
 pub(in super::super) const EVENT_OF_BOOKING: &str = "-- event_of_booking
 SELECT event_no FROM bookings WHERE id = $1";
 
-pub(in super::super) const DELETE_LINES: &str = "-- delete_lines
-DELETE FROM lines WHERE booking = ANY ($1)";
-
 /// Which of these units some booking has as sold.
 pub(in super::super) const SOLD_UNITS: &str = "-- sold_units
 SELECT unit_no FROM lines WHERE event_no = $1 AND unit_no = ANY ($2) AND state = 1 ORDER BY unit_no";

@@ -1,46 +1,28 @@
-//! The one statement that stores a batch. It takes its turn with the event, locks every row the
-//! decisions rest on, in one order everywhere, and writes nothing unless each still has the version it
-//! had and the ledger's clock is where the decisions took it to be.
+//! A batch as one call of the database's function `store_batch_12`
+//! (`migrations/postgres/V12__store_batch.sql`), which says what is locked, compared and written, in which
+//! order. Here are the values of its parameters, each with its name.
 
-mod messages;
 mod rows;
 mod sales;
 mod units;
 
-use soldonce_core::{BookingId, HoldId, Timestamp};
+use std::sync::OnceLock;
+
+use soldonce_core::{HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::batch::{Account, Batch, Written};
+use super::batch::{Batch, Written};
 use super::database::{Lane, Value};
 use super::failure::Failure;
+use super::limits::CLOCK_OFF_MS;
+use super::read_set::ReadSet;
 use super::replica::Replica;
-use super::tables::units::{self as units_table, Turn};
-use super::tables::{Columns, Id, bookings, events, holds, int};
+use super::tables::{Columns, Id, events, int};
+use crate::ledger::rows::Damaged;
 use crate::ledger::rows::policy::policy_to_json;
-use crate::ledger::rows::{Damaged, stored};
 
 pub(super) use self::rows::RowTypes;
 use self::rows::{RowType, Rows};
-
-/// Stores a batch of holds, or of what becomes of them without a sale: without the part of sales, whose
-/// plan would be set up for nothing.
-const WRITE_HOLDS: &str = concat!(
-    "-- write\n",
-    include_str!("turn.sql"),
-    include_str!("guard.sql"),
-    include_str!("holds.sql"),
-    include_str!("end.sql")
-);
-
-/// Stores any batch.
-const WRITE: &str = concat!(
-    "-- write\n",
-    include_str!("turn.sql"),
-    include_str!("guard.sql"),
-    include_str!("holds.sql"),
-    include_str!("sales.sql"),
-    include_str!("end.sql")
-);
 
 /// What became of a statement.
 pub(super) enum Outcome {
@@ -53,10 +35,10 @@ pub(super) enum Outcome {
 /// A batch on its way.
 pub(super) struct Dispatch<'a> {
     pub(super) batch: &'a Batch,
+    /// What its decisions rest on.
+    pub(super) read_set: ReadSet,
     /// The holds that it changes, each once, in order.
     pub(super) holds: Vec<HoldId>,
-    /// What counts against the holders in it, by key.
-    pub(super) accounts: Vec<Account>,
     /// The name of the batch, fresh.
     pub(super) id: Id,
     pub(super) server: Id,
@@ -68,36 +50,24 @@ pub(super) struct Dispatch<'a> {
     pub(super) types: RowTypes,
 }
 
-/// The values of one statement, in their dispatch.
+/// The values of the call, each with the name of its parameter.
 struct Values {
+    names: Vec<&'static str>,
     each: Vec<Box<dyn ToSql + Sync + Send>>,
     types: Vec<Type>,
     row_types: RowTypes,
-    /// The statement that has a place for all of them.
-    sql: &'static str,
 }
 
 impl Values {
-    fn new(row_types: RowTypes) -> Self {
-        Self {
-            each: Vec::new(),
-            types: Vec::new(),
-            row_types,
-            sql: WRITE_HOLDS,
-        }
-    }
-
-    fn put_rows(&mut self, rows: Rows, of: RowType) {
-        if of.is_of_sales() && !rows.is_empty() {
-            self.sql = WRITE;
-        }
-        let array = self.row_types.array(of);
-        self.put(rows, array);
-    }
-
-    fn put(&mut self, value: impl ToSql + Sync + Send + 'static, of: Type) {
+    fn put(&mut self, name: &'static str, value: impl ToSql + Sync + Send + 'static, of: Type) {
+        self.names.push(name);
         self.each.push(Box::new(value));
         self.types.push(of);
+    }
+
+    fn put_rows(&mut self, name: &'static str, rows: Rows, of: RowType) {
+        let array = self.row_types.array(of);
+        self.put(name, rows, array);
     }
 
     fn of(&self) -> Vec<Value<'_>> {
@@ -107,17 +77,21 @@ impl Values {
             .map(|value| -> &(dyn ToSql + Sync) { &**value });
         values.zip(self.types.iter().cloned()).collect()
     }
+
+    /// Returns the call with these names: `batch_id => $1, ..`. They are the same for every batch.
+    fn call(&self) -> &'static str {
+        static CALL: OnceLock<String> = OnceLock::new();
+        CALL.get_or_init(|| {
+            let names = (1..).zip(&self.names);
+            let each: Vec<String> = names.map(|(n, name)| format!("{name} => ${n}")).collect();
+            let each = each.join(", ");
+            format!("-- store_batch\nSELECT stored_at, wall FROM store_batch_12({each})")
+        })
+    }
 }
 
 /// A batch as the database gets it: built from memory, sent without it.
-pub(super) struct Statement {
-    values: Values,
-    /// Bookings whose lines are written anew.
-    rewritten: Vec<Id>,
-    turn: Turn,
-    /// The units that the batch rests on, in unit order, if lines are rewritten: they are locked first.
-    touched: Vec<i32>,
-}
+pub(super) struct Statement(Values);
 
 impl Statement {
     /// Of a batch that was decided on `replica` in a trial that is still open.
@@ -125,23 +99,25 @@ impl Statement {
     /// # Errors
     /// `Damaged`, when the memory lacks what the batch changed.
     pub(super) fn new(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Self, Failure> {
-        let is_known = |id: &BookingId| replica.bookings.contains_key(id);
-        let rewritten = dispatch.batch.bookings().into_iter().filter(is_known);
-        let rewritten = holds::booking_ids(rewritten);
-        let touched = match rewritten.as_slice() {
-            [] => Vec::new(),
-            [..] => dispatch.batch.touched_units(replica),
+        let mut to = Values {
+            names: Vec::new(),
+            each: Vec::new(),
+            types: Vec::new(),
+            row_types: dispatch.types.clone(),
         };
-        let touched = touched.into_iter();
-        Ok(Self {
-            values: values(replica, dispatch)?,
-            rewritten,
-            turn: Turn {
-                event: int(replica.no.0)?,
-                renews: dispatch.batch.renews_event(),
-            },
-            touched: touched.map(|unit| int(unit.0)).collect::<Result<_, _>>()?,
-        })
+        let batch = dispatch.batch;
+        to.put("event", int(replica.no.0)?, Type::INT4);
+        put_batch(&mut to, dispatch);
+        put_event(&mut to, replica, batch)?;
+        units::put_units(&mut to, replica, &dispatch.read_set)?;
+        units::put_holds(&mut to, replica, dispatch)?;
+        units::put_audit(&mut to, batch)?;
+        sales::put_accounts(&mut to, &dispatch.read_set.accounts)?;
+        sales::put_bookings(&mut to, replica, &dispatch.read_set)?;
+        sales::put_records(&mut to, batch)?;
+        sales::put_effects(&mut to, batch)?;
+        sales::put_messages(&mut to, &batch.messages)?;
+        Ok(Self(to))
     }
 
     /// Stores the batch, in the transaction that is open on this connection, which ends with it, or
@@ -154,13 +130,11 @@ impl Statement {
         lane: &mut Lane,
         learn: impl Fn(i64),
     ) -> Result<Outcome, Failure> {
-        if !lane.is_open() {
-            if self.rewritten.is_empty() {
-                return self.write(lane, learn).await;
-            }
-            lane.begin_write().await?;
-        }
+        let is_within = lane.is_open();
         let outcome = self.send_within(lane, learn).await;
+        if !is_within {
+            return outcome;
+        }
         match outcome {
             Ok(Outcome::Stored(written)) => {
                 lane.commit().await?;
@@ -181,23 +155,7 @@ impl Statement {
         lane: &mut Lane,
         learn: impl Fn(i64),
     ) -> Result<Outcome, Failure> {
-        self.delete_lines(lane).await?;
-        self.write(lane, learn).await
-    }
-
-    async fn delete_lines(&self, lane: &mut Lane) -> Result<(), Failure> {
-        if self.rewritten.is_empty() {
-            return Ok(());
-        }
-        // The turn, then units before anything else, as everybody does.
-        units_table::lock(lane, self.turn, &self.touched).await?;
-        let ids: [Value<'_>; 1] = [(&self.rewritten, Type::BYTEA_ARRAY)];
-        lane.rows(bookings::DELETE_LINES, &ids).await?;
-        Ok(())
-    }
-
-    async fn write(&self, lane: &mut Lane, learn: impl Fn(i64)) -> Result<Outcome, Failure> {
-        let rows = lane.rows(self.values.sql, &self.values.of()).await?;
+        let rows = lane.rows(self.0.call(), &self.0.of()).await?;
         let row = rows
             .first()
             .ok_or_else(|| Damaged::new("batches", "no answer"))?;
@@ -211,44 +169,22 @@ impl Statement {
     }
 }
 
-fn values(replica: &Replica, dispatch: &Dispatch<'_>) -> Result<Values, Failure> {
-    let batch = dispatch.batch;
-    let mut to = Values::new(dispatch.types.clone());
-    units::put_guards(&mut to, replica, dispatch)?;
-    messages::put(&mut to, &batch.messages)?;
-    units::put_holds(&mut to, replica, dispatch)?;
-    units::put_audit(&mut to, batch)?;
-    sales::put_accounts(&mut to, &dispatch.accounts)?;
-    sales::put_bookings(&mut to, replica, batch)?;
-    sales::put_records(&mut to, batch)?;
-    sales::put_effects(&mut to, batch)?;
-    put_batch(&mut to, replica, dispatch)?;
-    put_event(&mut to, replica, batch)?;
-    units::put_before(&mut to, batch, replica);
-    Ok(to)
+/// The batch itself, and when it was decided.
+fn put_batch(to: &mut Values, dispatch: &Dispatch<'_>) {
+    let (batch, read_set) = (dispatch.batch, &dispatch.read_set);
+    to.put("batch_id", dispatch.id, Type::BYTEA);
+    to.put("server_id", dispatch.server, Type::BYTEA);
+    let commands = batch.applied.iter().map(|applied| applied.commits.len());
+    let commands = i32::try_from(commands.sum::<usize>()).unwrap_or(i32::MAX);
+    to.put("commands", commands, Type::INT4);
+    to.put("decided_at", dispatch.now.ms(), Type::INT8);
+    to.put("good_until", read_set.good_until, Type::INT8);
+    to.put("clock_off", CLOCK_OFF_MS, Type::INT8);
+    to.put("given_clock", dispatch.given, Type::INT8);
+    to.put("event_seen", read_set.event_version, Type::INT8);
 }
 
-/// $20 to $27: the batch's own row, and the version of the event that it was decided on.
-fn put_batch(to: &mut Values, replica: &Replica, dispatch: &Dispatch<'_>) -> Result<(), Failure> {
-    let batch = dispatch.batch;
-    to.put(dispatch.id, Type::BYTEA);
-    to.put(dispatch.server, Type::BYTEA);
-    to.put(replica.event_version, Type::INT8);
-    let units = batch.steps().map(|step| int(step.unit.0));
-    to.put(units.collect::<Result<Vec<_>, _>>()?, Type::INT4_ARRAY);
-    let versions = batch.steps().map(|step| stored(step.version.0));
-    to.put(versions.collect::<Result<Vec<_>, _>>()?, Type::INT8_ARRAY);
-    to.put(
-        holds::ids(dispatch.holds.iter().copied()),
-        Type::BYTEA_ARRAY,
-    );
-    to.put(holds::booking_ids(batch.bookings()), Type::BYTEA_ARRAY);
-    let keys = dispatch.accounts.iter().map(|account| account.key);
-    to.put(keys.collect::<Vec<_>>(), Type::BYTEA_ARRAY);
-    Ok(())
-}
-
-/// $28 and $29: the event's row, when it changes.
+/// The event's row, when it changes.
 fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Failure> {
     let event = replica
         .inventory
@@ -257,11 +193,23 @@ fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Fa
     let policy = event
         .map(|event| policy_to_json(&event.policy))
         .transpose()?;
-    if policy.is_some() {
-        to.sql = WRITE;
-    }
-    to.put(policy, Type::TEXT);
+    to.put("new_policy", policy, Type::TEXT);
     let cancelled = event.and_then(|event| events::cancelled(event));
-    to.put(cancelled.map(str::to_owned), Type::TEXT);
+    to.put("new_cancelled", cancelled.map(str::to_owned), Type::TEXT);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ledger::postgres::limits::{LOCK_MS, TURN_MS};
+
+    const STORE: &str = include_str!("../../../../migrations/postgres/V12__store_batch.sql");
+
+    #[test]
+    fn the_events_lock_and_the_rows_are_waited_for_as_long_as_the_bounds_say() {
+        let waits = STORE.match_indices("SET LOCAL lock_timeout = ");
+        let waits = waits.map(|(at, set)| STORE[at + set.len()..].split(';').next().unwrap());
+        let bounds = [TURN_MS.to_string(), LOCK_MS.to_string()];
+        assert_eq!(waits.collect::<Vec<_>>(), bounds);
+    }
 }

@@ -1,4 +1,4 @@
-//! Many rows as one value: an array of one of the database's row types (migrations 5 and 6), as PostgreSQL
+//! Many rows as one value: an array of one of the database's row types (migrations 5 and 11), as PostgreSQL
 //! reads it in binary (`array_recv`, `record_recv`). Unfolding one such array costs the database a
 //! tenth of unfolding a list for each column (docs/decisions/0036).
 
@@ -22,7 +22,6 @@ const ROOM_MAX: usize = 1 << 16;
 /// The types of rows that a statement gets many of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowType {
-    Seen,
     Unit,
     Hold,
     Audit,
@@ -35,8 +34,7 @@ pub(super) enum RowType {
 }
 
 impl RowType {
-    const ALL: [Self; 10] = [
-        Self::Seen,
+    const ALL: [Self; 9] = [
         Self::Unit,
         Self::Hold,
         Self::Audit,
@@ -48,28 +46,14 @@ impl RowType {
         Self::Message,
     ];
 
-    /// Whether only the part of sales stores them.
-    pub(super) const fn is_of_sales(self) -> bool {
-        match self {
-            Self::Booking | Self::Line | Self::Effect | Self::Message => true,
-            Self::Seen
-            | Self::Unit
-            | Self::Hold
-            | Self::Audit
-            | Self::Holder
-            | Self::Idempotency => false,
-        }
-    }
-
     /// Its name in the database.
     const fn name(self) -> &'static str {
         match self {
-            Self::Seen => "seen_row",
-            Self::Unit => "touched_unit",
+            Self::Unit => "unit_change",
             Self::Hold => "hold_row",
             Self::Audit => "audit_row",
             Self::Holder => "holder_row",
-            Self::Booking => "booking_row",
+            Self::Booking => "booking_change",
             Self::Line => "line_row",
             Self::Idempotency => "idempotency_row",
             Self::Effect => "effect_row",
@@ -170,13 +154,9 @@ impl Rows {
         }
         Ok(rows)
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
 }
 
-/// One row, to be filled in the sequence of its type's columns.
+/// One row, to be filled in the order of its type's columns.
 pub(super) struct Row<'a> {
     bytes: &'a mut BytesMut,
     columns: i32,

@@ -1,12 +1,11 @@
 //! Connections that break at the commit: a server that gets no answer asks what became of it, by both
 //! ways in which a commit is made.
 
-use soldonce_core::{Authority, BookingId, Command, LineChoice};
+use soldonce_core::{Command, HoldState, Text};
 use soldonce_engine::ledger::Ledger;
 use soldonce_testkit::chaos::{Fault, Proxy};
 
 use super::numbers::NoNumbers;
-use crate::ledgers::{booked, on};
 use crate::postgres::Servers;
 
 /// A server on the database, and a second one behind a proxy.
@@ -31,7 +30,7 @@ async fn a_lost_answer_of_the_statement_is_asked_for() {
         ("A-2", Fault::Reset),
         ("A-3", Fault::DropReply),
     ] {
-        proxy.next_with("-- write", fault);
+        proxy.next_with("-- store_batch", fault);
         // Asked for by the one command there is: it was its own commit.
         proxy.next_with("-- give_up", Fault::None);
         let hold = servers.hold(1, &event, "ann", &[seat]).await.unwrap();
@@ -44,34 +43,25 @@ async fn a_lost_answer_of_the_statement_is_asked_for() {
     assert_eq!(servers.judge(0, &event.id).await, 3);
 }
 
-/// Lines that are written anew are a transaction.
+/// A cancellation of the event has its lock before it reads: a transaction of several statements.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_answer_of_the_commit_is_asked_for() {
     let (servers, proxy) = one_behind_a_proxy().await;
-    let event = servers.event(|_| {}).await;
-    let numbers = NoNumbers::begin(&servers).await;
-    for (n, fault) in [(1, Fault::DropReply), (2, Fault::Reset)] {
+    for (name, fault) in [("rain-1", Fault::DropReply), ("rain-2", Fault::Reset)] {
+        let event = servers.event_named(name).await;
+        let numbers = NoNumbers::begin(&servers).await;
         let hold = servers.hold(1, &event, "ann", &["A-1"]).await.unwrap();
-        let confirm = Command::Confirm {
-            on: on(&hold),
-            booking: BookingId::from_bits(n),
-            reference: None,
-        };
-        let booking = booked(servers.ask(1, confirm).await).unwrap();
-        // The first one ends the read of the booking, which memory has let go of.
-        proxy.next_with("COMMIT", Fault::None);
         proxy.next_with("COMMIT", fault);
         proxy.next_with("-- give_up", Fault::None);
-        let cancel = Command::Cancel {
-            booking: booking.id,
-            by: Authority::Staff,
-            lines: LineChoice::All,
+        let cancel = Command::CancelEvent {
+            event: event.no,
+            reason: Text::parse("rain").unwrap(),
         };
-        let cancelled = booked(servers.ask(1, cancel).await).unwrap();
+        servers.ask(1, cancel).await.unwrap();
         assert_eq!(proxy.to_come(), 0, "the fault has happened");
-        let same = servers.ledgers[0].booking(booking.id).await.unwrap();
-        assert_eq!(same, Some(cancelled));
+        let same = servers.ledgers[0].hold(hold.id).await.unwrap().unwrap();
+        assert!(matches!(same.state, HoldState::Revoked(_)), "{same:?}");
+        numbers.end().await;
+        assert_eq!(servers.judge(0, &event.id).await, 2);
     }
-    numbers.end().await;
-    assert_eq!(servers.judge(0, &event.id).await, 6);
 }
