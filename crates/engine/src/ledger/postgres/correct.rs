@@ -15,7 +15,8 @@ use super::booth::Booth;
 use super::database::{Database, Lane};
 use super::desk::Desk;
 use super::failure::Failure;
-use super::limits::{CORRECT_WAIT_MS, SEQUENCE_EVERY_MS};
+use super::feed::unnumbered;
+use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS};
 use super::replica::Named;
 use super::tables::Columns;
 use super::write::{Dispatch, Outcome, Statement};
@@ -36,12 +37,14 @@ const STOP_CLOCK: &str = "-- stop_clock
 LOCK TABLE clock IN ACCESS EXCLUSIVE MODE";
 
 /// The clocks of the ledger and of the machine, and whether a commit waits for its number.
-const CLOCKS: &str = "-- clocks
+const CLOCKS: &str = concat!(
+    "-- clocks
 SELECT greatest((SELECT at FROM clock), ledger_clock(ms)), ms, EXISTS (
-    SELECT FROM batches b
-    WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
-      AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id))
-FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS machine";
+    SELECT FROM batches b WHERE ",
+    unnumbered!(),
+    ")
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) AS machine"
+);
 
 const SET_CLOCK: &str = "-- set_clock
 UPDATE clock SET at = $1, meet = 0, ahead = 0 WHERE one = 1";
@@ -118,7 +121,7 @@ async fn correct(desk: &Desk) -> Result<ClockCorrected, OpenError> {
         let soon = desk
             .clock
             .boot()
-            .plus(Duration::from_millis(SEQUENCE_EVERY_MS));
+            .plus(Duration::from_millis(NUMBER_EVERY_MS));
         desk.clock.sleep_until(soon).await;
     }
     let text = "commits wait for their numbers: see `soldonce doctor`, nothing was changed";

@@ -11,6 +11,7 @@ use super::Parts;
 use super::booth::Booth;
 use super::database::{Lane, Value};
 use super::failure::Failure;
+use super::feed::unnumbered;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
 use super::queue;
 use super::replica::{Named, Replica, SNAPSHOT};
@@ -26,7 +27,8 @@ const HEAD: &str = "-- head
 SELECT seq FROM feed_heads WHERE event_no = $1";
 
 /// Units as they were at the event's last number: before the first transition without one.
-const UNITS_SHOWN: &str = "-- units_shown
+const UNITS_SHOWN: &str = concat!(
+    "-- units_shown
 WITH ahead AS (
     SELECT DISTINCT ON (a.unit_no) a.unit_no, a.from_state, a.from_owner, a.from_until, a.fence,
            a.version
@@ -36,8 +38,9 @@ WITH ahead AS (
         SELECT * FROM audit
         WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version OFFSET 0
     ) AS a
-    WHERE b.event_no = $1 AND b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1)
-      AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
+    WHERE b.event_no = $1 AND ",
+    unnumbered!(),
+    "
     ORDER BY a.unit_no, a.version
 )
 SELECT u.unit_no,
@@ -46,7 +49,8 @@ SELECT u.unit_no,
        CASE WHEN a.unit_no IS NULL THEN u.until ELSE a.from_until END,
        coalesce(a.fence, u.fence), coalesce(a.version, u.version)
 FROM units u LEFT JOIN ahead a USING (unit_no)
-WHERE u.event_no = $1 AND u.version > 0";
+WHERE u.event_no = $1 AND u.version > 0"
+);
 
 /// Looks for new events: numbered, so that callers can share one.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
@@ -10,14 +11,15 @@ use soldonce_core::{
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use tokio_util::sync::CancellationToken;
 
 use super::batch::Batch;
 use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
 use super::database::{Database, Lane, Value};
 use super::failure::Failure;
+use super::feed::OwnBatches;
 use super::read_set::ReadSet;
-use super::recent::Recent;
 use super::replica::{Account, Named, Replica};
 use super::route::Routes;
 use super::settle;
@@ -40,7 +42,7 @@ pub(super) struct Desk {
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
     pub(super) routes: Routes,
-    pub(super) recent: Recent,
+    pub(super) own_batches: OwnBatches,
     /// How the database numbers the types of rows.
     pub(super) row_types: RowTypes,
     /// Names this process in what it writes.
@@ -75,6 +77,13 @@ impl Desk {
     /// the time that an answer may take.
     pub(super) fn is_answered(&self) -> bool {
         self.answers.load(Ordering::Acquire)
+    }
+
+    /// Waits so long; whether the ledger is still open then.
+    pub(super) async fn pause(&self, shutdown: &CancellationToken, ms: u64) -> bool {
+        let next = self.clock.boot().plus(Duration::from_millis(ms));
+        let wait = self.clock.sleep_until(next);
+        shutdown.run_until_cancelled(wait).await.is_some()
     }
 
     /// A fresh id: rises with time, unique over all servers.
@@ -211,7 +220,7 @@ impl Desk {
                 self.observer.stored(&replica.inventory, &batch.applied);
                 self.note_holds(replica, &holds);
                 replica.let_go(holds, batch.bookings());
-                self.recent.add(id, written.at, batch.take_commits());
+                self.own_batches.add(id, written.at, batch.take_commits());
                 Stored::Yes
             }
             Ok(Outcome::Stale) => {

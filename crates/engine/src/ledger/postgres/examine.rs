@@ -8,6 +8,7 @@ use soldonce_clock::{Clock, SystemClock};
 use super::address::Serves;
 use super::database::Database;
 use super::failure::Failure;
+use super::feed::unnumbered;
 use super::schema;
 use super::tables::Columns;
 use super::{OpenError, PostgresOptions};
@@ -25,13 +26,14 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
 
 /// How old the oldest batch is that has no number, and how far the ledger's clock is ahead of the
 /// machine's, milliseconds.
-const WAITING: &str = "-- waiting
+const WAITING: &str = concat!(
+    "-- waiting
 SELECT (ledger_clock() - min(b.at))::bigint,
        greatest((SELECT at FROM clock), ledger_clock())
            - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-FROM batches b
-WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
-  AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)";
+FROM batches b WHERE ",
+    unnumbered!()
+);
 
 /// A ledger's database, as it was found.
 #[derive(Clone, Debug)]

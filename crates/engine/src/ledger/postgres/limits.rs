@@ -32,7 +32,7 @@ pub(super) const HOLDERS_IDLE_MAX: usize = 8_192;
 /// How often the clock row is pushed on, milliseconds.
 pub(super) const CLOCK_EVERY_MS: u64 = 200;
 /// How often the sequencer looks for batches without numbers, milliseconds.
-pub(super) const SEQUENCE_EVERY_MS: u64 = 20;
+pub(super) const NUMBER_EVERY_MS: u64 = 20;
 /// Longest wait of a correction of the clock for commits without numbers, milliseconds.
 pub(super) const CORRECT_WAIT_MS: u64 = 10_000;
 /// How often a server looks for what others wrote, milliseconds.
@@ -55,7 +55,7 @@ pub(super) const SWEEP_WAIT_MS: u64 = 100;
 /// How long an event that cannot be shown or swept is left alone, milliseconds.
 pub(super) const AGAIN_MS: u64 = 1_000;
 /// Transitions that a server keeps of batches it wrote and has not shown yet: about 20 MB.
-pub(super) const RECENT_STEPS_MAX: usize = 65_536;
+pub(super) const OWN_STEPS_MAX: usize = 65_536;
 /// Batches that are numbered or followed in one step.
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
 /// Most commits in one answer of `commits_after`.

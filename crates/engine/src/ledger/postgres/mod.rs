@@ -33,14 +33,11 @@ mod create;
 mod desk;
 mod each;
 mod examine;
-mod follow;
+mod feed;
 mod guards;
-mod lag;
 mod queue;
 mod reads;
-mod recent;
 mod route;
-mod sequencer;
 mod survive;
 mod sweep;
 mod tasks;
@@ -124,7 +121,7 @@ impl PostgresLedger {
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
             answers: std::sync::atomic::AtomicBool::new(true),
-            recent: recent::Recent::default(),
+            own_batches: feed::OwnBatches::default(),
             routes: route::Routes::default(),
             database,
             clock,
@@ -146,7 +143,7 @@ impl PostgresLedger {
         };
         tasks::push_clock(&ledger.parts.desk).await?;
         let mut lane = ledger.parts.desk.database.lane().await?;
-        let known = follow::Known::end(&mut lane).await?;
+        let known = feed::Known::end(&mut lane).await?;
         drop(lane);
         ledger.parts.discover().await?;
         ledger.start_tasks(known);

@@ -11,9 +11,9 @@ use tokio_postgres::types::Type;
 use super::database::{Lane, Value};
 use super::desk::Desk;
 use super::failure::Failure;
+use super::feed;
 use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
-use super::sequencer::sequence;
 use super::tables::{Columns, Id, audit, bookings, events, holder_key, holds, int, keys, outbox};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::stored;
@@ -252,7 +252,7 @@ pub(super) async fn commits_after(
     (event, after): (EventNo, Seq),
     limit: usize,
 ) -> Result<Vec<Commit>, Failure> {
-    sequence(desk).await?;
+    feed::number(desk).await?;
     let limit = u64::try_from(limit.min(COMMITS_READ_MAX)).unwrap_or(0);
     let (no, first) = (int(event.0)?, stored(after.0)?);
     let last = stored(after.0.saturating_add(limit))?;

@@ -1,9 +1,8 @@
-//! What goes on beside the commands: the ledger's clock is pushed on, commits are numbered and shown,
-//! old records are forgotten.
+//! The tasks of a ledger: the clock is pushed on, new events are taken up, old records are forgotten; the
+//! feed has its own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
@@ -11,14 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::database::Value;
 use super::desk::Desk;
 use super::failure::Failure;
-use super::follow::{Follower, Known};
-use super::limits::{
-    CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS, RENEWED_EVERY_MS, SEQUENCE_EVERY_MS,
-};
-use super::sequencer::sequence;
+use super::feed::{self, Known};
+use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
 use super::survive::survive;
 use super::tables::{Columns, idempotency};
-use super::{Parts, PostgresLedger, lag};
+use super::{Parts, PostgresLedger};
 use crate::limits::IDEMPOTENCY_MS;
 use crate::trouble::Trouble;
 
@@ -64,33 +60,26 @@ async fn forget_records(desk: &Desk) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits so long; whether the ledger is still open then.
-pub(super) async fn pause(desk: &Desk, shutdown: &CancellationToken, ms: u64) -> bool {
-    let next = desk.clock.boot().plus(Duration::from_millis(ms));
-    let wait = desk.clock.sleep_until(next);
-    shutdown.run_until_cancelled(wait).await.is_some()
-}
-
 impl PostgresLedger {
     /// `known` is where the ledger ended before the first event was read.
     pub(super) fn start_tasks(&self, known: Known) {
         let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
         self.parts.tasks().spawn(keep_time(desk, shutdown));
-        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
-        self.parts.tasks().spawn(number(desk, shutdown));
-        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
-        self.parts.tasks().spawn(lag::watch(desk, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
         self.parts.tasks().spawn(find_events(parts, shutdown));
-        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
-        self.parts.tasks().spawn(show(desk, shutdown, known));
+        feed::start(
+            &mut self.parts.tasks(),
+            &self.parts.desk,
+            &self.shutdown,
+            known,
+        );
     }
 }
 
 /// Takes up new events.
 async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
-    while pause(&parts.desk, &shutdown, FOLLOW_EVERY_MS).await {
+    while parts.desk.pause(&shutdown, FOLLOW_EVERY_MS).await {
         match survive(parts.discover()).await {
             Some(Ok(())) if trouble.ends() => tracing::info!("new events are taken up again"),
             None | Some(Ok(())) => {}
@@ -106,29 +95,9 @@ async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     }
 }
 
-/// Shows what others wrote after `known`.
-async fn show(desk: Arc<Desk>, shutdown: CancellationToken, known: Known) {
-    let mut follower = Follower::new(known);
-    let mut next_renewed = desk.clock.boot();
-    while pause(&desk, &shutdown, FOLLOW_EVERY_MS).await {
-        if next_renewed <= desk.clock.boot() {
-            if let Some(Err(failure)) = survive(follower.find_renewed(&desk)).await {
-                tracing::debug!(%failure, "changes of events were not looked for");
-            }
-            next_renewed = desk
-                .clock
-                .boot()
-                .plus(Duration::from_millis(RENEWED_EVERY_MS));
-        }
-        if let Some(Err(failure)) = survive(follower.step(&desk)).await {
-            tracing::debug!(%failure, "the feed was not known");
-        }
-    }
-}
-
 async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
-    while pause(&desk, &shutdown, CLOCK_EVERY_MS).await {
+    while desk.pause(&shutdown, CLOCK_EVERY_MS).await {
         match survive(push_clock(&desk)).await {
             None => {}
             Some(Ok(())) => {
@@ -150,14 +119,6 @@ async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
                     tracing::warn!(%failure, "no commands are taken until the database does");
                 }
             }
-        }
-    }
-}
-
-async fn number(desk: Arc<Desk>, shutdown: CancellationToken) {
-    while pause(&desk, &shutdown, SEQUENCE_EVERY_MS).await {
-        if let Some(Err(failure)) = survive(sequence(&desk)).await {
-            tracing::debug!(%failure, "commits were not numbered");
         }
     }
 }

@@ -9,15 +9,15 @@ use soldonce_core::{Commit, EventNo, Seq};
 use tokio::sync::Semaphore;
 use tokio_postgres::types::Type;
 
-use super::booth::Booth;
-use super::database::{Lane, Value};
-use super::desk::Desk;
-use super::each::{Ailment, Each};
-use super::failure::Failure;
-use super::limits::{FEED_BATCHES_MAX, FOLLOW_LANES_MAX};
-use super::replica::{Named, horizon};
-use super::survive::survive;
-use super::tables::{Columns, Id, int};
+use crate::ledger::postgres::booth::Booth;
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::desk::Desk;
+use crate::ledger::postgres::each::{Ailment, Each};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_LANES_MAX};
+use crate::ledger::postgres::replica::{Named, horizon};
+use crate::ledger::postgres::survive::survive;
+use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::codes::unsigned;
 use crate::ledger::rows::{Damaged, stored};
 
@@ -64,7 +64,7 @@ enum Writers {
 
 /// How far a server knows what others wrote.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(in super::super) struct Known {
     /// The last number of the feed.
     last: i64,
     /// Changes of events below this transaction are known.
@@ -76,7 +76,7 @@ impl Known {
     ///
     /// # Errors
     /// [`Failure`].
-    pub(super) async fn end(lane: &mut Lane) -> Result<Self, Failure> {
+    pub(in super::super) async fn end(lane: &mut Lane) -> Result<Self, Failure> {
         let rows = lane.rows(END, &[]).await?;
         let row = rows
             .first()
@@ -287,10 +287,13 @@ impl Showing {
         let mut found = {
             let _one = self.lanes.acquire().await;
             let mut lane = self.desk.database.lane().await?;
-            self.desk.commits_of(&mut lane, &events.collect()).await?
+            self.desk
+                .own_batches
+                .commits_of(&mut lane, &events.collect())
+                .await?
         };
         // What nobody else has need not be copied. If they are shown in vain, they are read back.
-        self.desk.recent.forget(found.keys().copied());
+        self.desk.own_batches.forget(found.keys().copied());
         let mut commits: Vec<Commit> = Vec::new();
         for (id, first) in &batches {
             let batch = found.remove(id).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Numbers for the feed. Commits of one event may finish out of order, so they are numbered after
+//! Numbers commits. Those of one event may finish out of order, so they are numbered after
 //! they are stored, densely and for good, by whichever server has the sequencer's row locked. A
-//! server that dies with it lets go of it with its connection.
+//! server that dies with it releases it with its connection.
 //!
 //! The order is that of the ledger's clock, then of `place`, which is drawn with all rows locked: a
 //! batch that rests on another comes behind it. Times never fall along the feed: a batch waits until
@@ -12,17 +12,18 @@ use std::sync::Arc;
 use soldonce_core::{Commit, EventNo, Seq};
 use tokio_postgres::types::Type;
 
-use super::database::{Lane, Value};
-use super::desk::Desk;
-use super::failure::Failure;
-use super::limits::FEED_BATCHES_MAX;
-use super::tables::{Columns, Id, int};
+use super::unnumbered;
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::desk::Desk;
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
+use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::chain::{self, AuditRow};
 use crate::ledger::rows::{Damaged, stored};
 
 /// `has_moved`: a batch is of a transaction that this cluster has not begun yet.
 const TAKE_TURN: &str = "-- take_turn
-SELECT xid, n, greatest(xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
+SELECT n, greatest(xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
                    > pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift AS has_moved
 FROM sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED";
 
@@ -45,11 +46,13 @@ SELECT ledger_clock(least(floor(extract(epoch FROM clock_timestamp()) * 1000)::b
     WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
       AND backend_xid IS NOT NULL)))";
 
-const UNNUMBERED: &str = "-- unnumbered
-SELECT b.id, b.event_no FROM batches b
-WHERE b.xid >= $1::bigint::text::xid8 AND b.event_no >= 0 AND b.commands > 0 AND b.at < $2
-  AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
-ORDER BY b.at, b.place LIMIT $3";
+const UNNUMBERED: &str = concat!(
+    "-- unnumbered
+SELECT b.id, b.event_no FROM batches b WHERE ",
+    unnumbered!(),
+    "
+  AND b.at < $1 ORDER BY b.at, b.place LIMIT $2"
+);
 
 const HEADS: &str = "-- heads
 SELECT event_no, seq, hash FROM feed_heads WHERE event_no = ANY ($1)";
@@ -66,14 +69,15 @@ ON CONFLICT (event_no) DO UPDATE SET seq = excluded.seq, hash = excluded.hash
 WHERE head.seq < excluded.seq";
 
 /// Everything below is numbered, or will never be.
-const END_TURN: &str = "-- end_turn
+const END_TURN: &str = concat!(
+    "-- end_turn
 UPDATE sequencer SET n = $1, xid = least(
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint + shift,
-    (SELECT b.xid::text::bigint FROM batches b
-     WHERE b.xid >= sequencer.xid::text::xid8 AND b.event_no >= 0 AND b.commands > 0
-       AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)
-     ORDER BY b.xid LIMIT 1))
-WHERE one = 1";
+    (SELECT b.xid::text::bigint FROM batches b WHERE ",
+    unnumbered!(),
+    " ORDER BY b.xid LIMIT 1))
+WHERE one = 1"
+);
 
 /// Where the audit of one event ends.
 #[derive(Clone, Copy)]
@@ -87,7 +91,7 @@ struct Head {
 ///
 /// # Errors
 /// [`Failure`]; then nothing was numbered, or, when the end is not known, all of it.
-pub(super) async fn sequence(desk: &Desk) -> Result<usize, Failure> {
+pub(in super::super) async fn number(desk: &Desk) -> Result<usize, Failure> {
     let mut lane = desk.database.lane().await?;
     lane.begin_write().await?;
     let turn = turn(desk, &mut lane).await;
@@ -116,11 +120,11 @@ async fn turn(desk: &Desk, lane: &mut Lane) -> Result<Turn, Failure> {
         return Ok(Turn::Nothing);
     };
     let columns = Columns::new(row, "sequencer");
-    let (since, last): (i64, i64) = (columns.get(0)?, columns.get(1)?);
-    if columns.get(2)? {
+    let last: i64 = columns.get(0)?;
+    if columns.get(1)? {
         return raise_shift(lane).await;
     }
-    let batches = unnumbered(desk, lane, since).await?;
+    let batches = unnumbered(desk, lane).await?;
     if batches.is_empty() {
         return Ok(Turn::Nothing);
     }
@@ -163,7 +167,7 @@ struct Unnumbered {
     event: EventNo,
 }
 
-async fn unnumbered(desk: &Desk, lane: &mut Lane, since: i64) -> Result<Vec<Unnumbered>, Failure> {
+async fn unnumbered(desk: &Desk, lane: &mut Lane) -> Result<Vec<Unnumbered>, Failure> {
     // Asked for before the batches: what begins later gets a later time.
     let quiet = lane.rows(QUIET_UNTIL, &[]).await?;
     let quiet: Option<i64> = match quiet.first() {
@@ -175,11 +179,7 @@ async fn unnumbered(desk: &Desk, lane: &mut Lane, since: i64) -> Result<Vec<Unnu
     } else {
         quiet.unwrap_or(i64::MIN)
     };
-    let values: [Value<'_>; 3] = [
-        (&since, Type::INT8),
-        (&until, Type::INT8),
-        (&FEED_BATCHES_MAX, Type::INT8),
-    ];
+    let values: [Value<'_>; 2] = [(&until, Type::INT8), (&FEED_BATCHES_MAX, Type::INT8)];
     let rows = lane.rows(UNNUMBERED, &values).await?;
     let read = |row: &tokio_postgres::Row| -> Result<Unnumbered, Damaged> {
         let columns = Columns::new(row, "batches");
@@ -227,7 +227,7 @@ async fn commits(
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
     let events = batches.iter().map(|batch| (batch.id, batch.event));
-    desk.commits_of(lane, &events.collect()).await
+    desk.own_batches.commits_of(lane, &events.collect()).await
 }
 
 fn unknown(event: EventNo) -> Failure {

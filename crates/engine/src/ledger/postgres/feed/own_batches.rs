@@ -1,5 +1,5 @@
-//! What this server wrote and has not shown yet. Whoever numbers commits or shows them needs no rows
-//! of its own batches: it has them here, as they were stored.
+//! The batches that this server wrote and has not shown yet: to number and to show them it need not read
+//! their rows back.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use soldonce_core::{Commit, EventNo, Timestamp};
 use tokio_postgres::types::Type;
 
-use super::database::{Lane, Value};
-use super::desk::Desk;
-use super::failure::Failure;
-use super::limits::RECENT_STEPS_MAX;
-use super::tables::{Id, audit};
+use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::OWN_STEPS_MAX;
+use crate::ledger::postgres::tables::{Id, audit};
 
 /// Batches of this server, the oldest first. One that is missing is read from the database.
 #[derive(Default)]
-pub(super) struct Recent(Mutex<Batches>);
+pub(in super::super) struct OwnBatches(Mutex<Batches>);
 
 #[derive(Default)]
 struct Batches {
@@ -25,10 +24,15 @@ struct Batches {
     steps: usize,
 }
 
-impl Recent {
+impl OwnBatches {
     /// Keeps a batch that was stored at this time, and lets go of the oldest ones if there are too
     /// many.
-    pub(super) fn add(&self, id: Id, at: Timestamp, commits: impl Iterator<Item = Commit>) {
+    pub(in super::super) fn add(
+        &self,
+        id: Id,
+        at: Timestamp,
+        commits: impl Iterator<Item = Commit>,
+    ) {
         let commits: Vec<Commit> = commits.map(|commit| Commit { at, ..commit }).collect();
         // The rows of the audit would show no such commit, and without any nothing is shown.
         let is_shown = |commit: &Commit| !commit.transitions.is_empty();
@@ -39,7 +43,7 @@ impl Recent {
         batches.steps += steps(&commits);
         batches.commits.insert(id, Arc::new(commits));
         // Also those that were shown before their answer came here: nobody lets go of them.
-        while batches.steps > RECENT_STEPS_MAX
+        while batches.steps > OWN_STEPS_MAX
             && let Some((_, oldest)) = batches.commits.pop_first()
         {
             batches.steps = batches.steps.saturating_sub(steps(&oldest));
@@ -47,7 +51,7 @@ impl Recent {
     }
 
     /// The commits of a batch, without their numbers.
-    pub(super) fn find(&self, id: Id, event: EventNo) -> Option<Arc<Vec<Commit>>> {
+    fn find(&self, id: Id, event: EventNo) -> Option<Arc<Vec<Commit>>> {
         let commits = Arc::clone(self.batches().commits.get(&id)?);
         if commits.iter().all(|commit| commit.event == event) {
             return Some(commits);
@@ -78,7 +82,7 @@ fn steps(commits: &[Commit]) -> usize {
     commits.iter().map(|commit| commit.transitions.len()).sum()
 }
 
-impl Desk {
+impl OwnBatches {
     /// The commits of batches of these events, without numbers: this server's own from memory, the
     /// others from the database.
     ///
@@ -89,7 +93,7 @@ impl Desk {
         lane: &mut Lane,
         events: &BTreeMap<Id, EventNo>,
     ) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
-        let own = |(id, event): (&Id, &EventNo)| Some((*id, self.recent.find(*id, *event)?));
+        let own = |(id, event): (&Id, &EventNo)| Some((*id, self.find(*id, *event)?));
         let mut commits: BTreeMap<Id, Arc<Vec<Commit>>> = events.iter().filter_map(own).collect();
         let is_missing = |id: &Id| !commits.contains_key(id);
         let missing: Vec<Id> = events.keys().copied().filter(is_missing).collect();
@@ -135,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_was_stored_is_found_as_it_was_stored_until_it_is_forgotten() {
-        let recent = Recent::default();
+        let recent = OwnBatches::default();
         let (at, event) = (Timestamp::from_ms(9), EventNo(3));
         recent.add(id(1), at, [commit(2), commit(1)].into_iter());
         let found = recent.find(id(1), event).unwrap();
@@ -154,14 +158,14 @@ mod tests {
 
     #[test]
     fn a_commit_without_rows_is_not_kept() {
-        let recent = Recent::default();
+        let recent = OwnBatches::default();
         recent.add(id(1), Timestamp::from_ms(9), [commit(0)].into_iter());
         assert_eq!(recent.find(id(1), EventNo(0)), None);
     }
 
     #[test]
     fn nothing_stays_of_a_batch_that_nobody_will_show() {
-        let recent = Recent::default();
+        let recent = OwnBatches::default();
         let at = Timestamp::from_ms(9);
         recent.add(id(1), at, std::iter::empty());
         assert!(recent.batches().commits.is_empty());
@@ -169,14 +173,14 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {
-        let recent = Recent::default();
-        let half = u32::try_from(RECENT_STEPS_MAX / 2).unwrap();
+        let recent = OwnBatches::default();
+        let half = u32::try_from(OWN_STEPS_MAX / 2).unwrap();
         for n in 1..=3 {
             recent.add(id(n), Timestamp::from_ms(9), [commit(half)].into_iter());
         }
         assert_eq!(recent.find(id(1), EventNo(0)), None);
         assert!(recent.find(id(2), EventNo(0)).is_some());
         assert!(recent.find(id(3), EventNo(0)).is_some());
-        assert!(recent.batches().steps <= RECENT_STEPS_MAX);
+        assert!(recent.batches().steps <= OWN_STEPS_MAX);
     }
 }

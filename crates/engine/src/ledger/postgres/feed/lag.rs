@@ -6,23 +6,24 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use super::failure::Failure;
-use super::limits::{FEED_LATE_MS, FEED_LOOK_MS};
-use super::survive::survive;
-use super::tables::Columns;
-use super::tasks::pause;
+use super::unnumbered;
+use crate::ledger::postgres::desk::Desk;
+use crate::ledger::postgres::failure::Failure;
+use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};
+use crate::ledger::postgres::survive::survive;
+use crate::ledger::postgres::tables::Columns;
 use crate::trouble::Trouble;
 
 /// How old the oldest batch is that has no number, and the oldest writing transaction of this user.
-const LAG: &str = "-- feed_lag
-SELECT greatest(0, (SELECT ledger_clock() - min(b.at)
-        FROM batches b
-        WHERE b.xid >= (SELECT xid::text::xid8 FROM sequencer WHERE one = 1) AND b.event_no >= 0
-          AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)))::bigint,
+const LAG: &str = concat!(
+    "-- feed_lag
+SELECT greatest(0, (SELECT ledger_clock() - min(b.at) FROM batches b WHERE ",
+    unnumbered!(),
+    "))::bigint,
        (SELECT pid FROM pg_stat_activity
         WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-          AND backend_xid IS NOT NULL ORDER BY xact_start LIMIT 1)";
+          AND backend_xid IS NOT NULL ORDER BY xact_start LIMIT 1)"
+);
 
 /// How far the feed is behind.
 struct Lag {
@@ -51,7 +52,7 @@ async fn look(desk: &Desk) -> Result<Lag, Failure> {
 /// Looks again and again, tells the metric, and says in the log why the feed stands still.
 pub(super) async fn watch(desk: Arc<Desk>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
-    while pause(&desk, &shutdown, FEED_LOOK_MS).await {
+    while desk.pause(&shutdown, FEED_LOOK_MS).await {
         let Some(Ok(lag)) = survive(look(&desk)).await else {
             continue;
         };

@@ -1,0 +1,70 @@
+//! The feed's numbers. On PostgreSQL a commit gets its number after it was stored, from whichever server has
+//! the sequencer's row; decision 0171 says why. Everything that follows from that is in this folder: who
+//! numbers (`number`), how a server shows what others numbered (`follow`), what of its own batches it need
+//! not read back for either (`own_batches`), and how late the numbers are (`lag`).
+
+mod follow;
+mod lag;
+mod number;
+mod own_batches;
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::follow::Follower;
+pub(super) use self::follow::Known;
+pub(super) use self::number::number;
+pub(super) use self::own_batches::OwnBatches;
+use super::desk::Desk;
+use super::limits::{FOLLOW_EVERY_MS, NUMBER_EVERY_MS, RENEWED_EVERY_MS};
+use super::survive::survive;
+
+/// The condition of a batch `b` that has no number and is to get one.
+macro_rules! unnumbered {
+    () => {
+        "b.xid >= (SELECT s.xid::text::xid8 FROM sequencer s WHERE s.one = 1) AND b.event_no >= 0
+  AND b.commands > 0 AND NOT EXISTS (SELECT FROM feed f WHERE f.batch = b.id)"
+    };
+}
+
+pub(super) use unnumbered;
+
+/// Begins the tasks of the feed. `known` is where the ledger ended before the first event was read.
+pub(super) fn start(
+    tasks: &mut JoinSet<()>,
+    desk: &Arc<Desk>,
+    shutdown: &CancellationToken,
+    known: Known,
+) {
+    tasks.spawn(keep_numbering(Arc::clone(desk), shutdown.clone()));
+    tasks.spawn(lag::watch(Arc::clone(desk), shutdown.clone()));
+    tasks.spawn(show(Arc::clone(desk), shutdown.clone(), known));
+}
+
+async fn keep_numbering(desk: Arc<Desk>, shutdown: CancellationToken) {
+    while desk.pause(&shutdown, NUMBER_EVERY_MS).await {
+        if let Some(Err(failure)) = survive(number(&desk)).await {
+            tracing::debug!(%failure, "commits were not numbered");
+        }
+    }
+}
+
+/// Shows what others wrote after `known`.
+async fn show(desk: Arc<Desk>, shutdown: CancellationToken, known: Known) {
+    let mut follower = Follower::new(known);
+    let mut next_renewed = desk.clock.boot();
+    while desk.pause(&shutdown, FOLLOW_EVERY_MS).await {
+        if next_renewed <= desk.clock.boot() {
+            if let Some(Err(failure)) = survive(follower.find_renewed(&desk)).await {
+                tracing::debug!(%failure, "changes of events were not looked for");
+            }
+            let wait = std::time::Duration::from_millis(RENEWED_EVERY_MS);
+            next_renewed = desk.clock.boot().plus(wait);
+        }
+        if let Some(Err(failure)) = survive(follower.step(&desk)).await {
+            tracing::debug!(%failure, "the feed was not known");
+        }
+    }
+}
