@@ -63,7 +63,7 @@ use soldonce_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
 use self::app::App;
-use self::route::{Admission, BodySize, METRICS, Route, Verb};
+use self::route::Route;
 use self::table::{FALLBACKS, Table};
 use crate::settings::ServerSettings;
 
@@ -144,133 +144,77 @@ fn fill(table: &mut Table) {
 }
 
 fn events_and_seats(table: &mut Table) {
-    use Admission::{Admin, Look};
-    table.add(Verb::Get, "/v1/events", Look, events::list);
-    table.add_sized("/v1/events", Admin, BodySize::Chart, events::create);
-    table.add(Verb::Get, "/v1/events/{event}", Look, events::read_one);
-    table.add(Verb::Patch, "/v1/events/{event}", Admin, events::update);
-    table.add(
-        Verb::Post,
-        "/v1/events/{event}/cancel",
-        Admin,
-        events::call_off,
-    );
-    table.add(Verb::Get, "/v1/events/{event}/chart", Look, seats::chart_of);
-    table.add(Verb::Get, "/v1/events/{event}/seats", Look, seats::snapshot);
-    table.add(Verb::Get, "/v1/events/{event}/feed", Look, feed::feed);
+    table.add("list_events", events::list);
+    table.add("create_event", events::create);
+    table.add("read_event", events::read_one);
+    table.add("update_event", events::update);
+    table.add("cancel_event", events::call_off);
+    table.add("read_chart", seats::chart_of);
+    table.add("read_seats", seats::snapshot);
+    table.add("read_feed", feed::feed);
 }
 
 fn holds_and_bookings(table: &mut Table) {
-    use Admission::{Admin, Buy, Sell};
-    table.add(Verb::Post, "/v1/events/{event}/holds", Buy, holds::create);
-    let staff = Admission::Staff;
-    table.add(Verb::Get, "/v1/events/{event}/holds", staff, lists::holds);
-    let path = "/v1/events/{event}/bookings";
-    table.add(Verb::Get, path, staff, lists::bookings);
-    table.add(Verb::Get, "/v1/holds", Buy, lists::own_holds);
-    table.add(Verb::Get, "/v1/holds/{hold}", Buy, holds::read);
-    table.add(Verb::Patch, "/v1/holds/{hold}", Buy, holds::change);
-    table.add(Verb::Delete, "/v1/holds/{hold}", Buy, holds::release);
-    table.add(Verb::Post, "/v1/holds/{hold}/extend", Buy, holds::extend);
-    table.add(
-        Verb::Post,
-        "/v1/holds/{hold}/confirm",
-        Buy,
-        bookings::confirm,
-    );
-    table.add(
-        Verb::Post,
-        "/v1/holds/{hold}/checkout",
-        Buy,
-        payments::checkout,
-    );
-    table.add(
-        Verb::Post,
-        "/v1/holds/{hold}/abandon",
-        Buy,
-        payments::abandon,
-    );
-    table.add(Verb::Post, "/v1/holds/{hold}/revoke", Admin, holds::revoke);
-    table.add(Verb::Post, "/v1/events/{event}/sales", Sell, bookings::sell);
-    table.add(Verb::Get, "/v1/bookings", Buy, lists::own_bookings);
-    table.add(Verb::Get, "/v1/bookings/{booking}", Buy, bookings::read);
-    table.add(
-        Verb::Post,
-        "/v1/bookings/{booking}/cancel",
-        Buy,
-        bookings::cancel,
-    );
-    table.add(
-        Verb::Post,
-        "/v1/bookings/{booking}/refunds",
-        Admin,
-        payments::refund,
-    );
-    table.add(Verb::Post, "/v1/exchanges", Buy, payments::exchange);
-    table.add(Verb::Get, "/v1/payments", Admission::Look, desk::payments);
-    table.add_sized(
-        "/v1/webhooks/stripe",
-        Admission::Anyone,
-        BodySize::Notice,
-        webhooks::stripe,
-    );
+    table.add("hold", holds::create);
+    table.add("list_holds_of_event", lists::holds);
+    table.add("list_bookings_of_event", lists::bookings);
+    table.add("list_holds", lists::own_holds);
+    table.add("read_hold", holds::read);
+    table.add("change_hold", holds::change);
+    table.add("release_hold", holds::release);
+    table.add("extend_hold", holds::extend);
+    table.add("confirm_hold", bookings::confirm);
+    table.add("checkout_hold", payments::checkout);
+    table.add("abandon_checkout", payments::abandon);
+    table.add("revoke_hold", holds::revoke);
+    table.add("sell", bookings::sell);
+    table.add("list_bookings", lists::own_bookings);
+    table.add("read_booking", bookings::read);
+    table.add("cancel_booking", bookings::cancel);
+    table.add("refund_booking", payments::refund);
+    table.add("exchange_units", payments::exchange);
+    table.add("read_payments", desk::payments);
+    table.add("stripe_notice", webhooks::stripe);
 }
 
 /// Routes that a shop never has: they are no part of the API, and stand in no description of it.
 fn desk_of_demo(table: &mut Table) {
-    use Admission::Buy;
-    let charge = "/demo/payments/{intent}";
-    table.add(Verb::Post, charge, Buy, desk::charge);
-    let answer = "/demo/payments/{intent}/answer";
-    table.add(Verb::Post, answer, Buy, desk::bank_answer);
+    let charge = Route::of_demo("/demo/payments/{intent}");
+    table.push(charge, desk::charge);
+    let answer = Route::of_demo("/demo/payments/{intent}/answer");
+    table.push(answer, desk::bank_answer);
 }
 
 fn staff_and_keys(table: &mut Table) {
-    use Admission::{Admin, NewShopper};
-    table.add(Verb::Post, "/v1/events/{event}/block", Admin, staff::block);
-    table.add(
-        Verb::Post,
-        "/v1/events/{event}/unblock",
-        Admin,
-        staff::unblock,
-    );
-    let history = "/v1/events/{event}/units/{unit}/history";
-    table.add(Verb::Get, history, Admin, staff::history);
-    table.add(Verb::Post, "/v1/sessions", NewShopper, sessions::open);
-    table.add(Verb::Post, "/v1/keys", Admin, keys::create);
-    table.add(Verb::Get, "/v1/keys", Admin, keys::list);
-    table.add(Verb::Delete, "/v1/keys/{key}", Admin, keys::revoke);
+    table.add("block", staff::block);
+    table.add("unblock", staff::unblock);
+    table.add("read_history", staff::history);
+    table.add("open_session", sessions::open);
+    table.add("create_key", keys::create);
+    table.add("list_keys", keys::list);
+    table.add("revoke_key", keys::revoke);
 }
 
 fn webhooks_out(table: &mut Table) {
-    use Admission::Admin;
-    let all = "/v1/webhook-endpoints";
-    table.add(Verb::Post, all, Admin, webhook_endpoints::create);
-    table.add(Verb::Get, all, Admin, webhook_endpoints::list);
-    let one = "/v1/webhook-endpoints/{endpoint}";
-    table.add(Verb::Delete, one, Admin, webhook_endpoints::delete);
-    let rotate = "/v1/webhook-endpoints/{endpoint}/rotate";
-    table.add(Verb::Post, rotate, Admin, webhook_endpoints::rotate);
-    let disable = "/v1/webhook-endpoints/{endpoint}/disable";
-    table.add(Verb::Post, disable, Admin, webhook_endpoints::disable);
-    let enable = "/v1/webhook-endpoints/{endpoint}/enable";
-    table.add(Verb::Post, enable, Admin, webhook_endpoints::enable);
-    let log = "/v1/webhook-endpoints/{endpoint}/deliveries";
-    table.add(Verb::Get, log, Admin, webhook_endpoints::deliveries);
-    let resend = "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend";
-    table.add(Verb::Post, resend, Admin, webhook_endpoints::resend);
+    table.add("create_webhook_endpoint", webhook_endpoints::create);
+    table.add("list_webhook_endpoints", webhook_endpoints::list);
+    table.add("delete_webhook_endpoint", webhook_endpoints::delete);
+    table.add("rotate_webhook_endpoint", webhook_endpoints::rotate);
+    table.add("disable_webhook_endpoint", webhook_endpoints::disable);
+    table.add("enable_webhook_endpoint", webhook_endpoints::enable);
+    table.add("list_webhook_deliveries", webhook_endpoints::deliveries);
+    table.add("resend_webhook_delivery", webhook_endpoints::resend);
 }
 
 fn pages_and_health(table: &mut Table) {
-    use Admission::Anyone;
-    table.add(Verb::Get, "/", Anyone, pages::index);
-    table.add(Verb::Get, "/assets/{*path}", Anyone, pages::asset);
-    table.add(Verb::Get, "/problems/{code}", Anyone, problems_page::page);
-    table.add(Verb::Get, "/docs", Anyone, pages::docs);
-    table.add(Verb::Get, "/docs/", Anyone, pages::docs);
-    table.add(Verb::Get, "/docs/{*path}", Anyone, pages::docs_part);
-    table.add(Verb::Get, "/openapi.json", Anyone, openapi::serve);
-    table.add(Verb::Get, "/healthz", Anyone, system::healthz);
-    table.add(Verb::Get, "/readyz", Anyone, system::readyz);
-    table.add(Verb::Get, METRICS, Anyone, system::metrics);
+    table.add("page", pages::index);
+    table.add("page_part", pages::asset);
+    table.add("problem", problems_page::page);
+    table.add("docs", pages::docs);
+    table.add("docs_with_slash", pages::docs);
+    table.add("docs_part", pages::docs_part);
+    table.add("openapi", openapi::serve);
+    table.add("healthz", system::healthz);
+    table.add("readyz", system::readyz);
+    table.add("metrics", system::metrics);
 }

@@ -111,6 +111,16 @@ const LARGE: [&str; 3] = [METRICS, "/openapi.json", "/docs"];
 pub(super) const METRICS: &str = "/metrics";
 
 impl Route {
+    /// A route of the demo's desk.
+    pub(super) const fn of_demo(path: &'static str) -> Self {
+        Self {
+            verb: Verb::Post,
+            path,
+            admission: Admission::Buy,
+            body: BodySize::Usual,
+        }
+    }
+
     /// Whether it moves to the admin listener when there is one.
     pub(super) fn is_for_operators(self) -> bool {
         self.admission == Admission::Admin || self.path == METRICS

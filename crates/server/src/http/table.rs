@@ -10,6 +10,7 @@ use super::app::App;
 use super::asked::Asked;
 use super::endpoint::{endpoint, serve};
 use super::kinds;
+use super::openapi;
 use super::origin;
 use super::problem::{Handled, Problem};
 use super::route::{Admission, BodySize, Route, Verb};
@@ -57,46 +58,17 @@ impl Table {
         }
     }
 
-    pub(super) fn add<F, Fut>(
-        &mut self,
-        verb: Verb,
-        path: &'static str,
-        admission: Admission,
-        handler: F,
-    ) where
+    /// Serves an operation of the API's description.
+    pub(super) fn add<F, Fut>(&mut self, operation: &str, handler: F)
+    where
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        let route = Route {
-            verb,
-            path,
-            admission,
-            body: BodySize::Usual,
-        };
+        let route = openapi::route_of(operation).expect("the operation is described");
         self.push(route, handler);
     }
 
-    /// A POST whose body may have another size than the usual one.
-    pub(super) fn add_sized<F, Fut>(
-        &mut self,
-        path: &'static str,
-        admission: Admission,
-        body: BodySize,
-        handler: F,
-    ) where
-        F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
-        Fut: Future<Output = Handled> + Send + 'static,
-    {
-        let route = Route {
-            verb: Verb::Post,
-            path,
-            admission,
-            body,
-        };
-        self.push(route, handler);
-    }
-
-    fn push<F, Fut>(&mut self, route: Route, handler: F)
+    pub(super) fn push<F, Fut>(&mut self, route: Route, handler: F)
     where
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Store, TestApp};
+use crate::openapi;
 
 const ENDPOINTS: &str = "/v1/webhook-endpoints";
 
@@ -65,6 +66,8 @@ async fn a_booking_arrives_and_stands_in_the_log() {
         let told = (booking["id"].as_str().unwrap(), "booking.confirmed");
         let told = [(told.0.to_owned(), told.1.to_owned())];
         assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
+        let body = serde_json::from_slice(&receiver.received()[0].body).unwrap();
+        assert_eq!(openapi::judge_message(&body), None, "{body:#}");
         let log = format!("{ENDPOINTS}/{id}/deliveries");
         let page = read(&app, &log).await;
         let row = &page["deliveries"][0];

@@ -8,6 +8,7 @@ mod crash;
 mod crowd;
 mod engines;
 mod folders;
+mod generated;
 mod lease_backends;
 mod lease_run;
 mod lease_said;

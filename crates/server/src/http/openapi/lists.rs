@@ -1,4 +1,4 @@
-//! What the lists of an event for staff are for.
+//! What the lists of holds and bookings are for: a caller's own, and those of an event for staff.
 
 use super::super::route::{Admission, Verb};
 use super::operations::{Content, Operation, operation};
@@ -8,16 +8,41 @@ const OF_HOLDER: (&str, &str, &str) = (
     "Of this holder, whichever key or session named it",
     "string",
 );
+const HOLDER: (&str, &str, &str) = ("holder", "Whose; a session leaves it out", "string");
 const FROM: (&str, &str, &str) = ("from", "Made then or later, RFC 3339", "string");
 const UNTIL: (&str, &str, &str) = ("until", "Made before then, RFC 3339", "string");
-const AFTER_PAGE: (&str, &str, &str) = ("after", "`next` of the page before", "string");
+const AFTER: (&str, &str, &str) = ("after", "The `next` of the page before", "string");
 const LIMIT: (&str, &str, &str) = ("limit", "Most entries on the page, 1 to 100", "integer");
 
-use Admission::Staff;
+use Admission::{Buy, Staff};
 use Content::Json;
 use Verb::Get;
 
 pub(super) const OPERATIONS: &[Operation] = &[
+    operation(
+        Get,
+        "/v1/holds",
+        Buy,
+        "holds",
+        (
+            "list_holds",
+            "The caller's live holds of one holder, newest first",
+        ),
+    )
+    .query(&[HOLDER, AFTER])
+    .answers(&[(200, "A page of holds", Json("HoldList"))]),
+    operation(
+        Get,
+        "/v1/bookings",
+        Buy,
+        "bookings",
+        (
+            "list_bookings",
+            "The caller's bookings of one holder, newest first",
+        ),
+    )
+    .query(&[HOLDER, AFTER])
+    .answers(&[(200, "A page of bookings", Json("BookingList"))]),
     operation(
         Get,
         "/v1/events/{event}/holds",
@@ -39,7 +64,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         OF_HOLDER,
         FROM,
         UNTIL,
-        AFTER_PAGE,
+        AFTER,
         LIMIT,
     ])
     .answers(&[(200, "A page of holds, perhaps an empty one", Json("HoldList"))]),
@@ -65,7 +90,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ("reference", "With this reference", "string"),
         FROM,
         UNTIL,
-        AFTER_PAGE,
+        AFTER,
         LIMIT,
     ])
     .answers(&[(200, "A page of bookings, perhaps an empty one", Json("BookingList"))]),

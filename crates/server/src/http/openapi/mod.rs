@@ -4,6 +4,7 @@
 mod limits;
 mod lists;
 mod operations;
+mod refusals;
 mod rules;
 mod schemas;
 mod sold;
@@ -25,7 +26,7 @@ use super::coding::{Coded, Coding};
 use super::conditional::is_known;
 use super::problem::Handled;
 use super::problems_page;
-use super::route::{Admission, is_counted};
+use super::route::{Admission, Route, is_counted};
 
 /// The OpenAPI document, as JSON for people to read too.
 pub fn document() -> String {
@@ -76,6 +77,7 @@ fn build() -> Value {
         "servers": [{"url": "/"}],
         "tags": operations::TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect::<Value>(),
         "paths": paths(),
+        "webhooks": webhooks::messages(),
         "components": {
             "schemas": schemas::all(),
             "headers": limits::headers(),
@@ -88,19 +90,25 @@ fn build() -> Value {
     })
 }
 
+fn operations() -> impl Iterator<Item = &'static Operation> {
+    let own = OPERATIONS.iter();
+    own.chain(lists::OPERATIONS).chain(webhooks::OPERATIONS)
+}
+
+/// The route of the operation of this id.
+pub(super) fn route_of(id: &str) -> Option<Route> {
+    Some(operations().find(|operation| operation.id == id)?.route)
+}
+
 fn paths() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in OPERATIONS
-        .iter()
-        .chain(lists::OPERATIONS)
-        .chain(webhooks::OPERATIONS)
-    {
+    for operation in operations() {
         // OpenAPI has no word for "the rest of the path".
-        let path = operation.path.replace("{*", "{");
+        let path = operation.route.path.replace("{*", "{");
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         if let Some(methods) = methods.as_object_mut() {
             methods.insert(
-                operation.verb.as_str().to_ascii_lowercase(),
+                operation.route.verb.as_str().to_ascii_lowercase(),
                 describe(operation),
             );
         }
@@ -125,7 +133,7 @@ fn describe(operation: &Operation) -> Value {
             let body = json!({"required": required, "content": {"application/json": {"schema": reference(schema)}}});
             described.insert("requestBody".to_owned(), body);
         }
-        let security = match operation.admission {
+        let security = match operation.route.admission {
             Admission::Anyone | Admission::NewShopper => json!([]),
             Admission::Look => json!([{}, {"key": []}, {"session": []}]),
             Admission::Buy => json!([{"key": []}, {"session": []}]),
@@ -134,7 +142,7 @@ fn describe(operation: &Operation) -> Value {
         described.insert("security".to_owned(), security);
         described.insert(
             "x-admission".to_owned(),
-            operation.admission.as_str().into(),
+            operation.route.admission.as_str().into(),
         );
     }
     described
@@ -162,6 +170,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     };
     let mut parameters = Vec::new();
     for name in operation
+        .route
         .path
         .split('/')
         .filter_map(|part| part.strip_prefix('{'))
@@ -194,7 +203,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
 }
 
 fn responses(operation: &Operation) -> Value {
-    let is_limited = is_counted(operation.admission, operation.path);
+    let is_limited = is_counted(operation.route.admission, operation.route.path);
     let mut responses = Map::new();
     for (status, about, content) in operation.answers {
         let mut response = json!({ "description": about });
@@ -206,36 +215,35 @@ fn responses(operation: &Operation) -> Value {
         }
         responses.insert(status.to_string(), response);
     }
-    let problem = |about: &str| {
-        json!({
-            "description": about,
+    for (status, codes) in refusals::of(operation) {
+        let mut refusal = json!({
+            "description": format!("`{}`", codes.join("`, `")),
             "content": {"application/problem+json": {"schema": reference("Problem")}},
-        })
-    };
-    if is_limited {
-        let mut refusal = problem("Too often: `rate_limited`");
-        if let Some(refusal) = refusal.as_object_mut() {
-            refusal.insert("headers".to_owned(), limits::of_refusal());
+            "x-codes": codes,
+        });
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            rules::merge(&mut refusal, json!({ "headers": limits::of_refusal() }));
         }
-        responses.insert("429".to_owned(), refusal);
+        responses.insert(status.to_string(), refusal);
     }
-    let other = problem("A problem, see `x-problems`");
-    responses.insert("default".to_owned(), other);
     Value::Object(responses)
 }
+
+/// Of a feed.
+const EVENTS: &str = "text/event-stream";
 
 fn described(content: Content) -> Option<Value> {
     match content {
         Content::Json(schema) => Some(json!({"application/json": {"schema": reference(schema)}})),
-        Content::Media("text/event-stream") => Some(json!({"text/event-stream": {"schema": {
-            "type": "object",
-            "description": "One server-sent event",
-            "properties": {
-                "id": {"type": "string", "pattern": "^[0-9]+$"},
-                "event": {"type": "string", "enum": ["message", "event", "reset"]},
-                "data": {
-                    "type": "string", "contentMediaType": "application/json",
-                    "contentSchema": {"anyOf": [
+        Content::Media(EVENTS) => Some(json!({ EVENTS: {"schema": {
+            "type": "string", "contentMediaType": EVENTS,
+            "contentSchema": {
+                "type": "object",
+                "description": "One server-sent event",
+                "properties": {
+                    "id": {"type": "string", "pattern": "^[0-9]+$"},
+                    "event": {"type": "string", "enum": ["message", "event", "reset"]},
+                    "data": {"anyOf": [
                         reference("FeedEntry"), reference("Event"),
                         {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
                     ]},

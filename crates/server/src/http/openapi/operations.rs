@@ -1,18 +1,19 @@
 //! An operation as the API description tells it, and the words that several share.
 
-use super::super::route::{Admission, Verb};
+use super::super::kinds::Kind;
+use super::super::route::{Admission, BodySize, Route, Verb};
 
-/// An operation as the API description tells it.
+/// A route and what the API description tells of it.
 pub(super) struct Operation {
-    pub(super) verb: Verb,
-    pub(super) path: &'static str,
-    pub(super) admission: Admission,
+    pub(super) route: Route,
     pub(super) tag: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
     /// The schema of its body.
     pub(super) request: Option<&'static str>,
     pub(super) answers: &'static [(u16, &'static str, Content)],
+    /// Its own; those that every such operation has come on top.
+    pub(super) refusals: &'static [&'static [&'static Kind]],
     pub(super) keyed: Keyed,
     /// Name, meaning and type of query values.
     pub(super) query: &'static [(&'static str, &'static str, &'static str)],
@@ -92,14 +93,18 @@ pub(super) const fn operation(
     words: (&'static str, &'static str),
 ) -> Operation {
     Operation {
-        verb,
-        path,
-        admission,
+        route: Route {
+            verb,
+            path,
+            admission,
+            body: BodySize::Usual,
+        },
         tag,
         id: words.0,
         summary: words.1,
         request: None,
         answers: &[],
+        refusals: &[],
         keyed: Keyed::No,
         query: &[],
         headers: &[],
@@ -112,11 +117,21 @@ impl Operation {
         self
     }
 
+    pub(super) const fn sized(mut self, body: BodySize) -> Self {
+        self.route.body = body;
+        self
+    }
+
     pub(super) const fn answers(
         mut self,
         answers: &'static [(u16, &'static str, Content)],
     ) -> Self {
         self.answers = answers;
+        self
+    }
+
+    pub(super) const fn refuses(mut self, refusals: &'static [&'static [&'static Kind]]) -> Self {
+        self.refusals = refusals;
         self
     }
 

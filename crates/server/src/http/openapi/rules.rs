@@ -71,43 +71,54 @@ fn some_of(words: &[&str]) -> Value {
 
 /// The rule of a schema: which of its fields go together. A field that is `null` is left out.
 fn of_schema(name: &str) -> Option<Value> {
-    let (string, nothing) = (json!({"type": "string"}), json!({"type": "null"}));
-    let whole = json!({"type": "integer"});
+    let nothing = json!({"type": "null"});
+    let of_area = json!({"required": ["area", "quantity"], "properties": {
+        "area": {"type": "string"}, "quantity": {"type": "integer"},
+    }});
     Some(match name {
-        "UnitRequest" => json!({"oneOf": [
-            {"required": ["seat"],
-             "properties": {"seat": string, "area": nothing, "quantity": nothing}},
-            {"required": ["area", "quantity"],
-             "properties": {"seat": nothing, "area": string, "quantity": whole}},
-        ]}),
-        "OwnUnitRequest" => json!({"oneOf": [
-            {"required": ["seat"], "properties":
-                {"seat": string, "area": nothing, "quantity": nothing, "place": nothing}},
-            {"required": ["area", "quantity"], "properties":
-                {"seat": nothing, "area": string, "quantity": whole, "place": nothing}},
-            {"required": ["place"], "properties":
-                {"seat": nothing, "quantity": nothing, "place": string}},
-        ]}),
+        "UnitRequest" => either(
+            ("seat", "string"),
+            &json!({"properties": {"area": nothing, "quantity": nothing}}),
+            &of_area,
+        ),
+        "OwnUnitRequest" => either(
+            ("seat", "string"),
+            &json!({"properties": {"area": nothing, "quantity": nothing, "place": nothing}}),
+            &either(
+                ("place", "string"),
+                &json!({"properties": {"quantity": nothing}}),
+                &of_area,
+            ),
+        ),
         "KeyRequest" => {
             json!({"not": {"required": ["name"], "properties": {"name": {"const": ADOPTED_NAME}}}})
         }
-        "HoldRequest" => json!({"oneOf": [
-            {"required": ["units"],
-             "properties": {"units": {"type": "array"}, "best": nothing}},
-            {"required": ["best"],
-             "properties": {"best": {"type": "object"}, "units": nothing}},
-        ]}),
+        "HoldRequest" => either(
+            ("units", "array"),
+            &json!({"properties": {"best": nothing}}),
+            &json!({"required": ["best"], "properties": {"best": {"type": "object"}}}),
+        ),
         _ => return None,
     })
 }
 
-/// The formats of seat plans, each with an example.
+/// The first rule where this field is there, else the second. Not `oneOf`: of that, generators of clients
+/// make a type for each choice, without the fields that all of them have.
+fn either((field, kind): (&str, &str), there: &Value, missing: &Value) -> Value {
+    json!({
+        "if": {"required": [field], "properties": {field: {"type": kind}}},
+        "then": there,
+        "else": missing,
+    })
+}
+
+/// The formats of seat plans, each with an example, and their parts: schemas by name.
 const CHARTS: &str = include_str!("charts.json");
 
 /// Adds the rules to the schemas of requests.
 pub(super) fn add(schemas: &mut Map<String, Value>) {
-    let charts = serde_json::from_str(CHARTS).expect("the file is JSON");
-    schemas.insert("ChartRequest".to_owned(), charts);
+    let charts: Map<_, _> = serde_json::from_str(CHARTS).expect("the file is JSON");
+    schemas.extend(charts);
     let requests = schemas
         .iter_mut()
         .filter(|(name, _)| name.ends_with("Request"));

@@ -16,7 +16,7 @@ use super::super::{
     bookings, events, holds, keys, payments, policy, sessions, staff, units, webhook_endpoints,
 };
 use super::sold::{
-    Blocked, Booking, BookingList, History, Hold, HoldList, Payments, Problem, Unblocked,
+    BlockedUnits, Booking, BookingList, History, Hold, HoldList, Payments, Problem, UnblockedUnits,
 };
 use super::{rules, webhooks};
 
@@ -52,8 +52,8 @@ pub(super) fn all() -> Map<String, Value> {
     add::<Booking>(&mut found);
     add::<BookingList>(&mut found);
     add::<Payments>(&mut found);
-    add::<Blocked>(&mut found);
-    add::<Unblocked>(&mut found);
+    add::<BlockedUnits>(&mut found);
+    add::<UnblockedUnits>(&mut found);
     add::<History>(&mut found);
     add::<Session>(&mut found);
     add::<Key>(&mut found);
@@ -65,12 +65,17 @@ pub(super) fn all() -> Map<String, Value> {
     add::<webhooks::WebhookEndpointList>(&mut found);
     add::<webhooks::WebhookDelivery>(&mut found);
     add::<webhooks::WebhookDeliveryList>(&mut found);
+    add::<webhooks::HoldMessage>(&mut found);
+    add::<webhooks::BookingMessage>(&mut found);
     add::<Problem>(&mut found);
+    add::<ServerStatus>(&mut found);
+    add::<Received>(&mut found);
     let mut all: Map<String, Value> = found
         .into_iter()
         .filter_map(|(name, schema)| Some((name, serde_json::to_value(schema).ok()?)))
         .collect();
-    all.insert("Status".to_owned(), json!({"type": "object"}));
+    // Its shape is another standard's.
+    all.insert("Document".to_owned(), json!({"type": "object"}));
     rules::add(&mut all);
     all
 }
@@ -78,6 +83,38 @@ pub(super) fn all() -> Map<String, Value> {
 fn add<T: ToSchema + PartialSchema>(found: &mut Vec<(String, RefOr<Schema>)>) {
     T::schemas(found);
     found.push((T::name().into_owned(), T::schema()));
+}
+
+/// How the server is.
+#[derive(ToSchema)]
+struct ServerStatus {
+    status: StatusWord,
+    /// Left out while the ledger's clock is not ahead of the machine's.
+    #[schema(nullable = false)]
+    clock: Option<ClockWord>,
+    /// How far the ledger's clock is ahead of the machine's, where it is.
+    #[schema(nullable = false)]
+    clock_ahead_ms: Option<u64>,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+enum StatusWord {
+    Ok,
+    Ready,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+enum ClockWord {
+    Ahead,
+    FarAhead,
+}
+
+/// That a notice is taken.
+#[derive(ToSchema)]
+struct Received {
+    received: bool,
 }
 
 /// One performance, sale or drop.

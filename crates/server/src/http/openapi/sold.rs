@@ -1,9 +1,5 @@
 //! The shapes of holds, bookings, histories and refusals.
 #![expect(dead_code, reason = "only their shape is read")]
-#![expect(
-    clippy::struct_field_names,
-    reason = "fields are named as the API names them"
-)]
 
 use utoipa::ToSchema;
 
@@ -70,8 +66,9 @@ pub(super) struct Hold {
     /// The commit number of the command.
     #[schema(nullable = false)]
     seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
+    /// Left out in messages.
+    #[schema(format = DateTime, nullable = false)]
+    server_time: Option<String>,
 }
 
 #[derive(ToSchema)]
@@ -180,8 +177,9 @@ pub(super) struct Booking {
     /// Opens the booking for as long as it is kept, as the header `Booking-Secret`. Left out in lists.
     #[schema(nullable = false)]
     secret: Option<String>,
-    #[schema(format = DateTime)]
-    server_time: String,
+    /// Left out in messages.
+    #[schema(format = DateTime, nullable = false)]
+    server_time: Option<String>,
 }
 
 /// How bookings are paid here.
@@ -219,7 +217,7 @@ pub(super) struct BookingList {
 }
 
 #[derive(ToSchema)]
-pub(super) struct Blocked {
+pub(super) struct BlockedUnits {
     blocked: Vec<Unit>,
     #[schema(nullable = false)]
     seq: Option<u64>,
@@ -228,7 +226,7 @@ pub(super) struct Blocked {
 }
 
 #[derive(ToSchema)]
-pub(super) struct Unblocked {
+pub(super) struct UnblockedUnits {
     unblocked: Vec<Unit>,
     #[schema(nullable = false)]
     seq: Option<u64>,

@@ -1,7 +1,9 @@
 //! What every route is for: one entry per line of the route table.
 
-use super::super::route::{Admission, Verb};
+use super::super::kinds;
+use super::super::route::{Admission, BodySize, METRICS, Verb};
 use super::operations::{Content, Keyed, Operation, operation};
+use super::refusals::{LEDGER, NO_CHOICE, NO_HOLD, NO_PAYMENT, NO_RETURN, NO_SALE};
 
 const SECRET: (&str, &str) = (
     "Hold-Secret",
@@ -12,8 +14,6 @@ const BOOKING_SECRET: (&str, &str) = (
     "Opens the booking for anybody who has it: the `secret` of an answer that was about it alone",
 );
 const KNOWN: (&str, &str) = ("If-None-Match", "The `ETag` of the answer that is known");
-const HOLDER: (&str, &str, &str) = ("holder", "Whose; a session leaves it out", "string");
-const AFTER: (&str, &str, &str) = ("after", "The `next` of the page before", "string");
 const AN_EVENT: &[(u16, &str, Content)] = &[(200, "The event", Content::Json("Event"))];
 const A_HOLD: &[(u16, &str, Content)] = &[(200, "The hold", Content::Json("Hold"))];
 const A_PAGE: &[(u16, &str, Content)] = &[
@@ -49,6 +49,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ),
     )
     .takes("EventRequest")
+    .sized(BodySize::Chart)
+    .refuses(&[&[&kinds::EVENT_EXISTS]])
     .answers(&[
         (201, "The new event", Json("Event")),
         (200, "The event, which was there already", Json("Event")),
@@ -132,10 +134,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/v1/events/{event}/holds",
         Buy,
         "holds",
-        ("hold", "Holds units, all or none"),
+        (
+            "hold",
+            "Holds units, all or none. `best` and areas choose anew each time: without an Idempotency-Key \
+             a request that is repeated because its answer was lost may hold twice",
+        ),
     )
     .takes("HoldRequest")
     .keyed(Keyed::Optional)
+    .refuses(&[NO_CHOICE, NO_SALE])
     .answers(&[
         (201, "The new hold, with its secret", Json("Hold")),
         (
@@ -144,18 +151,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
             Json("Hold"),
         ),
     ]),
-    operation(
-        Get,
-        "/v1/holds",
-        Buy,
-        "holds",
-        (
-            "list_holds",
-            "The caller's live holds of one holder, newest first",
-        ),
-    )
-    .query(&[HOLDER, AFTER])
-    .answers(&[(200, "A page of holds", Json("HoldList"))]),
     operation(
         Get,
         "/v1/holds/{hold}",
@@ -175,6 +170,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes("ChangeRequest")
     .keyed(Keyed::Optional)
     .headers(&[SECRET])
+    .refuses(&[NO_CHOICE, NO_SALE, NO_HOLD])
     .answers(A_HOLD),
     operation(
         Delete,
@@ -188,6 +184,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .query(&[("fence", "Refuse unless this is the hold's fence", "integer")])
     .headers(&[SECRET])
+    .refuses(&[NO_HOLD])
     .answers(A_HOLD),
     operation(
         Post,
@@ -202,6 +199,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes("ExtendRequest")
     .keyed(Keyed::Optional)
     .headers(&[SECRET])
+    .refuses(&[NO_HOLD, &[&kinds::CAP_REACHED]])
     .answers(A_HOLD),
     operation(
         Post,
@@ -213,6 +211,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes("ConfirmRequest")
     .keyed(Keyed::Required)
     .headers(&[SECRET])
+    .refuses(&[NO_HOLD, &[&kinds::PAYMENT_REQUIRED]])
     .answers(&[(201, "The booking", Json("Booking"))]),
     operation(
         Post,
@@ -227,6 +226,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes("CheckoutRequest")
     .keyed(Keyed::Required)
     .headers(&[SECRET, BOOKING_SECRET])
+    .refuses(&[NO_HOLD, NO_RETURN, NO_PAYMENT])
     .answers(&[(
         201,
         "The booking, which waits for its payment",
@@ -241,6 +241,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes("AbandonRequest")
     .headers(&[SECRET])
+    .refuses(&[NO_HOLD])
     .answers(A_HOLD),
     operation(
         Post,
@@ -250,6 +251,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ("revoke_hold", "Ends a hold by staff"),
     )
     .takes("RevokeRequest")
+    .refuses(&[NO_HOLD])
     .answers(A_HOLD),
     operation(
         Post,
@@ -260,19 +262,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes("SaleRequest")
     .keyed(Keyed::Required)
+    .refuses(&[NO_CHOICE, NO_SALE])
     .answers(&[(201, "The booking", Json("Booking"))]),
-    operation(
-        Get,
-        "/v1/bookings",
-        Buy,
-        "bookings",
-        (
-            "list_bookings",
-            "The caller's bookings of one holder, newest first",
-        ),
-    )
-    .query(&[HOLDER, AFTER])
-    .answers(&[(200, "A page of bookings", Json("BookingList"))]),
     operation(
         Get,
         "/v1/bookings/{booking}",
@@ -295,6 +286,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes("CancelRequest")
     .keyed(Keyed::Required)
     .headers(&[SECRET, BOOKING_SECRET])
+    .refuses(&[NO_RETURN])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
         Post,
@@ -308,6 +300,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes("RefundRequest")
     .keyed(Keyed::Required)
+    .refuses(&[&[&kinds::NOTHING_PAID]])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
         Post,
@@ -323,6 +316,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes("ExchangeRequest")
     .keyed(Keyed::Required)
     .headers(&[SECRET, BOOKING_SECRET])
+    .refuses(&[NO_HOLD, NO_RETURN, &[&kinds::PAYMENT_REQUIRED]])
     .answers(&[(200, "The booking", Json("Booking"))]),
     operation(
         Get,
@@ -342,7 +336,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "For Stripe: what became of payments, signed",
         ),
     )
-    .answers(&[(200, "It is committed", Json("Status"))]),
+    .sized(BodySize::Notice)
+    .refuses(&[&[&kinds::NOT_FOUND, &kinds::PAYMENT_UNAVAILABLE], LEDGER])
+    .answers(&[(200, "It is committed", Json("Received"))]),
     operation(
         Post,
         "/v1/events/{event}/block",
@@ -351,7 +347,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ("block", "Takes free units out of sale, all or none"),
     )
     .takes("BlockRequest")
-    .answers(&[(200, "The units", Json("Blocked"))]),
+    .refuses(&[NO_CHOICE])
+    .answers(&[(200, "The units", Json("BlockedUnits"))]),
     operation(
         Post,
         "/v1/events/{event}/unblock",
@@ -360,7 +357,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ("unblock", "Puts blocked units back on sale, all or none"),
     )
     .takes("BlockRequest")
-    .answers(&[(200, "The units", Json("Unblocked"))]),
+    .refuses(&[NO_CHOICE])
+    .answers(&[(200, "The units", Json("UnblockedUnits"))]),
     operation(
         Get,
         "/v1/events/{event}/units/{unit}/history",
@@ -403,8 +401,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/v1/keys/{key}",
         Admin,
         "access",
-        ("revoke_key", "Revokes an API key: this server refuses it at once, others on its ledger within a second"),
+        (
+            "revoke_key",
+            "Revokes an API key; this server refuses it at once, others of the ledger within a second. A \
+             key that replaces it does not own its holds and bookings: those open by their secrets, or \
+             with a key of scope `admin`",
+        ),
     )
+    .refuses(&[&[&kinds::LAST_ADMIN_KEY]])
     .answers(&[(200, "The key", Json("Key"))]),
     operation(Get, "/", Anyone, "system", ("page", "The live seat map")).answers(A_PAGE),
     operation(
@@ -454,7 +458,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "system",
         ("openapi", "This description"),
     )
-    .answers(&[(200, "An OpenAPI 3.1 document", Json("Status"))]),
+    .answers(&[(200, "An OpenAPI 3.1 document", Json("Document"))]),
     operation(
         Get,
         "/healthz",
@@ -462,7 +466,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "system",
         ("healthz", "The process answers"),
     )
-    .answers(&[(200, "It does", Json("Status"))]),
+    .answers(&[(200, "It does", Json("ServerStatus"))]),
     operation(
         Get,
         "/readyz",
@@ -470,10 +474,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "system",
         ("readyz", "Commands are taken"),
     )
-    .answers(&[(200, "They are", Json("Status"))]),
+    .refuses(&[&[&kinds::READ_ONLY, &kinds::SHUTTING_DOWN]])
+    .answers(&[(200, "They are", Json("ServerStatus"))]),
     operation(
         Get,
-        "/metrics",
+        METRICS,
         Anyone,
         "system",
         (

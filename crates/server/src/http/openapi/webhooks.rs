@@ -1,12 +1,15 @@
 //! Webhook endpoints: what their routes are for, and the shapes of what they answer.
 #![expect(dead_code, reason = "only their shape is read")]
 
+use serde_json::{Map, Value, json};
+use soldonce_engine::webhook::MessageKind;
 use utoipa::ToSchema;
 
 use super::super::route::Admission::Admin;
 use super::super::route::Verb::{Delete, Get, Post};
 use super::operations::Content::Json;
 use super::operations::{Keyed, Operation, operation};
+use super::sold::{Booking, Hold};
 
 const TAG: &str = "webhooks";
 
@@ -103,6 +106,76 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .answers(&[(200, "The delivery", Json("WebhookDelivery"))]),
 ];
+
+/// The messages by their types, as they are posted to endpoints.
+pub(super) fn messages() -> Value {
+    let header = |name: &str, about: &str| {
+        json!({
+            "name": name, "in": "header", "required": true, "description": about,
+            "schema": {"type": "string"},
+        })
+    };
+    let message = |kind: MessageKind| {
+        let (about, schema) = match kind {
+            MessageKind::HoldExpired => ("The clock ended a hold", "HoldMessage"),
+            MessageKind::BookingConfirmed => ("Units were sold", "BookingMessage"),
+            MessageKind::BookingCancelled => {
+                ("Lines of a booking were cancelled", "BookingMessage")
+            }
+            MessageKind::BookingRefunded => ("Money went back", "BookingMessage"),
+            MessageKind::BookingExchanged => (
+                "Lines of a booking were swapped for others",
+                "BookingMessage",
+            ),
+        };
+        let described = json!({"post": {
+            "operationId": format!("on_{}", kind.as_str().replace('.', "_")),
+            "tags": [TAG],
+            "summary": about,
+            "parameters": [
+                header("webhook-id", "The message's id; the same in every attempt"),
+                header("webhook-timestamp", "When it is sent, in seconds since 1970"),
+                header("webhook-signature", "`v1,` and a signature for each secret that counts"),
+            ],
+            "requestBody": {
+                "required": true,
+                "content": {"application/json": {"schema": super::reference(schema)}},
+            },
+            "responses": {
+                "2XX": {"description": "The message is taken"},
+                "410": {"description": "The endpoint is gone: nothing more is sent to it"},
+                "default": {"description": "The message is sent again, later and later"},
+            },
+        }});
+        (kind.as_str().to_owned(), described)
+    };
+    Value::Object(
+        MessageKind::ALL
+            .map(message)
+            .into_iter()
+            .collect::<Map<_, _>>(),
+    )
+}
+
+/// News of a hold.
+#[derive(ToSchema)]
+pub(super) struct HoldMessage {
+    r#type: MessageType,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    data: Hold,
+}
+
+/// News of a booking.
+#[derive(ToSchema)]
+pub(super) struct BookingMessage {
+    r#type: MessageType,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    data: Booking,
+}
 
 /// Where messages are posted.
 #[derive(ToSchema)]
