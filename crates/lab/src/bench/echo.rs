@@ -6,7 +6,7 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
 use super::super::load::{Fixed, Makers, RequestMaker, post_json};
-use super::scenario::{Ground, Prepared, Scenario, Setting};
+use super::scenario::{Prepared, Scenario, Setting, Target};
 
 /// The scenario `echo`.
 pub(crate) struct Echo;
@@ -79,8 +79,8 @@ impl Scenario for Echo {
         &[200]
     }
 
-    fn ground(&self) -> Ground {
-        Ground::Router
+    fn target(&self) -> Target {
+        Target::Router
     }
 
     fn router(&self) -> anyhow::Result<Router> {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::super::load::{Arrivals, LoadPlan, LoadReport, Pace, Tally, Until};
-use super::scenario::{Dose, Ground, Prepared, Scenario};
+use super::scenario::{Dose, Prepared, Scenario, Target};
 
 /// The scenario `sqlite`.
 pub(crate) struct GroupCommit;
@@ -35,8 +35,8 @@ impl Scenario for GroupCommit {
         &[DURABLE]
     }
 
-    fn ground(&self) -> Ground {
-        Ground::Within
+    fn target(&self) -> Target {
+        Target::Within
     }
 
     fn within<'a>(&'a self, dose: Dose<'a>) -> Prepared<'a, LoadReport> {

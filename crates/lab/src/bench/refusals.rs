@@ -3,7 +3,7 @@
 use super::super::load::{Fixed, Makers, RequestMaker, Turn};
 use super::hall::{admin, make_event, sell_key};
 use super::requests::Requests;
-use super::scenario::{Goal, Ground, Prepared, Scenario, Setting};
+use super::scenario::{Goal, Prepared, Scenario, Setting, Target};
 
 /// The scenarios `refusals` and, on PostgreSQL, without and with a fresh idempotency key each.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,10 +40,10 @@ impl Scenario for Refusals {
         }
     }
 
-    fn ground(&self) -> Ground {
+    fn target(&self) -> Target {
         match self {
-            Self::Embedded => Ground::Product,
-            Self::Shared | Self::Keyed => Ground::Database,
+            Self::Embedded => Target::Product,
+            Self::Shared | Self::Keyed => Target::Database,
         }
     }
 

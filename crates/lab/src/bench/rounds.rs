@@ -13,7 +13,7 @@ use super::folder::RunFolder;
 use super::process::{Cores, CpuTime};
 use super::product::Product;
 use super::report::{BenchReport, Measured};
-use super::scenario::{Dose, Ground, Scenario, Setting};
+use super::scenario::{Dose, Scenario, Setting, Target};
 use super::server::{ServerProcess, serve_scenario};
 use super::{BenchArgs, ServerPlace};
 use crate::limits::{BENCH_DATABASE_CONNECTIONS, BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
@@ -48,14 +48,14 @@ async fn measure(
     args: &BenchArgs,
     pace: Pace,
 ) -> anyhow::Result<Measured> {
-    match (scenario.ground(), args.server) {
-        (Ground::Within, _) => within(scenario, args).await,
-        (Ground::Product, ServerPlace::Child) => on_product(scenario, args, pace).await,
-        (Ground::Database, ServerPlace::Child) => on_database(scenario, args, pace).await,
-        (Ground::Product | Ground::Database, ServerPlace::Here) => {
+    match (scenario.target(), args.server) {
+        (Target::Within, _) => within(scenario, args).await,
+        (Target::Product, ServerPlace::Child) => on_product(scenario, args, pace).await,
+        (Target::Database, ServerPlace::Child) => on_database(scenario, args, pace).await,
+        (Target::Product | Target::Database, ServerPlace::Here) => {
             bail!("--server here: only for the echo")
         }
-        (Ground::Router, ServerPlace::Child) => {
+        (Target::Router, ServerPlace::Child) => {
             let core = args.pin.map(|core| core + 1);
             let server = ServerProcess::start(scenario, core).await?;
             let setting = setting_of(args, pace, server.address);
@@ -64,7 +64,7 @@ async fn measure(
             server.stop().await?;
             Ok(measured)
         }
-        (Ground::Router, ServerPlace::Here) => {
+        (Target::Router, ServerPlace::Here) => {
             let server = serve_scenario(scenario).await?;
             let setting = setting_of(args, pace, server.address);
             let makers = scenario.set_up(&setting).await?;

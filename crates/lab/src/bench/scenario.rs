@@ -48,7 +48,7 @@ pub(crate) struct Setting {
 
 /// What a scenario puts its load on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ground {
+pub(crate) enum Target {
     /// [`Scenario::router`] on the accept loop of the server.
     Router,
     /// `soldonce serve` on an embedded ledger in a folder of its own.
@@ -95,8 +95,8 @@ pub(crate) trait Scenario: Sync {
     fn expects(&self) -> &'static [u16];
 
     /// Where it runs.
-    fn ground(&self) -> Ground {
-        Ground::Product
+    fn target(&self) -> Target {
+        Target::Product
     }
 
     /// What its rate should be, beside the echo's.
@@ -104,7 +104,7 @@ pub(crate) trait Scenario: Sync {
         None
     }
 
-    /// In the server's process, on [`Ground::Router`]: what to serve.
+    /// In the server's process, on [`Target::Router`]: what to serve.
     fn router(&self) -> anyhow::Result<Router> {
         anyhow::bail!("{} has no routes of its own", self.name())
     }
@@ -115,7 +115,7 @@ pub(crate) trait Scenario: Sync {
         Box::pin(async { anyhow::bail!("{} sends no requests", self.name()) })
     }
 
-    /// On [`Ground::Within`]: the whole load.
+    /// On [`Target::Within`]: the whole load.
     fn within<'a>(&'a self, _dose: Dose<'a>) -> Prepared<'a, LoadReport> {
         Box::pin(async { anyhow::bail!("{} needs a server", self.name()) })
     }

@@ -7,7 +7,7 @@ mod strategies;
 mod textbook;
 
 mod contender;
-mod ground;
+mod environment;
 
 mod judge;
 mod run;
@@ -27,12 +27,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
-pub(crate) use self::ground::private_database;
+pub(crate) use self::environment::private_database;
 pub(crate) use self::report::Machine;
 pub(crate) use self::table::{millis, number};
 
 use self::ceilings::CeilingsReport;
-use self::ground::{Ground, Servers};
+use self::environment::{Environment, Servers};
 use self::judge::Promise;
 use self::plan::Cell;
 use self::report::RaceReport;
@@ -175,17 +175,17 @@ async fn race(
     strategies: &[&'static Strategy],
     servers: Servers,
 ) -> anyhow::Result<RaceReport> {
-    let ground = Ground::make(servers, args.connections).await?;
+    let environment = Environment::make(servers, args.connections).await?;
     let cells = Cell::all(&args.buyers, &args.seats);
     let bar = progress_bar(strategies.len() * cells.len())?;
     let raced = async {
-        let raced = run::race_all(&ground, strategies, (&cells, args.rounds), &bar).await?;
-        anyhow::Ok((raced, run::stop_holders(&ground, strategies).await?))
+        let raced = run::race_all(&environment, strategies, (&cells, args.rounds), &bar).await?;
+        anyhow::Ok((raced, run::stop_holders(&environment, strategies).await?))
     };
     let raced = unless_signalled(raced).await;
     bar.finish_and_clear();
-    let described = ground.described.clone();
-    ground.clear().await?;
+    let described = environment.described.clone();
+    environment.clear().await?;
     let (raced, scenes) = raced?;
     Ok(RaceReport::new(args, described, (&raced, scenes)))
 }
@@ -196,13 +196,13 @@ async fn measure_ceilings(
     strategies: &[&'static Strategy],
     servers: Servers,
 ) -> anyhow::Result<CeilingsReport> {
-    let ground = Ground::make(servers, args.connections).await?;
+    let environment = Environment::make(servers, args.connections).await?;
     let steps = (strategies.len() + 1) * usize::try_from(args.runs)?;
     let bar = progress_bar(steps)?;
-    let measured = Box::pin(ceilings::measure(&ground, strategies, args, &bar));
+    let measured = Box::pin(ceilings::measure(&environment, strategies, args, &bar));
     let measured = unless_signalled(measured).await;
     bar.finish_and_clear();
-    ground.clear().await?;
+    environment.clear().await?;
     measured
 }
 

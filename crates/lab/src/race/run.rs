@@ -12,7 +12,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::contender::{Contender, Outcome, Sale};
-use super::ground::Ground;
+use super::environment::Environment;
 use super::judge::{Judged, Winners, judge};
 use super::plan::{Cell, Hall, Want};
 use super::strategies::Strategy;
@@ -43,7 +43,7 @@ pub(super) struct Performance {
 /// # Errors
 /// When a strategy does not start, or a history cannot be read.
 pub(super) async fn race_all(
-    ground: &Ground,
+    environment: &Environment,
     strategies: &[&'static Strategy],
     (cells, rounds): (&[Cell], u32),
     bar: &ProgressBar,
@@ -51,7 +51,7 @@ pub(super) async fn race_all(
     let mut halls = 0;
     let mut performances = Vec::new();
     for &strategy in strategies {
-        let contender = strategy.open(ground).await?;
+        let contender = strategy.open(environment).await?;
         let mut raced = Vec::new();
         for &cell in cells {
             bar.set_message(format!(
@@ -85,12 +85,12 @@ pub(super) async fn race_all(
 /// # Errors
 /// When its servers do not do their part.
 pub(super) async fn stop_holders(
-    ground: &Ground,
+    environment: &Environment,
     strategies: &[&'static Strategy],
 ) -> anyhow::Result<Vec<Scene>> {
     let mut scenes = Vec::new();
     for (number, strategy) in (1..).zip(strategies) {
-        let Some(way) = strategy.stoppable(ground).await? else {
+        let Some(way) = strategy.stoppable(environment).await? else {
             continue;
         };
         let hall = Hall {
@@ -100,7 +100,7 @@ pub(super) async fn stop_holders(
             rows: 1,
             seats_per_row: 1,
         };
-        let tables = (&ground.pool_of(strategy.guards)?, strategy.guards);
+        let tables = (&environment.pool_of(strategy.guards)?, strategy.guards);
         scenes.push(stop_the_holder((strategy.name, &*way), tables, &hall).await?);
     }
     Ok(scenes)

@@ -5,19 +5,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::super::load::{Makers, RequestMaker, Turn};
-use super::ground::{Ground, Users};
+use super::fixture::{Fixture, Users};
 
 /// The users' requests, by connection.
-pub(super) fn makers(address: SocketAddr, ground: &Ground) -> Makers {
-    let seats: Arc<[String]> = ground.seats.clone().into();
-    let path = format!("/v1/events/{}/holds", ground.event);
+pub(super) fn makers(address: SocketAddr, fixture: &Fixture) -> Makers {
+    let seats: Arc<[String]> = fixture.seats.clone().into();
+    let path = format!("/v1/events/{}/holds", fixture.event);
     let head = |token: &str| {
         format!(
             "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
              content-type: application/json\r\n"
         )
     };
-    let (heads, names_holders) = match &ground.users {
+    let (heads, names_holders) = match &fixture.users {
         Users::Holders(key) => (vec![head(key)], true),
         Users::Sessions(sessions) => (sessions.iter().map(|token| head(token)).collect(), false),
     };

@@ -2,9 +2,9 @@
 //! request is accounted for by its status, and nobody may win who has no seat. With `--peer` the same
 //! storm is sent at the product and at a server of another make, by turns.
 
-mod beside;
 mod callers;
-mod ground;
+mod fixture;
+mod peer;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use anyhow::Context;
 use clap::Args;
 
 use self::callers::makers;
-use self::ground::Ground;
+use self::fixture::Fixture;
 use self::report::StormReport;
 use super::load::{self, LoadPlan, Pace, Until};
 use crate::client::Client;
@@ -89,10 +89,10 @@ struct Size {
 /// Runs the storm and prints its report. Refused if the server gave a seat twice.
 ///
 /// # Errors
-/// When the server cannot be reached, has no ground for a storm, or does not take back what was won.
+/// When the server cannot be reached, has no event for it, or does not take back what was won.
 pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.peer {
-        return beside::run(args, folder);
+        return peer::run(args, folder);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -116,22 +116,22 @@ pub(crate) fn run(args: &StormArgs) -> anyhow::Result<Exit> {
 /// As [`run`].
 async fn storm(args: &StormArgs) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let client = Client::new(&args.url, args.admin_key.as_deref().unwrap_or_default());
-    rage(client.map_err(usage)?, args.admin_key.as_deref(), args.size).await
+    send_storm(client.map_err(usage)?, args.admin_key.as_deref(), args.size).await
 }
 
 /// A storm of this size at this server.
 ///
 /// # Errors
 /// As [`run`].
-async fn rage(
+async fn send_storm(
     client: Client,
     admin_key: Option<&str>,
     size: Size,
 ) -> anyhow::Result<(StormReport, anyhow::Result<()>)> {
     let address = client.address().await?;
-    let ground = match admin_key {
-        Some(key) => Ground::make(client, key, size.seats).await?,
-        None => Ground::find(client, size.users, size.seats).await?,
+    let fixture = match admin_key {
+        Some(key) => Fixture::make(client, key, size.seats).await?,
+        None => Fixture::find(client, size.users, size.seats).await?,
     };
     let plan = LoadPlan {
         address,
@@ -139,8 +139,8 @@ async fn rage(
         pace: Pace::Closed,
         until: Until::Elapsed(Duration::from_secs(size.seconds)),
     };
-    let load = load::run(plan, &makers(address, &ground)).await?;
-    let held = ground.held_in_the_end(report::winners(&load)).await?;
-    let given_back = ground.give_back().await;
-    Ok((StormReport::new(size, &ground, load, held), given_back))
+    let load = load::run(plan, &makers(address, &fixture)).await?;
+    let held = fixture.held_in_the_end(report::winners(&load)).await?;
+    let given_back = fixture.give_back().await;
+    Ok((StormReport::new(size, &fixture, load, held), given_back))
 }

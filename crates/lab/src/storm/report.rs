@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 use super::Size;
-use super::ground::{Ground, Users};
+use super::fixture::{Fixture, Users};
 use crate::load::LoadReport;
 
 /// The status of a new hold.
@@ -40,12 +40,12 @@ pub(super) fn winners(load: &LoadReport) -> u64 {
 /// What must not be: winners other than seats, and a request without an answer that says why.
 fn violations(
     size: Size,
-    ground: &Ground,
+    fixture: &Fixture,
     load: &LoadReport,
     (winners, held, unaccounted): (u64, u64, u64),
 ) -> Vec<String> {
     // Nobody else is in an event of its own, and its holds outlast the storm.
-    let is_alone = matches!(ground.users, Users::Holders(_));
+    let is_alone = matches!(fixture.users, Users::Holders(_));
     let seats = u64::from(size.seats);
     let mut violations = Vec::new();
     if winners > seats || is_alone && winners < seats {
@@ -75,17 +75,17 @@ const fn is_expected(status: u16) -> bool {
 }
 
 impl StormReport {
-    pub(super) fn new(size: Size, ground: &Ground, load: LoadReport, held: u64) -> Self {
+    pub(super) fn new(size: Size, fixture: &Fixture, load: LoadReport, held: u64) -> Self {
         let winners = winners(&load);
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
-        let violations = violations(size, ground, &load, (winners, held, unaccounted));
+        let violations = violations(size, fixture, &load, (winners, held, unaccounted));
         Self {
             users: size.users,
             seconds: size.seconds,
             seats: size.seats,
-            event: ground.event.clone(),
+            event: fixture.event.clone(),
             winners,
             held,
             unaccounted,

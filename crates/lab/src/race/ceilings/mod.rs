@@ -12,7 +12,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::RaceArgs;
-use super::ground::Ground;
+use super::environment::Environment;
 use super::strategies::Strategy;
 use crate::limits::CEILING_BUYERS;
 
@@ -89,7 +89,7 @@ fn raw_rates() -> [RawRate; 6] {
 /// # Errors
 /// When a strategy does not start.
 pub(super) async fn measure(
-    ground: &Ground,
+    environment: &Environment,
     strategies: &[&'static Strategy],
     args: &RaceArgs,
     bar: &ProgressBar,
@@ -100,9 +100,9 @@ pub(super) async fn measure(
         span,
         requests: u64::from(u32::MAX >> 1),
     };
-    let pool = ground.pool()?;
+    let pool = environment.pool()?;
     raw::make(&pool).await?;
-    let redis = ground.redis_url()?;
+    let redis = environment.redis_url()?;
     let mut runs = Vec::new();
     for run in 1..=args.runs {
         bar.set_message(format!("run {run}: bare PostgreSQL and Redis"));
@@ -111,13 +111,13 @@ pub(super) async fn measure(
             raw::batches(&pool, load, run).await?,
         );
         let scripts = raw::scripts(&redis, load).await?;
-        let refusals = shields::measure(ground, load, run).await?;
+        let refusals = shields::measure(environment, load, run).await?;
         bar.inc(1);
         let mut reached = Vec::new();
         for (place, &strategy) in (0..).zip(strategies) {
             bar.set_message(format!("run {run}: {}", strategy.name));
             let hall = run * STRATEGIES_MAX + place;
-            let one = strategy::measure(ground, strategy, (hall, args.seconds)).await?;
+            let one = strategy::measure(environment, strategy, (hall, args.seconds)).await?;
             reached.push((strategy.name, one));
             bar.inc(1);
         }
@@ -130,5 +130,9 @@ pub(super) async fn measure(
         });
     }
     pool.close();
-    Ok(CeilingsReport::new(args, ground.described.clone(), &runs))
+    Ok(CeilingsReport::new(
+        args,
+        environment.described.clone(),
+        &runs,
+    ))
 }

@@ -63,10 +63,10 @@ pub(super) async fn inserts(pool: &Pool, load: Load, run: u32) -> anyhow::Result
         let pool = pool.clone();
         async move {
             let n = i64::from(run) << 40 | i64::try_from(n).map_err(|error| error.to_string())?;
-            let lane = pool.get().await.map_err(|error| error.to_string())?;
-            let insert = lane.prepare_cached(INSERT).await;
+            let connection = pool.get().await.map_err(|error| error.to_string())?;
+            let insert = connection.prepare_cached(INSERT).await;
             let insert = insert.map_err(|error| error.to_string())?;
-            let done = lane.execute(&insert, &[&n, &id()]).await;
+            let done = connection.execute(&insert, &[&n, &id()]).await;
             done.map(drop).map_err(|error| error.to_string())
         }
     };
@@ -121,8 +121,8 @@ async fn gather(queue: &mut mpsc::Receiver<Waiter>, waiting: &mut Vec<Waiter>) {
 
 /// Stores whatever waits, until nobody does.
 async fn store(pool: Pool, mut queue: mpsc::Receiver<Waiter>, run: u32) -> anyhow::Result<()> {
-    let lane = pool.get().await?;
-    let statement = lane.prepare_cached(BATCH).await?;
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached(BATCH).await?;
     let (event, caller, until) = (i32::try_from(run)?, id(), 1_i64 << 40);
     let mut waiting = Vec::with_capacity(CEILING_BATCH_MAX);
     let mut place = 0_i64;
@@ -133,13 +133,14 @@ async fn store(pool: Pool, mut queue: mpsc::Receiver<Waiter>, run: u32) -> anyho
         let holds: Vec<Vec<u8>> = units.iter().map(|unit| rising(run, *unit)).collect();
         let keys: Vec<Vec<u8>> = units.iter().map(|_| id()).collect();
         let batch = id();
-        lane.execute(
-            &statement,
-            &[
-                &event, &until, &units, &holds, &caller, &keys, &batch, &place,
-            ],
-        )
-        .await?;
+        connection
+            .execute(
+                &statement,
+                &[
+                    &event, &until, &units, &holds, &caller, &keys, &batch, &place,
+                ],
+            )
+            .await?;
         for (_, waiter) in waiting.drain(..) {
             // Whoever ended his wait is not missed.
             waiter.send(()).unwrap_or_default();

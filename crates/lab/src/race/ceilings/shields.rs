@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::super::contender::new_event;
-use super::super::ground::Ground;
+use super::super::environment::Environment;
 use super::super::plan::Hall;
 use super::closed::{Load, Rate, closed};
 use crate::bench::RunFolder;
@@ -43,7 +43,11 @@ pub(super) struct Refusals {
 ///
 /// # Errors
 /// When a ledger does not open, or the second server never hears of the event.
-pub(super) async fn measure(ground: &Ground, load: Load, run: u32) -> anyhow::Result<Refusals> {
+pub(super) async fn measure(
+    environment: &Environment,
+    load: Load,
+    run: u32,
+) -> anyhow::Result<Refusals> {
     let hall = Hall {
         id: format!("shields-{run}"),
         number: i32::try_from(run)?,
@@ -52,8 +56,8 @@ pub(super) async fn measure(ground: &Ground, load: Load, run: u32) -> anyhow::Re
     };
     Ok(Refusals {
         embedded: embedded(&hall, load).await?,
-        shared: shared(ground, &hall, load).await?,
-        script: script(ground, load).await?,
+        shared: shared(environment, &hall, load).await?,
+        script: script(environment, load).await?,
     })
 }
 
@@ -71,16 +75,16 @@ async fn embedded(hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     Ok(rate)
 }
 
-async fn shared(ground: &Ground, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
+async fn shared(environment: &Environment, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let mut servers = Vec::new();
     for _ in 0..2 {
         let metrics = Arc::new(Metrics::default());
-        let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield(ground)?));
+        let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield(environment)?));
         let live = Arc::new(live);
         let (clock, observer) = (Arc::new(SystemClock), Arc::clone(&live));
-        let options = ground.options();
+        let options = environment.options();
         let ledger = PostgresLedger::open(&options, clock, &SystemEntropy, observer);
         let engine = engine(Arc::new(ledger.await?), live, metrics).await?;
         tasks.spawn(run_shield_messages(engine.clone(), shutdown.clone()));
@@ -101,8 +105,8 @@ async fn shared(ground: &Ground, hall: &Hall, load: Load) -> anyhow::Result<Rate
 }
 
 /// The shield alone: one script a request, over one connection.
-async fn script(ground: &Ground, load: Load) -> anyhow::Result<Rate> {
-    let shield = Arc::new(shield(ground)?);
+async fn script(environment: &Environment, load: Load) -> anyhow::Result<Rate> {
+    let shield = Arc::new(shield(environment)?);
     let zone = Zone {
         ledger: 0,
         event: EventNo(0),
@@ -131,9 +135,9 @@ async fn script(ground: &Ground, load: Load) -> anyhow::Result<Rate> {
     Ok(closed(load, ask).await?.0)
 }
 
-fn shield(ground: &Ground) -> anyhow::Result<RedisShield> {
+fn shield(environment: &Environment) -> anyhow::Result<RedisShield> {
     let namespace = Namespace::new(NAMESPACE).context("the name of the lab is legal")?;
-    let shield = RedisShield::at(&ground.redis_url()?, &namespace, Arc::new(SystemClock));
+    let shield = RedisShield::at(&environment.redis_url()?, &namespace, Arc::new(SystemClock));
     shield.context("--redis-url")
 }
 

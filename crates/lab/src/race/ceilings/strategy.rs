@@ -6,7 +6,7 @@ use std::time::Duration;
 use soldonce_core::{Auditor, OnHold};
 
 use super::super::contender::{Outcome, Sale};
-use super::super::ground::Ground;
+use super::super::environment::Environment;
 use super::super::plan::{Hall, Want};
 use super::super::strategies::Strategy;
 use super::closed::{Load, Rate, closed};
@@ -29,11 +29,11 @@ pub(super) struct Reached {
 /// # Errors
 /// When it does not start, or its history cannot be read.
 pub(super) async fn measure(
-    ground: &Ground,
+    environment: &Environment,
     strategy: &'static Strategy,
     (hall, seconds): (u32, u32),
 ) -> anyhow::Result<Reached> {
-    let contender = strategy.open(ground).await?;
+    let contender = strategy.open(environment).await?;
     let seats = CEILING_SEATS_PER_S * seconds;
     let hall = Hall {
         id: format!("ceiling-{}-{hall}", strategy.name),

@@ -52,7 +52,7 @@ impl Pool {
     }
 
     /// A connection for a buyer, or how he is answered without one.
-    pub(in super::super) async fn lane(&self) -> Result<Object, Outcome> {
+    pub(in super::super) async fn connection(&self) -> Result<Object, Outcome> {
         self.0.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => Outcome::Failed("no connection in time".to_owned()),
             PoolError::Backend(error) => error.into(),

@@ -6,7 +6,7 @@ mod story;
 use std::sync::Arc;
 
 use super::contender::{Contender, Product};
-use super::ground::Ground;
+use super::environment::Environment;
 use super::judge::Promise;
 use super::textbook::{
     Constraint, Guards, Lease, Naive, NoWait, Optimistic, Pessimistic, Redlock, Shop, Stoppable,
@@ -94,12 +94,15 @@ impl Strategy {
     ///
     /// # Errors
     /// When the database or the servers beside it refuse.
-    pub(super) async fn open(&self, ground: &Ground) -> anyhow::Result<Arc<dyn Contender>> {
-        let opened = self.try_open(ground).await;
+    pub(super) async fn open(
+        &self,
+        environment: &Environment,
+    ) -> anyhow::Result<Arc<dyn Contender>> {
+        let opened = self.try_open(environment).await;
         opened.with_context(|| format!("strategy {} does not start", self.name))
     }
 
-    async fn try_open(&self, ground: &Ground) -> anyhow::Result<Arc<dyn Contender>> {
+    async fn try_open(&self, environment: &Environment) -> anyhow::Result<Arc<dyn Contender>> {
         let way: Arc<dyn Textbook> = match self.kind {
             Kind::Naive => Arc::new(Naive),
             Kind::Unsorted => Arc::new(Unsorted),
@@ -107,12 +110,12 @@ impl Strategy {
             Kind::NoWait => Arc::new(NoWait),
             Kind::Optimistic => Arc::new(Optimistic),
             Kind::Constraint => Arc::new(Constraint),
-            Kind::Lease => Arc::new(Lease::connect(&ground.redis_url()?).await?),
-            Kind::Redlock => Arc::new(Redlock::connect(&ground.redlock_urls()).await?),
-            Kind::Queue => return Ok(Arc::new(Product::open(&ground.options()).await?)),
+            Kind::Lease => Arc::new(Lease::connect(&environment.redis_url()?).await?),
+            Kind::Redlock => Arc::new(Redlock::connect(&environment.redlock_urls()).await?),
+            Kind::Queue => return Ok(Arc::new(Product::open(&environment.options()).await?)),
         };
         Ok(Arc::new(
-            Shop::open(way, ground.pool_of(self.guards)?).await?,
+            Shop::open(way, environment.pool_of(self.guards)?).await?,
         ))
     }
 
@@ -122,11 +125,13 @@ impl Strategy {
     /// When its servers cannot be reached.
     pub(super) async fn stoppable(
         &self,
-        ground: &Ground,
+        environment: &Environment,
     ) -> anyhow::Result<Option<Box<dyn Stoppable>>> {
         Ok(match self.kind {
-            Kind::Lease => Some(Box::new(Lease::connect(&ground.redis_url()?).await?)),
-            Kind::Redlock => Some(Box::new(Redlock::connect(&ground.redlock_urls()).await?)),
+            Kind::Lease => Some(Box::new(Lease::connect(&environment.redis_url()?).await?)),
+            Kind::Redlock => Some(Box::new(
+                Redlock::connect(&environment.redlock_urls()).await?,
+            )),
             Kind::Naive
             | Kind::Unsorted
             | Kind::Pessimistic

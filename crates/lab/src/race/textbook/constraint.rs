@@ -21,9 +21,9 @@ impl Textbook for Constraint {
 }
 
 async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let lane = pool.lane().await?;
-    let store = prepared(&lane, SELL).await?;
+    let connection = pool.connection().await?;
+    let store = prepared(&connection, SELL).await?;
     let (buyer, seats) = sorted(want);
-    lane.execute(&store, &[&hall, &seats, &buyer]).await?;
+    connection.execute(&store, &[&hall, &seats, &buyer]).await?;
     Ok(Outcome::Won(None))
 }

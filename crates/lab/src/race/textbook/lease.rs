@@ -91,27 +91,28 @@ pub(super) async fn look_and_write(
     (hall, seats): (i32, &[i32]),
     (buyer, granted): (i32, &Granted),
 ) -> Result<Outcome, Outcome> {
-    let lane = pool.lane().await?;
-    let read = prepared(&lane, READ).await?;
-    if is_taken(&lane.query(&read, &[&hall, &seats]).await?)? {
+    let connection = pool.connection().await?;
+    let read = prepared(&connection, READ).await?;
+    if is_taken(&connection.query(&read, &[&hall, &seats]).await?)? {
         return Ok(TAKEN);
     }
-    write(&lane, (hall, seats), (buyer, granted)).await
+    write(&connection, (hall, seats), (buyer, granted)).await
 }
 
 /// Writes what was looked at before, with the fence if there is one.
 pub(super) async fn write(
-    lane: &ClientWrapper,
+    connection: &ClientWrapper,
     (hall, seats): (i32, &[i32]),
     (buyer, granted): (i32, &Granted),
 ) -> Result<Outcome, Outcome> {
     if let Some(fence) = granted.fence {
-        let write = prepared(lane, WRITE).await?;
-        lane.execute(&write, &[&hall, &seats, &buyer, &fence])
+        let write = prepared(connection, WRITE).await?;
+        connection
+            .execute(&write, &[&hall, &seats, &buyer, &fence])
             .await?;
     } else {
-        let store = prepared(lane, SELL).await?;
-        lane.execute(&store, &[&hall, &seats, &buyer]).await?;
+        let store = prepared(connection, SELL).await?;
+        connection.execute(&store, &[&hall, &seats, &buyer]).await?;
     }
     Ok(Outcome::Won(None))
 }

@@ -160,6 +160,6 @@ fn is_taken(rows: &[Row]) -> Result<bool, Error> {
 }
 
 /// A prepared statement of this connection.
-async fn prepared(lane: &ClientWrapper, sql: &'static str) -> Result<Statement, Error> {
-    lane.prepare_cached(sql).await
+async fn prepared(connection: &ClientWrapper, sql: &'static str) -> Result<Statement, Error> {
+    connection.prepare_cached(sql).await
 }

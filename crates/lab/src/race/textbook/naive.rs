@@ -27,13 +27,13 @@ impl Textbook for Naive {
 }
 
 async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let lane = pool.lane().await?;
-    let read = prepared(&lane, READ).await?;
-    let write = prepared(&lane, WRITE).await?;
+    let connection = pool.connection().await?;
+    let read = prepared(&connection, READ).await?;
+    let write = prepared(&connection, WRITE).await?;
     let (buyer, seats) = sorted(want);
-    if is_taken(&lane.query(&read, &[&hall, &seats]).await?)? {
+    if is_taken(&connection.query(&read, &[&hall, &seats]).await?)? {
         return Ok(TAKEN);
     }
-    lane.execute(&write, &[&hall, &seats, &buyer]).await?;
+    connection.execute(&write, &[&hall, &seats, &buyer]).await?;
     Ok(Outcome::Won(None))
 }

@@ -22,11 +22,11 @@ impl Textbook for NoWait {
 }
 
 async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let mut lane = pool.lane().await?;
-    let lock = prepared(&lane, LOCK).await?;
-    let store = prepared(&lane, SELL).await?;
+    let mut connection = pool.connection().await?;
+    let lock = prepared(&connection, LOCK).await?;
+    let store = prepared(&connection, SELL).await?;
     let (buyer, seats) = sorted(want);
-    let transaction = lane.transaction().await?;
+    let transaction = connection.transaction().await?;
     // A row that another buyer has locked ends this with 55P03: refused as `locked`.
     if is_taken(&transaction.query(&lock, &[&hall, &seats]).await?)? {
         transaction.rollback().await?;

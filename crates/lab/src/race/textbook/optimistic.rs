@@ -36,9 +36,9 @@ impl Textbook for Optimistic {
 }
 
 async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let mut lane = pool.lane().await?;
+    let mut connection = pool.connection().await?;
     for _ in 0..TRIES_MAX {
-        if let Some(outcome) = try_to_buy(&mut lane, hall, want).await? {
+        if let Some(outcome) = try_to_buy(&mut connection, hall, want).await? {
             return Ok(outcome);
         }
     }
@@ -46,18 +46,22 @@ async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
 }
 
 /// One attempt; None when a row had moved.
-async fn try_to_buy(lane: &mut Object, hall: i32, want: &Want) -> Result<Option<Outcome>, Error> {
-    let read = prepared(lane, READ).await?;
-    let write = prepared(lane, WRITE).await?;
-    let store = prepared(lane, SELL).await?;
+async fn try_to_buy(
+    connection: &mut Object,
+    hall: i32,
+    want: &Want,
+) -> Result<Option<Outcome>, Error> {
+    let read = prepared(connection, READ).await?;
+    let write = prepared(connection, WRITE).await?;
+    let store = prepared(connection, SELL).await?;
     let (buyer, seats) = sorted(want);
-    let rows = lane.query(&read, &[&hall, &seats]).await?;
+    let rows = connection.query(&read, &[&hall, &seats]).await?;
     if is_taken(&rows)? {
         return Ok(Some(TAKEN));
     }
     let versions = rows.iter().map(|row| row.try_get(2));
     let versions = versions.collect::<Result<Vec<i64>, _>>()?;
-    let transaction = lane.transaction().await?;
+    let transaction = connection.transaction().await?;
     let values: [&(dyn ToSql + Sync); 4] = [&hall, &seats, &versions, &buyer];
     let written = transaction.execute(&write, &values).await?;
     if !usize::try_from(written).is_ok_and(|written| written == seats.len()) {

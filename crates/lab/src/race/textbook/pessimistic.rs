@@ -27,12 +27,12 @@ impl Textbook for Pessimistic {
 }
 
 async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let mut lane = pool.lane().await?;
-    let lock = prepared(&lane, LOCK).await?;
-    let store = prepared(&lane, SELL).await?;
+    let mut connection = pool.connection().await?;
+    let lock = prepared(&connection, LOCK).await?;
+    let store = prepared(&connection, SELL).await?;
     let (buyer, seats) = sorted(want);
     // Dropped without a commit it is rolled back.
-    let transaction = lane.transaction().await?;
+    let transaction = connection.transaction().await?;
     if is_taken(&transaction.query(&lock, &[&hall, &seats]).await?)? {
         transaction.rollback().await?;
         return Ok(TAKEN);

@@ -76,8 +76,8 @@ pub(in super::super) async fn stop_the_holder(
         ended => bail!("{strategy}: the other buyer was answered {ended:?}"),
     }
     // The holder goes on: it has looked before, and the lease was its own.
-    let lane = pool.get().await?;
-    let written = write(&lane, seats, (stopped, &first)).await;
+    let connection = pool.get().await?;
+    let written = write(&connection, seats, (stopped, &first)).await;
     let (sold_twice, refused) = match written {
         Ok(Outcome::Won(_)) => (true, None),
         Ok(Outcome::Refused(why)) | Err(Outcome::Refused(why)) => (false, Some(why)),

@@ -60,10 +60,10 @@ SELECT seat, buyer FROM lab_sales WHERE hall = $1 ORDER BY n";
 /// # Errors
 /// When the database refuses.
 pub(in super::super) async fn make(pool: &Pool, guards: Guards) -> anyhow::Result<()> {
-    let lane = pool.get().await?;
-    lane.batch_execute(MAKE).await?;
+    let connection = pool.get().await?;
+    connection.batch_execute(MAKE).await?;
     if guards == Guards::KeyAndFence {
-        lane.batch_execute(GUARD).await?;
+        connection.batch_execute(GUARD).await?;
     }
     Ok(())
 }
@@ -71,9 +71,11 @@ pub(in super::super) async fn make(pool: &Pool, guards: Guards) -> anyhow::Resul
 /// Fills a hall with free seats.
 pub(super) async fn fill(pool: &Pool, hall: &Hall) -> anyhow::Result<()> {
     let seats = i32::try_from(hall.seats())?;
-    let lane = pool.get().await?;
-    let statement = lane.prepare_cached(FILL).await?;
-    lane.execute(&statement, &[&hall.number, &seats]).await?;
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached(FILL).await?;
+    connection
+        .execute(&statement, &[&hall.number, &seats])
+        .await?;
     Ok(())
 }
 
@@ -85,9 +87,9 @@ struct Sold {
 
 /// What was sold in a hall, in the order in which it was written, as a history.
 pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History> {
-    let lane = pool.get().await?;
-    let statement = lane.prepare_cached(SOLD).await?;
-    let rows = lane.query(&statement, &[&hall.number]).await?;
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached(SOLD).await?;
+    let rows = connection.query(&statement, &[&hall.number]).await?;
     let read = |row: &Row| {
         let (seat, buyer): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
         let (seat, buyer) = (u32::try_from(seat)?, u32::try_from(buyer)?);

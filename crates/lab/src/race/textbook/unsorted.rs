@@ -23,11 +23,11 @@ impl Textbook for Unsorted {
 }
 
 async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let mut lane = pool.lane().await?;
-    let lock = prepared(&lane, LOCK).await?;
-    let store = prepared(&lane, SELL).await?;
+    let mut connection = pool.connection().await?;
+    let lock = prepared(&connection, LOCK).await?;
+    let store = prepared(&connection, SELL).await?;
     let (buyer, seats) = as_listed(want);
-    let transaction = lane.transaction().await?;
+    let transaction = connection.transaction().await?;
     for seat in &seats {
         if is_taken(&transaction.query(&lock, &[&hall, seat]).await?)? {
             transaction.rollback().await?;

@@ -3,7 +3,7 @@
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 
-use super::report::{BesideReport, Figures};
+use super::report::{Figures, PeerReport};
 use crate::bench::{Verdict, thousandths};
 use crate::race::{millis, number};
 
@@ -18,7 +18,7 @@ const HEADER: [&str; 8] = [
     "answers of all runs",
 ];
 
-pub(super) fn text(report: &BesideReport) -> String {
+pub(super) fn text(report: &PeerReport) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header(HEADER);

@@ -17,7 +17,7 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// An event with wanted seats, and the tokens of those who want them.
-pub(super) struct Ground {
+pub(super) struct Fixture {
     client: Client,
     pub(super) event: String,
     pub(super) seats: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) enum Users {
     Sessions(Vec<String>),
 }
 
-impl Ground {
+impl Fixture {
     /// An event of its own, made with an admin key.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Ground {
         anyhow::bail!("no event has {seats} free seats: give --admin-key, and one is made")
     }
 
-    /// As [`Ground::held`], once it is as many as were won or could be, or it is time to say that it
+    /// As [`Fixture::held`], once it is as many as were won or could be, or it is time to say that it
     /// is not: what everybody is shown follows the commits at a distance.
     ///
     /// # Errors

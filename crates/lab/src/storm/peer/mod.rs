@@ -12,9 +12,9 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 
 use self::contender::{ALL, Contender};
-use self::report::{BesideReport, Measured};
+use self::report::{Measured, PeerReport};
 use self::services::Services;
-use super::{Size, StormArgs, rage};
+use super::{Size, StormArgs, send_storm};
 use crate::bench::{Cores, RunFolder, Served, admin_key};
 use crate::client::Client;
 use crate::exit::Exit;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     let measured = unless_signalled(measure(&services, args, &bar));
     let runs = runtime.block_on(measured);
     bar.finish_and_clear();
-    let report = BesideReport::new(args, services.describe()?, &runs?);
+    let report = PeerReport::new(args, services.describe()?, &runs?);
     if args.json {
         print_json(&report)?;
     } else {
@@ -83,9 +83,9 @@ async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::
         seconds: size.seconds.min(STORM_WARMUP_SECONDS_MAX),
         ..size
     };
-    let (warm_up, given_back) = rage(client.clone(), Some(&key), shorter).await?;
+    let (warm_up, given_back) = send_storm(client.clone(), Some(&key), shorter).await?;
     given_back?;
-    let (storm, given_back) = rage(client, Some(&key), size).await?;
+    let (storm, given_back) = send_storm(client, Some(&key), size).await?;
     given_back?;
     let setting = served.name.clone();
     served.stop().await?;

@@ -33,7 +33,7 @@ pub(super) struct Measured {
 
 /// Finished storms.
 #[derive(Serialize)]
-pub(super) struct BesideReport {
+pub(super) struct PeerReport {
     pub(super) users: u32,
     pub(super) seconds: u64,
     pub(super) seats: u32,
@@ -79,7 +79,7 @@ pub(super) struct Figures {
     pub(super) errors: BTreeMap<LoadError, u64>,
 }
 
-impl BesideReport {
+impl PeerReport {
     pub(super) fn new(args: &StormArgs, services: Vec<String>, runs: &[Run]) -> Self {
         let contenders: Vec<_> = ALL.iter().map(|one| Figures::new(runs, *one)).collect();
         let products = ALL.into_iter().filter(|one| one.is_product());

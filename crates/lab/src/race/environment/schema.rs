@@ -67,8 +67,10 @@ impl Schema {
 
     /// The version of the server and the settings that decide what a commit costs.
     pub(super) async fn describe(&self) -> anyhow::Result<String> {
-        let lane = self.pool.get().await?;
-        let row = lane.query_typed(SETTINGS, &[] as &[(&_, Type)]).await?;
+        let connection = self.pool.get().await?;
+        let row = connection
+            .query_typed(SETTINGS, &[] as &[(&_, Type)])
+            .await?;
         let said = row.first().context("the database says nothing of itself")?;
         Ok(said.try_get(0)?)
     }

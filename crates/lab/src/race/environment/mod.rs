@@ -14,7 +14,7 @@ pub(super) use self::servers::Servers;
 pub(crate) use self::servers::private_database;
 
 /// The schema, ready for every strategy.
-pub(super) struct Ground {
+pub(super) struct Environment {
     schema: Schema,
     connections: usize,
     servers: Servers,
@@ -22,7 +22,7 @@ pub(super) struct Ground {
     pub(super) described: Vec<String>,
 }
 
-impl Ground {
+impl Environment {
     /// Makes the schemas, with the ledger's tables and those of the textbook strategies in them.
     ///
     /// # Errors
@@ -31,17 +31,17 @@ impl Ground {
         let schema = Schema::make(&servers.database_url()).await?;
         let mut described = vec![schema.describe().await?];
         described.extend(servers.describe());
-        let ground = Self {
+        let environment = Self {
             schema,
             connections,
             servers,
             described,
         };
-        postgres::migrate(&ground.options()).await?;
+        postgres::migrate(&environment.options()).await?;
         for guards in [Guards::None, Guards::KeyAndFence] {
-            textbook::make(&ground.pool_of(guards)?, guards).await?;
+            textbook::make(&environment.pool_of(guards)?, guards).await?;
         }
-        Ok(ground)
+        Ok(environment)
     }
 
     /// A ledger in the schema.
