@@ -26,7 +26,7 @@ enum Signer {
 
 /// One sending of a notice.
 #[derive(Clone, Debug)]
-pub(super) struct Parcel {
+pub(super) struct Webhook {
     /// The name of the notice it carries.
     pub(super) id: String,
     /// The kind of the notice.
@@ -40,7 +40,7 @@ pub(super) struct Parcel {
     pub(super) tries: u32,
 }
 
-impl Parcel {
+impl Webhook {
     fn of(notice: &Value) -> Self {
         let text = |name| notice.get(name).and_then(Value::as_str).unwrap_or_default();
         Self {
@@ -82,8 +82,8 @@ impl Parcel {
 }
 
 /// What is sent for a notice that is delivered in this way, in sequence.
-pub(super) fn parcels(notice: &Value, way: Delivery) -> Vec<Parcel> {
-    let genuine = Parcel::of(notice);
+pub(super) fn webhooks(notice: &Value, way: Delivery) -> Vec<Webhook> {
+    let genuine = Webhook::of(notice);
     match way {
         Delivery::Plain | Delivery::AfterNext | Delivery::BeforeReply | Delivery::HeldBack => {
             vec![genuine]
@@ -91,26 +91,26 @@ pub(super) fn parcels(notice: &Value, way: Delivery) -> Vec<Parcel> {
         Delivery::Copies(copies) => vec![genuine; usize::from(copies)],
         Delivery::Dropped => Vec::new(),
         Delivery::ReplayedOld => {
-            let old = Parcel {
+            let old = Webhook {
                 age_ms: OLD_MS,
-                ..Parcel::hostile(notice)
+                ..Webhook::hostile(notice)
             };
             vec![genuine, old]
         }
-        Delivery::ReplayedResigned => vec![genuine, Parcel::hostile(notice)],
-        Delivery::WrongAmount => vec![Parcel::hostile(&other_amount(notice)), genuine],
-        Delivery::WrongAccount => vec![Parcel::hostile(&other_account(notice)), genuine],
-        Delivery::WrongCurrency => vec![Parcel::hostile(&other_currency(notice)), genuine],
+        Delivery::ReplayedResigned => vec![genuine, Webhook::hostile(notice)],
+        Delivery::WrongAmount => vec![Webhook::hostile(&other_amount(notice)), genuine],
+        Delivery::WrongAccount => vec![Webhook::hostile(&other_account(notice)), genuine],
+        Delivery::WrongCurrency => vec![Webhook::hostile(&other_currency(notice)), genuine],
         Delivery::Forged => {
             let mut more = notice.clone();
             double_amounts(&mut more);
-            let forged = Parcel {
+            let forged = Webhook {
                 signer: Signer::Foreign,
-                ..Parcel::hostile(&more)
+                ..Webhook::hostile(&more)
             };
             vec![forged, genuine]
         }
-        Delivery::SecondSecret => vec![Parcel {
+        Delivery::SecondSecret => vec![Webhook {
             signer: Signer::Second,
             ..genuine
         }],
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn whatever_goes_wrong_the_genuine_one_is_sent_too() {
         for way in Delivery::HOSTILE {
-            let sent = parcels(&notice(), way);
-            let genuine = sent.iter().filter(|parcel| parcel.is_genuine).count();
+            let sent = webhooks(&notice(), way);
+            let genuine = sent.iter().filter(|webhook| webhook.is_genuine).count();
             let expected = if way == Delivery::Dropped {
                 0
             } else if let Delivery::Copies(copies) = way {
@@ -185,8 +185,8 @@ mod tests {
                 1
             };
             assert_eq!(genuine, expected, "{way:?}");
-            for parcel in sent.iter().filter(|parcel| parcel.is_genuine) {
-                assert_eq!(parcel.body, notice().to_string(), "{way:?}");
+            for webhook in sent.iter().filter(|webhook| webhook.is_genuine) {
+                assert_eq!(webhook.body, notice().to_string(), "{way:?}");
             }
         }
     }
@@ -198,12 +198,12 @@ mod tests {
             Delivery::WrongAccount,
             Delivery::WrongCurrency,
         ] {
-            let lie = &parcels(&notice(), way)[0];
+            let lie = &webhooks(&notice(), way)[0];
             assert!(!lie.is_genuine && lie.signer == Signer::First);
             assert_ne!(lie.id, "evt_1", "{way:?}");
             assert_ne!(lie.body, notice().to_string(), "{way:?}");
         }
-        let forged = &parcels(&notice(), Delivery::Forged)[0];
+        let forged = &webhooks(&notice(), Delivery::Forged)[0];
         assert_eq!(
             (forged.id.as_str(), forged.signer),
             ("evt_1", Signer::Foreign)
@@ -217,14 +217,14 @@ mod tests {
             first: "a".to_owned(),
             second: "b".to_owned(),
         };
-        let sent = parcels(&notice(), Delivery::ReplayedOld);
+        let sent = webhooks(&notice(), Delivery::ReplayedOld);
         let times: Vec<String> = sent
             .iter()
-            .map(|parcel| parcel.signature(&secrets, 1_700_000_000_000))
+            .map(|webhook| webhook.signature(&secrets, 1_700_000_000_000))
             .map(|header| header.split(',').next().unwrap().to_owned())
             .collect();
         assert_eq!(times, ["t=1700000000", "t=1699999400"]);
-        let second = &parcels(&notice(), Delivery::SecondSecret)[0];
+        let second = &webhooks(&notice(), Delivery::SecondSecret)[0];
         let body = notice().to_string();
         assert_eq!(
             second.signature(&secrets, 5_000),

@@ -59,13 +59,13 @@ pub(super) struct Request {
 }
 
 /// Everything that calls share.
-pub(super) struct Desk {
+pub(super) struct Api {
     /// The name of the account.
     pub(super) own: String,
     is_connected: AtomicBool,
     /// How many there were.
     requests: AtomicU64,
-    pub(super) api_keys: ApiKeys,
+    pub(super) credentials: ApiKeys,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) post: Arc<Post>,
     account: Mutex<Account>,
@@ -102,10 +102,10 @@ pub(super) struct Holdings {
 /// What a call was answered; nothing closes its connection.
 pub(super) type Reply = Option<Answer>;
 
-impl Desk {
+impl Api {
     pub(super) fn new(
         own: String,
-        api_keys: ApiKeys,
+        credentials: ApiKeys,
         clock: Arc<dyn Clock>,
         post: Arc<Post>,
         holdings: Holdings,
@@ -114,7 +114,7 @@ impl Desk {
             own,
             is_connected: AtomicBool::new(false),
             requests: AtomicU64::new(0),
-            api_keys,
+            credentials,
             clock,
             post,
             account: Mutex::new(holdings.account),
@@ -195,9 +195,9 @@ impl Desk {
             offered.is_some() && offered == account.client_secret(id)
         };
         match request.bearer.as_deref() {
-            Some(bearer) if bearer == self.api_keys.secret => self.require_account(request),
+            Some(bearer) if bearer == self.credentials.secret => self.require_account(request),
             _ if route == Route::Authenticate => Ok(()),
-            Some(bearer) if bearer != self.api_keys.publishable => Err(Failure::caller()),
+            Some(bearer) if bearer != self.credentials.publishable => Err(Failure::caller()),
             Some(_) if !route.is_for_browsers() => Err(Failure::forbidden()),
             Some(_) | None if route.is_for_browsers() && of_browser(&self.account()) => Ok(()),
             Some(_) | None => Err(Failure::caller()),
