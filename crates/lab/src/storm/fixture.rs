@@ -1,22 +1,23 @@
-//! Where a storm happens: an event, its wanted seats, and whoever wants them.
+//! An event, its wanted seats, and the tokens of the users who want them.
 
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::Method;
 use serde_json::{Value, json};
-use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use soldonce_clock::{Clock, SystemClock};
+use soldonce_server::Client;
 
-use crate::client::Client;
+use crate::kit::random_name;
 
 /// Longer than any storm: what is won stays won.
 const HOLD_MS: u64 = 2 * 60 * 60 * 1_000;
 
-/// A picture that is still older after that is wrong.
+/// A snapshot that is still older after that is wrong.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// An event with wanted seats, and the tokens of those who want them.
+/// An event of a storm.
 pub(super) struct Fixture {
     client: Client,
     pub(super) event: String,
@@ -24,7 +25,7 @@ pub(super) struct Fixture {
     pub(super) users: Users,
 }
 
-/// Who wants the seats.
+/// The users who want the seats.
 pub(super) enum Users {
     /// Holders that a key names, another with each request.
     Holders(String),
@@ -33,12 +34,9 @@ pub(super) enum Users {
 }
 
 impl Fixture {
-    /// An event of its own, made with an admin key.
-    ///
-    /// # Errors
-    /// When the server refuses.
+    /// Makes an event for the storm with an admin key.
     pub(super) async fn make(client: Client, key: &str, seats: u32) -> anyhow::Result<Self> {
-        let event = format!("storm-{}", random());
+        let event = format!("storm-{}", random_name());
         let seats: Vec<String> = (1..=seats).map(|seat| format!("A-{seat}")).collect();
         let body = json!({
             "id": event, "name": "Storm", "currency": "EUR",
@@ -58,10 +56,7 @@ impl Fixture {
         })
     }
 
-    /// The first event with so many free seats, and a session for each user.
-    ///
-    /// # Errors
-    /// When shoppers are not let in, or there is no such event.
+    /// Finds the first event with so many free seats, and opens a session for each user.
     pub(super) async fn find(client: Client, users: u32, seats: u32) -> anyhow::Result<Self> {
         let mut sessions = Vec::new();
         for _ in 0..users {
@@ -90,15 +85,12 @@ impl Fixture {
         anyhow::bail!("no event has {seats} free seats: give --admin-key, and one is made")
     }
 
-    /// As [`Fixture::held`], once it is as many as were won or could be, or it is time to say that it
-    /// is not: what everybody is shown follows the commits at a distance.
-    ///
-    /// # Errors
-    /// When the server does not answer.
+    /// Returns [`Fixture::held`] once it is as many as were won or could be, or after a time-out: the
+    /// published snapshot follows the commits with a delay.
     pub(super) async fn held_in_the_end(&self, winners: u64) -> anyhow::Result<u64> {
         let expected = match self.users {
             Users::Holders(_) => winners.min(u64::try_from(self.seats.len())?),
-            // In an event of others, what is won may be gone again.
+            // In another event a hold may have ended.
             Users::Sessions(_) => 0,
         };
         let end = SystemClock.boot().plus(SHOWN_WITHIN);
@@ -112,10 +104,7 @@ impl Fixture {
         }
     }
 
-    /// How many of the wanted seats are held, as the server shows them to everybody.
-    ///
-    /// # Errors
-    /// When the server does not answer.
+    /// Counts the wanted seats that the published snapshot shows as held.
     pub(super) async fn held(&self) -> anyhow::Result<u64> {
         let seats = snapshot(&self.client, &self.event).await?;
         let held = list(&seats, "held").iter().filter_map(Value::as_str);
@@ -123,11 +112,8 @@ impl Fixture {
         Ok(u64::try_from(wanted.count())?)
     }
 
-    /// Gives back what was won: an event of its own is cancelled, which ends its holds; elsewhere each
-    /// session releases its own.
-    ///
-    /// # Errors
-    /// When the server refuses or does not answer.
+    /// Releases the holds: the storm's own event is cancelled, which ends them; elsewhere each session
+    /// releases its own.
     pub(super) async fn give_back(&self) -> anyhow::Result<()> {
         match &self.users {
             Users::Holders(_) => self.cancel().await,
@@ -140,7 +126,8 @@ impl Fixture {
         let path = format!("/v1/events/{}/cancel", self.event);
         let body = json!({ "reason": "the storm is over" });
         let cancelled = self.client.send(Method::POST, &path, Some(&body)).await?;
-        cancelled.into_success().map(|_| ())
+        cancelled.into_success()?;
+        Ok(())
     }
 
     async fn release(&self, sessions: &[String]) -> anyhow::Result<()> {
@@ -163,10 +150,10 @@ impl Fixture {
 async fn snapshot(client: &Client, event: &str) -> anyhow::Result<Value> {
     let path = format!("/v1/events/{event}/seats");
     let answer = client.send(Method::GET, &path, None).await?;
-    answer.into_success()
+    Ok(answer.into_success()?)
 }
 
-/// The seats of an event that nobody has, in the order of its chart.
+/// The free seats of an event, in the order of its chart.
 async fn free_seats(client: &Client, event: &str) -> anyhow::Result<Vec<String>> {
     let taken = snapshot(client, event).await?;
     let is_taken = |seat: &str| {
@@ -198,10 +185,4 @@ fn text(body: &Value, name: &str) -> anyhow::Result<String> {
     Ok(text
         .with_context(|| format!("an answer without {name}"))?
         .to_owned())
-}
-
-fn random() -> String {
-    let mut bytes = [0; 16];
-    SystemEntropy.fill(&mut bytes);
-    soldonce_core::encode_128(u128::from_be_bytes(bytes))
 }

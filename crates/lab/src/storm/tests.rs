@@ -1,4 +1,4 @@
-//! Storms against a server in this process, and against one that gives every seat to everybody.
+//! Storms against a server in this process, and against one that gives every seat to every user.
 
 use std::sync::Arc;
 

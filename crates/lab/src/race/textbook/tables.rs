@@ -1,5 +1,4 @@
-//! The tables of the textbook strategies, what the database may refuse on them, and how what was sold
-//! becomes a history for the auditor.
+//! The tables of the textbook strategies, their guards, and the history of their sales for the auditor.
 
 use std::collections::BTreeMap;
 
@@ -56,9 +55,6 @@ const SOLD: &str = "-- lab_sold
 SELECT seat, buyer FROM lab_sales WHERE hall = $1 ORDER BY n";
 
 /// Makes the tables in the schema that this pool's search path begins with.
-///
-/// # Errors
-/// When the database refuses.
 pub(in super::super) async fn make(pool: &Pool, guards: Guards) -> anyhow::Result<()> {
     let connection = pool.get().await?;
     connection.batch_execute(MAKE).await?;
@@ -79,13 +75,13 @@ pub(super) async fn fill(pool: &Pool, hall: &Hall) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A row of what was sold: which seat to which buyer.
+/// A sale: which seat to which buyer.
 struct Sold {
     seat: u32,
     buyer: u32,
 }
 
-/// What was sold in a hall, in the order in which it was written, as a history.
+/// Reads the sales of a hall, in the order in which they were written, as a history.
 pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History> {
     let connection = pool.get().await?;
     let statement = connection.prepare_cached(SOLD).await?;
@@ -96,12 +92,12 @@ pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History>
         anyhow::Ok(Sold { seat, buyer })
     };
     let sold: Vec<Sold> = rows.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(told(hall.seats(), &sold))
+    Ok(history_of(hall.seats(), &sold))
 }
 
-/// Every buyer's purchase is a commit, and each of its seats goes from free to sold, for that is what
-/// its writer believed. The auditor remembers what it was.
-fn told(seats: u32, sold: &[Sold]) -> History {
+/// Every buyer's purchase is a commit, and each of its seats goes from free to sold, as its writer
+/// believed. The auditor compares that with the seat's last state.
+fn history_of(seats: u32, sold: &[Sold]) -> History {
     let mut buyers: Vec<u32> = Vec::new();
     let mut bought: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for Sold { seat, buyer } in sold {
@@ -150,10 +146,10 @@ mod tests {
     #[test]
     fn a_seat_that_is_sold_once_is_sound_and_one_sold_again_is_not() {
         let sold = |seat, buyer| Sold { seat, buyer };
-        let good = told(4, &[sold(0, 7), sold(1, 7), sold(2, 3)]);
+        let good = history_of(4, &[sold(0, 7), sold(1, 7), sold(2, 3)]);
         assert_eq!(good.commits.len(), 2);
         assert_eq!(Auditor::check(&good), []);
-        let bad = told(4, &[sold(0, 7), sold(2, 3), sold(0, 9)]);
+        let bad = history_of(4, &[sold(0, 7), sold(2, 3), sold(0, 9)]);
         let found = Auditor::check(&bad);
         let twice: Vec<_> = found
             .iter()

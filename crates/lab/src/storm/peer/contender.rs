@@ -1,5 +1,5 @@
-//! Who is compared: the product on its own ledger, the product on shared services, and the peer on the
-//! same, by each of its flows.
+//! The servers that are compared: the product on its own ledger, the product on shared services, and the
+//! peer on the same, by each of its flows.
 
 /// A server that a storm is sent at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +56,7 @@ impl Contender {
             Self::Peer(Flow::Distributed) => {
                 "a lock in Redis, look and write in PostgreSQL, release; a busy lock is asked for again"
             }
-            Self::Peer(Flow::FailFast) => {
-                "the same, but whoever finds the lock busy is refused at once"
-            }
+            Self::Peer(Flow::FailFast) => "the same, but a busy lock refuses at once",
             Self::Peer(Flow::Pessimistic) => "the row of the seat is locked in PostgreSQL",
             Self::Peer(Flow::Redis) => "SET NX PX in Redis alone: a hold is gone with the Redis",
         }

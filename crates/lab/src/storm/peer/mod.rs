@@ -4,53 +4,41 @@
 mod contender;
 mod report;
 mod services;
-mod table;
 
 use std::path::Path;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
+use soldonce_server::Client;
 
 use self::contender::{ALL, Contender};
 use self::report::{Measured, PeerReport};
 use self::services::Services;
 use super::{Size, StormArgs, send_storm};
-use crate::bench::{Cores, RunFolder, Served, admin_key};
-use crate::client::Client;
 use crate::exit::Exit;
+use crate::kit::{Cores, RunFolder, Served, admin_key, print_report, progress_bar, unless_stopped};
 use crate::limits::STORM_WARMUP_SECONDS_MAX;
-use crate::output::{print, print_json};
-use crate::race::{progress_bar, unless_signalled};
 
 /// Every contender's storm, in the order of the turns.
 type Run = Vec<(Contender, Measured)>;
 
-/// Runs all storms and prints the report. Refused if anybody gave a seat twice.
-///
-/// # Errors
-/// Whatever keeps a server from starting.
+/// Runs all storms and prints the report. Refused if any server gave a seat twice.
 pub(super) fn run(args: &StormArgs, folder: &Path) -> anyhow::Result<Exit> {
     let services = Services::start(args, folder)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the storm")?;
-    let steps = ALL.len() * usize::try_from(args.runs)?;
-    let bar = progress_bar(steps)?;
-    let measured = unless_signalled(measure(&services, args, &bar));
-    let runs = runtime.block_on(measured);
+    let bar = progress_bar(ALL.len() * usize::try_from(args.runs)?)?;
+    let runs = runtime.block_on(unless_stopped(measure(&services, args, &bar)));
     bar.finish_and_clear();
     let report = PeerReport::new(args, services.describe()?, &runs?);
-    if args.json {
-        print_json(&report)?;
-    } else {
-        print(&table::text(&report))?;
-    }
-    Ok(if report.faults.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    print_report(
+        args.json.into(),
+        &report,
+        || report.text(),
+        report.faults.len(),
+    )
 }
 
 async fn measure(
@@ -73,7 +61,7 @@ async fn measure(
     Ok(runs)
 }
 
-/// One contender's turn: nobody else runs meanwhile.
+/// One contender's turn: no other runs meanwhile.
 async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::Result<Measured> {
     let (key, data) = (admin_key(), RunFolder::make(None)?);
     let mut command = services.command(contender, (&key, data.path()))?;
@@ -83,10 +71,10 @@ async fn turn(services: &Services, contender: Contender, size: Size) -> anyhow::
         seconds: size.seconds.min(STORM_WARMUP_SECONDS_MAX),
         ..size
     };
-    let (warm_up, given_back) = send_storm(client.clone(), Some(&key), shorter).await?;
-    given_back?;
-    let (storm, given_back) = send_storm(client, Some(&key), size).await?;
-    given_back?;
+    let (warm_up, released) = send_storm(client.clone(), Some(&key), shorter).await?;
+    released?;
+    let (storm, released) = send_storm(client, Some(&key), size).await?;
+    released?;
     let setting = served.name.clone();
     served.stop().await?;
     Ok(Measured {

@@ -1,4 +1,4 @@
-//! What the storms beside each other came to: medians over the runs, ratios within each run, goals.
+//! Medians over the runs, ratios within each run, goals.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use super::super::StormArgs;
 use super::super::report::StormReport;
 use super::Run;
 use super::contender::{ALL, Contender, RIVAL, SECOND_RIVAL};
-use crate::bench::{Bound, Verdict, median};
-use crate::load::{LatencyUs, LoadError, LoadReport};
-use crate::race::Machine;
+use crate::kit::{
+    Bound, LatencyUs, LoadError, LoadReport, Machine, Verdict, add_counts, closing_lines, list,
+    median, median_ratio, millis, number, table, thousandths,
+};
 
-/// What `GigaScale`'s article tells of its own machine.
+/// The figures of `GigaScale`'s article.
 const ARTICLE: Article = Article {
     rate_per_s: 572,
     latency_avg_us: 144_000,
@@ -25,7 +26,7 @@ const LATENCY_WANTED: u64 = 15_000;
 
 /// One turn of a contender.
 pub(super) struct Measured {
-    /// What it calls itself and its settings.
+    /// Its name and its settings, as it prints them.
     pub(super) setting: String,
     pub(super) warm_up: StormReport,
     pub(super) storm: StormReport,
@@ -34,54 +35,53 @@ pub(super) struct Measured {
 /// Finished storms.
 #[derive(Serialize)]
 pub(super) struct PeerReport {
-    pub(super) users: u32,
-    pub(super) seconds: u64,
-    pub(super) seats: u32,
-    pub(super) runs: u32,
+    users: u32,
+    seconds: u64,
+    seats: u32,
+    runs: u32,
     version: &'static str,
-    pub(super) machine: Machine,
-    /// What stood under all of them.
-    pub(super) services: Vec<String>,
-    pub(super) article: Article,
-    pub(super) contenders: Vec<Figures>,
-    pub(super) goals: Vec<Verdict>,
-    /// What must not be.
+    machine: Machine,
+    /// The services under all of them.
+    services: Vec<String>,
+    article: Article,
+    contenders: Vec<Figures>,
+    goals: Vec<Verdict>,
+    /// Empty when every server did as it promises.
     pub(super) faults: Vec<String>,
 }
 
 /// Figures that were published; of another machine, so that no ratio to them means anything.
 #[derive(Clone, Copy, Serialize)]
-pub(super) struct Article {
-    pub(super) rate_per_s: u64,
-    pub(super) latency_avg_us: u64,
+struct Article {
+    rate_per_s: u64,
+    latency_avg_us: u64,
 }
 
 /// One contender over all runs.
 #[derive(Serialize)]
-pub(super) struct Figures {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) setting: String,
-    /// Medians, each figure for itself.
-    pub(super) rate_per_s: u64,
-    pub(super) latency_us: LatencyUs,
+struct Figures {
+    name: &'static str,
+    about: &'static str,
+    setting: String,
+    /// Medians, each figure by itself.
+    rate_per_s: u64,
+    latency_us: LatencyUs,
     /// Each run's rate, in order.
     rates_per_s: Vec<u64>,
     /// Its rate / that of the peer that takes locks, in the same run, in thousandths, median.
-    pub(super) rate_times_permille: u64,
+    rate_times_permille: u64,
     /// The average latency of that peer / its own, likewise.
-    pub(super) latency_times_permille: u64,
+    latency_times_permille: u64,
     /// Of each run.
-    pub(super) winners: Vec<u64>,
+    winners: Vec<u64>,
     /// Sums over all runs.
-    pub(super) sent: u64,
-    pub(super) statuses: BTreeMap<u16, u64>,
-    pub(super) errors: BTreeMap<LoadError, u64>,
+    sent: u64,
+    statuses: BTreeMap<u16, u64>,
+    errors: BTreeMap<LoadError, u64>,
 }
 
 impl PeerReport {
     pub(super) fn new(args: &StormArgs, services: Vec<String>, runs: &[Run]) -> Self {
-        let contenders: Vec<_> = ALL.iter().map(|one| Figures::new(runs, *one)).collect();
         let products = ALL.into_iter().filter(|one| one.is_product());
         let pairs = products.flat_map(|one| [RIVAL, SECOND_RIVAL].map(|rival| (one, rival)));
         Self {
@@ -94,39 +94,108 @@ impl PeerReport {
             services,
             article: ARTICLE,
             goals: pairs.flat_map(|pair| goals(runs, pair)).collect(),
-            contenders,
+            contenders: ALL.iter().map(|one| Figures::new(runs, *one)).collect(),
             faults: faults(runs),
         }
     }
+
+    /// The report for a terminal.
+    pub(super) fn text(&self) -> String {
+        let none = || "-".to_owned();
+        let article = [
+            "GigaScale, as published".to_owned(),
+            number(self.article.rate_per_s),
+            none(),
+            millis(self.article.latency_avg_us),
+            none(),
+            none(),
+            none(),
+            "its own machine".to_owned(),
+        ];
+        let rows = self.contenders.iter().map(Figures::row).chain([article]);
+        let setting = format!(
+            "{} users, {} seats, {} s, medians of {} runs; times: of peer distributed in the same \
+             run; {} cores for all, {}; {}",
+            self.users,
+            self.seats,
+            self.seconds,
+            self.runs,
+            self.machine.cores,
+            self.machine.processor,
+            self.services.join("; "),
+        );
+        let mut lines = vec![table(HEADER, rows, &[0, 7]), setting];
+        let contenders = self.contenders.iter();
+        lines.extend(contenders.map(|one| format!("{}: {}", one.title(), one.about)));
+        lines.extend(closing_lines(&self.goals, &self.faults));
+        lines.join("\n")
+    }
 }
+
+const HEADER: [&str; 8] = [
+    "storm",
+    "answers/s",
+    "times",
+    "avg ms",
+    "times lower",
+    "p50 ms",
+    "p99 ms",
+    "answers of all runs",
+];
 
 impl Figures {
     fn new(runs: &[Run], contender: Contender) -> Self {
         let own: Vec<&Measured> = of(runs, contender).collect();
         let loads: Vec<&LoadReport> = own.iter().map(|one| &one.storm.load).collect();
-        let middle = |figure: fn(&LoadReport) -> u64| middle_of(loads.iter().map(|l| figure(l)));
+        let rates_per_s: Vec<u64> = loads.iter().map(|load| load.rate_per_s).collect();
+        let latencies: Vec<LatencyUs> = loads.iter().map(|load| load.latency_us).collect();
         let (rate_times_permille, latency_times_permille) = times(runs, (contender, RIVAL));
         let first = own.first();
         Self {
             name: contender.name(),
             about: contender.about(),
             setting: first.map(|one| one.setting.clone()).unwrap_or_default(),
-            rate_per_s: middle(|load| load.rate_per_s),
-            latency_us: LatencyUs {
-                avg: middle(|load| load.latency_us.avg),
-                p50: middle(|load| load.latency_us.p50),
-                p90: middle(|load| load.latency_us.p90),
-                p99: middle(|load| load.latency_us.p99),
-                p99_9: middle(|load| load.latency_us.p99_9),
-                max: middle(|load| load.latency_us.max),
-            },
-            rates_per_s: loads.iter().map(|load| load.rate_per_s).collect(),
+            rate_per_s: median(rates_per_s.clone()).unwrap_or_default(),
+            latency_us: LatencyUs::median(&latencies),
+            rates_per_s,
             rate_times_permille,
             latency_times_permille,
             winners: own.iter().map(|one| one.storm.winners).collect(),
             sent: loads.iter().map(|load| load.sent).sum(),
-            statuses: sums(loads.iter().map(|load| &load.statuses)),
-            errors: sums(loads.iter().map(|load| &load.errors)),
+            statuses: add_counts(loads.iter().map(|load| &load.statuses)),
+            errors: add_counts(loads.iter().map(|load| &load.errors)),
+        }
+    }
+
+    fn row(&self) -> [String; 8] {
+        let latency = self.latency_us;
+        let answers = [
+            list(&self.statuses, |status, count| {
+                format!("{status}: {}", number(count))
+            }),
+            list(&self.errors, |error, count| {
+                format!("{error:?}: {}", number(count))
+            }),
+        ];
+        let answers: Vec<_> = answers.into_iter().filter(|one| !one.is_empty()).collect();
+        [
+            self.name.to_owned(),
+            number(self.rate_per_s),
+            thousandths(self.rate_times_permille),
+            millis(latency.avg),
+            thousandths(self.latency_times_permille),
+            millis(latency.p50),
+            millis(latency.p99),
+            answers.join(", "),
+        ]
+    }
+
+    /// Its name, with its settings if it prints some.
+    fn title(&self) -> String {
+        let name = self.name;
+        match self.setting.split_once(" (") {
+            Some((_, settings)) => format!("{name} ({settings}"),
+            None => name.to_owned(),
         }
     }
 }
@@ -134,7 +203,7 @@ impl Figures {
 fn goals(runs: &[Run], (own, rival): (Contender, Contender)) -> [Verdict; 2] {
     let goal = |what: &str, measured, wanted| {
         let what = format!("{} / {}: {what}", own.name(), rival.name());
-        Verdict::new(("P10", what), measured, Bound::AtLeast, (wanted, wanted))
+        Verdict::single(("P10", &what), measured, Bound::AtLeast, wanted)
     };
     let (rate, latency) = times(runs, (own, rival));
     [
@@ -143,20 +212,21 @@ fn goals(runs: &[Run], (own, rival): (Contender, Contender)) -> [Verdict; 2] {
     ]
 }
 
-/// How many times as many answers a second as the rival, and how many times lower an average latency:
-/// medians of the ratios within each run, in thousandths.
+/// How many times as many answers a second as the rival, and how many times lower an average latency,
+/// in thousandths.
 fn times(runs: &[Run], (own, rival): (Contender, Contender)) -> (u64, u64) {
-    let times = |figure: fn(&LoadReport, &LoadReport) -> u64| {
-        let pairs = of(runs, own).zip(of(runs, rival));
-        middle_of(pairs.map(|(own, rival)| figure(&own.storm.load, &rival.storm.load)))
+    let figures = |of_whom, figure: fn(&LoadReport) -> u64| {
+        of(runs, of_whom).map(move |one| figure(&one.storm.load))
     };
+    let rate = |load: &LoadReport| load.rate_per_s;
+    let latency = |load: &LoadReport| load.latency_us.avg;
     (
-        times(|own, rival| permille(own.rate_per_s, rival.rate_per_s)),
-        times(|own, rival| permille(rival.latency_us.avg, own.latency_us.avg)),
+        median_ratio(figures(own, rate), figures(rival, rate)).unwrap_or_default(),
+        median_ratio(figures(rival, latency), figures(own, latency)).unwrap_or_default(),
     )
 }
 
-/// What any storm, a warm-up too, found that must not be.
+/// The violations of all storms, warm-ups too.
 fn faults(runs: &[Run]) -> Vec<String> {
     let turns = runs.iter().flatten();
     let storms = turns.flat_map(|(contender, one)| {
@@ -174,22 +244,4 @@ fn of(runs: &[Run], contender: Contender) -> impl Iterator<Item = &Measured> {
     let all = runs.iter().flatten();
     all.filter(move |(found, _)| *found == contender)
         .map(|(_, measured)| measured)
-}
-
-fn permille(own: u64, other: u64) -> u64 {
-    own.saturating_mul(1_000) / other.max(1)
-}
-
-fn middle_of(values: impl Iterator<Item = u64>) -> u64 {
-    median(values.collect()).unwrap_or_default()
-}
-
-fn sums<'a, K: Ord + Copy + 'a>(
-    counts: impl Iterator<Item = &'a BTreeMap<K, u64>>,
-) -> BTreeMap<K, u64> {
-    let mut sums = BTreeMap::new();
-    for (key, count) in counts.flatten() {
-        *sums.entry(*key).or_default() += count;
-    }
-    sums
 }

@@ -1,5 +1,5 @@
-//! What all contenders stand on: a private PostgreSQL that keeps what it acknowledges and a private
-//! Redis or Redis Cluster, in temporary folders; and how each contender is started on them.
+//! The services under all contenders, a private PostgreSQL that flushes what it commits and a private
+//! Redis or Redis Cluster; and how each contender is started on them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,126 +12,106 @@ use tokio::process::Command;
 
 use super::super::StormArgs;
 use super::contender::{Contender, Flow};
-use crate::bench::product;
 use crate::exit::usage;
-
-/// Everybody may ask as often as he likes.
-const LIMITS_OFF: [&str; 2] = ["--limit-keys", "off"];
+use crate::kit::{Service, private_postgres, private_redis, product, redis_version};
 
 /// The services and the programs.
 pub(super) struct Services {
-    postgres: Postgres,
+    database: Service<Postgres>,
     redis: Servers,
     node: PathBuf,
     peer: PathBuf,
 }
 
 enum Servers {
-    One(Redis),
+    One(Service<Redis>),
     Cluster(RedisCluster),
 }
 
 impl Servers {
-    fn start(args: &StormArgs) -> anyhow::Result<Self> {
-        Ok(if args.cluster {
-            Self::Cluster(RedisCluster::start(FullCoverage::NotRequired)?)
-        } else {
-            Self::One(Redis::start()?)
-        })
-    }
-
-    fn nodes(&self) -> &[Redis] {
+    /// Its address as the product takes it.
+    fn url(&self) -> String {
         match self {
-            Self::One(redis) => std::slice::from_ref(redis),
-            Self::Cluster(cluster) => cluster.nodes(),
+            Self::One(redis) => redis.url.clone(),
+            Self::Cluster(cluster) => format!("redis+cluster://{}", addresses(cluster.nodes())),
         }
     }
 
-    /// As the product is told.
-    fn url(&self) -> String {
-        let scheme = match self {
-            Self::One(_) => "redis",
-            Self::Cluster(_) => "redis+cluster",
-        };
-        format!("{scheme}://{}", self.addresses())
-    }
-
-    /// As the peer is told: `HOST:PORT,HOST:PORT`.
+    /// Its addresses as the peer takes them: `HOST:PORT,HOST:PORT`.
     fn addresses(&self) -> String {
-        let nodes = self.nodes().iter();
-        let nodes: Vec<String> = nodes.map(|node| node.address().to_string()).collect();
-        nodes.join(",")
+        match self {
+            Self::One(redis) => addresses(redis.private.as_slice()),
+            Self::Cluster(cluster) => addresses(cluster.nodes()),
+        }
     }
 
-    fn describe(&self) -> anyhow::Result<String> {
-        let version = |redis: &Redis| redis.info("redis_version");
-        let version = self.nodes().first().map(version).transpose()?.flatten();
-        let version = version.unwrap_or_default();
-        Ok(match self {
-            Self::One(_) => format!("private Redis {version}"),
+    fn describe(&self) -> String {
+        match self {
+            Self::One(redis) => redis
+                .private
+                .as_ref()
+                .map(redis_version)
+                .unwrap_or_default(),
             Self::Cluster(cluster) => {
-                let nodes = cluster.nodes().len();
-                format!("private Redis Cluster {version} of {nodes} nodes")
+                let node = cluster
+                    .nodes()
+                    .first()
+                    .map(redis_version)
+                    .unwrap_or_default();
+                format!("Redis Cluster of {} nodes: {node}", cluster.nodes().len())
             }
-        })
+        }
     }
 }
 
+fn addresses(nodes: &[Redis]) -> String {
+    let nodes: Vec<_> = nodes
+        .iter()
+        .map(|node| node.address().to_string())
+        .collect();
+    nodes.join(",")
+}
+
 impl Services {
-    /// Starts them. Waits for it: not for a runtime's threads.
-    ///
-    /// # Errors
-    /// When the folder is not that of the peer, or a program is not on this machine: says which line
-    /// installs it.
+    /// Starts them.
     pub(super) fn start(args: &StormArgs, peer: &Path) -> anyhow::Result<Self> {
-        is_ready(peer).map_err(usage)?;
-        let postgres = Postgres::options()
-            .durable()
-            .line("shared_buffers = 128MB")
-            .start();
+        check_peer(peer).map_err(usage)?;
         Ok(Self {
             node: program("node")?,
-            postgres: postgres?,
-            redis: Servers::start(args)?,
+            database: private_postgres(&[])?,
+            redis: if args.cluster {
+                Servers::Cluster(RedisCluster::start(FullCoverage::NotRequired)?)
+            } else {
+                Servers::One(private_redis()?)
+            },
             peer: peer.to_owned(),
         })
     }
 
     /// Makes the product's tables; the peer makes its own.
-    ///
-    /// # Errors
-    /// When the database does not let us.
     pub(super) async fn migrate(&self) -> anyhow::Result<()> {
-        postgres::migrate(&PostgresOptions::new(self.postgres.url())).await?;
+        postgres::migrate(&PostgresOptions::new(self.database.url.clone())).await?;
         Ok(())
     }
 
     /// What starts a contender; a ledger of its own is in `data`.
-    ///
-    /// # Errors
-    /// When this program's own file is not known.
     pub(super) fn command(
         &self,
         contender: Contender,
         (key, data): (&str, &Path),
     ) -> anyhow::Result<Command> {
-        match contender {
-            Contender::Embedded => {
-                let mut command = product(key)?;
-                command.args(LIMITS_OFF).arg("--data").arg(data);
-                Ok(command)
-            }
-            Contender::Shared => self.shared(key),
-            Contender::Peer(flow) => Ok(self.peer(flow, key)),
+        let mut command = match contender {
+            Contender::Peer(flow) => return Ok(self.peer(flow, key)),
+            Contender::Embedded | Contender::Shared => product(key)?,
+        };
+        command.args(["--limit-keys", "off"]);
+        if contender == Contender::Embedded {
+            command.arg("--data").arg(data);
+        } else {
+            command
+                .args(["--database-url", &self.database.url])
+                .args(["--redis-url", &self.redis.url()]);
         }
-    }
-
-    fn shared(&self, key: &str) -> anyhow::Result<Command> {
-        let mut command = product(key)?;
-        command
-            .args(LIMITS_OFF)
-            .args(["--database-url", &self.postgres.url()])
-            .args(["--redis-url", &self.redis.url()]);
         Ok(command)
     }
 
@@ -142,31 +122,30 @@ impl Services {
             .current_dir(&self.peer)
             .env("NODE_ENV", "production")
             .envs(flow.settings())
-            .env("PEER_DATABASE_URL", self.postgres.url())
+            .env("PEER_DATABASE_URL", &self.database.url)
             .env("PEER_REDIS", self.redis.addresses())
             .env("PEER_KEY", key)
             .env("PEER_PORT", "0");
         command
     }
 
-    /// What a report says of them.
-    ///
-    /// # Errors
-    /// When one does not answer.
+    /// Their versions.
     pub(super) fn describe(&self) -> anyhow::Result<Vec<String>> {
-        let postgres = self.postgres.query("-- lab_version\nSHOW server_version")?;
+        let database = self.database.private.as_ref();
+        let version = database.map(|one| one.query("-- lab_version\nSHOW server_version"));
+        let version = version.transpose()?.unwrap_or_default();
         let node = std::process::Command::new(&self.node)
             .arg("--version")
             .output()?;
         Ok(vec![
-            format!("private PostgreSQL {postgres}, fsync on"),
-            self.redis.describe()?,
+            format!("private PostgreSQL {version}, fsync on"),
+            self.redis.describe(),
             format!("Node {}", String::from_utf8_lossy(&node.stdout).trim()),
         ])
     }
 }
 
-fn is_ready(peer: &Path) -> anyhow::Result<()> {
+fn check_peer(peer: &Path) -> anyhow::Result<()> {
     let folder = peer.display();
     ensure!(
         peer.join("server.js").is_file(),

@@ -1,11 +1,10 @@
-//! A schema of the race's own: it disturbs no table that is there, and goes with the race.
+//! The race's own schemas: they touch no existing table, and are dropped at the end.
 
 use anyhow::{Context, bail};
 use deadpool_postgres::tokio_postgres::types::Type;
-use soldonce_clock::{Entropy, SystemEntropy};
-use soldonce_core::encode_128;
 
-use super::super::contender::Pool;
+use super::contender::Pool;
+use crate::kit::random_name;
 
 /// Every schema of a race begins so.
 const PREFIX: &str = "soldonce_lab_";
@@ -19,34 +18,29 @@ SELECT concat_ws(', ',
     'synchronous_commit ' || current_setting('synchronous_commit'),
     'deadlock_timeout ' || current_setting('deadlock_timeout'))";
 
-/// The schema of the ledger in somebody's database, and beside it one for tables with guards.
+/// Two schemas of a database: that of the ledger, and one for tables with guards.
 pub(super) struct Schema {
     name: String,
     /// With the schema as search path.
-    url: String,
+    pub(super) url: String,
     /// With the one of guarded tables.
-    guarded_url: String,
+    pub(super) guarded_url: String,
     pool: Pool,
 }
 
 impl Schema {
-    /// Makes it, under a name that nobody has.
-    ///
-    /// # Errors
-    /// When the database cannot be reached, or its user may not make schemas.
+    /// Makes them, under a random name.
     pub(super) async fn make(database: &str) -> anyhow::Result<Self> {
-        let mut bytes = [0; 16];
-        SystemEntropy.fill(&mut bytes);
-        let name = format!("{PREFIX}{}", encode_128(u128::from_be_bytes(bytes)));
+        let name = format!("{PREFIX}{}", random_name());
         let url = within(database, &name)?;
         let guarded_url = within(database, &format!("{name}{GUARDED}"))?;
         let pool = Pool::new(&url, 1)?;
-        // The name is made of letters and digits here: nothing of it comes from outside.
+        // The name is made of letters and digits: no input is in it.
         let create =
             format!("-- lab_create_schema\nCREATE SCHEMA {name}; CREATE SCHEMA {name}{GUARDED}");
         let made = pool.get().await?.batch_execute(&create).await;
         made.context(
-            "the race makes a schema of its own and was not let: GRANT CREATE ON DATABASE to its \
+            "the race may not make a schema of its own: GRANT CREATE ON DATABASE to its \
              user, or leave --database-url away for a private server",
         )?;
         Ok(Self {
@@ -57,25 +51,17 @@ impl Schema {
         })
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub(super) fn guarded_url(&self) -> &str {
-        &self.guarded_url
-    }
-
     /// The version of the server and the settings that decide what a commit costs.
     pub(super) async fn describe(&self) -> anyhow::Result<String> {
         let connection = self.pool.get().await?;
         let row = connection
             .query_typed(SETTINGS, &[] as &[(&_, Type)])
             .await?;
-        let said = row.first().context("the database says nothing of itself")?;
-        Ok(said.try_get(0)?)
+        let row = row.first().context("the database has no settings")?;
+        Ok(row.try_get(0)?)
     }
 
-    /// Removes it.
+    /// Drops them.
     pub(super) async fn drop(self) -> anyhow::Result<()> {
         let Self { name, pool, .. } = self;
         let drop = format!("-- lab_drop_schema\nDROP SCHEMA {name}, {name}{GUARDED} CASCADE");

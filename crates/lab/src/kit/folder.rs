@@ -13,9 +13,6 @@ pub(crate) struct RunFolder(PathBuf);
 
 impl RunFolder {
     /// Makes one in `parent`, or in the system's folder for passing files.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub(crate) fn make(parent: Option<&Path>) -> anyhow::Result<Self> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -30,7 +27,7 @@ impl RunFolder {
     }
 
     /// Bytes of all files in it.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
         files
             .filter_map(|file| Some(file.metadata().ok()?.len()))

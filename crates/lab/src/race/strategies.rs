@@ -1,11 +1,12 @@
-//! The strategies and what is to be said about each.
+//! The table of strategies, in the order of the story: what goes wrong, what a database can do about it,
+//! locks outside the database, the product. A new one is an entry here and a [`Method`].
 
-use super::super::judge::Promise;
-use super::super::textbook::Guards;
-use super::{Kind, Strategy};
+use super::judge::Promise;
+use super::strategy::{Method, Strategy};
+use super::textbook::Guards;
 
 /// All of them.
-pub(in super::super) static STRATEGIES: [Strategy; 12] = [
+pub(super) static STRATEGIES: [Strategy; 12] = [
     Strategy {
         name: "naive",
         promise: Promise::Broken,
@@ -14,7 +15,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
               them write. Between the look and the write lies one trip to the database and back; no \
               sleep was added, and none is needed. Nothing in these tables says that a seat is sold \
               once, so nothing objects.",
-        kind: Kind::Naive,
+        method: Method::Naive,
         guards: Guards::None,
     },
     Strategy {
@@ -24,7 +25,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "The buyers still meet, and still write. The key takes the first one and refuses the \
               others with a duplicate-key error. The code is as wrong as before; the database is \
               not. This is what a guard is worth.",
-        kind: Kind::Naive,
+        method: Method::Naive,
         guards: Guards::KeyAndFence,
     },
     Strategy {
@@ -36,7 +37,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
               database finds the circle after its deadlock_timeout, a second unless it is set, and \
               ends one of them with SQLSTATE 40P01; with a crowd that happens over and over. When \
               all list their seats alike it does as well as any row lock.",
-        kind: Kind::Unsorted,
+        method: Method::Unsorted,
         guards: Guards::None,
     },
     Strategy {
@@ -47,7 +48,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
               taken. All lock in the same order, so that no circle of waiting arises. It is right \
               and easy to explain. What it costs is time: every buyer stands in line with a \
               connection and a transaction open, to hear a no that was settled long ago.",
-        kind: Kind::Pessimistic,
+        method: Method::Pessimistic,
         guards: Guards::None,
     },
     Strategy {
@@ -57,7 +58,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "A row that is locked means that another buyer is deciding about it now. The second one \
               is refused at once and holds no connection meanwhile. It may be refused for a seat \
               that stays free, because the first one was refused another seat.",
-        kind: Kind::NoWait,
+        method: Method::NoWait,
         guards: Guards::None,
     },
     Strategy {
@@ -68,7 +69,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
               each row it rests on; if fewer rows were written than named, the transaction is rolled \
               back, and the buyer reads and decides again, a bounded number of times. Good where \
               conflicts are few. On one hot seat most of the work is done for nothing.",
-        kind: Kind::Optimistic,
+        method: Method::Optimistic,
         guards: Guards::None,
     },
     Strategy {
@@ -78,7 +79,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "Two buyers of a seat insert the same key, and the database takes it once. The loser \
               gets a duplicate-key error, which is ordinary control flow here. There is no lock to \
               hold and nothing to forget. It knows no timed hold: a seat is sold or it is not.",
-        kind: Kind::Constraint,
+        method: Method::Constraint,
         guards: Guards::KeyAndFence,
     },
     Strategy {
@@ -88,7 +89,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "Most losers meet at Redis and not at the database. While the lease lives, one buyer is \
               alone with the seat. The lease may end while its holder is stopped, and then two \
               believe that they are alone: the scene below shows it. Without pauses it sells once.",
-        kind: Kind::Lease,
+        method: Method::Lease,
         guards: Guards::None,
     },
     Strategy {
@@ -98,7 +99,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "The token rises with every grant and is written beside the seat. A holder that was \
               stopped past its lease writes an older one, and the table refuses it. The lease saves \
               work; the fence keeps the promise.",
-        kind: Kind::Lease,
+        method: Method::Lease,
         guards: Guards::KeyAndFence,
     },
     Strategy {
@@ -108,7 +109,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "It goes on when a minority of the servers is gone, and pays for that with a question to \
               each of them. Whether such a lock alone is safe has been argued about for years: it \
               rests on clocks and on pauses that end. The scene below stops its holder, too.",
-        kind: Kind::Redlock,
+        method: Method::Redlock,
         guards: Guards::None,
     },
     Strategy {
@@ -118,7 +119,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
         why: "A majority of servers gives no number that rises, so there is nothing to fence with. \
               The unique key on sold seats refuses the second sale; it could not refuse an older \
               holder who changes something else.",
-        kind: Kind::Redlock,
+        method: Method::Redlock,
         guards: Guards::KeyAndFence,
     },
     Strategy {
@@ -131,7 +132,7 @@ pub(in super::super) static STRATEGIES: [Strategy; 12] = [
               server wrote in between, nothing is stored and all is decided again. One commit \
               acknowledges many buyers, so it grows with the crowd. Here it also makes timed holds, \
               keeps an audit and confirms in a second step, which the others do not.",
-        kind: Kind::Queue,
+        method: Method::Queue,
         guards: Guards::KeyAndFence,
     },
 ];

@@ -1,4 +1,4 @@
-//! The machine that raced, as far as a reader of figures wants to know it.
+//! What a reader of figures must know about the machine.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// Reads it from `/proc`.
     pub(crate) fn here() -> Self {
         let processors = read("/proc/cpuinfo");
         let system = read("/etc/os-release");
@@ -25,9 +25,18 @@ impl Machine {
                 .to_owned(),
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             system: format!("{system}, kernel {}", kernel.trim()),
-            load_average: crate::bench::load_average(),
+            load_average: load_average(),
         }
     }
+}
+
+/// Returns the kernel's load average of the last minute; empty where it gives none.
+pub(crate) fn load_average() -> String {
+    let text = read("/proc/loadavg");
+    text.split_ascii_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn read(path: &str) -> String {

@@ -11,17 +11,11 @@ pub(crate) struct CpuTime(Duration);
 
 impl CpuTime {
     /// Of the process `id`, to the tick of the kernel (10 ms).
-    ///
-    /// # Errors
-    /// When there is no such process.
     pub(crate) fn of(id: u32) -> anyhow::Result<Self> {
         Self::read(&id.to_string())
     }
 
     /// Of this process.
-    ///
-    /// # Errors
-    /// When `/proc` is not there.
     pub(crate) fn own() -> anyhow::Result<Self> {
         Self::read("self")
     }
@@ -57,9 +51,6 @@ fn ticks_of(stat: &str) -> Option<u64> {
 pub(crate) struct Cores(pub(crate) Option<usize>);
 
 /// Starts a process on the server's core: it inherits the calling thread's.
-///
-/// # Errors
-/// When there is no such core for us.
 pub(crate) fn inherit<T>(cores: Cores, start: impl FnOnce() -> T) -> anyhow::Result<T> {
     let Some(core) = cores.0 else {
         return Ok(start());
@@ -72,9 +63,6 @@ pub(crate) fn inherit<T>(cores: Cores, start: impl FnOnce() -> T) -> anyhow::Res
 }
 
 /// Memory of a process that is in RAM now, bytes.
-///
-/// # Errors
-/// When there is no such process.
 pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     let path = format!("/proc/{id}/statm");
     let statm = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -86,19 +74,7 @@ pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
     Ok(pages.with_context(|| format!("cannot understand {path}"))? * page)
 }
 
-/// How busy the machine was in the last minute, as the kernel says it; nothing where it does not.
-pub(crate) fn load_average() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_ascii_whitespace()
-        .next()
-        .unwrap_or_default()
-        .to_owned()
-}
-
 /// Keeps the calling thread, and every thread that it starts, on one core.
-///
-/// # Errors
-/// When there is no such core for us.
 pub(crate) fn pin_to_core(core: usize) -> anyhow::Result<()> {
     let mut cores = CpuSet::new();
     anyhow::ensure!(

@@ -1,19 +1,25 @@
-//! A server in a process of its own: it says on its first lines where it serves, and SIGTERM ends it,
-//! as an operator would.
+//! A server in a process of its own: it prints the address that it serves, and SIGTERM ends it.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use soldonce_clock::{BootTime, Clock, Entropy, SystemClock, SystemEntropy};
+use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::process::{Cores, inherit};
+use super::services::random_name;
 
-/// What stands before the address in the line that tells it.
+/// What precedes the address in the line that tells it.
 const SERVES: &str = " serves on http://";
+
+/// The line by which a server tells its name and its address.
+pub(crate) fn serves_line(name: &str, address: SocketAddr) -> String {
+    format!("{name}{SERVES}{address}\n")
+}
 
 /// A running server.
 pub(crate) struct Served {
@@ -22,15 +28,12 @@ pub(crate) struct Served {
     /// What it calls itself in the line that tells the address.
     pub(crate) name: String,
     /// When its process was started.
-    pub(super) began: BootTime,
+    pub(crate) began: BootTime,
     child: Child,
 }
 
 impl Served {
     /// Starts it and waits until it serves.
-    ///
-    /// # Errors
-    /// When it does not.
     pub(crate) async fn start(command: &mut Command, cores: Cores) -> anyhow::Result<Self> {
         command
             .stdin(Stdio::null())
@@ -42,10 +45,8 @@ impl Served {
         let output = child.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
         let (name, address) = loop {
-            let line = lines
-                .next_line()
-                .await?
-                .context("the server did not start")?;
+            let line = lines.next_line().await?;
+            let line = line.context("the server did not start")?;
             if let Some((name, address)) = line.split_once(SERVES) {
                 let address = address.trim().parse();
                 break (
@@ -63,10 +64,7 @@ impl Served {
         })
     }
 
-    /// Lets it finish what it began, and end.
-    ///
-    /// # Errors
-    /// When it ends otherwise than well.
+    /// Lets it finish its requests, and end.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
         kill_process(id.context("the server has no process id")?, Signal::TERM)?;
@@ -78,10 +76,8 @@ impl Served {
     }
 }
 
-/// The program `soldonce` beside this one as a server, on any free port, with this key of the scope admin.
-///
-/// # Errors
-/// When it is not there.
+/// The program `soldonce` in the folder of this one as a server, on any free port, with this key of the
+/// scope admin.
 pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?.with_file_name("soldonce");
     if !program.is_file() {
@@ -98,12 +94,31 @@ pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// A key that nobody guesses.
+/// A random admin key.
 pub(crate) fn admin_key() -> String {
-    let mut bytes = [0; 16];
-    SystemEntropy.fill(&mut bytes);
-    format!(
-        "bench-{}",
-        soldonce_core::encode_128(u128::from_be_bytes(bytes))
-    )
+    format!("bench-{}", random_name())
+}
+
+/// Runs `work` unless a signal ends it: then the caller still clears up.
+pub(crate) async fn unless_stopped<T>(
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    tokio::select! {
+        done = work => done,
+        () = stop_signal() => bail!("ended by a signal"),
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+pub(crate) async fn stop_signal() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => terminate.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
 }
