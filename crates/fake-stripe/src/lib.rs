@@ -3,12 +3,12 @@
 //! signed notices at least once in any sequence. It also does what Stripe does on a bad day, when a
 //! test or a seed says so. No real money moves.
 //!
-//! Reading order: [`FakeStripe`] below, what goes wrong (`plan`), one call (`desk`), what calls do
+//! Reading order: [`FakeStripe`] below, what goes wrong (`plan`), one call (`api`), what calls do
 //! (`account`), what happened to money (`money`), notices on their way (`post`).
 
 mod account;
+mod api;
 mod cards;
-mod desk;
 mod failure;
 mod form;
 mod idempotency;
@@ -17,7 +17,6 @@ mod journal;
 mod known;
 mod limits;
 pub mod money;
-mod parcel;
 mod plan;
 mod post;
 mod refund;
@@ -25,6 +24,7 @@ mod route;
 mod send;
 mod server;
 pub mod signature;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -38,21 +38,21 @@ use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+pub use api::SeenCall;
 pub use cards::{Charged, Verdict};
-pub use desk::SeenCall;
 pub use plan::{CallFault, Delivery, Plan};
 pub use post::Sent;
 pub use route::Route;
 
 use account::{Account, Answered, Asked, RefundFails};
-use desk::{ApiKeys, Desk, Holdings, Keeping};
+use api::{Api, ApiKeys, Holdings, Keeping};
 use form::Form;
 use idempotency::Keys;
 use journal::Journal;
 use money::{MoneyEntry, MoneyLine};
-use parcel::SigningSecrets;
 use post::Post;
 use send::Endpoint;
+use webhook::SigningSecrets;
 
 const UNWRITTEN: &str = "the file of the account cannot be written";
 
@@ -63,7 +63,7 @@ pub const API_VERSION: &str = "2025-03-31.basil";
 pub struct FakeStripe {
     address: SocketAddr,
     secrets: SigningSecrets,
-    desk: Arc<Desk>,
+    api: Arc<Api>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -106,23 +106,23 @@ impl FakeStripe {
             first: format!("whsec_{salt:016x}"),
             second: format!("whsec_second_{salt:016x}"),
         };
-        let api_keys = ApiKeys {
+        let credentials = ApiKeys {
             secret: format!("sk_test_{salt:016x}"),
             publishable: format!("pk_test_{salt:016x}"),
         };
         let post = Arc::new(Post::new(Arc::clone(&clock), secrets.clone()));
         let holdings = holdings(Account::new(format!("http://{address}"), salt), path)?;
         let own = format!("acct_{salt:016x}");
-        let desk = Arc::new(Desk::new(own, api_keys, clock, post, holdings));
+        let api = Arc::new(Api::new(own, credentials, clock, post, holdings));
         let (stop, stopped) = oneshot::channel();
-        let own = Arc::clone(&desk);
+        let own = Arc::clone(&api);
         let thread = std::thread::Builder::new()
             .name("fake-stripe".to_owned())
             .spawn(move || run(listener, &own, stopped))?;
         Ok(Self {
             address,
             secrets,
-            desk,
+            api,
             stop: Some(stop),
             thread: Some(thread),
         })
@@ -135,12 +135,12 @@ impl FakeStripe {
 
     /// The key of servers.
     pub fn secret_key(&self) -> &str {
-        &self.desk.api_keys.secret
+        &self.api.credentials.secret
     }
 
     /// The key of pages.
     pub fn publishable_key(&self) -> &str {
-        &self.desk.api_keys.publishable
+        &self.api.credentials.publishable
     }
 
     /// With this its notices are signed.
@@ -155,13 +155,13 @@ impl FakeStripe {
 
     /// The name of the account. As at Stripe, notices of one's own account do not name it.
     pub fn account(&self) -> &str {
-        &self.desk.own
+        &self.api.own
     }
 
     /// From now on the account is one that a platform acts for with its key: each call of a server must
     /// name it, and so do its notices.
     pub fn connect(&self) {
-        self.desk.connect();
+        self.api.connect();
     }
 
     /// Sends notices there from now on.
@@ -170,7 +170,7 @@ impl FakeStripe {
     /// If it is not `http://`, an address of this machine with its port, and a path.
     pub fn deliver_to(&self, url: &str) -> Result<()> {
         let endpoint = Endpoint::parse(url)?;
-        self.desk.post.deliver_to(Some(endpoint));
+        self.api.post.deliver_to(Some(endpoint));
         Ok(())
     }
 
@@ -178,94 +178,94 @@ impl FakeStripe {
     /// same machine.
     pub fn deliver_to_own(&self, server: SocketAddr, path: &str) {
         let endpoint = Endpoint::own(server, path);
-        self.desk.post.deliver_to(Some(endpoint));
+        self.api.post.deliver_to(Some(endpoint));
     }
 
     /// Goes wrong by this plan from now on.
     pub fn plan(&self, plan: Plan) {
-        self.desk.fate().follow(plan);
+        self.api.fate().follow(plan);
     }
 
     /// The next such call goes wrong in this way, whatever the plan.
     pub fn next_call(&self, route: Route, fault: CallFault) {
-        self.desk.fate().script_call(route, fault);
+        self.api.fate().script_call(route, fault);
     }
 
     /// The next notice of this kind, such as `payment_intent.succeeded`, is delivered in this way.
     pub fn next_notice(&self, kind: &str, way: Delivery) {
-        self.desk.fate().script_notice(kind, way);
+        self.api.fate().script_notice(kind, way);
     }
 
     /// How many of the faults asked for by [`FakeStripe::next_call`] and
     /// [`FakeStripe::next_notice`] have not happened yet.
     pub fn to_come(&self) -> usize {
-        self.desk.fate().to_come()
+        self.api.fate().to_come()
     }
 
     /// Lets go every call that is held.
     pub fn release(&self) {
-        self.desk.release();
+        self.api.release();
     }
 
     /// Waits until so many calls are held.
     pub async fn until_held(&self, calls: usize) {
-        self.desk.until_held(calls).await;
+        self.api.until_held(calls).await;
     }
 
     /// Lets go every notice that was held back.
     pub fn release_notices(&self) {
-        self.desk.post.release();
+        self.api.post.release();
     }
 
     /// Tries every notice again that waits for its next try.
     pub fn retry_notices(&self) {
-        self.desk.post.retry_now();
+        self.api.post.retry_now();
     }
 
     /// Waits until every notice that is not held back was taken or given up. On a clock that stands
     /// still, what was not taken waits for ever: move it, or retry.
     pub async fn quiet(&self) {
-        self.desk.post.quiet().await;
+        self.api.post.quiet().await;
     }
 
     /// How many notices wait for their delivery, those held back apart.
     pub fn waiting_notices(&self) -> usize {
-        self.desk.post.waiting()
+        self.api.post.waiting()
     }
 
     /// How many notices are held back.
     pub fn held_notices(&self) -> usize {
-        self.desk.post.held_back()
+        self.api.post.held_back()
     }
 
     /// What became of each sending of a notice so far.
     pub fn sent(&self) -> Vec<Sent> {
-        self.desk.post.sent()
+        self.api.post.sent()
     }
 
     /// The calls so far.
     pub fn calls(&self) -> Vec<SeenCall> {
-        self.desk.seen()
+        self.api.seen()
     }
 
     /// Every effect on money so far.
     pub fn effects(&self) -> Vec<MoneyEntry> {
-        self.desk.account().entries().to_vec()
+        self.api.account().entries().to_vec()
     }
 
     /// The money of each intent.
     pub fn money(&self) -> BTreeMap<String, MoneyLine> {
-        money::lines(self.desk.account().entries())
+        money::lines(self.api.account().entries())
     }
 
     /// Every intent, as the API shows it.
     pub fn intents(&self) -> Vec<Value> {
-        self.desk.account().intents()
+        self.api.account().intents()
     }
 
     /// Every refund, oldest first, as the API shows it.
     pub fn refunds(&self) -> Vec<Value> {
-        self.desk.account().refunds()
+        self.api.account().refunds()
     }
 
     /// Pays an intent with a card, as the buyer's page does; nothing of the plan happens to it.
@@ -281,21 +281,21 @@ impl FakeStripe {
             key: None,
             refund_fails: RefundFails::No,
         };
-        let now_ms = self.desk.clock.wall_ms();
-        let run = || self.desk.account().run(now_ms, &asked);
-        let answered = self.desk.written(run).context(UNWRITTEN)?;
-        self.desk.tell().await;
+        let now_ms = self.api.clock.wall_ms();
+        let run = || self.api.account().run(now_ms, &asked);
+        let answered = self.api.written(run).context(UNWRITTEN)?;
+        self.api.tell().await;
         paid(answered)
     }
 
     /// Whether this is the secret that a page has for an intent.
     pub fn is_paid_with(&self, intent: &str, client_secret: &str) -> bool {
-        self.desk.account().client_secret(intent) == Some(client_secret)
+        self.api.account().client_secret(intent) == Some(client_secret)
     }
 
     /// The booking that an intent was made for, as it was told.
     pub fn booking_of(&self, intent: &str) -> Option<String> {
-        self.desk.account().booking(intent).cloned()
+        self.api.account().booking(intent).cloned()
     }
 
     /// The buyer proves himself on the bank's page, or fails to.
@@ -303,8 +303,8 @@ impl FakeStripe {
     /// # Errors
     /// If the bank has not asked him.
     pub async fn prove(&self, intent: &str, verdict: Verdict) -> Result<()> {
-        let answered = self.at_desk(|account| account.authenticate(intent, verdict))?;
-        self.desk.tell().await;
+        let answered = self.with_account(|account| account.authenticate(intent, verdict))?;
+        self.api.tell().await;
         paid(answered).map(drop)
     }
 
@@ -313,8 +313,8 @@ impl FakeStripe {
     /// # Errors
     /// If the intent is not processing.
     pub async fn decide(&self, intent: &str, verdict: Verdict) -> Result<()> {
-        let answered = self.at_desk(|account| account.decide(intent, verdict))?;
-        self.desk.tell().await;
+        let answered = self.with_account(|account| account.decide(intent, verdict))?;
+        self.api.tell().await;
         paid(answered).map(drop)
     }
 
@@ -323,7 +323,7 @@ impl FakeStripe {
     /// # Errors
     /// If there is no such intent.
     pub fn reprice(&self, intent: &str, amount: i64) -> Result<()> {
-        let answered = self.at_desk(|account| account.reprice(intent, amount))?;
+        let answered = self.with_account(|account| account.reprice(intent, amount))?;
         let failed = answered.map_err(|failure| failure.json().to_string());
         failed.map(drop).map_err(anyhow::Error::msg)
     }
@@ -333,8 +333,8 @@ impl FakeStripe {
     /// # Errors
     /// If there is no such refund.
     pub async fn fail_refund(&self, refund: &str) -> Result<()> {
-        let answered = self.at_desk(|account| account.fail_refund(refund))?;
-        self.desk.tell().await;
+        let answered = self.with_account(|account| account.fail_refund(refund))?;
+        self.api.tell().await;
         let failed = answered.map_err(|failure| failure.json().to_string());
         failed.map(drop).map_err(anyhow::Error::msg)
     }
@@ -342,26 +342,19 @@ impl FakeStripe {
     /// The authorisation of an intent lapses now, and not after its seven days.
     pub async fn lapse(&self, intent: &str) {
         // What cannot be written is not told.
-        self.at_desk(|account| account.lapse(intent)).ok();
-        self.desk.tell().await;
-    }
-
-    /// Looks at the clock: what lapsed meanwhile is written down and told.
-    pub async fn tick(&self) {
-        // As above.
-        self.at_desk(|_| ()).ok();
-        self.desk.tell().await;
+        self.with_account(|account| account.lapse(intent)).ok();
+        self.api.tell().await;
     }
 
     /// The intents whose bank has not said yes or no, by their names.
     pub fn undecided(&self) -> Vec<String> {
-        self.desk.account().undecided()
+        self.api.account().undecided()
     }
 
-    fn at_desk<T>(&self, act: impl FnOnce(&mut Account) -> T) -> Result<T> {
-        let now_ms = self.desk.clock.wall_ms();
-        let done = self.desk.written(|| {
-            let mut account = self.desk.account();
+    fn with_account<T>(&self, act: impl FnOnce(&mut Account) -> T) -> Result<T> {
+        let now_ms = self.api.clock.wall_ms();
+        let done = self.api.written(|| {
+            let mut account = self.api.account();
             account.at(now_ms);
             act(&mut account)
         });
@@ -408,7 +401,7 @@ impl Drop for FakeStripe {
 }
 
 /// Serves until it is told to stop; whatever was begun is dropped with the runtime.
-fn run(listener: std::net::TcpListener, desk: &Arc<Desk>, stopped: oneshot::Receiver<()>) {
+fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -418,9 +411,9 @@ fn run(listener: std::net::TcpListener, desk: &Arc<Desk>, stopped: oneshot::Rece
         let Ok(listener) = TcpListener::from_std(listener) else {
             return;
         };
-        let post = Arc::clone(&desk.post);
+        let post = Arc::clone(&api.post);
         tokio::select! {
-            never = server::serve(listener, Arc::clone(desk)) => match never {},
+            never = server::serve(listener, Arc::clone(api)) => match never {},
             () = post.run() => {}
             // A sender that was dropped says the same.
             _ = stopped => {}

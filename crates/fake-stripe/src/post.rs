@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::limits::{REMEMBERED_MAX, RETRY_MS, RETRY_MS_MAX, TRIES_MAX};
-use super::parcel::{Parcel, SigningSecrets, parcels};
 use super::plan::Delivery;
 use super::send::{Endpoint, send};
+use super::webhook::{SigningSecrets, Webhook, webhooks};
 
 /// What became of one sending of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +47,10 @@ pub(super) struct Post {
 #[derive(Default)]
 struct State {
     endpoint: Option<Endpoint>,
-    waiting: VecDeque<(BootTime, Parcel)>,
+    waiting: VecDeque<(BootTime, Webhook)>,
     /// Behind whatever comes next.
-    behind_next: Vec<Parcel>,
-    held_back: Vec<Parcel>,
+    behind_next: Vec<Webhook>,
+    held_back: Vec<Webhook>,
     flying: usize,
     at_once: usize,
     sent: Vec<Sent>,
@@ -89,10 +89,10 @@ impl Post {
             if state.endpoint.is_none() {
                 return;
             }
-            let mut parcels = parcels(notice, way);
+            let mut webhooks = webhooks(notice, way);
             match way {
-                Delivery::HeldBack => state.held_back.append(&mut parcels),
-                Delivery::AfterNext => state.behind_next.append(&mut parcels),
+                Delivery::HeldBack => state.held_back.append(&mut webhooks),
+                Delivery::AfterNext => state.behind_next.append(&mut webhooks),
                 Delivery::Plain
                 | Delivery::Copies(_)
                 | Delivery::BeforeReply
@@ -104,8 +104,8 @@ impl Post {
                 | Delivery::WrongCurrency
                 | Delivery::Forged
                 | Delivery::SecondSecret => {
-                    parcels.append(&mut state.behind_next);
-                    state.enqueue(now, parcels);
+                    webhooks.append(&mut state.behind_next);
+                    state.enqueue(now, webhooks);
                 }
             }
         });
@@ -116,10 +116,10 @@ impl Post {
         let Some(endpoint) = self.state().endpoint.clone() else {
             return;
         };
-        for parcel in parcels(notice, Delivery::BeforeReply) {
+        for webhook in webhooks(notice, Delivery::BeforeReply) {
             self.change(|state| state.flying += 1);
-            let status = self.send(&endpoint, &parcel).await;
-            self.settle(parcel, status);
+            let status = self.send(&endpoint, &webhook).await;
+            self.settle(webhook, status);
         }
     }
 
@@ -176,8 +176,8 @@ impl Post {
         let mut flights = JoinSet::new();
         loop {
             changed.borrow_and_update();
-            while let Some((endpoint, parcel)) = self.state().take_due(self.clock.boot()) {
-                flights.spawn(Arc::clone(&self).fly(endpoint, parcel));
+            while let Some((endpoint, webhook)) = self.state().take_due(self.clock.boot()) {
+                flights.spawn(Arc::clone(&self).fly(endpoint, webhook));
             }
             while flights.try_join_next().is_some() {}
             let next = self.state().next_at();
@@ -189,26 +189,26 @@ impl Post {
         }
     }
 
-    async fn fly(self: Arc<Self>, endpoint: Endpoint, parcel: Parcel) {
-        let status = self.send(&endpoint, &parcel).await;
-        self.settle(parcel, status);
+    async fn fly(self: Arc<Self>, endpoint: Endpoint, webhook: Webhook) {
+        let status = self.send(&endpoint, &webhook).await;
+        self.settle(webhook, status);
     }
 
-    async fn send(&self, endpoint: &Endpoint, parcel: &Parcel) -> Option<u16> {
-        let signature = parcel.signature(&self.secrets, self.clock.wall_ms());
-        send(endpoint, &parcel.body, &signature).await
+    async fn send(&self, endpoint: &Endpoint, webhook: &Webhook) -> Option<u16> {
+        let signature = webhook.signature(&self.secrets, self.clock.wall_ms());
+        send(endpoint, &webhook.body, &signature).await
     }
 
-    fn settle(&self, parcel: Parcel, status: Option<u16>) {
+    fn settle(&self, webhook: Webhook, status: Option<u16>) {
         let now = self.clock.boot();
-        self.change(|state| state.settle(now, parcel, status));
+        self.change(|state| state.settle(now, webhook, status));
     }
 }
 
 impl State {
-    fn enqueue(&mut self, now: BootTime, parcels: Vec<Parcel>) {
+    fn enqueue(&mut self, now: BootTime, webhooks: Vec<Webhook>) {
         self.waiting
-            .extend(parcels.into_iter().map(|parcel| (now, parcel)));
+            .extend(webhooks.into_iter().map(|webhook| (now, webhook)));
     }
 
     fn let_go_behind(&mut self, now: BootTime) {
@@ -220,15 +220,15 @@ impl State {
         self.flying == 0 && self.waiting.is_empty()
     }
 
-    fn take_due(&mut self, now: BootTime) -> Option<(Endpoint, Parcel)> {
+    fn take_due(&mut self, now: BootTime) -> Option<(Endpoint, Webhook)> {
         if self.flying >= self.at_once {
             return None;
         }
         let endpoint = self.endpoint.clone()?;
         let at = self.waiting.iter().position(|(at, _)| *at <= now)?;
-        let (_, parcel) = self.waiting.remove(at)?;
+        let (_, webhook) = self.waiting.remove(at)?;
         self.flying += 1;
-        Some((endpoint, parcel))
+        Some((endpoint, webhook))
     }
 
     /// When the next one is due, if that is to be waited for.
@@ -238,23 +238,25 @@ impl State {
         earliest.filter(|_| may_send)
     }
 
-    fn settle(&mut self, now: BootTime, parcel: Parcel, status: Option<u16>) {
+    fn settle(&mut self, now: BootTime, webhook: Webhook, status: Option<u16>) {
         self.flying -= 1;
         let sent = Sent {
-            id: parcel.id.clone(),
-            kind: parcel.kind.clone(),
-            is_genuine: parcel.is_genuine,
+            id: webhook.id.clone(),
+            kind: webhook.kind.clone(),
+            is_genuine: webhook.is_genuine,
             status,
         };
-        let is_done = sent.is_taken() || !parcel.is_genuine || parcel.tries + 1 >= TRIES_MAX;
+        let is_done = sent.is_taken() || !webhook.is_genuine || webhook.tries + 1 >= TRIES_MAX;
         if self.sent.len() < REMEMBERED_MAX {
             self.sent.push(sent);
         }
         if is_done {
             return;
         }
-        let wait_ms = RETRY_MS.saturating_mul(1 << parcel.tries).min(RETRY_MS_MAX);
+        let wait_ms = RETRY_MS
+            .saturating_mul(1 << webhook.tries)
+            .min(RETRY_MS_MAX);
         let at = now.plus(Duration::from_millis(wait_ms));
-        self.waiting.push_back((at, parcel.again()));
+        self.waiting.push_back((at, webhook.again()));
     }
 }

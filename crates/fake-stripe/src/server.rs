@@ -1,4 +1,4 @@
-//! The socket: reads requests, lets the desk answer them, writes the answers. A call goes on when its
+//! The socket: reads requests, has the API answer them, writes the answers. A call goes on when its
 //! caller has gone, as it does at Stripe.
 
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::desk::{Desk, Reply, Request};
+use super::api::{Api, Reply, Request};
 use super::form::Form;
 use super::idempotency::Answer;
 use super::limits::BODY_BYTES_MAX;
@@ -49,21 +49,21 @@ impl std::fmt::Display for Closed {
 impl std::error::Error for Closed {}
 
 /// Takes connections until it is dropped; all that was begun ends with it.
-pub(super) async fn serve(listener: TcpListener, desk: Arc<Desk>) -> Infallible {
+pub(super) async fn serve(listener: TcpListener, api: Arc<Api>) -> Infallible {
     let calls = Calls::default();
     let mut connections = JoinSet::new();
     loop {
         if let Ok((stream, _)) = listener.accept().await {
-            connections.spawn(connection(stream, Arc::clone(&desk), Arc::clone(&calls)));
+            connections.spawn(connection(stream, Arc::clone(&api), Arc::clone(&calls)));
         }
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connection(stream: TcpStream, desk: Arc<Desk>, calls: Calls) {
+async fn connection(stream: TcpStream, api: Arc<Api>, calls: Calls) {
     let service = service_fn(move |request| {
-        let (desk, calls) = (Arc::clone(&desk), Arc::clone(&calls));
-        async move { respond(request, desk, &calls).await }
+        let (api, calls) = (Arc::clone(&api), Arc::clone(&calls));
+        async move { respond(request, api, &calls).await }
     });
     let stream = TokioIo::new(stream);
     // A caller that goes away is none of our failures.
@@ -75,13 +75,13 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>, calls: Calls) {
 
 async fn respond(
     request: hyper::Request<Incoming>,
-    desk: Arc<Desk>,
+    api: Arc<Api>,
     calls: &Calls,
 ) -> Result<Response<Full<Bytes>>, Closed> {
     if request.method() == Method::OPTIONS {
         return Ok(response(StatusCode::NO_CONTENT, String::new()));
     }
-    let id = desk.request_id();
+    let id = api.request_id();
     let Some(request) = read(request).await else {
         let message = "the body is no form, or too long".to_owned();
         return Ok(response(StatusCode::BAD_REQUEST, message));
@@ -91,7 +91,7 @@ async fn respond(
         let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
         while calls.try_join_next().is_some() {}
         calls.spawn(async move {
-            let answer = desk.answer(&request).await;
+            let answer = api.answer(&request).await;
             // Whoever asked may have gone.
             reply.send(answer).ok();
         });

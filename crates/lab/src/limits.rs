@@ -16,8 +16,8 @@ pub(crate) const BENCH_RUNS_MAX: usize = 101;
 pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 /// Requests of each scenario of a quick benchmark.
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
-/// Connections to the private database of a benchmark: the server's and some more.
-pub(crate) const BENCH_DATABASE_CONNECTIONS: usize = 64;
+/// Most connections of the private database of a benchmark.
+pub(crate) const BENCH_DATABASE_CONNECTIONS_MAX: usize = 148;
 /// Most seats that a storm wants.
 pub(crate) const STORM_SEATS_MAX: u32 = 200;
 /// Most runs of a storm at several servers.
@@ -67,16 +67,16 @@ pub(crate) const LOAD_OVERTIME_MS_MAX: u64 = 10_000;
 pub(crate) const CONNECT_FAILURES_MAX: u32 = 10;
 /// Largest answer that the load reads, in bytes: a snapshot of the largest chart fits.
 pub(crate) const ANSWER_BYTES_MAX: usize = 256 * 1_024 * 1_024;
+/// Most header fields of an answer.
+pub(crate) const ANSWER_FIELDS_MAX: usize = 64;
 /// Largest head of an answer, in bytes.
 pub(crate) const ANSWER_HEAD_BYTES_MAX: usize = 16 * 1_024;
 /// First size of the buffer for answers, in bytes; doubled when an answer is larger.
 pub(crate) const ANSWER_BUFFER_BYTES: usize = 16 * 1_024;
-/// Longest latency that is told apart, in microseconds; a longer one counts as this.
+/// Longest latency that is distinguished, in microseconds; a longer one counts as this.
 pub(crate) const LATENCY_US_MAX: u64 = 600_000_000;
 /// Decimal digits to which latencies are kept.
 pub(crate) const LATENCY_DIGITS: u8 = 3;
-/// Longest wait for a server's answer outside of a load, milliseconds.
-pub(crate) const CLIENT_WAIT_MS: u64 = 10_000;
 
 const _: () = assert!(CEILING_WARMUP < CEILING_SEATS_PER_S);
 const _: () = assert!(CEILING_SECONDS_MAX * CEILING_SEATS_PER_S <= UNITS_PER_CHART_MAX);

@@ -1,14 +1,10 @@
-//! `soldonce-lab`: what measures and proves the engine. `soldonce lab` runs it.
+//! `soldonce-lab`: measures Soldonce and races it with other ways to sell a seat. `soldonce lab` runs it.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a command line tool prints its reports"
-)]
-#![expect(clippy::print_stderr, reason = "and its errors")]
+#![expect(clippy::print_stderr, reason = "a command line tool prints its errors")]
 
 mod bench;
-mod client;
 mod exit;
+mod kit;
 mod limits;
 mod load;
 mod output;
@@ -36,15 +32,15 @@ struct Lab {
 
 #[derive(Debug, Subcommand)]
 enum LabCommand {
-    /// Rates and latencies beside their ceiling, measured in the same run
+    /// Rates and latencies compared with their ceiling, measured in the same run
     Bench(bench::BenchArgs),
     /// Many users want few seats of a running server: every answer counted, no seat given twice
     Storm(storm::StormArgs),
-    /// Every way to sell a seat, side by side on one database: who sells it twice, what it costs
+    /// Every way to sell a seat, side by side on one database: which sells it twice, what it costs
     Race(Box<race::RaceArgs>),
-    /// The server under test of `bench`, in a process of its own
+    /// The ceiling of `bench`, served in a process of its own
     #[command(hide = true)]
-    BenchServer(bench::BenchServerArgs),
+    BenchServer,
 }
 
 fn main() -> ExitCode {
@@ -52,7 +48,7 @@ fn main() -> ExitCode {
         LabCommand::Bench(args) => bench::run(&args),
         LabCommand::Storm(args) => storm::run(&args),
         LabCommand::Race(args) => race::run(&args),
-        LabCommand::BenchServer(args) => bench::run_server(&args),
+        LabCommand::BenchServer => bench::run_server(),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -27,6 +27,7 @@
 //! (`http/endpoint.rs`), how refusals are told (`http/problem.rs`), then one file per resource.
 
 mod accept;
+mod client;
 mod desk;
 mod http;
 pub mod limits;
@@ -36,6 +37,7 @@ mod settings;
 mod throttle;
 
 pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, serve};
+pub use client::{Client, ClientError, Response};
 pub use desk::{
     BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
 };

@@ -27,6 +27,10 @@ pub const LEFTOVER_KEPT_BYTES_MAX: u64 = 256 * 1_024;
 pub const LEFTOVER_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 /// Longest time that a rest is waited for.
 pub const LEFTOVER_READ_MS_MAX: u64 = 5_000;
+/// Longest wait of the [`Client`](crate::Client) for an answer, milliseconds.
+pub const CLIENT_WAIT_MS: u64 = 10_000;
+/// Largest answer that it reads, bytes.
+pub const CLIENT_ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Longest wait for requests in flight after shutdown began. The process promises to be gone in ten
 /// seconds; the rest is for the ledger.
 pub const DRAIN_MS_MAX: u64 = 8_000;

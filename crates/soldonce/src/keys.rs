@@ -11,8 +11,8 @@ use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
 use soldonce_engine::keys::{ApiKey, Revocation, Scope};
 use soldonce_engine::reply::Rfc3339;
+use soldonce_server::Client;
 
-use crate::client::Client;
 use crate::exit::{Exit, usage};
 use crate::output::{print, print_json};
 use crate::serve::{DatabaseArgs, LedgerPlace};
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let answer = match (&args.url, &args.admin_key) {
             (Some(url), Some(key)) => {
-                let client = Client::new(url, key).map_err(usage)?;
+                let client = Client::new(url, key).map_err(|wrong| usage(wrong.into()))?;
                 through_server(&client, &args.command).await?
             }
             _ => on_data(args).await?,
@@ -122,7 +122,7 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
         response.status != StatusCode::UNAUTHORIZED,
         "--admin-key: the server does not know this key"
     );
-    response.into_success()
+    Ok(response.into_success()?)
 }
 
 fn key_id(text: &str) -> anyhow::Result<CallerId> {

@@ -19,7 +19,3 @@ pub(crate) const DEMO_BANK_EVERY_MS: u64 = 250;
 pub(crate) const DEMO_BANK_SILENCE_MS: u64 = 30_000;
 /// Most payments of the demo whose bank is silent.
 pub(crate) const DEMO_SILENCES_MAX: usize = 10_000;
-/// Longest wait for a server's answer to a command, milliseconds.
-pub(crate) const CLIENT_WAIT_MS: u64 = 10_000;
-/// Largest answer to a command, bytes.
-pub(crate) const CLIENT_ANSWER_BYTES_MAX: usize = 64 * 1_024 * 1_024;

@@ -8,7 +8,6 @@
 
 mod chart;
 mod clear_text;
-mod client;
 mod clock;
 mod demo;
 mod doctor;

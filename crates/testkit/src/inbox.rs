@@ -32,9 +32,6 @@ struct State {
 
 impl Inbox {
     /// An endpoint that takes everything.
-    ///
-    /// # Errors
-    /// If no port can be had.
     pub fn start() -> Result<Self> {
         let state = Arc::<Mutex<State>>::default();
         let own = Arc::clone(&state);

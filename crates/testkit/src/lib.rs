@@ -1,6 +1,11 @@
 //! What the tests of Soldonce need from the machine they run on: programs, found or fetched, and
 //! private servers to hurt. Nothing of it runs in `soldonce serve`.
 
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "tests unwrap; an error says what is missing and how to install it"
+)]
+
 pub mod chaos;
 mod inbox;
 pub mod netns;

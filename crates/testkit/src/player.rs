@@ -53,9 +53,6 @@ pub struct Part {
 
 impl Player {
     /// Runs the current test again in a process of its own, with these words as its part.
-    ///
-    /// # Errors
-    /// If the test cannot be started again, or a word has more than one line.
     pub fn start(words: &[&str]) -> Result<Self> {
         let name = test_name()?;
         let program = std::env::current_exe()?;
@@ -78,26 +75,17 @@ impl Player {
     }
 
     /// The next line that it says.
-    ///
-    /// # Errors
-    /// If it says nothing within a minute, or ends.
     pub fn hear(&mut self) -> Result<String> {
         self.hear_within(PATIENCE)
     }
 
     /// The next line that it says within `limit`.
-    ///
-    /// # Errors
-    /// If it says nothing, or ends.
     pub fn hear_within(&mut self, limit: Duration) -> Result<String> {
         let line = self.lines.recv_timeout(limit);
         line.context("the player says nothing")
     }
 
     /// Says a line to it.
-    ///
-    /// # Errors
-    /// If it has ended.
     pub fn tell(&mut self, line: &str) -> Result<()> {
         writeln!(self.ear, "{line}")?;
         self.ear.flush()?;
@@ -105,33 +93,21 @@ impl Player {
     }
 
     /// Stops it (SIGSTOP), all of its threads at once.
-    ///
-    /// # Errors
-    /// If it cannot be stopped.
     pub fn pause(&mut self) -> Result<()> {
         self.process.signal(Signal::STOP)
     }
 
     /// Lets it go on after [`Player::pause`].
-    ///
-    /// # Errors
-    /// If it cannot be resumed.
     pub fn resume(&mut self) -> Result<()> {
         self.process.signal(Signal::CONT)
     }
 
     /// Ends it at once.
-    ///
-    /// # Errors
-    /// If it cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
 
     /// Waits for its end, and tells how it ended.
-    ///
-    /// # Errors
-    /// If it does not end within a minute.
     pub fn ended(&mut self) -> Result<ExitStatus> {
         until_some("the player ends", PATIENCE, || self.process.ended())
     }
@@ -159,9 +135,6 @@ impl Part {
     }
 
     /// Waits for the next line from the test.
-    ///
-    /// # Errors
-    /// If the test has ended.
     pub fn hear(&mut self) -> Result<String> {
         let mut line = String::new();
         let length = stdin().read_line(&mut line)?;

@@ -74,9 +74,6 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts one in front of `upstream`.
-    ///
-    /// # Errors
-    /// If the proxy is not on this machine (the error says how to install it), or ends at once.
     pub fn start(kind: ProxyKind, upstream: SocketAddr) -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = Folder::new(kind.name())?;

@@ -1,15 +1,21 @@
 //! The ceiling: a request of a hold's size is read into a struct and answered with JSON of a hold's
 //! size, on the same accept loop, with nothing behind it.
 
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
+use soldonce_server::{AcceptLimits, Drained, serve};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
-use super::super::load::{Fixed, Makers, RequestMaker, post_json};
-use super::scenario::{Ground, Prepared, Scenario, Setting};
-
-/// The scenario `echo`.
-pub(crate) struct Echo;
+use crate::exit::Exit;
+use crate::kit::{serves_line, stop_signal};
+use crate::load::{Makers, Requests, always};
+use crate::output::print;
 
 const PATH: &str = "/v1/events/hamlet-1/holds";
 const REQUEST: &str = r#"{"holder":"user-42","units":[{"seat":"A-1"}],"ttl_ms":300000}"#;
@@ -66,30 +72,63 @@ async fn echo(Json(request): Json<EchoRequest>) -> Json<EchoAnswer> {
     })
 }
 
-impl Scenario for Echo {
-    fn name(&self) -> &'static str {
-        "echo"
+/// The same request on every connection.
+pub(super) fn makers(address: SocketAddr) -> Makers {
+    let mut request = Vec::new();
+    let requests = Requests::new(address, "none");
+    requests.post(
+        &mut request,
+        format_args!("{PATH}"),
+        format_args!("{REQUEST}"),
+    );
+    Box::new(move |_connection| always(request.clone()))
+}
+
+/// The echo in this process.
+pub(super) struct EchoServer {
+    pub(super) address: SocketAddr,
+    shutdown: CancellationToken,
+    tasks: JoinSet<Drained>,
+}
+
+impl EchoServer {
+    /// Serves on any free port.
+    pub(super) async fn start() -> anyhow::Result<Self> {
+        let router = Router::new().route("/v1/events/{event}/holds", post(echo));
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.context("no port on 127.0.0.1")?;
+        let address = listener.local_addr()?;
+        let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        let limits = AcceptLimits::default();
+        tasks.spawn(serve(listener, router, limits, shutdown.clone()));
+        Ok(Self {
+            address,
+            shutdown,
+            tasks,
+        })
     }
 
-    fn about(&self) -> &'static str {
-        "bare JSON POST, as large as a hold: the ceiling"
+    /// Drains.
+    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
+        self.shutdown.cancel();
+        let drained = self.tasks.join_next().await;
+        match drained.context("the server had no task")??.panicked {
+            0 => Ok(()),
+            lost => bail!("the server lost {lost} connections to panics"),
+        }
     }
+}
 
-    fn expects(&self) -> &'static [u16] {
-        &[200]
-    }
-
-    fn ground(&self) -> Ground {
-        Ground::Router
-    }
-
-    fn router(&self) -> anyhow::Result<Router> {
-        Ok(Router::new().route("/v1/events/{event}/holds", post(echo)))
-    }
-
-    fn set_up<'a>(&'a self, setting: &'a Setting) -> Prepared<'a, Makers> {
-        let request = post_json(setting.address, PATH, REQUEST);
-        let maker = move |_connection| Box::new(Fixed(request.clone())) as Box<dyn RequestMaker>;
-        Box::pin(async move { Ok(Box::new(maker) as Makers) })
-    }
+/// Runs the hidden command `bench-server`: serves the echo until a signal ends it.
+pub(crate) fn run_server() -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let server = EchoServer::start().await?;
+        print(&serves_line("echo", server.address))?;
+        stop_signal().await;
+        server.stop().await?;
+        Ok(Exit::Done)
+    })
 }

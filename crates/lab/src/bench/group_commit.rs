@@ -1,60 +1,50 @@
 //! The second ceiling of holds: SQLite alone. As many tasks as connections each wait for a narrow
-//! row of their own; one thread commits whatever waits, as the ledger's writer does. No HTTP.
+//! row of their own; one thread commits every waiting row, as the ledger's writer does. No HTTP.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, sync_channel};
 
-use anyhow::Context;
-use soldonce_clock::{Clock, SystemClock};
+use anyhow::{anyhow, ensure};
 use soldonce_engine::ledger::sqlite::BareLog;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
-use super::super::load::{Arrivals, LoadPlan, LoadReport, Pace, Tally, Until};
-use super::scenario::{Dose, Ground, Prepared, Scenario};
-
-/// The scenario `sqlite`.
-pub(crate) struct GroupCommit;
+use crate::kit::{Load, LoadReport, closed, per_second};
 
 type Waiter = oneshot::Sender<()>;
 
 /// What a durable row counts as, so that one report fits all.
 const DURABLE: u16 = 201;
 
-impl Scenario for GroupCommit {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn about(&self) -> &'static str {
-        "no HTTP, no rules: SQLite's own group commit of one narrow row a request, in this process"
-    }
-
-    fn expects(&self) -> &'static [u16] {
-        &[DURABLE]
-    }
-
-    fn ground(&self) -> Ground {
-        Ground::Within
-    }
-
-    fn within<'a>(&'a self, dose: Dose<'a>) -> Prepared<'a, LoadReport> {
-        Box::pin(async move {
-            let log = BareLog::open(dose.folder)?;
-            let (jobs, queue) = sync_channel(BareLog::BATCH_MAX * 16);
-            let thread = std::thread::Builder::new()
-                .name("bare-ledger".to_owned())
-                .spawn(move || commit_all(log, &queue))?;
-            let report = put_load(dose, &jobs).await;
-            drop(jobs);
-            let ended = thread
-                .join()
-                .map_err(|_| anyhow::anyhow!("the committing thread panicked"));
-            ended??;
-            report
-        })
-    }
+/// Puts the load on a log in this folder.
+pub(super) async fn measure(folder: &Path, load: Load) -> anyhow::Result<LoadReport> {
+    let log = BareLog::open(folder)?;
+    let (jobs, queue) = sync_channel(BareLog::BATCH_MAX * 16);
+    let thread = std::thread::Builder::new()
+        .name("bare-ledger".to_owned())
+        .spawn(move || commit_all(log, &queue))?;
+    let request = move |_| {
+        let (waiter, durable) = oneshot::channel::<()>();
+        let sent = jobs.try_send(waiter).map_err(|error| error.to_string());
+        async move {
+            sent?;
+            durable.await.map_err(|error| error.to_string())
+        }
+    };
+    let closed = closed(load, request).await?;
+    let ended = thread.join();
+    ended.map_err(|_| anyhow!("the committing thread panicked"))??;
+    ensure!(closed.failed.is_empty(), "no commit: {:?}", closed.failed);
+    let sent = closed.latencies.count();
+    Ok(LoadReport {
+        rate_per_s: per_second(sent, closed.took),
+        latency_us: closed.latencies.figures(),
+        statuses: BTreeMap::from([(DURABLE, sent)]),
+        errors: BTreeMap::new(),
+        sent,
+        missed: 0,
+        took_ms: u64::try_from(closed.took.as_millis())?,
+    })
 }
 
 fn commit_all(mut log: BareLog, queue: &Receiver<Waiter>) -> anyhow::Result<()> {
@@ -68,48 +58,9 @@ fn commit_all(mut log: BareLog, queue: &Receiver<Waiter>) -> anyhow::Result<()> 
         }
         log.commit(batch.len())?;
         for waiter in batch.drain(..) {
-            // Whoever ended his wait is not missed.
+            // A waiter that is gone needs no answer.
             waiter.send(()).unwrap_or_default();
         }
     }
     Ok(())
-}
-
-async fn put_load(dose: Dose<'_>, jobs: &SyncSender<Waiter>) -> anyhow::Result<LoadReport> {
-    let until = match dose.requests {
-        Some(requests) => Until::Requests(requests),
-        None => Until::Elapsed(Duration::from_secs(dose.seconds)),
-    };
-    let started = SystemClock.boot();
-    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    let plan = LoadPlan {
-        address,
-        connections: dose.waiters,
-        pace: Pace::Closed,
-        until,
-    };
-    let arrivals = Arc::new(Arrivals::new(plan, started));
-    let mut waiters = JoinSet::new();
-    for _ in 0..dose.waiters {
-        waiters.spawn(wait_in_turn(jobs.clone(), Arc::clone(&arrivals)));
-    }
-    let mut total = Tally::new();
-    while let Some(tally) = waiters.join_next().await {
-        total.add(&tally.context("a waiter panicked")??);
-    }
-    Ok(total.report(SystemClock.boot().since(started), 0))
-}
-
-async fn wait_in_turn(jobs: SyncSender<Waiter>, arrivals: Arc<Arrivals>) -> anyhow::Result<Tally> {
-    let (clock, mut tally) = (SystemClock, Tally::new());
-    let mut now = clock.boot();
-    while let Some(began) = arrivals.take(now) {
-        let (waiter, durable) = oneshot::channel();
-        tally.count_sent();
-        jobs.try_send(waiter).context("the queue is full")?;
-        durable.await.context("the commit failed")?;
-        now = clock.boot();
-        tally.count_answer(DURABLE, now.since(began));
-    }
-    Ok(tally)
 }

@@ -1,53 +1,35 @@
-//! `soldonce lab bench`: each scenario is run beside its ceiling, the bare echo, in the same run;
-//! what counts is the ratio. The machine's own speed drifts, so that rates of different days do not
-//! compare.
+//! `soldonce lab bench`: each scenario is compared with its ceiling, the bare echo, in the same run. Only
+//! the ratio counts: the machine's own speed drifts, so that rates of different days do not compare.
 
-mod confirm;
 mod echo;
 mod fill;
-mod folder;
-mod goals;
+mod fresh;
 mod group_commit;
-mod hall;
 mod halls;
-mod holds;
-mod process;
+mod hot;
+mod look;
 mod product;
-mod refusals;
 mod report;
-mod requests;
 mod rounds;
 mod scenario;
-mod served;
-mod server;
-mod snapshot;
-mod table;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
-pub(crate) use self::folder::RunFolder;
-pub(crate) use self::goals::{Bound, Verdict};
-pub(crate) use self::process::Cores;
-pub(crate) use self::process::load_average;
-pub(crate) use self::report::median;
-pub(crate) use self::served::{Served, admin_key, product};
-pub(crate) use self::server::BenchServerArgs;
-pub(crate) use self::table::thousandths;
+pub(crate) use self::echo::run_server;
 
-use self::goals::Outcome;
-use self::process::pin_to_core;
-use self::report::BenchReport;
+use self::report::{BenchReport, Outcome};
 use self::rounds::measure_all;
-use self::scenario::{Scenario, all, ceiling, find, names};
-use super::load::Pace;
+use self::scenario::{ALL, CEILING, Scenario};
 use crate::exit::{Exit, usage};
+use crate::kit::{Cores, pin_to_core, print_report};
 use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
 };
-use crate::output::{print, print_json};
+use crate::load::{Pace, Until};
 
 /// The scenario whose open loop is compared with the ceiling's.
 const OPEN: &str = "holds";
@@ -100,6 +82,17 @@ impl BenchArgs {
     fn requests(&self) -> Option<u64> {
         self.requests.or(self.quick.then_some(BENCH_QUICK_REQUESTS))
     }
+
+    /// The end of a measured load.
+    fn until(&self) -> Until {
+        let span = Duration::from_secs(self.seconds);
+        self.requests()
+            .map_or(Until::Elapsed(span), Until::Requests)
+    }
+
+    fn cores(&self) -> Cores {
+        Cores(self.pin)
+    }
 }
 
 /// Where the server under test runs.
@@ -112,9 +105,6 @@ enum ServerPlace {
 }
 
 /// Runs the benchmark and prints its report. Refused if an answer was not what its scenario expects.
-///
-/// # Errors
-/// Unknown scenarios, bounds, and whatever keeps a server from starting.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     if !(1..=BENCH_RUNS_MAX).contains(&args.runs) {
         let wrong = anyhow!("--runs {}: must be 1 to {BENCH_RUNS_MAX}", args.runs);
@@ -134,30 +124,22 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
         Pace::Open(_) => None,
     };
     let outcome = Outcome::new(&report, open.as_ref());
-    if args.json {
-        print_json(&outcome)?;
-    } else {
-        print(&(outcome.text() + "\n"))?;
-    }
-    let as_expected =
-        report.is_as_expected() && open.as_ref().is_none_or(BenchReport::is_as_expected);
-    Ok(if as_expected {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    let reports = [Some(&report), open.as_ref()].into_iter().flatten();
+    let unexpected = reports.filter(|report| !report.is_as_expected()).count();
+    print_report(args.json.into(), &outcome, || outcome.text(), unexpected)
 }
 
-fn chosen(asked: &[String]) -> anyhow::Result<Vec<&'static dyn Scenario>> {
-    if asked.is_empty() {
-        return Ok(all());
+fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
+    if names.is_empty() {
+        return Ok(ALL.iter().collect());
     }
-    let found = asked
+    let found = names
         .iter()
-        .map(|name| find(name))
+        .map(|name| ALL.iter().find(|scenario| scenario.name == name))
         .collect::<Option<Vec<_>>>();
     found.with_context(|| {
-        let (asked, known) = (asked.join(","), names().join(", "));
+        let known: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
+        let (asked, known) = (names.join(","), known.join(", "));
         format!(
             "--scenarios {asked}: known are {known}; {} alone",
             halls::NAME
@@ -169,13 +151,13 @@ fn chosen(asked: &[String]) -> anyhow::Result<Vec<&'static dyn Scenario>> {
 /// measured.
 fn measure_open(
     args: &BenchArgs,
-    scenarios: &[&'static dyn Scenario],
+    scenarios: &[&'static Scenario],
     closed: &BenchReport,
 ) -> anyhow::Result<Option<BenchReport>> {
     let both: Vec<_> = scenarios
         .iter()
         .copied()
-        .filter(|scenario| [ceiling(), OPEN].contains(&scenario.name()))
+        .filter(|scenario| [CEILING, OPEN].contains(&scenario.name))
         .collect();
     match (both.len(), closed.rate_of(OPEN)) {
         (2, Some(peak)) => {
@@ -184,12 +166,4 @@ fn measure_open(
         }
         _ => Ok(None),
     }
-}
-
-/// Serves what the benchmark itself asks for.
-///
-/// # Errors
-/// When it cannot listen.
-pub(crate) fn run_server(args: &BenchServerArgs) -> anyhow::Result<Exit> {
-    server::run(args)
 }

@@ -1,46 +1,33 @@
-//! The real server under test: `soldonce serve` in a process of its own, on a ledger in a folder of
-//! its own.
+//! The product under test: `soldonce serve` in a process of its own, its keys and its events.
 
 use std::ffi::OsStr;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::Method;
-use soldonce_clock::{Clock, SystemClock};
+use serde_json::{Value, json};
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
+use soldonce_server::Client;
 
-use super::process::Cores;
-use super::served::{Served, admin_key, product};
-use crate::client::Client;
+use super::scenario::Setting;
+use crate::kit::{Cores, Served, admin_key, product};
 
-/// `soldonce serve`.
+/// `soldonce serve`, and how to reach it.
 pub(super) struct Product {
-    pub(super) address: SocketAddr,
-    pub(super) id: u32,
-    pub(super) admin: Client,
-    served: Served,
+    pub(super) served: Served,
+    pub(super) setting: Setting,
 }
 
 impl Product {
-    /// Starts this same program as the server and waits until it serves.
-    ///
-    /// # Errors
-    /// When it does not.
+    /// Starts it on a ledger in this folder.
     pub(super) async fn start(data: &Path, cores: Cores) -> anyhow::Result<Self> {
         Self::start_with(["--data".as_ref(), data.as_os_str()], cores).await
     }
 
-    /// As [`Product::start`], on an empty database.
-    ///
-    /// # Errors
-    /// As there, and when the database cannot be prepared.
+    /// Starts it on an empty database.
     pub(super) async fn start_on(url: &str, cores: Cores) -> anyhow::Result<Self> {
-        let options = PostgresOptions::new(url.to_owned());
-        postgres::migrate(&options)
-            .await
-            .context("no tables were made")?;
+        let migrated = postgres::migrate(&PostgresOptions::new(url.to_owned())).await;
+        migrated.context("no tables were made")?;
         Self::start_with(["--database-url".as_ref(), url.as_ref()], cores).await
     }
 
@@ -48,30 +35,59 @@ impl Product {
         let key = admin_key();
         let mut command = product(&key)?;
         let served = Served::start(command.args(ledger), cores).await?;
-        Ok(Self {
+        let admin = Client::new(&format!("http://{}", served.address), &key)?;
+        let setting = Setting {
             address: served.address,
-            id: served.id,
-            admin: Client::new(&format!("http://{}", served.address), &key)?,
-            served,
-        })
+            key: sell_key(&admin).await?,
+            admin,
+            requests_max: 0,
+        };
+        Ok(Self { served, setting })
     }
+}
 
-    /// From the start of its process until it said that it is ready.
-    ///
-    /// # Errors
-    /// When it is not although it serves.
-    pub(super) async fn ready(&self) -> anyhow::Result<Duration> {
-        let answer = self.admin.send(Method::GET, "/readyz", None).await?;
-        let took = SystemClock.boot().since(self.served.began);
-        answer.into_success().context("the server is not ready")?;
-        Ok(took)
-    }
+async fn sell_key(admin: &Client) -> anyhow::Result<String> {
+    let body = json!({ "name": "bench", "scopes": ["sell"] });
+    let made = admin.send(Method::POST, "/v1/keys", Some(&body)).await?;
+    let made = made.into_success()?;
+    let key = made.get("key").and_then(Value::as_str);
+    Ok(key.context("the server made no key")?.to_owned())
+}
 
-    /// Lets it finish what it began, and end.
-    ///
-    /// # Errors
-    /// When it ends otherwise than well.
-    pub(super) async fn stop(self) -> anyhow::Result<()> {
-        self.served.stop().await
-    }
+/// Makes an event with a grid of seats whose holds outlast the benchmark.
+pub(super) async fn make_event(
+    admin: &Client,
+    id: &str,
+    (rows, seats_per_row): (u64, u64),
+) -> anyhow::Result<()> {
+    let body = json!({
+        "id": id, "name": "Bench", "currency": "EUR",
+        "chart": {
+            "format": "grid", "rows": rows, "seats_per_row": seats_per_row, "category": "Standard",
+        },
+        "prices": { "Standard": 4_500 },
+        "policy": {
+            "hold_ttl_ms": 7_200_000, "hold_max_ms": 14_400_000,
+            "units_per_hold_max": 64, "units_per_holder_max": 64,
+        },
+    });
+    let made = admin.send(Method::POST, "/v1/events", Some(&body)).await?;
+    made.into_success()?;
+    Ok(())
+}
+
+/// Holds seats, so that a load finds them held.
+pub(super) async fn hold_seats(
+    admin: &Client,
+    event: &str,
+    seats: &[String],
+) -> anyhow::Result<()> {
+    let units: Vec<_> = seats.iter().map(|seat| json!({ "seat": seat })).collect();
+    let body = json!({ "holder": "first", "units": units });
+    let path = format!("/v1/events/{event}/holds");
+    admin
+        .send(Method::POST, &path, Some(&body))
+        .await?
+        .into_success()?;
+    Ok(())
 }

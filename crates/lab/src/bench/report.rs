@@ -1,79 +1,82 @@
-//! Medians over the runs, ratios within each run.
+//! Medians over the runs, ratios within each run, goals.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::BenchArgs;
-use super::process::load_average;
-use super::scenario::{Scenario, ceiling};
-use crate::load::{LatencyUs, LoadError, LoadReport, Pace};
+use super::scenario::{CEILING, REFUSALS_KEYED, REFUSALS_SHARED, Scenario};
+use super::{BenchArgs, OPEN};
+use crate::kit::{
+    Bound, LatencyUs, LoadError, LoadReport, Verdict, add_counts, list, load_average, median,
+    median_ratio, table, thousandths,
+};
+use crate::load::Pace;
 
 /// One run of one scenario.
 #[derive(Debug)]
-pub(crate) struct Measured {
-    pub(crate) load: LoadReport,
+pub(super) struct Measured {
+    pub(super) load: LoadReport,
     /// None when both share a process.
-    pub(crate) server_cpu: Option<Duration>,
-    pub(crate) generator_cpu: Option<Duration>,
+    pub(super) server_cpu: Option<Duration>,
+    pub(super) generator_cpu: Option<Duration>,
     /// What `verify` found wrong in the ledger it left; None where there was none.
-    pub(crate) violations: Option<usize>,
+    pub(super) violations: Option<usize>,
 }
 
-/// All runs so far, by scenario, in the order asked for.
-pub(crate) struct BenchReport {
+/// All runs at one pace so far, by scenario, in the order of the command line.
+pub(super) struct BenchReport {
     setting: BenchSetting,
-    scenarios: Vec<(&'static dyn Scenario, Vec<Measured>)>,
+    scenarios: Vec<(&'static Scenario, Vec<Measured>)>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct BenchSetting {
-    pub(super) connections: u32,
-    pub(super) seconds: u64,
+struct BenchSetting {
+    connections: u32,
+    seconds: u64,
     /// In place of seconds.
-    pub(super) requests: Option<u64>,
+    requests: Option<u64>,
     /// Of the open loop; absent: closed.
-    pub(super) rate_per_s: Option<u64>,
-    pub(super) cores: usize,
+    rate_per_s: Option<u64>,
+    cores: usize,
     /// Of the machine in the minute before the first run.
-    pub(super) load_average: String,
-    pub(super) version: &'static str,
+    load_average: String,
+    version: &'static str,
 }
 
 /// Medians and ratios of all runs at one pace.
 #[derive(Debug, Serialize)]
-pub(crate) struct Summary {
-    pub(super) setting: BenchSetting,
-    pub(super) scenarios: Vec<ScenarioSummary>,
+struct Summary {
+    setting: BenchSetting,
+    scenarios: Vec<ScenarioSummary>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ScenarioSummary {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
+struct ScenarioSummary {
+    name: &'static str,
+    about: &'static str,
     /// Median of the runs.
-    pub(super) rate_per_s: u64,
+    rate_per_s: u64,
     /// Each run's rate, in order.
-    pub(super) rates_per_s: Vec<u64>,
+    rates_per_s: Vec<u64>,
     /// Rate / the ceiling's rate of the same run, in thousandths, median; absent without a ceiling.
-    pub(super) ratio_permille: Option<u64>,
+    ratio_permille: Option<u64>,
     /// Of the run with the median rate.
-    pub(super) latency_us: LatencyUs,
+    latency_us: LatencyUs,
     /// CPU time per request, median.
-    pub(super) server_cpu_ns_per_request: Option<u64>,
-    pub(super) generator_cpu_ns_per_request: Option<u64>,
+    server_cpu_ns_per_request: Option<u64>,
+    generator_cpu_ns_per_request: Option<u64>,
     /// Sums over all runs.
-    pub(super) statuses: BTreeMap<u16, u64>,
-    pub(super) errors: BTreeMap<LoadError, u64>,
-    pub(super) missed: u64,
+    statuses: BTreeMap<u16, u64>,
+    errors: BTreeMap<LoadError, u64>,
+    missed: u64,
     /// Found by `verify` in the ledgers that the runs left; absent where there was none.
-    pub(super) violations: Option<usize>,
-    pub(super) as_expected: bool,
+    violations: Option<usize>,
+    as_expected: bool,
 }
 
 impl BenchReport {
-    pub(crate) fn new(args: &BenchArgs, pace: Pace) -> Self {
+    pub(super) fn new(args: &BenchArgs, pace: Pace) -> Self {
         let rate_per_s = match pace {
             Pace::Closed => None,
             Pace::Open(rate) => Some(rate),
@@ -93,56 +96,45 @@ impl BenchReport {
         }
     }
 
-    fn runs_of(&self, name: &str) -> Option<&[Measured]> {
-        let mut all = self.scenarios.iter();
-        all.find(|(scenario, _)| scenario.name() == name)
-            .map(|(_, runs)| runs.as_slice())
-    }
-
-    /// Every scenario that was measured.
-    pub(crate) fn measured(&self) -> impl Iterator<Item = &'static dyn Scenario> {
-        self.scenarios.iter().map(|(scenario, _)| *scenario)
-    }
-
-    /// The median rate of a scenario, if it was measured.
-    pub(crate) fn rate_of(&self, name: &str) -> Option<u64> {
-        median(rates(self.runs_of(name)?))
-    }
-
-    /// What `figure` of a scenario is beside that of the ceiling in the same round, in thousandths,
-    /// median.
-    pub(crate) fn ratio_of(&self, name: &str, figure: fn(&LoadReport) -> u64) -> Option<u64> {
-        let (own, ceiling) = (self.runs_of(name)?, self.runs_of(ceiling())?);
-        let pairs = own.iter().zip(ceiling);
-        median(
-            pairs
-                .map(|(own, ceiling)| figure(&own.load) * 1_000 / figure(&ceiling.load).max(1))
-                .collect(),
-        )
-    }
-
-    pub(crate) fn add(&mut self, scenario: &'static dyn Scenario, measured: Measured) {
-        let known = self
-            .scenarios
-            .iter_mut()
-            .find(|(of, _)| of.name() == scenario.name());
-        match known {
+    pub(super) fn add(&mut self, scenario: &'static Scenario, measured: Measured) {
+        let mut all = self.scenarios.iter_mut();
+        match all.find(|(of, _)| of.name == scenario.name) {
             Some((_, runs)) => runs.push(measured),
             None => self.scenarios.push((scenario, vec![measured])),
         }
     }
 
-    /// Whether every answer had a status that its scenario expects, and none was missing.
-    pub(crate) fn is_as_expected(&self) -> bool {
-        self.scenarios
-            .iter()
-            .all(|(scenario, runs)| as_expected(*scenario, runs))
+    fn runs_of(&self, name: &str) -> &[Measured] {
+        let mut all = self.scenarios.iter();
+        let found = all.find(|(scenario, _)| scenario.name == name);
+        found.map_or(&[], |(_, runs)| runs)
     }
 
-    pub(crate) fn summary(&self) -> Summary {
-        let each = self.scenarios.iter().map(|(scenario, runs)| {
-            let ratio_permille = self.ratio_of(scenario.name(), |load| load.rate_per_s);
-            summarise(*scenario, runs, ratio_permille)
+    /// The median rate of a scenario, if it was measured.
+    pub(super) fn rate_of(&self, name: &str) -> Option<u64> {
+        median(self.figures(name, |load| load.rate_per_s))
+    }
+
+    fn figures(&self, name: &str, figure: fn(&LoadReport) -> u64) -> impl Iterator<Item = u64> {
+        self.runs_of(name).iter().map(move |run| figure(&run.load))
+    }
+
+    /// A figure of a scenario / that of the ceiling in the same round, in thousandths, median.
+    fn ratio_of(&self, name: &str, figure: fn(&LoadReport) -> u64) -> Option<u64> {
+        median_ratio(self.figures(name, figure), self.figures(CEILING, figure))
+    }
+
+    /// Whether every answer had a status that its scenario expects, and none was missing.
+    pub(super) fn is_as_expected(&self) -> bool {
+        let mut all = self.scenarios.iter();
+        all.all(|(scenario, runs)| as_expected(scenario, runs))
+    }
+
+    fn summary(&self) -> Summary {
+        let each = self.scenarios.iter();
+        let each = each.map(|(scenario, runs)| ScenarioSummary {
+            ratio_permille: self.ratio_of(scenario.name, |load| load.rate_per_s),
+            ..summarise(scenario, runs)
         });
         Summary {
             setting: self.setting.clone(),
@@ -151,84 +143,169 @@ impl BenchReport {
     }
 }
 
-fn summarise(
-    scenario: &dyn Scenario,
-    runs: &[Measured],
-    ratio_permille: Option<u64>,
-) -> ScenarioSummary {
-    let each = rates(runs);
-    let middle = median(each.clone()).unwrap_or_default();
-    let typical = runs.iter().find(|run| run.load.rate_per_s == middle);
-    let zero = LatencyUs {
-        avg: 0,
-        p50: 0,
-        p90: 0,
-        p99: 0,
-        p99_9: 0,
-        max: 0,
-    };
-    let mut statuses = BTreeMap::new();
-    let mut errors = BTreeMap::new();
-    for run in runs {
-        for (status, count) in &run.load.statuses {
-            *statuses.entry(*status).or_default() += count;
-        }
-        for (error, count) in &run.load.errors {
-            *errors.entry(*error).or_default() += count;
-        }
-    }
+fn summarise(scenario: &Scenario, runs: &[Measured]) -> ScenarioSummary {
+    let rates: Vec<u64> = runs.iter().map(|run| run.load.rate_per_s).collect();
+    let rate_per_s = median(rates.clone()).unwrap_or_default();
+    let mut typical = runs.iter().filter(|run| run.load.rate_per_s == rate_per_s);
+    let latency_us = typical.next().map(|run| run.load.latency_us);
     ScenarioSummary {
-        name: scenario.name(),
-        about: scenario.about(),
-        rate_per_s: middle,
-        rates_per_s: each,
-        ratio_permille,
-        latency_us: typical.map_or(zero, |run| run.load.latency_us),
+        name: scenario.name,
+        about: scenario.about,
+        rate_per_s,
+        rates_per_s: rates,
+        ratio_permille: None,
+        latency_us: latency_us.unwrap_or_default(),
         server_cpu_ns_per_request: per_request(runs, |run| run.server_cpu),
         generator_cpu_ns_per_request: per_request(runs, |run| run.generator_cpu),
-        statuses,
-        errors,
+        statuses: add_counts(runs.iter().map(|run| &run.load.statuses)),
+        errors: add_counts(runs.iter().map(|run| &run.load.errors)),
         missed: runs.iter().map(|run| run.load.missed).sum(),
         violations: runs.iter().map(|run| run.violations).sum(),
         as_expected: as_expected(scenario, runs),
     }
 }
 
-fn as_expected(scenario: &dyn Scenario, runs: &[Measured]) -> bool {
+fn as_expected(scenario: &Scenario, runs: &[Measured]) -> bool {
     runs.iter().all(|run| {
         let load = &run.load;
         load.errors.is_empty()
-            && load.statuses.keys().all(|s| scenario.expects().contains(s))
+            && load.statuses.keys().all(|s| scenario.expects.contains(s))
             && run.violations.unwrap_or_default() == 0
     })
 }
 
-fn rates(runs: &[Measured]) -> Vec<u64> {
-    runs.iter().map(|run| run.load.rate_per_s).collect()
-}
-
-fn per_request(runs: &[Measured], cpu: impl Fn(&Measured) -> Option<Duration>) -> Option<u64> {
-    let each = runs.iter().filter_map(|run| {
+fn per_request(runs: &[Measured], cpu: fn(&Measured) -> Option<Duration>) -> Option<u64> {
+    median(runs.iter().filter_map(|run| {
         let nanos = u64::try_from(cpu(run)?.as_nanos()).ok()?;
         Some(nanos / run.load.sent.max(1))
-    });
-    median(each.collect())
+    }))
 }
 
-/// The middle one; of an even number the lower of the two. None of none.
-pub(crate) fn median(mut values: Vec<u64>) -> Option<u64> {
-    values.sort_unstable();
-    values.get(values.len().saturating_sub(1) / 2).copied()
+/// All results of one benchmark.
+#[derive(Serialize)]
+pub(super) struct Outcome {
+    #[serde(flatten)]
+    closed: Summary,
+    open: Option<Summary>,
+    goals: Vec<Verdict>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Outcome {
+    pub(super) fn new(closed: &BenchReport, open: Option<&BenchReport>) -> Self {
+        let of_rate = |scenario: &&Scenario| {
+            let (goal, name) = (scenario.goal?, scenario.name);
+            let ratio = closed.ratio_of(name, |load| load.rate_per_s)?;
+            let what = format!("{name} / echo, requests a second, closed loop");
+            let steps = (goal.first, goal.full);
+            Some(Verdict::new((goal.id, what), ratio, Bound::AtLeast, steps))
+        };
+        let measured = closed.scenarios.iter().map(|(scenario, _)| scenario);
+        let mut goals: Vec<Verdict> = measured.filter_map(of_rate).collect();
+        let rates = [REFUSALS_KEYED, REFUSALS_SHARED].map(|name| closed.rate_of(name));
+        if let Some(ratio) = median_ratio(rates[0], rates[1]) {
+            let what = format!("{REFUSALS_KEYED} / {REFUSALS_SHARED}, requests a second");
+            goals.push(Verdict::single(("P15", &what), ratio, Bound::AtLeast, 950));
+        }
+        if let Some(ratio) = open.and_then(|open| open.ratio_of(OPEN, |load| load.latency_us.p99)) {
+            let what = format!("{OPEN} / echo, p99, open loop at half the peak of {OPEN}");
+            goals.push(Verdict::single(("P4", &what), ratio, Bound::AtMost, 3_000));
+        }
+        Self {
+            closed: closed.summary(),
+            open: open.map(BenchReport::summary),
+            goals,
+        }
+    }
 
-    #[test]
-    fn a_median_is_a_value_that_occurred() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![9, 1]), Some(1));
-        assert_eq!(median(vec![9, 1, 5]), Some(5));
+    pub(super) fn text(&self) -> String {
+        let goals: Vec<_> = self.goals.iter().map(Verdict::line).collect();
+        let tables = [Some(&self.closed), self.open.as_ref()];
+        let tables: Vec<_> = tables.into_iter().flatten().map(Summary::text).collect();
+        format!("{}\n\n{}", tables.join("\n\n"), goals.join("\n"))
+    }
+}
+
+const HEADER: [&str; 13] = [
+    "scenario",
+    "requests/s",
+    "lowest..highest",
+    "/ echo",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "server CPU",
+    "generator CPU",
+    "answers",
+    "violations",
+];
+
+impl Summary {
+    /// The summary as a table with its legend.
+    fn text(&self) -> String {
+        let setting = &self.setting;
+        let pace = setting.rate_per_s.map_or("closed loop".to_owned(), |rate| {
+            format!("open loop at {rate}/s, latency from the planned time")
+        });
+        let abouts = self.scenarios.iter();
+        let abouts: Vec<_> = abouts
+            .map(|one| format!("{}: {}", one.name, one.about))
+            .collect();
+        format!(
+            "{}\n{} connections, {} s, {pace}, {} cores shared by server and generator, load \
+             average {} before. Latencies in us; CPU in us per request.\n{}",
+            table(
+                HEADER,
+                self.scenarios.iter().map(ScenarioSummary::row),
+                &[0, 11, 12]
+            ),
+            setting.connections,
+            setting.seconds,
+            setting.cores,
+            setting.load_average,
+            abouts.join("\n"),
+        )
+    }
+}
+
+impl ScenarioSummary {
+    fn row(&self) -> [String; 13] {
+        let rates = self.rates_per_s.iter();
+        let (lowest, highest) = (rates.clone().min(), rates.max());
+        let [lowest, highest] = [lowest, highest].map(|rate| rate.copied().unwrap_or_default());
+        let ratio = |value: Option<u64>| value.map_or("-".to_owned(), thousandths);
+        let latency = self.latency_us;
+        [
+            self.name.to_owned(),
+            self.rate_per_s.to_string(),
+            format!("{lowest}..{highest}"),
+            ratio(self.ratio_permille),
+            latency.p50.to_string(),
+            latency.p90.to_string(),
+            latency.p99.to_string(),
+            latency.p99_9.to_string(),
+            latency.max.to_string(),
+            ratio(self.server_cpu_ns_per_request),
+            ratio(self.generator_cpu_ns_per_request),
+            self.answers(),
+            self.violations
+                .map_or("-".to_owned(), |found| found.to_string()),
+        ]
+    }
+
+    fn answers(&self) -> String {
+        let parts = [
+            list(&self.statuses, |status, count| format!("{status}: {count}")),
+            list(&self.errors, |error, count| format!("{error:?}: {count}")),
+            (self.missed > 0)
+                .then(|| format!("never sent: {}", self.missed))
+                .unwrap_or_default(),
+            (!self.as_expected)
+                .then(|| "NOT AS EXPECTED".to_owned())
+                .unwrap_or_default(),
+        ];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n")
     }
 }

@@ -1,163 +1,142 @@
-//! Runs of scenarios: each on a server of its own, all of them once in every round, so that what
-//! changes on the machine changes for all.
+//! Runs of scenarios: each on a server of its own, all of them once in every round, so that a change on
+//! the machine affects all.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_engine::ledger::sqlite::verify::verify;
+use tokio::process::Command;
 use tokio::runtime::{Builder, Runtime};
 
-use super::folder::RunFolder;
-use super::process::{Cores, CpuTime};
+use super::echo::{self, EchoServer};
 use super::product::Product;
 use super::report::{BenchReport, Measured};
-use super::scenario::{Dose, Ground, Scenario, Setting};
-use super::server::{ServerProcess, serve_scenario};
-use super::{BenchArgs, ServerPlace};
-use crate::limits::{BENCH_DATABASE_CONNECTIONS, BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
-use crate::load::{self, LoadPlan, LoadReport, Makers, Pace, Until};
-use crate::race::private_database;
+use super::scenario::{Scenario, SetUp, Target};
+use super::{BenchArgs, ServerPlace, group_commit};
+use crate::kit::{CpuTime, Load, RunFolder, Served, private_postgres};
+use crate::limits::{BENCH_DATABASE_CONNECTIONS_MAX, BENCH_RATE_EXPECTED_MAX, BENCH_WARMUP_MS};
+use crate::load::{self, LoadPlan, Makers, Pace, Until};
 
 /// Measures every scenario `args.runs` times.
-///
-/// # Errors
-/// Whatever keeps a server from starting or a scenario from being set up.
 pub(super) fn measure_all(
     args: &BenchArgs,
-    scenarios: &[&'static dyn Scenario],
+    scenarios: &[&'static Scenario],
     pace: Pace,
 ) -> anyhow::Result<BenchReport> {
     let mut report = BenchReport::new(args, pace);
     for _ in 0..args.runs {
-        for scenario in scenarios {
-            let runtime = generator_runtime()?;
-            let measured = runtime
-                .block_on(measure(*scenario, args, pace))
-                .with_context(|| format!("scenario {} could not be measured", scenario.name()))?;
-            report.add(*scenario, measured);
+        for &scenario in scenarios {
+            let measured = generator_runtime()?.block_on(measure(scenario, args, pace));
+            let name = scenario.name;
+            report.add(
+                scenario,
+                measured.with_context(|| format!("scenario {name} could not be measured"))?,
+            );
         }
     }
     Ok(report)
 }
 
 /// One run of one scenario.
-async fn measure(
-    scenario: &'static dyn Scenario,
-    args: &BenchArgs,
-    pace: Pace,
-) -> anyhow::Result<Measured> {
-    match (scenario.ground(), args.server) {
-        (Ground::Within, _) => within(scenario, args).await,
-        (Ground::Product, ServerPlace::Child) => on_product(scenario, args, pace).await,
-        (Ground::Database, ServerPlace::Child) => on_database(scenario, args, pace).await,
-        (Ground::Product | Ground::Database, ServerPlace::Here) => {
+async fn measure(scenario: &Scenario, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
+    match (scenario.target, args.server) {
+        (Target::Sqlite, _) => on_sqlite(args).await,
+        (Target::Product(set_up), ServerPlace::Child) => on_product(set_up, args, pace).await,
+        (Target::Postgres(set_up), ServerPlace::Child) => on_postgres(set_up, args, pace).await,
+        (Target::Product(_) | Target::Postgres(_), ServerPlace::Here) => {
             bail!("--server here: only for the echo")
         }
-        (Ground::Router, ServerPlace::Child) => {
-            let core = args.pin.map(|core| core + 1);
-            let server = ServerProcess::start(scenario, core).await?;
-            let setting = setting_of(args, pace, server.address);
-            let makers = scenario.set_up(&setting).await?;
-            let measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
+        (Target::Echo, ServerPlace::Child) => {
+            let mut command = Command::new(std::env::current_exe()?);
+            let server = Served::start(command.arg("bench-server"), args.cores()).await?;
+            let makers = echo::makers(server.address);
+            let to = (server.address, Some(server.id));
+            let measured = put_load(to, &makers, args, pace).await?;
             server.stop().await?;
             Ok(measured)
         }
-        (Ground::Router, ServerPlace::Here) => {
-            let server = serve_scenario(scenario).await?;
-            let setting = setting_of(args, pace, server.address);
-            let makers = scenario.set_up(&setting).await?;
-            let measured = put_load(&setting, &makers, args, pace, None).await?;
+        (Target::Echo, ServerPlace::Here) => {
+            let server = EchoServer::start().await?;
+            let makers = echo::makers(server.address);
+            let measured = put_load((server.address, None), &makers, args, pace).await?;
             server.stop().await?;
             Ok(measured)
         }
     }
 }
 
-async fn within(scenario: &dyn Scenario, args: &BenchArgs) -> anyhow::Result<Measured> {
+async fn on_sqlite(args: &BenchArgs) -> anyhow::Result<Measured> {
     let folder = RunFolder::make(args.data.as_deref())?;
     let before = CpuTime::own()?;
-    let dose = Dose {
-        folder: folder.path(),
-        waiters: args.connections,
-        seconds: args.seconds,
-        requests: args.requests(),
+    let load = Load {
+        tasks: args.connections,
+        span: args.until().longest(),
+        requests: args.requests().unwrap_or(u64::MAX),
     };
-    let load = scenario.within(dose).await?;
-    let generator_cpu = Some(CpuTime::own()?.since(before));
+    let load = group_commit::measure(folder.path(), load).await?;
     Ok(Measured {
         load,
         server_cpu: None,
-        generator_cpu,
+        generator_cpu: Some(CpuTime::own()?.since(before)),
         violations: None,
     })
 }
 
-async fn on_product(
-    scenario: &dyn Scenario,
-    args: &BenchArgs,
-    pace: Pace,
-) -> anyhow::Result<Measured> {
+async fn on_product(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
     let folder = RunFolder::make(args.data.as_deref())?;
-    let server = Product::start(folder.path(), Cores(args.pin)).await?;
-    let mut setting = setting_of(args, pace, server.address);
-    setting.admin = Some(server.admin.clone());
-    let makers = scenario.set_up(&setting).await?;
-    let mut measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
-    server.stop().await?;
+    let product = Product::start(folder.path(), args.cores()).await?;
+    let mut measured = put_load_on(product, set_up, args, pace).await?;
     measured.violations = Some(violations(folder.path())?);
     Ok(measured)
 }
 
-async fn on_database(
-    scenario: &dyn Scenario,
+async fn on_postgres(set_up: SetUp, args: &BenchArgs, pace: Pace) -> anyhow::Result<Measured> {
+    let most = format!("max_connections = {BENCH_DATABASE_CONNECTIONS_MAX}");
+    let database = private_postgres(&[most])?;
+    let product = Product::start_on(&database.url, args.cores()).await?;
+    let mut measured = put_load_on(product, set_up, args, pace).await?;
+    let options = PostgresOptions::new(database.url.clone());
+    let report = postgres::verify(&options, &mut |_| {}).await;
+    let report = report.context("the ledger was not verified")?;
+    measured.violations = Some(report.findings.len());
+    Ok(measured)
+}
+
+async fn put_load_on(
+    product: Product,
+    set_up: SetUp,
     args: &BenchArgs,
     pace: Pace,
 ) -> anyhow::Result<Measured> {
-    let database = private_database(BENCH_DATABASE_CONNECTIONS)?;
-    let server = Product::start_on(&database.url(), Cores(args.pin)).await?;
-    let mut setting = setting_of(args, pace, server.address);
-    setting.admin = Some(server.admin.clone());
-    let makers = scenario.set_up(&setting).await?;
-    let mut measured = put_load(&setting, &makers, args, pace, Some(server.id)).await?;
-    server.stop().await?;
-    let options = PostgresOptions::new(database.url());
-    let report = postgres::verify(&options, &mut |_| {}).await;
-    measured.violations = Some(
-        report
-            .context("the ledger was not verified")?
-            .findings
-            .len(),
-    );
+    let Product {
+        served,
+        mut setting,
+    } = product;
+    setting.requests_max = requests_max(args, pace);
+    let makers = set_up(&setting).await?;
+    let measured = put_load((served.address, Some(served.id)), &makers, args, pace).await?;
+    served.stop().await?;
     Ok(measured)
 }
 
 /// What `verify` finds wrong in the ledger that a server left.
-///
-/// # Errors
-/// When there is no ledger to read.
 pub(super) fn violations(folder: &Path) -> anyhow::Result<usize> {
     let report = verify(folder, &mut |_| {}).context("the ledger was not verified")?;
     Ok(report.findings.len())
 }
 
-fn setting_of(args: &BenchArgs, pace: Pace, address: std::net::SocketAddr) -> Setting {
+/// The most requests that may come, warm-up included.
+fn requests_max(args: &BenchArgs, pace: Pace) -> u64 {
     let per_second = match pace {
         Pace::Closed => BENCH_RATE_EXPECTED_MAX,
         Pace::Open(rate) => rate,
     };
     let timed = per_second * args.seconds + BENCH_RATE_EXPECTED_MAX * BENCH_WARMUP_MS / 1_000;
-    let requests_max = args
-        .requests()
-        .map_or(timed, |requests| requests + warmup_of(requests));
-    let connections = args.connections;
-    Setting {
-        address,
-        connections,
-        requests_max,
-        admin: None,
-    }
+    let counted = |requests| requests + warmup_of(requests);
+    args.requests().map_or(timed, counted)
 }
 
 /// Requests before a counted number of requests.
@@ -165,38 +144,28 @@ fn warmup_of(requests: u64) -> u64 {
     requests / 10 + 1
 }
 
-/// Warms the server up, measures, and gives the CPU time of server and generator meanwhile.
+/// Warms the server up, and measures.
 async fn put_load(
-    setting: &Setting,
+    (address, server): (SocketAddr, Option<u32>),
     makers: &Makers,
     args: &BenchArgs,
     pace: Pace,
-    server: Option<u32>,
 ) -> anyhow::Result<Measured> {
     let plan = |pace, until| LoadPlan {
-        address: setting.address,
-        connections: setting.connections,
+        address,
+        connections: args.connections,
         pace,
         until,
     };
-    let (warmup, until) = match args.requests() {
-        Some(requests) => (
-            Until::Requests(warmup_of(requests)),
-            Until::Requests(requests),
-        ),
-        None => (
-            Until::Elapsed(Duration::from_millis(BENCH_WARMUP_MS)),
-            Until::Elapsed(Duration::from_secs(args.seconds)),
-        ),
+    let warmup = match args.requests() {
+        Some(requests) => Until::Requests(warmup_of(requests)),
+        None => Until::Elapsed(Duration::from_millis(BENCH_WARMUP_MS)),
     };
     load::run(plan(Pace::Closed, warmup), makers).await?;
-    measured(plan(pace, until), makers, server).await
+    measured(plan(pace, args.until()), makers, server).await
 }
 
 /// Puts one load on a server and takes the CPU times around it.
-///
-/// # Errors
-/// As [`load::run`], and when the server is gone.
 pub(super) async fn measured(
     plan: LoadPlan,
     makers: &Makers,
@@ -204,7 +173,7 @@ pub(super) async fn measured(
 ) -> anyhow::Result<Measured> {
     let cpu = |server| CpuTime::of(server).and_then(|used| Ok((used, CpuTime::own()?)));
     let before = server.map(cpu).transpose()?;
-    let load: LoadReport = load::run(plan, makers).await?;
+    let load = load::run(plan, makers).await?;
     let after = server.map(cpu).transpose()?;
     let used = after
         .zip(before)
@@ -219,9 +188,6 @@ pub(super) async fn measured(
 }
 
 /// One thread: on few cores a second one would only take from the server.
-///
-/// # Errors
-/// When the system has none to give.
 pub(super) fn generator_runtime() -> anyhow::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()

@@ -1,142 +1,158 @@
-//! What a scenario is: a server to measure, and requests to send to it. A new one is a file beside
-//! `echo.rs` and a line in `ALL`.
+//! The scenarios: what is sent to which server, and how it compares with the bare echo. A new one is an
+//! entry in `ALL`.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::pin::Pin;
 
-use axum::Router;
+use soldonce_server::Client;
 
-use super::super::load::{LoadReport, Makers};
-use super::confirm::Confirm;
-use super::echo::Echo;
-use super::group_commit::GroupCommit;
-use super::holds::Holds;
-use super::refusals::Refusals;
-use super::snapshot::Snapshot;
-use crate::client::Client;
-
-/// Every scenario; the first is the ceiling of the others.
-const ALL: &[&dyn Scenario] = &[
-    &Echo,
-    &Refusals::Embedded,
-    &Refusals::Shared,
-    &Refusals::Keyed,
-    &Holds::InRows,
-    &Holds::Spread,
-    &Confirm,
-    &Snapshot::Still,
-    &Snapshot::Moving,
-    &GroupCommit,
-];
-
-/// What the boxed functions of a scenario return.
-pub(crate) type Prepared<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
-
-/// Where a scenario's server listens and what will come.
-#[derive(Clone)]
-pub(crate) struct Setting {
-    /// The server.
-    pub(crate) address: SocketAddr,
-    /// Connections of the load.
-    pub(crate) connections: u32,
-    /// The most requests that may come, warm-up included.
-    pub(crate) requests_max: u64,
-    /// Staff's way in, where the server is the real one.
-    pub(crate) admin: Option<Client>,
-}
-
-/// What a scenario puts its load on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ground {
-    /// [`Scenario::router`] on the accept loop of the server.
-    Router,
-    /// `soldonce serve` on an embedded ledger in a folder of its own.
-    Product,
-    /// `soldonce serve` on a private PostgreSQL.
-    Database,
-    /// [`Scenario::within`]: no server at all.
-    Within,
-}
-
-/// How much load a scenario without a server puts on itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Dose<'a> {
-    /// A folder of its own.
-    pub(crate) folder: &'a Path,
-    /// How many wait at once.
-    pub(crate) waiters: u32,
-    /// Seconds, or so many requests in place of them.
-    pub(crate) seconds: u64,
-    pub(crate) requests: Option<u64>,
-}
-
-/// What a ratio should be, in thousandths of the echo's rate (`docs` speak of the first step and of
-/// the goal proper).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Goal {
-    /// Its name in the list of goals.
-    pub(crate) id: &'static str,
-    /// The first step.
-    pub(crate) first: u64,
-    /// The goal.
-    pub(crate) full: u64,
-}
+use super::{fresh, hot, look};
+use crate::load::Makers;
 
 /// Something to measure.
-pub(crate) trait Scenario: Sync {
+#[derive(Debug)]
+pub(super) struct Scenario {
     /// Its name on the command line and in the report.
-    fn name(&self) -> &'static str;
-
-    /// One line for the report: what a request is.
-    fn about(&self) -> &'static str;
-
+    pub(super) name: &'static str,
+    /// What a request is, in one line.
+    pub(super) about: &'static str,
     /// The statuses that a right answer may have. Any other makes the benchmark fail.
-    fn expects(&self) -> &'static [u16];
-
-    /// Where it runs.
-    fn ground(&self) -> Ground {
-        Ground::Product
-    }
-
-    /// What its rate should be, beside the echo's.
-    fn goal(&self) -> Option<Goal> {
-        None
-    }
-
-    /// In the server's process, on [`Ground::Router`]: what to serve.
-    fn router(&self) -> anyhow::Result<Router> {
-        anyhow::bail!("{} has no routes of its own", self.name())
-    }
-
-    /// In the generator's process, once the server listens: prepares its data through HTTP and says
-    /// what each connection sends.
-    fn set_up<'a>(&'a self, _setting: &'a Setting) -> Prepared<'a, Makers> {
-        Box::pin(async { anyhow::bail!("{} sends no requests", self.name()) })
-    }
-
-    /// On [`Ground::Within`]: the whole load.
-    fn within<'a>(&'a self, _dose: Dose<'a>) -> Prepared<'a, LoadReport> {
-        Box::pin(async { anyhow::bail!("{} needs a server", self.name()) })
-    }
+    pub(super) expects: &'static [u16],
+    pub(super) target: Target,
+    pub(super) goal: Option<Goal>,
 }
 
-/// The scenario of that name.
-pub(crate) fn find(name: &str) -> Option<&'static dyn Scenario> {
-    ALL.iter().copied().find(|scenario| scenario.name() == name)
+/// What takes the load.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// The bare echo on the accept loop of the server.
+    Echo,
+    /// SQLite's own group commit in this process.
+    Sqlite,
+    /// `soldonce serve` on an embedded ledger in a folder of its own.
+    Product(SetUp),
+    /// `soldonce serve` on a private PostgreSQL.
+    Postgres(SetUp),
 }
 
-/// All scenarios, the ceiling first.
-pub(crate) fn all() -> Vec<&'static dyn Scenario> {
-    ALL.to_vec()
+/// A wanted ratio to the echo's rate, in thousandths.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    /// Its name in the list of goals.
+    pub(super) id: &'static str,
+    /// The first step.
+    pub(super) first: u64,
+    /// The goal.
+    pub(super) full: u64,
 }
 
-/// The names of all scenarios, the ceiling first.
-pub(crate) fn names() -> Vec<&'static str> {
-    ALL.iter().map(|scenario| scenario.name()).collect()
+/// The real server of a scenario, and the load to come.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) address: SocketAddr,
+    pub(super) admin: Client,
+    /// A key that sells.
+    pub(super) key: String,
+    /// The most requests that may come, warm-up included.
+    pub(super) requests_max: u64,
 }
 
-/// The name of the one to which the others are compared.
-pub(crate) fn ceiling() -> &'static str {
-    Echo.name()
-}
+/// Prepares a scenario's data through HTTP and returns what each connection sends.
+pub(super) type SetUp = for<'a> fn(&'a Setting) -> Prepared<'a>;
+/// What a [`SetUp`] returns.
+pub(super) type Prepared<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Makers>> + Send + 'a>>;
+
+/// The two whose rates are compared (P15).
+pub(super) const REFUSALS_SHARED: &str = "refusals-postgres";
+pub(super) const REFUSALS_KEYED: &str = "refusals-postgres-keyed";
+
+/// Every scenario; the first is the ceiling of the others.
+pub(super) static ALL: [Scenario; 10] = [
+    Scenario {
+        name: "echo",
+        about: "bare JSON POST, as large as a hold: the ceiling",
+        expects: &[200],
+        target: Target::Echo,
+        goal: None,
+    },
+    Scenario {
+        name: "refusals",
+        about: "POST hold of one seat that another has: refused with conflicts and alternatives",
+        expects: &[409],
+        target: Target::Product(|setting| Box::pin(hot::refusals(setting))),
+        goal: Some(Goal {
+            id: "P2",
+            first: 750,
+            full: 850,
+        }),
+    },
+    Scenario {
+        name: REFUSALS_SHARED,
+        about: "the same on PostgreSQL",
+        expects: &[409],
+        target: Target::Postgres(|setting| Box::pin(hot::refusals(setting))),
+        goal: None,
+    },
+    Scenario {
+        name: REFUSALS_KEYED,
+        about: "the same on PostgreSQL, each with an idempotency key of its own",
+        expects: &[409],
+        target: Target::Postgres(|setting| Box::pin(hot::keyed_refusals(setting))),
+        goal: None,
+    },
+    Scenario {
+        name: "holds",
+        about: "POST hold of one fresh seat, row by row, each for another holder: durable before \
+                the answer",
+        expects: &[201],
+        target: Target::Product(|setting| Box::pin(fresh::holds_in_rows(setting))),
+        goal: Some(Goal {
+            id: "P1",
+            first: 400,
+            full: 500,
+        }),
+    },
+    Scenario {
+        name: "holds-spread",
+        about: "the same all over halls of 40,000 seats",
+        expects: &[201],
+        target: Target::Product(|setting| Box::pin(fresh::holds_spread(setting))),
+        goal: None,
+    },
+    Scenario {
+        name: "confirm",
+        about: "POST hold of a fresh seat, then POST confirm with an idempotency key: two requests a \
+                pair, so that its ratio is that of pairs to half the echo",
+        expects: &[201],
+        target: Target::Product(|setting| Box::pin(fresh::pairs(setting))),
+        goal: Some(Goal {
+            id: "P3",
+            first: 450,
+            full: 450,
+        }),
+    },
+    Scenario {
+        name: "snapshot",
+        about: "GET the seats of a hall of 1,000, 64 of them held",
+        expects: &[200],
+        target: Target::Product(|setting| Box::pin(look::still(setting))),
+        goal: None,
+    },
+    Scenario {
+        name: "snapshot-moving",
+        about: "the same while the first connection holds and releases a seat",
+        expects: &[200, 201],
+        target: Target::Product(|setting| Box::pin(look::moving(setting))),
+        goal: None,
+    },
+    Scenario {
+        name: "sqlite",
+        about: "no HTTP, no rules: SQLite's own group commit of one narrow row a request, in this process",
+        expects: &[201],
+        target: Target::Sqlite,
+        goal: None,
+    },
+];
+
+/// The one that the others are compared with.
+pub(super) const CEILING: &str = "echo";

@@ -18,8 +18,6 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// # Errors
-    /// When the kernel gives no timer.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Boottime, flags)?;
@@ -32,9 +30,6 @@ impl Alarm {
     }
 
     /// Waits until the boot clock reads `moment`; at once if it is past.
-    ///
-    /// # Errors
-    /// When the kernel refuses the timer.
     ///
     /// # Cancel safety
     /// A dropped wait leaves the timer set; the next wait sets it anew.

@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::answer::{Head, read_head};
-use super::report::LoadError;
 use super::request::Answer;
+use crate::kit::LoadError;
 use crate::limits::{ANSWER_BUFFER_BYTES, ANSWER_BYTES_MAX, ANSWER_HEAD_BYTES_MAX};
 
 /// A connection to the server under load.
@@ -20,8 +20,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// # Errors
-    /// When the server does not take it.
     pub(crate) async fn open(address: SocketAddr) -> std::io::Result<Self> {
         let stream = connect(address).await?;
         let buffer = vec![0; ANSWER_BUFFER_BYTES];
@@ -47,9 +45,6 @@ impl Connection {
 
     /// Sends `request` and reads its whole answer; gives the status. A connection that was closed is
     /// opened anew first.
-    ///
-    /// # Errors
-    /// What went wrong; whether the server acted is then unknown. The connection is closed.
     ///
     /// # Cancel safety
     /// None: a dropped exchange leaves half an answer behind. Drop the connection with it.

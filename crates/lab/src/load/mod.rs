@@ -2,14 +2,12 @@
 //! closed loop (the next request follows the answer) or an open one (requests come when they are
 //! planned, and a late one counts from when it was planned). Every request sent is accounted for.
 //!
-//! A client of its own: a general one costs more per request than the server it is to measure.
+//! Has its own client: a general one costs more per request than the server that it measures.
 
 mod alarm;
 mod answer;
-mod arrivals;
 mod connection;
 mod plan;
-mod report;
 mod request;
 mod worker;
 
@@ -21,20 +19,16 @@ use soldonce_clock::{BootTime, Clock, SystemClock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::arrivals::Arrivals;
-pub(crate) use self::connection::Connection;
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
-pub(crate) use self::report::{LatencyUs, LoadError, LoadReport, Tally};
-pub(crate) use self::request::{Fixed, Makers, RequestMaker, Turn, post_json};
+pub(crate) use self::request::{Maker, Makers, Requests, always, hold_id};
 
+use self::connection::Connection;
+use self::plan::Arrivals;
 use self::worker::Worker;
+use crate::kit::{LoadReport, Tally};
 use crate::limits::LOAD_OVERTIME_MS_MAX;
 
 /// Puts `plan`'s load on a server and reports. All connections are open before the first request.
-///
-/// # Errors
-/// When a first connection cannot be opened or no timer can be made. Whatever happens afterwards is
-/// part of the report.
 ///
 /// # Cancel safety
 /// Dropping the future closes all connections; requests in flight may have happened.
@@ -61,7 +55,7 @@ pub(crate) async fn run(plan: LoadPlan, makers: &Makers) -> anyhow::Result<LoadR
     Ok(total.report(clock.boot().since(started), arrivals.missed()))
 }
 
-/// Joins the workers and adds up what they counted. At `cut_at` it tells them to stop waiting.
+/// Joins the workers and adds up their counts. At `cut_at` it ends their waits.
 async fn gather(
     mut workers: JoinSet<Tally>,
     clock: &SystemClock,

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::request::Turn;
 use super::*;
+use crate::kit::LoadError;
 
 /// Takes connections one after the other and answers each request with the next of `answers`,
 /// round and round; an empty answer closes the connection.
@@ -26,7 +27,7 @@ async fn server(answers: &'static [&'static str]) -> (std::net::SocketAddr, Join
     (address, tasks)
 }
 
-/// Whether the connection goes on.
+/// Answers one request; false when the connection ends.
 async fn answer(
     stream: &mut TcpStream,
     answers: &mut impl Iterator<Item = &'static &'static str>,
@@ -40,6 +41,7 @@ async fn answer(
     !answer.is_empty()
 }
 
+const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const CONFLICT: &str = "HTTP/1.1 409 Conflict\r\ncontent-length: 0\r\n\r\n";
 const LAST: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -62,7 +64,7 @@ async fn load(answers: &'static [&'static str], requests: u64, makers: Makers) -
 }
 
 fn fixed() -> Makers {
-    Box::new(|_| Box::new(Fixed(b"GET / HTTP/1.1\r\n\r\n".to_vec())))
+    Box::new(|_| always(GET.to_vec()))
 }
 
 #[tokio::test]
@@ -84,40 +86,30 @@ async fn a_closed_connection_is_opened_anew_and_a_broken_answer_is_an_error() {
     assert_eq!(report.sent, 8);
 }
 
-/// Alternates between two requests by the answer to the last one.
-struct Flow(Vec<u16>);
-
-impl RequestMaker for Flow {
-    fn next(&mut self, turn: Turn<'_>) -> Option<&[u8]> {
-        if let Some(last) = turn.last {
-            self.0.push(last.status);
-            assert_eq!(
-                last.body,
-                if last.status == 200 {
-                    b"ok".as_slice()
-                } else {
-                    b""
-                }
-            );
-        }
-        assert_eq!(usize::try_from(turn.request).unwrap(), self.0.len());
-        (self.0 != [200, 409, 200]).then_some(b"GET / HTTP/1.1\r\n\r\n")
+/// Ends its part after three answers, whose bodies it checks.
+fn three_turns(seen: &mut Vec<u16>, turn: Turn<'_>, buffer: &mut Vec<u8>) -> bool {
+    if let Some(last) = turn.last {
+        seen.push(last.status);
+        let body: &[u8] = if last.status == 200 { b"ok" } else { b"" };
+        assert_eq!(last.body, body);
     }
+    assert_eq!(usize::try_from(turn.request).unwrap(), seen.len());
+    buffer.extend_from_slice(GET);
+    *seen != [200, 409, 200]
 }
 
 #[tokio::test]
 async fn a_maker_sees_each_answer_and_may_end_its_part() {
-    let report = load(
-        &[OK, CONFLICT],
-        1_000,
-        Box::new(|_| Box::new(Flow(Vec::new()))),
-    )
-    .await;
+    let makers: Makers = Box::new(|_| {
+        let mut seen = Vec::new();
+        Box::new(move |turn, buffer| three_turns(&mut seen, turn, buffer))
+    });
+    let report = load(&[OK, CONFLICT], 1_000, makers).await;
     assert_eq!(report.statuses, BTreeMap::from([(200, 2), (409, 1)]));
 }
 
 #[tokio::test]
-async fn what_is_unanswered_when_overtime_ends_is_counted() {
+async fn a_request_unanswered_when_overtime_ends_is_counted() {
     let (address, _tasks) = server(&[HALF]).await;
     let until = Until::Requests(1);
     let plan = LoadPlan {

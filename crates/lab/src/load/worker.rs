@@ -1,4 +1,4 @@
-//! One connection's part of a load: take an arrival, send, read, count.
+//! One connection of a load: takes an arrival, sends, reads, counts.
 
 use std::io;
 use std::sync::Arc;
@@ -7,27 +7,25 @@ use soldonce_clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 use super::alarm::Alarm;
-use super::arrivals::Arrivals;
 use super::connection::Connection;
-use super::report::{LoadError, Tally};
-use super::request::{RequestMaker, Turn};
+use super::plan::Arrivals;
+use super::request::{Maker, Turn};
+use crate::kit::{LoadError, Tally};
 use crate::limits::CONNECT_FAILURES_MAX;
 
-/// One connection with what it sends and what it counted.
+/// One connection with its requests and its counts.
 pub(crate) struct Worker {
     connection: Connection,
-    maker: Box<dyn RequestMaker>,
+    maker: Maker,
     arrivals: Arc<Arrivals>,
     alarm: Alarm,
     tally: Tally,
 }
 
 impl Worker {
-    /// # Errors
-    /// When there is no timer to be had.
     pub(crate) fn new(
         connection: Connection,
-        maker: Box<dyn RequestMaker>,
+        maker: Maker,
         arrivals: Arc<Arrivals>,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -39,7 +37,7 @@ impl Worker {
         })
     }
 
-    /// Works until the load is over, or until `overtime` ends what is still unanswered.
+    /// Sends until the load is over, or until `overtime` ends the wait for answers.
     ///
     /// # Cancel safety
     /// Dropped, its counts are lost: cancel `overtime` instead.
@@ -58,6 +56,7 @@ impl Worker {
         let mut now = clock.boot();
         let mut connect_failures = 0;
         let mut request = 0;
+        let mut buffer = Vec::new();
         while let Some(planned) = self.arrivals.take(now) {
             if planned > now && self.alarm.wait_until(planned).await.is_err() {
                 return;
@@ -66,12 +65,13 @@ impl Worker {
                 request,
                 last: self.connection.last(),
             };
-            let Some(bytes) = self.maker.next(turn) else {
+            buffer.clear();
+            if !(self.maker)(turn, &mut buffer) {
                 return;
-            };
+            }
             self.tally.count_sent();
             request += 1;
-            let answered = self.connection.exchange(bytes).await;
+            let answered = self.connection.exchange(&buffer).await;
             now = clock.boot();
             match answered {
                 Ok(status) => self.tally.count_answer(status, now.since(planned)),

@@ -1,13 +1,14 @@
 //! `soldonce lab race`: every way to sell a seat, side by side on one database. Buyers meet at a
-//! barrier and want the same seats; who won, who was refused, who sold a seat twice, and how long it
-//! took.
+//! barrier and want the same seats; the report counts winners, refusals, double sales and latencies.
 
 mod plan;
 mod strategies;
+mod strategy;
 mod textbook;
 
 mod contender;
-mod ground;
+mod environment;
+mod schema;
 
 mod judge;
 mod run;
@@ -15,34 +16,26 @@ mod tally;
 
 mod html;
 mod report;
-mod table;
 
 mod ceilings;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-use tokio::signal::unix::{SignalKind, signal};
-
-pub(crate) use self::ground::private_database;
-pub(crate) use self::report::Machine;
-pub(crate) use self::table::{millis, number};
 
 use self::ceilings::CeilingsReport;
-use self::ground::{Ground, Servers};
+use self::environment::{Environment, Servers};
 use self::judge::Promise;
 use self::plan::Cell;
 use self::report::RaceReport;
-use self::strategies::Strategy;
+use self::strategy::Strategy;
 use crate::exit::{Exit, usage};
+use crate::kit::{print_report, progress_bar, unless_stopped};
 use crate::limits::{
     CEILING_RUNS_MAX, CEILING_SECONDS_MAX, RACE_BUYERS_MAX, RACE_CONNECTIONS_MAX, RACE_ROUNDS_MAX,
     RACE_SEATS_MAX,
 };
-use crate::output::{print, print_json};
 
 /// Arguments of `soldonce lab race`.
 #[derive(Debug, Args)]
@@ -51,7 +44,7 @@ use crate::output::{print, print_json};
   soldonce lab race                                        everything, on private servers
   soldonce lab race --strategies naive,queue --buyers 10 --seats 1
   soldonce lab race --report race.html                     the same with plots and explanations
-  soldonce lab race --ceilings                             rates beside those of bare PostgreSQL and Redis
+  soldonce lab race --ceilings                             rates compared with bare PostgreSQL and Redis
   soldonce lab race --database-url postgres://me@db/test --redis-url redis://cache --json
 
 Servers that are not named are started in temporary folders, if their programs are on this machine, and
@@ -59,7 +52,7 @@ ended with the race. In a database that is named, the race makes a schema soldon
 drops it at the end; nothing else is touched, but the server is kept busy: do not name one in production.
 
 In a round all buyers meet at a barrier and want the same seats. With 3 seats there are two shapes:
-everybody names them from left to right, or (crossed) every second one from right to left and each begins
+every buyer names them from left to right, or (crossed) every second one from right to left and each begins
 elsewhere. A cell is a strategy, a number of buyers and a shape; rounds that begin later than 5 s after
 the first are left out. At the end the holder of a lease is stopped for longer than the lease lives.
 
@@ -77,7 +70,7 @@ pub(crate) struct RaceArgs {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 3])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(RACE_SEATS_MAX)))]
     seats: Vec<u32>,
-    /// Rounds of each cell, each over seats that nobody has had
+    /// Rounds of each cell, each over fresh seats
     #[arg(long, default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(RACE_ROUNDS_MAX)))]
     rounds: u32,
@@ -93,8 +86,8 @@ pub(crate) struct RaceArgs {
     /// Independent Redis servers of `redlock`, separated by commas; without them five are started
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     redlock_urls: Vec<String>,
-    /// In place of the race: what each strategy reaches with 64 buyers on one event, beside what
-    /// PostgreSQL and Redis do bare, and whether the goals are met
+    /// In place of the race: the rates of each strategy with 64 buyers on one event, compared with bare
+    /// PostgreSQL and Redis, and whether the goals are met
     #[arg(long, conflicts_with_all = ["buyers", "seats", "rounds", "report"])]
     ceilings: bool,
     /// Seconds of each load of --ceilings
@@ -114,17 +107,14 @@ pub(crate) struct RaceArgs {
 }
 
 /// Runs the race and prints its report. Refused if a strategy did not do as it promises.
-///
-/// # Errors
-/// Unknown strategies, and whatever keeps a server from starting.
 pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
     if !(2..=RACE_CONNECTIONS_MAX).contains(&args.connections) {
-        let asked = args.connections;
-        let wrong = anyhow!("--connections {asked}: must be 2 to {RACE_CONNECTIONS_MAX}");
+        let given = args.connections;
+        let wrong = anyhow!("--connections {given}: must be 2 to {RACE_CONNECTIONS_MAX}");
         return Err(usage(wrong));
     }
     let strategies = match Strategy::chosen(&args.strategies).map_err(usage)? {
-        // The one that breaks has no ceiling.
+        // The one without guards has no ceiling.
         all if args.ceilings => all
             .into_iter()
             .filter(|one| one.promise == Promise::SoldOnce)
@@ -136,37 +126,26 @@ pub(crate) fn run(args: &RaceArgs) -> anyhow::Result<Exit> {
         .enable_all()
         .build()
         .context("cannot start the race")?;
-    let faults = if args.ceilings {
-        let measured = measure_ceilings(args, &strategies, servers);
-        let report = runtime.block_on(measured)?;
-        tell(args, &report, || report.text())?;
-        report.faults
-    } else {
-        let report = runtime.block_on(race(args, &strategies, servers))?;
-        if let Some(file) = &args.report {
-            let written = std::fs::write(file, html::page(&report));
-            written.with_context(|| format!("--report {}", file.display()))?;
-        }
-        tell(args, &report, || table::text(&report))?;
-        report.faults
-    };
-    Ok(if faults.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
-}
-
-fn tell(
-    args: &RaceArgs,
-    report: &impl serde::Serialize,
-    text: impl Fn() -> String,
-) -> anyhow::Result<()> {
-    if args.json {
-        print_json(report)
-    } else {
-        print(&text())
+    if args.ceilings {
+        let report = runtime.block_on(measure_ceilings(args, &strategies, servers))?;
+        return print_report(
+            args.json.into(),
+            &report,
+            || report.text(),
+            report.faults.len(),
+        );
     }
+    let report = runtime.block_on(race(args, &strategies, servers))?;
+    if let Some(file) = &args.report {
+        let written = std::fs::write(file, html::page(&report));
+        written.with_context(|| format!("--report {}", file.display()))?;
+    }
+    print_report(
+        args.json.into(),
+        &report,
+        || report.text(),
+        report.faults.len(),
+    )
 }
 
 /// The whole race.
@@ -175,66 +154,33 @@ async fn race(
     strategies: &[&'static Strategy],
     servers: Servers,
 ) -> anyhow::Result<RaceReport> {
-    let ground = Ground::make(servers, args.connections).await?;
+    let environment = Environment::make(servers, args.connections).await?;
     let cells = Cell::all(&args.buyers, &args.seats);
     let bar = progress_bar(strategies.len() * cells.len())?;
     let raced = async {
-        let raced = run::race_all(&ground, strategies, (&cells, args.rounds), &bar).await?;
-        anyhow::Ok((raced, run::stop_holders(&ground, strategies).await?))
+        let raced = run::race_all(&environment, strategies, (&cells, args.rounds), &bar).await?;
+        anyhow::Ok((raced, run::stop_holders(&environment, strategies).await?))
     };
-    let raced = unless_signalled(raced).await;
+    let raced = unless_stopped(raced).await;
     bar.finish_and_clear();
-    let described = ground.described.clone();
-    ground.clear().await?;
+    let described = environment.described.clone();
+    environment.clear().await?;
     let (raced, scenes) = raced?;
-    Ok(RaceReport::new(args, described, (&raced, scenes)))
+    Ok(RaceReport::new(args, described, (raced, scenes)))
 }
 
-/// The ceilings in place of it.
+/// The ceilings in place of the race.
 async fn measure_ceilings(
     args: &RaceArgs,
     strategies: &[&'static Strategy],
     servers: Servers,
 ) -> anyhow::Result<CeilingsReport> {
-    let ground = Ground::make(servers, args.connections).await?;
+    let environment = Environment::make(servers, args.connections).await?;
     let steps = (strategies.len() + 1) * usize::try_from(args.runs)?;
     let bar = progress_bar(steps)?;
-    let measured = Box::pin(ceilings::measure(&ground, strategies, args, &bar));
-    let measured = unless_signalled(measured).await;
+    let measured = Box::pin(ceilings::measure(&environment, strategies, args, &bar));
+    let measured = unless_stopped(measured).await;
     bar.finish_and_clear();
-    ground.clear().await?;
+    environment.clear().await?;
     measured
-}
-
-/// What is done here, unless it is ended by hand: then there is still something to clear up.
-pub(crate) async fn unless_signalled<T>(
-    done: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<T> {
-    tokio::select! {
-        done = done => done,
-        () = signalled() => bail!("ended by a signal"),
-    }
-}
-
-/// Waits for the signal that ends a race before its time.
-async fn signalled() {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminate) => terminate.recv().await,
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
-    }
-}
-
-/// Shown only where somebody looks.
-pub(crate) fn progress_bar(cells: usize) -> anyhow::Result<ProgressBar> {
-    if !std::io::stderr().is_terminal() {
-        return Ok(ProgressBar::hidden());
-    }
-    let style = ProgressStyle::with_template("{bar:30} {pos} of {len}, {eta} left  {msg}")?;
-    Ok(ProgressBar::new(u64::try_from(cells)?).with_style(style))
 }

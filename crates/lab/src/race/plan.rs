@@ -1,4 +1,4 @@
-//! What is raced: which buyers want which seats, and when. Knows no database.
+//! The plan of a race: which buyers want which seats, and when. Knows no database.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Shape {
-    /// Everybody the same seats, named from left to right.
+    /// Every buyer wants the same seats, named from left to right.
     Same,
-    /// Everybody another few neighbours out of a ring, every second one from right to left. Any two
-    /// of them overlap, so that one buyer can win.
+    /// Each buyer wants other neighbours out of a ring, every second one from right to left. Any two of
+    /// them overlap, so that one buyer can win.
     Crossed,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Cell {
     pub(super) shape: Shape,
 }
 
-/// What one buyer asks for.
+/// The request of one buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Want {
     /// Counted over the whole cell.
@@ -48,7 +48,7 @@ impl Hall {
         self.rows * self.seats_per_row
     }
 
-    /// What people call a seat: its row, then its place.
+    /// The name of a seat: its row, then its place.
     pub(super) fn seat_name(&self, seat: u32) -> String {
         let (row, place) = (seat / self.seats_per_row, seat % self.seats_per_row);
         format!("{}-{}", row + 1, place + 1)
@@ -76,7 +76,7 @@ impl Cell {
         shapes.flat_map(of).collect()
     }
 
-    /// How the shape is called in tables and titles.
+    /// The name of the shape in tables and titles.
     pub(super) fn shape_name(self) -> String {
         let seats = match self.seats {
             1 => "1 seat".to_owned(),
@@ -96,12 +96,12 @@ impl Cell {
         }
     }
 
-    /// What every buyer of a round wants.
+    /// The requests of a round.
     pub(super) fn wants(self, round: u32) -> Vec<Want> {
         self.wants_as(round, self.shape)
     }
 
-    /// What they want in a round that only warms up: whatever the shape, in one direction.
+    /// The requests of a round that only warms up: all in one direction.
     pub(super) fn warm_up(self, round: u32) -> Vec<Want> {
         self.wants_as(round, Shape::Same)
     }

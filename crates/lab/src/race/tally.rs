@@ -1,24 +1,21 @@
-//! What a cell counted: every buyer of every round is in exactly one of won, refused, failed.
+//! The counts of a cell: every buyer of every round is in exactly one of won, refused, failed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::contender::Outcome;
-use crate::limits::{LATENCY_DIGITS, LATENCY_US_MAX};
+use crate::kit::{Latencies, per_second};
 
 /// The counts of one cell.
 #[derive(Debug)]
 pub(super) struct Tally {
-    latencies_us: Histogram<u32>,
-    pub(super) winners: u64,
-    /// By the code of the refusal.
-    pub(super) refused: BTreeMap<String, u64>,
-    /// By kind.
-    pub(super) errors: BTreeMap<String, u64>,
-    /// From the first question of each round to its last answer, added up.
+    latencies: Latencies,
+    winners: u64,
+    refused: BTreeMap<String, u64>,
+    errors: BTreeMap<String, u64>,
+    /// From the first request of each round to its last answer, added up.
     raced: Duration,
 }
 
@@ -28,9 +25,11 @@ pub(super) struct Figures {
     /// Requests: buyers x rounds.
     pub(super) requests: u64,
     pub(super) winners: u64,
+    /// By the code of the refusal.
     pub(super) refused: BTreeMap<String, u64>,
+    /// By kind.
     pub(super) errors: BTreeMap<String, u64>,
-    /// Microseconds from a buyer's question to the answer, whatever it was.
+    /// Microseconds from a buyer's request to the answer, whatever it was.
     pub(super) p50_us: u64,
     pub(super) p99_us: u64,
     pub(super) max_us: u64,
@@ -39,13 +38,9 @@ pub(super) struct Figures {
 }
 
 impl Tally {
-    /// # Panics
-    /// Never: the bounds of the histogram are constants.
     pub(super) fn new() -> Self {
-        let latencies_us = Histogram::new_with_max(LATENCY_US_MAX, LATENCY_DIGITS)
-            .expect("the bounds of the histogram are legal constants");
         Self {
-            latencies_us,
+            latencies: Latencies::new(),
             winners: 0,
             refused: BTreeMap::new(),
             errors: BTreeMap::new(),
@@ -55,8 +50,7 @@ impl Tally {
 
     /// Counts one answer.
     pub(super) fn count(&mut self, outcome: &Outcome, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.latencies_us.saturating_record(micros);
+        self.latencies.record(took);
         match outcome {
             Outcome::Won(_) => self.winners += 1,
             Outcome::Refused(why) => *self.refused.entry((*why).to_owned()).or_default() += 1,
@@ -64,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// A winner who could not confirm is none.
+    /// Counts a winner who could not confirm as an error.
     pub(super) fn recount_winner(&mut self, kind: String) {
         self.winners = self.winners.saturating_sub(1);
         *self.errors.entry(kind).or_default() += 1;
@@ -76,19 +70,17 @@ impl Tally {
     }
 
     pub(super) fn figures(self) -> Figures {
-        let at = |quantile| self.latencies_us.value_at_quantile(quantile);
-        let requests = self.latencies_us.len();
-        let nanos = self.raced.as_nanos().max(1);
-        let rate = u128::from(requests) * 1_000_000_000 / nanos;
+        let latency = self.latencies.figures();
+        let requests = self.latencies.count();
         Figures {
             requests,
             winners: self.winners,
-            p50_us: at(0.5),
-            p99_us: at(0.99),
-            max_us: self.latencies_us.max(),
-            answers_per_s: u64::try_from(rate).unwrap_or(u64::MAX),
             refused: self.refused,
             errors: self.errors,
+            p50_us: latency.p50,
+            p99_us: latency.p99,
+            max_us: latency.max,
+            answers_per_s: per_second(requests, self.raced),
         }
     }
 }

@@ -1,69 +1,44 @@
 //! What the users of a storm send: holds of one wanted seat after the other, whatever the answer.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::super::load::{Makers, RequestMaker, Turn};
-use super::ground::{Ground, Users};
+use super::fixture::{Fixture, Users};
+use crate::load::{Makers, Requests};
 
-/// The users' requests, by connection.
-pub(super) fn makers(address: SocketAddr, ground: &Ground) -> Makers {
-    let seats: Arc<[String]> = ground.seats.clone().into();
-    let path = format!("/v1/events/{}/holds", ground.event);
-    let head = |token: &str| {
-        format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-             content-type: application/json\r\n"
-        )
+/// The users' requests, by connection. Neighbours begin with different seats.
+pub(super) fn makers(address: SocketAddr, fixture: &Fixture) -> Makers {
+    let seats: Arc<[String]> = fixture.seats.clone().into();
+    let path: Arc<str> = format!("/v1/events/{}/holds", fixture.event).into();
+    let (tokens, names_holders) = match &fixture.users {
+        Users::Holders(key) => (std::slice::from_ref(key), true),
+        Users::Sessions(sessions) => (sessions.as_slice(), false),
     };
-    let (heads, names_holders) = match &ground.users {
-        Users::Holders(key) => (vec![head(key)], true),
-        Users::Sessions(sessions) => (sessions.iter().map(|token| head(token)).collect(), false),
-    };
+    let tokens = tokens.iter().map(|token| Requests::new(address, token));
+    let tokens: Vec<Requests> = tokens.collect();
     Box::new(move |connection| {
-        let head = heads.get(connection).or(heads.first());
-        let user = User {
-            head: head.cloned().unwrap_or_default(),
-            holder: names_holders.then_some(connection),
-            seats: Arc::clone(&seats),
-            first: connection,
-            body: Vec::new(),
-            whole: Vec::new(),
-        };
-        Box::new(user) as Box<dyn RequestMaker>
+        let requests = tokens.get(connection).or(tokens.first()).cloned();
+        let (seats, path) = (Arc::clone(&seats), Arc::clone(&path));
+        Box::new(move |turn, buffer| {
+            let number = turn.request;
+            let at = usize::try_from(number)
+                .unwrap_or_default()
+                .wrapping_add(connection);
+            let Some((requests, seat)) = requests.as_ref().zip(seats.get(at % seats.len().max(1)))
+            else {
+                return false;
+            };
+            let holder = if names_holders {
+                format!(r#""holder":"user-{connection}-{number}","#)
+            } else {
+                String::new()
+            };
+            requests.post(
+                buffer,
+                format_args!("{path}"),
+                format_args!(r#"{{{holder}"units":[{{"seat":"{seat}"}}]}}"#),
+            );
+            true
+        })
     })
-}
-
-/// One connection of the storm.
-struct User {
-    head: String,
-    /// The number that its holders have in their names, if it names any.
-    holder: Option<usize>,
-    seats: Arc<[String]>,
-    /// Which seat it wants first; neighbours begin with different ones.
-    first: usize,
-    body: Vec<u8>,
-    whole: Vec<u8>,
-}
-
-impl RequestMaker for User {
-    fn next(&mut self, turn: Turn<'_>) -> Option<&[u8]> {
-        let request = usize::try_from(turn.request).ok()?;
-        let at = self.first.wrapping_add(request) % self.seats.len().max(1);
-        let seat = self.seats.get(at)?;
-        self.body.clear();
-        // Writing to memory does not fail.
-        if let Some(number) = self.holder {
-            write!(self.body, r#"{{"holder":"user-{number}-{request}","#).ok()?;
-        } else {
-            self.body.push(b'{');
-        }
-        write!(self.body, r#""units":[{{"seat":"{seat}"}}]}}"#).ok()?;
-        self.whole.clear();
-        self.whole.extend_from_slice(self.head.as_bytes());
-        write!(self.whole, "content-length: {}\r\n\r\n", self.body.len()).ok()?;
-        self.whole.extend_from_slice(&self.body);
-        Some(&self.whole)
-    }
 }

@@ -1,17 +1,13 @@
-//! What a storm found: who won, how everybody was answered, and how long it took.
+//! The report of a storm: winners, answers, latencies, violations.
 
-use std::fmt::Write as _;
-
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 use super::Size;
-use super::ground::{Ground, Users};
-use crate::load::LoadReport;
+use super::fixture::{Fixture, Users};
+use crate::kit::{LoadReport, table};
 
 /// The status of a new hold.
-const CREATED: u16 = 201;
+pub(super) const CREATED: u16 = 201;
 
 /// A finished storm.
 #[derive(Debug, Serialize)]
@@ -28,30 +24,25 @@ pub(super) struct StormReport {
     pub(super) unaccounted: u64,
     #[serde(flatten)]
     pub(super) load: LoadReport,
-    /// What must not be.
+    /// Empty when the server did as it promises.
     pub(super) violations: Vec<String>,
 }
 
-/// How many holds were acknowledged.
-pub(super) fn winners(load: &LoadReport) -> u64 {
-    load.statuses.get(&CREATED).copied().unwrap_or_default()
-}
-
-/// What must not be: winners other than seats, and a request without an answer that says why.
+/// Finds violations: winners other than seats, and requests without an expected answer.
 fn violations(
     size: Size,
-    ground: &Ground,
+    fixture: &Fixture,
     load: &LoadReport,
     (winners, held, unaccounted): (u64, u64, u64),
 ) -> Vec<String> {
-    // Nobody else is in an event of its own, and its holds outlast the storm.
-    let is_alone = matches!(ground.users, Users::Holders(_));
+    // The storm's own event has no other users, and its holds outlast the storm.
+    let is_own = matches!(fixture.users, Users::Holders(_));
     let seats = u64::from(size.seats);
     let mut violations = Vec::new();
-    if winners > seats || is_alone && winners < seats {
+    if winners > seats || is_own && winners < seats {
         violations.push(format!("{winners} winners of {seats} seats"));
     }
-    if is_alone && held < winners {
+    if is_own && held < winners {
         violations.push(format!(
             "{winners} holds were acknowledged, {held} are there"
         ));
@@ -69,23 +60,23 @@ fn violations(
     violations
 }
 
-/// Won, won before, taken, or asked too often: all that a storm has to hear.
+/// Won, won before, taken, or beyond the rate limit: the answers that a storm expects.
 const fn is_expected(status: u16) -> bool {
     matches!(status, CREATED | 200 | 409 | 429)
 }
 
 impl StormReport {
-    pub(super) fn new(size: Size, ground: &Ground, load: LoadReport, held: u64) -> Self {
-        let winners = winners(&load);
+    pub(super) fn new(size: Size, fixture: &Fixture, load: LoadReport, held: u64) -> Self {
+        let winners = load.count(CREATED);
         let answered: u64 = load.statuses.values().sum();
         let failed: u64 = load.errors.values().sum();
         let unaccounted = load.sent.abs_diff(answered + failed);
-        let violations = violations(size, ground, &load, (winners, held, unaccounted));
+        let violations = violations(size, fixture, &load, (winners, held, unaccounted));
         Self {
             users: size.users,
             seconds: size.seconds,
             seats: size.seats,
-            event: ground.event.clone(),
+            event: fixture.event.clone(),
             winners,
             held,
             unaccounted,
@@ -96,23 +87,18 @@ impl StormReport {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(UTF8_FULL_CONDENSED);
-        table.set_header(["answer", "requests"]);
-        for (status, count) in &self.load.statuses {
-            table.add_row([format!("{status} {}", meaning(*status)), count.to_string()]);
-        }
-        for (error, count) in &self.load.errors {
-            table.add_row([format!("no answer: {error:?}"), count.to_string()]);
-        }
-        table.add_row(["all".to_owned(), self.load.sent.to_string()]);
-        if let Some(counts) = table.column_mut(1) {
-            counts.set_cell_alignment(CellAlignment::Right);
-        }
+        let statuses = self.load.statuses.iter();
+        let statuses = statuses.map(|(code, count)| (format!("{code} {}", meaning(*code)), *count));
+        let errors = self.load.errors.iter();
+        let errors = errors.map(|(error, count)| (format!("no answer: {error:?}"), *count));
+        let all = [("all".to_owned(), self.load.sent)];
+        let rows = statuses.chain(errors).chain(all);
+        let rows = rows.map(|(answer, count)| [answer, count.to_string()]);
+        let table = table(["answer", "requests"], rows, &[0]);
         let latency = self.load.latency_us;
-        let mut text = format!(
+        let text = format!(
             "{} users, {} s, {} seats of {}\n{table}\nwinners {}, held {}; {} answers/s; latency in \
-             us: avg {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}\n",
+             us: avg {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
             self.users,
             self.seconds,
             self.seats,
@@ -127,11 +113,9 @@ impl StormReport {
             latency.p99_9,
             latency.max,
         );
-        for violation in &self.violations {
-            // Writing to memory does not fail.
-            writeln!(text, "VIOLATION: {violation}").unwrap_or_default();
-        }
-        text
+        let violations = self.violations.iter();
+        let violations = violations.map(|violation| format!("\nVIOLATION: {violation}"));
+        text + &violations.collect::<String>()
     }
 }
 
@@ -139,8 +123,8 @@ fn meaning(status: u16) -> &'static str {
     match status {
         CREATED => "won",
         200 => "own hold again",
-        409 => "somebody else was faster",
-        429 => "asked too often",
+        409 => "taken by another",
+        429 => "beyond the rate limit",
         503 => "overloaded",
         _ => "",
     }

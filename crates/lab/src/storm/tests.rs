@@ -1,4 +1,4 @@
-//! Storms against a server in this process, and against one that gives every seat to everybody.
+//! Storms against a server in this process, and against one that gives every seat to every user.
 
 use std::sync::Arc;
 
@@ -124,14 +124,14 @@ async fn list_it(admin: &Client) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_key_sessions_want_seats_meet_the_limits_and_give_back() {
     let (server, key) = Server::real().await;
-    let ground = Client::new(&server.url, &key).unwrap();
+    let fixture = Client::new(&server.url, &key).unwrap();
     let none = storm(&args(&server, None)).await.unwrap_err();
     assert!(
         none.to_string().contains("no event has 3 free seats"),
         "{none}"
     );
-    let made = Ground::make(ground.clone(), &key, 5).await.unwrap();
-    list_it(&ground).await;
+    let made = Fixture::make(fixture.clone(), &key, 5).await.unwrap();
+    list_it(&fixture).await;
     let (report, given_back) = storm(&args(&server, None)).await.unwrap();
     given_back.unwrap();
     assert_eq!(report.violations, Vec::<String>::new());

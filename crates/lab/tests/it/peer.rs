@@ -33,7 +33,7 @@ fn count(value: &Value) -> u64 {
         .unwrap_or_else(|| panic!("no count: {value}"))
 }
 
-/// Three winners in the one run, everybody else refused, nobody without an answer.
+/// Three winners in the one run, every other request refused, none without an answer.
 fn is_accounted_for(contender: &Value) {
     assert_eq!(contender["winners"], json!([SEATS]), "{contender}");
     assert_eq!(contender["errors"], json!({}), "{contender}");
@@ -42,7 +42,10 @@ fn is_accounted_for(contender: &Value) {
     assert_eq!(named, ["201", "409"], "{contender}");
     let answered: u64 = statuses.values().map(count).sum();
     assert_eq!(answered, count(&contender["sent"]), "{contender}");
-    assert!(answered > USERS, "everybody asked again: {contender}");
+    assert!(
+        answered > USERS,
+        "every user sent further requests: {contender}"
+    );
     assert_eq!(statuses.get("201"), Some(&json!(SEATS)), "{contender}");
 }
 
@@ -80,11 +83,19 @@ fn the_product_and_every_flow_of_the_peer_sell_each_seat_once() {
         assert_eq!(contender["rates_per_s"].as_array().unwrap().len(), 1);
     }
     let rival = &contenders[2];
-    assert_eq!(count(&rival["rate_times_permille"]), 1_000, "beside itself");
+    assert_eq!(
+        count(&rival["rate_times_permille"]),
+        1_000,
+        "compared with itself"
+    );
     let setting = rival["setting"].as_str().unwrap();
     assert!(setting.contains("distributed (processes 2,"), "{setting}");
     let goals = report["goals"].as_array().unwrap();
-    assert_eq!(goals.len(), 8, "rate and latency of two beside two");
+    assert_eq!(
+        goals.len(),
+        8,
+        "rate and latency of two, each compared with two"
+    );
     for goal in goals {
         assert_eq!(goal["id"], "P10");
         assert!(["goal", "missed"].contains(&goal["met"].as_str().unwrap()));
@@ -134,18 +145,18 @@ fn a_peer_that_sells_twice_is_named_and_refused() {
 }
 
 #[test]
-fn a_folder_without_a_peer_or_without_its_packages_is_named_with_its_mend() {
+fn a_folder_without_a_peer_or_without_its_packages_is_named_with_its_remedy() {
     let bare = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bare-peer");
     fs::create_dir_all(&bare).unwrap();
     fs::write(bare.join("server.js"), "").unwrap();
-    let told = |folder: &Path| {
+    let error_of = |folder: &Path| {
         let output = storm(folder, &[], &[]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        said
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        text
     };
-    let said = told(&bare);
-    assert!(said.contains("npm ci --prefix"), "{said}");
-    let said = told(&workspace().unwrap().join("deploy/k6"));
-    assert!(said.contains("the folder is deploy/peer"), "{said}");
+    let text = error_of(&bare);
+    assert!(text.contains("npm ci --prefix"), "{text}");
+    let text = error_of(&workspace().unwrap().join("deploy/k6"));
+    assert!(text.contains("the folder is deploy/peer"), "{text}");
 }

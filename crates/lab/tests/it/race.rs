@@ -54,14 +54,14 @@ fn is_accounted_for((name, cell): (&str, &Value)) {
     assert_eq!(sum(&cell["requests"]), all, "{name}: {cell}");
 }
 
-/// Only `naive` sells twice, and is told so; everybody else has one winner in every round.
+/// Only `naive` sells twice, and is reported; every other strategy has one winner in each round.
 fn judge((name, cell): (&str, &Value)) {
     is_accounted_for((name, cell));
     let counts = ["double_sales", "sold_twice", "violations"].map(|count| sum(&cell[count]));
     if name == "naive" {
         let [double_sales, sold_twice, violations] = counts;
         assert!(sold_twice >= double_sales, "{cell}");
-        // The first winner of a round takes his seats from nobody.
+        // The first winner of a round takes seats that are free.
         let [winners, rounds, seats] = ["winners", "rounds", "seats"].map(|of| sum(&cell[of]));
         assert!(double_sales <= (winners - rounds) * seats, "{cell}");
         assert!(violations >= sold_twice, "{cell}");
@@ -206,12 +206,12 @@ fn on_given_servers_it_leaves_nothing_behind_and_tells_no_address() {
         "--redlock-urls",
         &urls.join(","),
     ]);
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{text}");
     for word in ["lease", "redlock", "3 in 3", "the auditor agrees"] {
-        assert!(said.contains(word), "{word}: {said}");
+        assert!(text.contains(word), "{word}: {text}");
     }
-    assert!(!said.contains("://"), "{said}");
+    assert!(!text.contains("://"), "{text}");
     let left = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'soldonce%'";
     assert_eq!(database.query(left).unwrap(), "0");
 }
@@ -237,21 +237,21 @@ fn a_race_that_is_ended_by_a_signal_clears_up_behind_itself() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let status = child.wait().unwrap();
-    let mut said = String::new();
-    child.stderr.unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains("ended by a signal"), "{said}");
+    let mut text = String::new();
+    child.stderr.unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(status.code(), Some(3), "{text}");
+    assert!(text.contains("ended by a signal"), "{text}");
     assert_eq!(database.query(schemas).unwrap(), "0");
 }
 
 #[test]
 fn a_race_in_which_naive_sells_nothing_twice_is_refused() {
     let output = race(&["--strategies", "naive", "--buyers", "1", "--rounds", "3"]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(
-        said.contains("VIOLATION naive sold nothing twice"),
-        "{said}"
+        text.contains("VIOLATION naive sold nothing twice"),
+        "{text}"
     );
 }
 

@@ -46,9 +46,6 @@ pub struct Proxy {
 
 impl Proxy {
     /// A proxy for the server at `target`, without a fault.
-    ///
-    /// # Errors
-    /// If no port can be had.
     pub fn to(target: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;

@@ -45,9 +45,6 @@ impl Network {
     }
 
     /// Starts a Redis that can be cut off.
-    ///
-    /// # Errors
-    /// If Redis is not on this machine, or its namespace cannot be made.
     pub fn redis(&self, options: RedisOptions) -> Result<Station<Redis>> {
         let site = self.site()?;
         let server = options.at(site.clone()).start()?;
@@ -55,9 +52,6 @@ impl Network {
     }
 
     /// Starts a PostgreSQL that can be cut off.
-    ///
-    /// # Errors
-    /// If PostgreSQL is not on this machine, or its namespace cannot be made.
     pub fn postgres(&self, options: PostgresOptions) -> Result<Station<Postgres>> {
         let site = self.site()?;
         let server = options.at(site.clone()).start()?;

@@ -23,9 +23,6 @@ const REHEARSAL: &str = "\"$0\" link add name bridge type bridge \
 /// Runs `body`, which is all of a test, with a network of its own: the test's program is started
 /// again for this one test, in a new network namespace, and `body` runs there.
 ///
-/// # Errors
-/// If `body` fails, or the test cannot be started again.
-///
 /// # Panics
 /// As `body` does.
 pub fn within(body: impl FnOnce(&Network) -> Result<()>) -> Result<()> {

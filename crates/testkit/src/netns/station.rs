@@ -52,9 +52,6 @@ impl<S> Station<S> {
     }
 
     /// Cuts the server off: packets vanish, connections stay open.
-    ///
-    /// # Errors
-    /// If the bridge does not obey.
     pub fn cut(&self) -> Result<()> {
         match &self.cable {
             Cable::Bridge(port) => close_bridge_port(port),
@@ -66,9 +63,6 @@ impl<S> Station<S> {
     }
 
     /// Joins the server to the others again.
-    ///
-    /// # Errors
-    /// If the bridge does not obey.
     pub fn heal(&self) -> Result<()> {
         match &self.cable {
             Cable::Bridge(port) => open_bridge_port(port),

@@ -23,9 +23,6 @@ pub struct PgBouncer {
 
 impl PgBouncer {
     /// Starts one with `connections` connections to `server`.
-    ///
-    /// # Errors
-    /// If `PgBouncer` is not on this machine (the error says how to install it), or ends at once.
     pub fn start(server: &Postgres, connections: u32) -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = Folder::new("pgbouncer")?;

@@ -63,9 +63,6 @@ impl PostgresOptions {
     }
 
     /// Starts the server and waits until it takes connections.
-    ///
-    /// # Errors
-    /// If PostgreSQL is not on this machine, or ends instead of getting ready.
     pub fn start(self) -> Result<Postgres> {
         off_the_runtime(|| Postgres::start_with(&self))
     }
@@ -106,9 +103,6 @@ pub struct Postgres {
 
 impl Postgres {
     /// A PostgreSQL that takes connections and never waits for the disk.
-    ///
-    /// # Errors
-    /// If PostgreSQL is not on this machine (the error says how to install it), or ends at once.
     pub fn start() -> Result<Self> {
         PostgresOptions::default().start()
     }
@@ -176,9 +170,6 @@ impl Postgres {
     }
 
     /// Makes an empty database and returns its name, which is new in this process.
-    ///
-    /// # Errors
-    /// If the server refuses.
     pub fn database(&self) -> Result<String> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -187,18 +178,12 @@ impl Postgres {
     }
 
     /// Runs SQL in the database `postgres` by `psql`; returns rows as lines, columns parted by `|`.
-    ///
-    /// # Errors
-    /// If the server refuses; the error has its words.
     pub fn query(&self, sql: &str) -> Result<String> {
         query(&self.url(), sql)
     }
 
     /// Ends it without a checkpoint (SIGQUIT, `pg_ctl stop -m immediate`): the next start recovers
     /// from the log.
-    ///
-    /// # Errors
-    /// If it does not end.
     pub fn stop_immediately(&mut self) -> Result<()> {
         self.process.signal(Signal::QUIT)?;
         self.process.wait()?;
@@ -206,34 +191,22 @@ impl Postgres {
     }
 
     /// Kills all of its processes at once. It can be started again.
-    ///
-    /// # Errors
-    /// If a process cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
 
     /// Stops all of its processes (SIGSTOP): connections stay open, nothing answers.
-    ///
-    /// # Errors
-    /// If a process cannot be stopped.
     pub fn pause(&mut self) -> Result<()> {
         self.process.pause_family()
     }
 
     /// Lets it go on after [`Postgres::pause`].
-    ///
-    /// # Errors
-    /// If a process cannot be resumed.
     pub fn resume(&mut self) -> Result<()> {
         self.process.resume_family()
     }
 
     /// Kills it if it runs, and starts it again on the same port with its data. Returns when it
     /// takes connections.
-    ///
-    /// # Errors
-    /// As [`Postgres::start`].
     pub fn restart(&mut self) -> Result<()> {
         self.kill()?;
         self.process = start_process(&self.folder, self.account, &self.site)?;
@@ -254,9 +227,6 @@ impl Drop for Postgres {
 }
 
 /// Runs SQL in the database of `url` by `psql`; returns rows as lines, columns parted by `|`.
-///
-/// # Errors
-/// If `psql` is not on this machine, or the server refuses or cannot be reached.
 pub fn query(url: &str, sql: &str) -> Result<String> {
     let mut psql = Command::new(program("psql")?);
     psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
@@ -292,9 +262,6 @@ fn start_process(folder: &Folder, account: Account, site: &Site) -> Result<Proce
 
 /// Carries a database over to another one, which is empty, by `pg_dump` and `psql`: as rows and
 /// statements, not as pages.
-///
-/// # Errors
-/// If a program is not on this machine, or either server refuses.
 pub fn carry_over(from: &str, to: &str) -> Result<()> {
     let psql = program("psql")?;
     // They come together.

@@ -23,9 +23,6 @@ pub struct PostgresPair {
 impl PostgresPair {
     /// Starts both and waits until the standby follows. Both are copies of the same fresh cluster,
     /// so the standby needs no backup to begin with.
-    ///
-    /// # Errors
-    /// As [`Postgres::start`].
     pub fn start() -> Result<Self> {
         let primary = Postgres::start()?;
         let standby = Postgres::options().standby_of(primary.address()).start()?;
@@ -35,9 +32,6 @@ impl PostgresPair {
     }
 
     /// Waits until the standby shows all that the primary has committed so far.
-    ///
-    /// # Errors
-    /// If it does not follow within a minute.
     pub fn await_sync(&self) -> Result<()> {
         let position = self.primary.query(WRITTEN)?;
         let sql = format!("-- replayed\nSELECT pg_last_wal_replay_lsn() >= '{position}'");
@@ -48,9 +42,6 @@ impl PostgresPair {
 
     /// Takes its primary's address from the standby, which then receives nothing more: what the
     /// primary commits from now on is lost to a later [`PostgresPair::promote`].
-    ///
-    /// # Errors
-    /// If the standby refuses.
     pub fn cut(&self) -> Result<()> {
         self.standby.query(FORGET_PRIMARY)?;
         self.standby.query(RELOAD)?;
@@ -62,9 +53,6 @@ impl PostgresPair {
     }
 
     /// Makes the standby a primary and waits until it takes writes.
-    ///
-    /// # Errors
-    /// If it refuses, or takes more than that.
     pub fn promote(&self) -> Result<()> {
         let promoted = self.standby.query(PROMOTE)?;
         ensure!(

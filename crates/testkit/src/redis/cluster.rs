@@ -34,9 +34,6 @@ pub struct RedisCluster {
 impl RedisCluster {
     /// Starts the nodes and waits until every one says that the cluster is up and every replica has
     /// what its primary has. Redis itself makes a restarted primary wait 2 s.
-    ///
-    /// # Errors
-    /// As [`Redis::start`].
     pub fn start(coverage: FullCoverage) -> Result<Self> {
         let ports: Vec<Ports> = (0..NODES)
             .map(|_| Ports::reserve())
@@ -60,9 +57,6 @@ impl RedisCluster {
     }
 
     /// A node by its place in that order, to hurt it.
-    ///
-    /// # Errors
-    /// If there is no such node.
     pub fn node(&mut self, place: usize) -> Result<&mut Redis> {
         self.nodes.get_mut(place).context("a cluster has six nodes")
     }
@@ -73,9 +67,6 @@ impl RedisCluster {
     }
 
     /// The place of the node that was made the primary of `key` at the start.
-    ///
-    /// # Errors
-    /// If no node answers.
     pub fn home(&self, key: &str) -> Result<usize> {
         let slot = self.ask_any(&["CLUSTER", "KEYSLOT", key])?.parse()?;
         (0..PRIMARIES)
@@ -84,9 +75,6 @@ impl RedisCluster {
     }
 
     /// The place of the node that is the primary of `key` now, as a node that answers says.
-    ///
-    /// # Errors
-    /// If no node answers, or the slot has no primary.
     pub fn primary_of(&self, key: &str) -> Result<usize> {
         let slot: u16 = self.ask_any(&["CLUSTER", "KEYSLOT", key])?.parse()?;
         let nodes = self.ask_any(&["CLUSTER", "NODES"])?;
@@ -99,9 +87,6 @@ impl RedisCluster {
     }
 
     /// Waits until every node says that the cluster is up and its replicas follow.
-    ///
-    /// # Errors
-    /// If that does not happen within a minute.
     pub fn await_ok(&self) -> Result<()> {
         until("the cluster is up on all nodes", PATIENCE, || {
             self.nodes.iter().all(says_ok) && self.replicas_follow()

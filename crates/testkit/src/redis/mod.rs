@@ -67,9 +67,6 @@ impl Ports {
 
 impl Redis {
     /// A Redis that keeps nothing on disk, ready to answer.
-    ///
-    /// # Errors
-    /// If Redis is not on this machine (the error says how to install it), or ends at once.
     pub fn start() -> Result<Self> {
         RedisOptions::default().start()
     }
@@ -80,9 +77,6 @@ impl Redis {
     }
 
     /// `count` servers that know nothing of each other, as the nodes of Redlock are.
-    ///
-    /// # Errors
-    /// As [`Redis::start`].
     pub fn independent(count: usize) -> Result<Vec<Self>> {
         (0..count).map(|_| Self::start()).collect()
     }
@@ -140,26 +134,17 @@ impl Redis {
     }
 
     /// Runs one command, on a connection of its own, and returns its reply as it came.
-    ///
-    /// # Errors
-    /// If the server does not answer within 5 s.
     pub fn ask(&self, command: &[&str]) -> Result<Reply> {
         Wire::open(self.address())?.ask(command)
     }
 
     /// Runs one command, on a connection of its own, and returns the text of its reply.
-    ///
-    /// # Errors
-    /// If the server does not answer within 5 s, or refuses.
     pub fn cli(&self, command: &[&str]) -> Result<String> {
         let reply = self.ask(command)?.text();
         reply.with_context(|| format!("{command:?}"))
     }
 
     /// Runs one command as this user of the ACL file and returns its reply as it came.
-    ///
-    /// # Errors
-    /// If the server does not answer within 5 s, or the password is wrong.
     pub fn ask_as(&self, user: &str, password: &str, command: &[&str]) -> Result<Reply> {
         let mut wire = Wire::open(self.address())?;
         wire.ask(&["AUTH", user, password])?.text()?;
@@ -167,9 +152,6 @@ impl Redis {
     }
 
     /// The value of a field of `INFO`, such as `master_replid`; `None` if there is no such field.
-    ///
-    /// # Errors
-    /// As [`Redis::cli`].
     pub fn info(&self, field: &str) -> Result<Option<String>> {
         let info = self.cli(&["INFO"])?;
         let mut lines = info.lines().filter_map(|line| line.split_once(':'));
@@ -177,33 +159,21 @@ impl Redis {
     }
 
     /// Ends it at once, as a power cut does. It can be started again.
-    ///
-    /// # Errors
-    /// If the process cannot be killed.
     pub fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
 
     /// Stops it (SIGSTOP): connections stay open, nothing answers.
-    ///
-    /// # Errors
-    /// If the process cannot be stopped.
     pub fn pause(&mut self) -> Result<()> {
         self.process.signal(Signal::STOP)
     }
 
     /// Lets it go on after [`Redis::pause`] (SIGCONT).
-    ///
-    /// # Errors
-    /// If the process cannot be resumed.
     pub fn resume(&mut self) -> Result<()> {
         self.process.signal(Signal::CONT)
     }
 
     /// Saves all data and keeps a copy of the file aside.
-    ///
-    /// # Errors
-    /// If the server refuses, or the file cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.cli(&["SAVE"])?;
         Ok(Snapshot(fs::read(self.folder.join(DUMP))?))
@@ -212,9 +182,6 @@ impl Redis {
     /// Kills it if it runs, and starts it again on the same port with the data of `snapshot` and
     /// nothing that was written later, as after a restore from a backup. Not for a server that logs
     /// its writes: it would read its log instead.
-    ///
-    /// # Errors
-    /// As [`Redis::start`].
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         self.kill()?;
         fs::write(self.folder.join(DUMP), &snapshot.0)?;
@@ -222,9 +189,6 @@ impl Redis {
     }
 
     /// Kills it if it runs, and starts it again on the same port. Returns when it answers.
-    ///
-    /// # Errors
-    /// As [`Redis::start`].
     pub fn restart(&mut self, data: Data) -> Result<()> {
         self.kill()?;
         if data == Data::Lost {

@@ -53,9 +53,6 @@ impl RedisOptions {
     }
 
     /// Starts the server and waits until it answers.
-    ///
-    /// # Errors
-    /// If Redis is not on this machine, or ends instead of answering.
     pub fn start(self) -> Result<Redis> {
         Redis::start_with(self)
     }

@@ -16,17 +16,11 @@ pub struct RedisPair {
 
 impl RedisPair {
     /// Starts both and waits for the first synchronisation.
-    ///
-    /// # Errors
-    /// As [`Redis::start`].
     pub fn start() -> Result<Self> {
         Self::start_with(&RedisOptions::default())
     }
 
     /// Starts both with these options and waits for the first synchronisation.
-    ///
-    /// # Errors
-    /// As [`Redis::start`].
     pub fn start_with(options: &RedisOptions) -> Result<Self> {
         let primary = options.clone().start()?;
         let follows = options.clone().replica_of(primary.address());
@@ -39,9 +33,6 @@ impl RedisPair {
     }
 
     /// Waits until the replica has all that the primary has written so far.
-    ///
-    /// # Errors
-    /// If it does not follow within a minute.
     pub fn await_sync(&self) -> Result<()> {
         until("the replica follows", PATIENCE, || {
             self.replica.is_in_sync_with(&self.primary)
@@ -50,9 +41,6 @@ impl RedisPair {
 
     /// Cuts the replica off its primary, which stays up and knows of nothing: what the primary
     /// takes from now on is lost to a later [`RedisPair::promote`].
-    ///
-    /// # Errors
-    /// If the replica does not obey.
     pub fn cut(&self) -> Result<()> {
         // A port on which nobody listens: the replica stays one, without a primary.
         self.replica.cli(&["REPLICAOF", "127.0.0.1", "1"])?;
@@ -60,9 +48,6 @@ impl RedisPair {
     }
 
     /// Makes the replica a primary.
-    ///
-    /// # Errors
-    /// If the replica does not obey.
     pub fn promote(&self) -> Result<()> {
         self.replica.cli(&["REPLICAOF", "NO", "ONE"])?;
         Ok(())

@@ -27,9 +27,6 @@ pub enum Reply {
 impl Reply {
     /// The text of the reply: a number in digits, nothing as the empty text, the parts of an array
     /// in lines.
-    ///
-    /// # Errors
-    /// If the reply is a refusal.
     pub fn text(self) -> Result<String> {
         Ok(match self {
             Self::Nil => String::new(),

@@ -14,17 +14,11 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Waits until `condition` holds, looking about each millisecond.
-///
-/// # Errors
-/// If it does not hold within `patience`; `what` says what was waited for.
 pub fn until(what: &str, patience: Duration, mut condition: impl FnMut() -> bool) -> Result<()> {
     until_some(what, patience, || Ok(condition().then_some(())))
 }
 
 /// Waits until `look` finds something, looking about each millisecond, and returns it.
-///
-/// # Errors
-/// If it finds nothing within `patience`, or as soon as it fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place of the test kit that waits for real time"

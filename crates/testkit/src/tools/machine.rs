@@ -33,9 +33,6 @@ impl Machine {
 
     /// This machine, as the process was started on it, with `test-deps` in cargo's target folder for
     /// what is fetched; in the user's cache for a program that left the workspace it was built in.
-    ///
-    /// # Errors
-    /// If the workspace is gone and the user has no cache.
     pub fn here(report: fn(&str)) -> Result<Self> {
         let deps = deps(workspace().ok(), |name| {
             std::env::var_os(name).filter(|value| !value.is_empty())
@@ -88,9 +85,6 @@ fn deps(
 }
 
 /// The root of the workspace this was built in.
-///
-/// # Errors
-/// If it is gone.
 pub fn workspace() -> Result<PathBuf> {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .canonicalize()

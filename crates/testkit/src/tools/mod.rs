@@ -89,9 +89,6 @@ impl Tool {
 }
 
 /// Finds `tool` on this machine, as installed or as fetched before.
-///
-/// # Errors
-/// If the environment names a program that is not there.
 pub fn find(tool: &Tool, machine: &Machine) -> Result<Option<PathBuf>> {
     if let Some(named) = machine.variable(tool.variable) {
         let path = PathBuf::from(named);
@@ -129,9 +126,6 @@ fn matching(pattern: &Path) -> Option<PathBuf> {
 }
 
 /// Finds `tool` on this machine or fetches it, and returns the path of a program that runs as it is.
-///
-/// # Errors
-/// As [`find`], or if it can be neither found nor fetched; the error says how to install it.
 pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
     if let Some(found) = find(tool, machine)? {
         return Ok(found);
@@ -149,9 +143,6 @@ pub fn provide(tool: &Tool, machine: &Machine) -> Result<PathBuf> {
 }
 
 /// The program of this name in [`TOOLS`] or [`LONG_TOOLS`], for the test that starts it.
-///
-/// # Errors
-/// If it is not on this machine: tests fetch nothing, `./test` does that before them.
 pub fn program(name: &str) -> Result<PathBuf> {
     let tool = TOOLS
         .iter()

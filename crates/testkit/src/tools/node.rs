@@ -48,9 +48,6 @@ fn npm(node: &Path) -> Option<PathBuf> {
 }
 
 /// Installs the packages that `folder/package-lock.json` pins, unless they are there already.
-///
-/// # Errors
-/// If `node` has no npm, or npm fails.
 pub fn install_node_packages(machine: &Machine, node: &Path, folder: &Path) -> Result<()> {
     let lock = std::fs::read(folder.join("package-lock.json"))?;
     let installed = folder.join("node_modules/.installed-lock.json");

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::ring::default_provider;
 use rustls::crypto::ring::sign::any_eddsa_type;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::SigningKey;
 use rustls::{ServerConfig, SignatureScheme};
 use soldonce_clock::{Entropy, SystemEntropy};
-
-use super::signature::base64;
 
 /// When a certificate counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +98,6 @@ impl Key {
 
 impl Authority {
     /// A new one.
-    ///
-    /// # Errors
-    /// Never, unless the cryptography fails.
     pub fn new() -> Result<Self> {
         let key = Key::draw()?;
         let is_authority = put(BOOLEAN, &[0xff]);
@@ -115,14 +112,11 @@ impl Authority {
 
     /// Its own certificate, for those who are to trust it.
     pub fn pem(&self) -> String {
-        let text = base64(&self.certificate);
+        let text = STANDARD.encode(&self.certificate);
         format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
     }
 
     /// A certificate for a host of this name.
-    ///
-    /// # Errors
-    /// Never, unless the cryptography fails.
     pub fn certify(&self, host: &str, validity: Validity) -> Result<Certificate> {
         let key = Key::draw()?;
         let by = (&self.key, NAME);
@@ -133,9 +127,6 @@ impl Authority {
 
 impl Certificate {
     /// A certificate by which a host of this name vouches for itself.
-    ///
-    /// # Errors
-    /// Never, unless the cryptography fails.
     pub fn self_signed(host: &str) -> Result<Self> {
         let key = Key::draw()?;
         let certificate = certified(&key, host, (&key, host), Validity::Now, &named(host))?;

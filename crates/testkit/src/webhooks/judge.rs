@@ -88,7 +88,9 @@ fn subject_and_type(body: &[u8]) -> Option<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::signature::base64;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::super::{Answer, sign};
     use super::*;
 
@@ -101,7 +103,7 @@ mod tests {
             path: "/hooks".to_owned(),
             id: id.to_owned(),
             timestamp: "7".to_owned(),
-            signature: format!("v1,{}", base64(&signature)),
+            signature: format!("v1,{}", STANDARD.encode(signature)),
             content_type: "application/json".to_owned(),
             body: body.into_bytes(),
             answer: Answer::Status(200),

@@ -78,17 +78,11 @@ struct State {
 
 impl Receiver {
     /// An endpoint that takes everything.
-    ///
-    /// # Errors
-    /// If no port can be had.
     pub fn start() -> Result<Self> {
         Self::with(None)
     }
 
     /// An endpoint that takes everything by https, and shows this certificate.
-    ///
-    /// # Errors
-    /// If no port can be had, or TLS does not take the certificate.
     pub fn start_encrypted(certificate: &Certificate) -> Result<Self> {
         Self::with(Some(certificate.server()?))
     }

@@ -1,27 +1,48 @@
-//! `soldonce lab race --ceilings`: what each strategy reaches with 64 buyers, beside what PostgreSQL
-//! and Redis do bare, in the same run; and whether the goals are met.
+//! `soldonce lab race --ceilings`: the rates of each strategy with 64 buyers, compared with those of bare
+//! PostgreSQL and Redis in the same run; and whether the goals are met.
 
-mod closed;
 mod raw;
 mod report;
 mod shields;
 mod strategy;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use serde::Serialize;
 
 use super::RaceArgs;
-use super::ground::Ground;
-use super::strategies::Strategy;
+use super::environment::Environment;
+use super::strategy::Strategy;
+use super::textbook::Guards;
+use crate::kit::{Closed, Load, per_second};
 use crate::limits::CEILING_BUYERS;
-
-use self::closed::{Load, Rate};
 
 pub(super) use self::report::CeilingsReport;
 
 /// More than there are strategies: each has a hall of its own in every run.
 const STRATEGIES_MAX: u32 = 100;
+
+/// The figures of one loop.
+#[derive(Clone, Debug, Serialize)]
+struct Rate {
+    per_s: u64,
+    p99_us: u64,
+    /// Requests with another answer than the expected one, by kind.
+    failed: BTreeMap<String, u64>,
+}
+
+impl Rate {
+    fn of<T>(closed: &Closed<T>) -> Self {
+        let done = u64::try_from(closed.answers.len()).unwrap_or(u64::MAX);
+        Self {
+            per_s: per_second(done, closed.took),
+            p99_us: closed.latencies.figures().p99,
+            failed: closed.failed.clone(),
+        }
+    }
+}
 
 /// One run of everything.
 struct Run {
@@ -32,92 +53,35 @@ struct Run {
     strategies: Vec<(&'static str, strategy::Reached)>,
 }
 
-/// What a ceiling counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counted {
-    Stored,
-    Refused,
-}
-
-type RawRate = (&'static str, &'static str, Counted, fn(&Run) -> &Rate);
-
-/// The ceilings, with what each of them is.
-fn raw_rates() -> [RawRate; 6] {
-    [
-        (
-            "bare insert",
-            "one narrow row, one commit, by as many connections",
-            Counted::Stored,
-            |run| &run.inserts,
-        ),
-        (
-            "bare batch",
-            "the rows of a hold without guards or rules, as many holds a commit as wait",
-            Counted::Stored,
-            |run| &run.batches,
-        ),
-        (
-            "bare script",
-            "one script with SET NX PX on Redis, over one connection",
-            Counted::Stored,
-            |run| &run.scripts,
-        ),
-        (
-            "engine, embedded",
-            "a taken seat asked of the engine on SQLite, with its shield in process",
-            Counted::Refused,
-            |run| &run.refusals.embedded,
-        ),
-        (
-            "engine, shared",
-            "the same on PostgreSQL behind the Redis shield; another server made the hold",
-            Counted::Refused,
-            |run| &run.refusals.shared,
-        ),
-        (
-            "shield alone",
-            "the Redis shield asked about a taken seat, over one connection",
-            Counted::Refused,
-            |run| &run.refusals.script,
-        ),
-    ]
-}
-
-/// Measures everything `args.runs` times, each in every run, so that what changes on the machine
-/// changes for all.
-///
-/// # Errors
-/// When a strategy does not start.
+/// Measures everything `args.runs` times, each in every run, so that a change on the machine affects
+/// all.
 pub(super) async fn measure(
-    ground: &Ground,
+    environment: &Environment,
     strategies: &[&'static Strategy],
     args: &RaceArgs,
     bar: &ProgressBar,
 ) -> anyhow::Result<CeilingsReport> {
-    let span = Duration::from_secs(u64::from(args.seconds));
     let load = Load {
-        buyers: CEILING_BUYERS,
-        span,
+        tasks: CEILING_BUYERS,
+        span: Duration::from_secs(u64::from(args.seconds)),
         requests: u64::from(u32::MAX >> 1),
     };
-    let pool = ground.pool()?;
+    let pool = environment.pool_of(Guards::None)?;
     raw::make(&pool).await?;
-    let redis = ground.redis_url()?;
+    let redis = environment.redis_url()?;
     let mut runs = Vec::new();
     for run in 1..=args.runs {
         bar.set_message(format!("run {run}: bare PostgreSQL and Redis"));
-        let (inserts, batches) = (
-            raw::inserts(&pool, load, run).await?,
-            raw::batches(&pool, load, run).await?,
-        );
-        let scripts = raw::scripts(&redis, load).await?;
-        let refusals = shields::measure(ground, load, run).await?;
+        let inserts = raw::inserts(&pool, load, run).await?;
+        let batches = raw::batches(&pool, load, run).await?;
+        let scripts = raw::scripts(redis, load).await?;
+        let refusals = shields::measure(environment, load, run).await?;
         bar.inc(1);
         let mut reached = Vec::new();
         for (place, &strategy) in (0..).zip(strategies) {
             bar.set_message(format!("run {run}: {}", strategy.name));
             let hall = run * STRATEGIES_MAX + place;
-            let one = strategy::measure(ground, strategy, (hall, args.seconds)).await?;
+            let one = strategy::measure(environment, strategy, (hall, args.seconds)).await?;
             reached.push((strategy.name, one));
             bar.inc(1);
         }
@@ -130,5 +94,9 @@ pub(super) async fn measure(
         });
     }
     pool.close();
-    Ok(CeilingsReport::new(args, ground.described.clone(), &runs))
+    Ok(CeilingsReport::new(
+        args,
+        environment.described.clone(),
+        &runs,
+    ))
 }

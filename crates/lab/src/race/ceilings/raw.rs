@@ -1,5 +1,5 @@
-//! The bare ceilings: what PostgreSQL and Redis do when nobody decides anything. One narrow row a
-//! commit; the rows of a hold, many holds a commit, behind the same gathering as `queue`; one script.
+//! The bare ceilings: PostgreSQL and Redis without any decision. One narrow row a commit; the rows of a
+//! hold, many holds a commit, behind the same gathering as `queue`; one script.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::super::contender::Pool;
-use super::closed::{Load, Rate, closed};
+use super::Rate;
+use crate::kit::{Load, closed};
 use crate::limits::{CEILING_BATCH_MAX, CEILING_GATHER_TURNS_MAX, CEILING_SCRIPT_WAIT};
 
 /// The ledger's own tables, without its guards and its rules.
@@ -45,44 +46,35 @@ fn id() -> Vec<u8> {
 }
 
 /// Makes the tables.
-///
-/// # Errors
-/// When the database refuses.
 pub(super) async fn make(pool: &Pool) -> anyhow::Result<()> {
     pool.get().await?.batch_execute(MAKE).await?;
     pool.warm().await
 }
 
 /// One insert, one commit.
-///
-/// # Errors
-/// When the database cannot be reached.
 pub(super) async fn inserts(pool: &Pool, load: Load, run: u32) -> anyhow::Result<Rate> {
     let pool = pool.clone();
-    let ask = move |n: u64| {
+    let request = move |n: u64| {
         let pool = pool.clone();
         async move {
             let n = i64::from(run) << 40 | i64::try_from(n).map_err(|error| error.to_string())?;
-            let lane = pool.get().await.map_err(|error| error.to_string())?;
-            let insert = lane.prepare_cached(INSERT).await;
+            let connection = pool.get().await.map_err(|error| error.to_string())?;
+            let insert = connection.prepare_cached(INSERT).await;
             let insert = insert.map_err(|error| error.to_string())?;
-            let done = lane.execute(&insert, &[&n, &id()]).await;
+            let done = connection.execute(&insert, &[&n, &id()]).await;
             done.map(drop).map_err(|error| error.to_string())
         }
     };
-    Ok(closed(load, ask).await?.0)
+    Ok(Rate::of(&closed(load, request).await?))
 }
 
 /// A row that waits for its commit.
 type Waiter = (i32, oneshot::Sender<()>);
 
 /// The rows of a hold, as many holds a commit as wait for it.
-///
-/// # Errors
-/// When the database refuses.
 pub(super) async fn batches(pool: &Pool, load: Load, run: u32) -> anyhow::Result<Rate> {
     let (jobs, queue) = mpsc::channel(CEILING_BATCH_MAX * 4);
-    let ask = move |n: u64| {
+    let request = move |n: u64| {
         let jobs = jobs.clone();
         async move {
             let unit = i32::try_from(n).map_err(|error| error.to_string())?;
@@ -92,18 +84,18 @@ pub(super) async fn batches(pool: &Pool, load: Load, run: u32) -> anyhow::Result
             durable.await.map_err(|error| error.to_string())
         }
     };
-    // A task among the buyers, as that of `queue` is: only so do they have their turn before it.
+    // A task among the buyers, as that of `queue` is: only so do they run before it.
     let mut storing = JoinSet::new();
     storing.spawn(store(pool.clone(), queue, run));
-    let loaded = closed(load, ask).await;
+    let loaded = closed(load, request).await;
     for stored in storing.join_all().await {
         stored?;
     }
-    Ok(loaded?.0)
+    Ok(Rate::of(&loaded?))
 }
 
-/// Takes those, too, who come while others have their turn: the same gathering as that of `queue`, so
-/// that both commit as many rows at once.
+/// Takes further rows that come while other tasks run: the same gathering as that of `queue`, so that
+/// both commit as many rows at once.
 async fn gather(queue: &mut mpsc::Receiver<Waiter>, waiting: &mut Vec<Waiter>) {
     for _ in 0..CEILING_GATHER_TURNS_MAX {
         let before = waiting.len();
@@ -119,10 +111,10 @@ async fn gather(queue: &mut mpsc::Receiver<Waiter>, waiting: &mut Vec<Waiter>) {
     }
 }
 
-/// Stores whatever waits, until nobody does.
+/// Stores the waiting rows, until no more come.
 async fn store(pool: Pool, mut queue: mpsc::Receiver<Waiter>, run: u32) -> anyhow::Result<()> {
-    let lane = pool.get().await?;
-    let statement = lane.prepare_cached(BATCH).await?;
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached(BATCH).await?;
     let (event, caller, until) = (i32::try_from(run)?, id(), 1_i64 << 40);
     let mut waiting = Vec::with_capacity(CEILING_BATCH_MAX);
     let mut place = 0_i64;
@@ -133,15 +125,16 @@ async fn store(pool: Pool, mut queue: mpsc::Receiver<Waiter>, run: u32) -> anyho
         let holds: Vec<Vec<u8>> = units.iter().map(|unit| rising(run, *unit)).collect();
         let keys: Vec<Vec<u8>> = units.iter().map(|_| id()).collect();
         let batch = id();
-        lane.execute(
-            &statement,
-            &[
-                &event, &until, &units, &holds, &caller, &keys, &batch, &place,
-            ],
-        )
-        .await?;
+        connection
+            .execute(
+                &statement,
+                &[
+                    &event, &until, &units, &holds, &caller, &keys, &batch, &place,
+                ],
+            )
+            .await?;
         for (_, waiter) in waiting.drain(..) {
-            // Whoever ended his wait is not missed.
+            // A waiter that is gone needs no answer.
             waiter.send(()).unwrap_or_default();
         }
     }
@@ -159,9 +152,6 @@ fn rising(run: u32, unit: i32) -> Vec<u8> {
 }
 
 /// One script a request, on one seat.
-///
-/// # Errors
-/// When Redis cannot be reached.
 pub(super) async fn scripts(url: &str, load: Load) -> anyhow::Result<Rate> {
     let namespace = Namespace::new("soldonce-lab").context("the name of the lab is legal")?;
     let scripts = RedisScripts::server(&RedisConfig::from(url), &namespace)?;
@@ -169,12 +159,12 @@ pub(super) async fn scripts(url: &str, load: Load) -> anyhow::Result<Rate> {
     let tag = scripts.tag(b"race");
     let keys = Arc::new([format!("lab:{}:seat", tag.as_str())]);
     let (scripts, tag) = (Arc::new(scripts), Arc::new(tag));
-    let ask = move |_| {
+    let request = move |_| {
         let (scripts, tag, keys) = (Arc::clone(&scripts), Arc::clone(&tag), Arc::clone(&keys));
         async move {
             let asked = scripts.run(&TAKE, (&tag, &*keys), &[1], CEILING_SCRIPT_WAIT);
             asked.await.map(drop).map_err(|error| error.to_string())
         }
     };
-    Ok(closed(load, ask).await?.0)
+    Ok(Rate::of(&closed(load, request).await?))
 }

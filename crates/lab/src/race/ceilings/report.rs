@@ -1,18 +1,16 @@
-//! What the ceilings came to: medians over the runs, ratios within each run, goals.
+//! The report of the ceilings: medians over the runs, ratios within each run, goals.
 
 use std::collections::BTreeMap;
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 use super::super::RaceArgs;
-use super::super::report::Machine;
-use super::super::table::{kinds, millis, number};
-use super::closed::Rate;
 use super::strategy::Reached;
-use super::{Counted, Run, raw_rates};
-use crate::bench::{Bound, Verdict, thousandths};
+use super::{Rate, Run};
+use crate::kit::{
+    Bound, Machine, Verdict, add_counts, closing_lines, kinds, median, median_ratio, millis,
+    number, table, thousandths,
+};
 
 /// A finished measurement.
 #[derive(Serialize)]
@@ -26,23 +24,71 @@ pub(in super::super) struct CeilingsReport {
     bare: Vec<Bare>,
     strategies: Vec<Figures>,
     goals: Vec<Verdict>,
-    /// What must not be.
+    /// Empty when no seat was sold twice.
     pub(in super::super) faults: Vec<String>,
 }
 
-/// A ceiling.
+/// What a ceiling counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    Stored,
+    Refused,
+}
+
+/// A ceiling: its name, what it is, what it counts, its rate in a run.
+type RawRate = (&'static str, &'static str, Counted, fn(&Run) -> &Rate);
+
+const RAW_RATES: [RawRate; 6] = [
+    (
+        "bare insert",
+        "one narrow row, one commit, by as many connections",
+        Counted::Stored,
+        |run| &run.inserts,
+    ),
+    (
+        "bare batch",
+        "the rows of a hold without guards or rules, as many holds a commit as wait",
+        Counted::Stored,
+        |run| &run.batches,
+    ),
+    (
+        "bare script",
+        "one script with SET NX PX on Redis, over one connection",
+        Counted::Stored,
+        |run| &run.scripts,
+    ),
+    (
+        "engine, embedded",
+        "a hold of a taken seat, refused by the engine on SQLite with its shield in process",
+        Counted::Refused,
+        |run| &run.refusals.embedded,
+    ),
+    (
+        "engine, shared",
+        "the same on PostgreSQL behind the Redis shield; another server made the hold",
+        Counted::Refused,
+        |run| &run.refusals.shared,
+    ),
+    (
+        "shield alone",
+        "a taken seat, refused by the Redis shield itself, over one connection",
+        Counted::Refused,
+        |run| &run.refusals.script,
+    ),
+];
+
+/// The figures of a ceiling.
 #[derive(Serialize)]
 struct Bare {
     name: &'static str,
     about: &'static str,
     #[serde(skip)]
     counted: Counted,
-    per_s: u64,
-    p99_us: u64,
-    failed: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    rate: Rate,
 }
 
-/// What a strategy reached. Rates and latencies are medians.
+/// The figures of a strategy. Rates and latencies are medians.
 #[derive(Serialize)]
 struct Figures {
     name: &'static str,
@@ -57,10 +103,22 @@ struct Figures {
     failed: BTreeMap<String, u64>,
 }
 
+const HEADER: [&str; 8] = [
+    "one event, 64 buyers",
+    "holds/s",
+    "/ batch",
+    "p99 ms",
+    "confirms/s",
+    "refusals/s",
+    "p99 ms",
+    "failed",
+];
+
 impl CeilingsReport {
     pub(super) fn new(args: &RaceArgs, servers: Vec<String>, runs: &[Run]) -> Self {
         let names = runs.first().map(|run| &run.strategies);
         let names: Vec<&'static str> = names.into_iter().flatten().map(|(name, _)| *name).collect();
+        let of_strategies = names.iter().flat_map(|name| faults(runs, name));
         Self {
             seconds: args.seconds,
             runs: args.runs,
@@ -68,63 +126,17 @@ impl CeilingsReport {
             version: env!("CARGO_PKG_VERSION"),
             machine: Machine::here(),
             servers,
-            bare: bare(runs),
+            bare: RAW_RATES.iter().map(|raw| bare(runs, *raw)).collect(),
             strategies: names.iter().map(|name| figures(runs, name)).collect(),
-            goals: goals(runs, &names),
-            faults: names
-                .iter()
-                .flat_map(|name| faults(runs, name))
-                .chain(sold_twice(runs))
-                .collect(),
+            goals: goals(runs),
+            faults: of_strategies.chain(sold_twice(runs)).collect(),
         }
     }
 
     /// The report for a terminal.
     pub(in super::super) fn text(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(UTF8_FULL_CONDENSED);
-        table.set_header([
-            "one event, 64 buyers",
-            "holds/s",
-            "/ batch",
-            "p99 ms",
-            "confirms/s",
-            "refusals/s",
-            "p99 ms",
-            "failed",
-        ]);
-        let none = || "-".to_owned();
-        for one in &self.bare {
-            let stored = Some(one).filter(|one| one.counted == Counted::Stored);
-            let refused = Some(one).filter(|one| one.counted == Counted::Refused);
-            table.add_row([
-                one.name.to_owned(),
-                stored.map_or_else(none, |one| number(one.per_s)),
-                none(),
-                stored.map_or_else(none, |one| millis(one.p99_us)),
-                none(),
-                refused.map_or_else(none, |one| number(one.per_s)),
-                refused.map_or_else(none, |one| millis(one.p99_us)),
-                kinds(&one.failed),
-            ]);
-        }
-        for one in &self.strategies {
-            table.add_row([
-                one.name.to_owned(),
-                number(one.holds_per_s),
-                thousandths(one.holds_of_batch_permille),
-                millis(one.holds_p99_us),
-                number(one.confirms_per_s),
-                number(one.refusals_per_s),
-                millis(one.refusals_p99_us),
-                kinds(&one.failed),
-            ]);
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let abouts = self.bare.iter();
-        let abouts = abouts.map(|one| format!("{}: {}", one.name, one.about));
+        let bare = self.bare.iter().map(Bare::row);
+        let rows = bare.chain(self.strategies.iter().map(Figures::row));
         let setting = format!(
             "medians of {} runs of {} s, {} connections; {} cores, {}; {}",
             self.runs,
@@ -134,100 +146,129 @@ impl CeilingsReport {
             self.machine.processor,
             self.servers.join("; ")
         );
-        let mut lines = vec![table.to_string(), setting];
-        lines.extend(abouts);
-        if cfg!(debug_assertions) {
-            lines.push("A debug build: the figures say little.".to_owned());
-        }
-        lines.extend(self.goals.iter().map(Verdict::line));
-        lines.extend(self.faults.iter().map(|fault| format!("VIOLATION {fault}")));
-        lines.join("\n") + "\n"
+        let mut lines = vec![table(HEADER, rows, &[0]), setting];
+        let abouts = self.bare.iter();
+        lines.extend(abouts.map(|one| format!("{}: {}", one.name, one.about)));
+        lines.extend(closing_lines(&self.goals, &self.faults));
+        lines.join("\n")
     }
 }
 
-fn goals(runs: &[Run], names: &[&'static str]) -> Vec<Verdict> {
-    let holds = |name: &str| rates(runs, name, |reached| reached.holds.per_s);
-    let queue = holds("queue");
-    let mut goals = Vec::new();
-    if names.contains(&"queue") && names.contains(&"pessimistic") {
-        let ratio = median(permille(&queue, &holds("pessimistic")));
-        let what = "queue / pessimistic, holds of one event";
-        goals.push(goal("P6", what, ratio, 5_000));
+impl Bare {
+    fn row(&self) -> [String; 8] {
+        let none = || "-".to_owned();
+        let rate = [number(self.rate.per_s), millis(self.rate.p99_us)];
+        let none_of = [none(), none()];
+        let ([holds, holds_p99], [refusals, refusals_p99]) = match self.counted {
+            Counted::Stored => (rate, none_of),
+            Counted::Refused => (none_of, rate),
+        };
+        [
+            self.name.to_owned(),
+            holds,
+            none(),
+            holds_p99,
+            none(),
+            refusals,
+            refusals_p99,
+            kinds(&self.rate.failed),
+        ]
     }
-    if names.contains(&"queue") {
-        let ratio = median(permille(&queue, &per_s(runs, |run| &run.batches)));
-        let what = "queue / bare batch, holds of one event";
-        goals.push(goal("P7", what, ratio, 500));
+}
+
+impl Figures {
+    fn row(&self) -> [String; 8] {
+        [
+            self.name.to_owned(),
+            number(self.holds_per_s),
+            thousandths(self.holds_of_batch_permille),
+            millis(self.holds_p99_us),
+            number(self.confirms_per_s),
+            number(self.refusals_per_s),
+            millis(self.refusals_p99_us),
+            kinds(&self.failed),
+        ]
     }
-    let embedded = per_s(runs, |run| &run.refusals.embedded);
-    let shared = per_s(runs, |run| &run.refusals.shared);
-    let ratio = median(permille(&shared, &embedded));
-    let what = "refusals of the engine behind the Redis shield / embedded";
-    goals.push(goal("P8", what, ratio, 600));
-    goals
 }
 
-fn goal(id: &'static str, what: &str, ratio: u64, wanted: u64) -> Verdict {
-    Verdict::new(
-        (id, what.to_owned()),
-        ratio,
-        Bound::AtLeast,
-        (wanted, wanted),
-    )
+fn goals(runs: &[Run]) -> Vec<Verdict> {
+    let holds = |name| of(runs, name).map(|one| one.holds.per_s);
+    let per_s = |rate: fn(&Run) -> &Rate| runs.iter().map(move |run| rate(run).per_s);
+    let goals = [
+        (
+            ("P6", "queue / pessimistic, holds of one event"),
+            median_ratio(holds("queue"), holds("pessimistic")),
+            5_000,
+        ),
+        (
+            ("P7", "queue / bare batch, holds of one event"),
+            median_ratio(holds("queue"), per_s(|run| &run.batches)),
+            500,
+        ),
+        (
+            (
+                "P8",
+                "refusals of the engine behind the Redis shield / embedded",
+            ),
+            median_ratio(
+                per_s(|run| &run.refusals.shared),
+                per_s(|run| &run.refusals.embedded),
+            ),
+            600,
+        ),
+    ];
+    let measured = goals.into_iter();
+    let measured = measured.filter_map(|(name, ratio, goal)| {
+        Some(Verdict::single(name, ratio?, Bound::AtLeast, goal))
+    });
+    measured.collect()
 }
 
-fn per_s(runs: &[Run], of: impl Fn(&Run) -> &Rate) -> Vec<u64> {
-    runs.iter().map(|run| of(run).per_s).collect()
-}
-
-fn bare(runs: &[Run]) -> Vec<Bare> {
-    raw_rates()
-        .into_iter()
-        .map(|(name, about, counted, of)| {
-            let rates: Vec<&Rate> = runs.iter().map(of).collect();
-            Bare {
-                name,
-                about,
-                counted,
-                per_s: median(rates.iter().map(|rate| rate.per_s).collect()),
-                p99_us: median(rates.iter().map(|rate| rate.p99_us).collect()),
-                failed: sums(&rates),
-            }
-        })
-        .collect()
+fn bare(runs: &[Run], (name, about, counted, rate): RawRate) -> Bare {
+    let all = || runs.iter().map(rate);
+    let rate = Rate {
+        per_s: median(all().map(|rate| rate.per_s)).unwrap_or_default(),
+        p99_us: median(all().map(|rate| rate.p99_us)).unwrap_or_default(),
+        failed: add_counts(all().map(|rate| &rate.failed)),
+    };
+    Bare {
+        name,
+        about,
+        counted,
+        rate,
+    }
 }
 
 fn figures(runs: &[Run], name: &'static str) -> Figures {
-    let middle = |figure: fn(&Reached) -> u64| median(rates(runs, name, figure));
-    let batches: Vec<u64> = runs.iter().map(|run| run.batches.per_s).collect();
-    let holds = rates(runs, name, |reached| reached.holds.per_s);
+    let middle = |figure: fn(&Reached) -> u64| median(of(runs, name).map(figure));
+    let middle = |figure| middle(figure).unwrap_or_default();
+    let holds = of(runs, name).map(|one| one.holds.per_s);
+    let batches = runs.iter().map(|run| run.batches.per_s);
     let all = of(runs, name).flat_map(|one| [&one.holds, &one.confirms, &one.refusals]);
     Figures {
         name,
-        holds_per_s: median(holds.clone()),
-        holds_p99_us: middle(|reached| reached.holds.p99_us),
-        holds_of_batch_permille: median(permille(&holds, &batches)),
-        confirms_per_s: middle(|reached| reached.confirms.per_s),
-        refusals_per_s: middle(|reached| reached.refusals.per_s),
-        refusals_p99_us: middle(|reached| reached.refusals.p99_us),
-        failed: sums(&all.collect::<Vec<_>>()),
+        holds_per_s: middle(|one| one.holds.per_s),
+        holds_p99_us: middle(|one| one.holds.p99_us),
+        holds_of_batch_permille: median_ratio(holds, batches).unwrap_or_default(),
+        confirms_per_s: middle(|one| one.confirms.per_s),
+        refusals_per_s: middle(|one| one.refusals.per_s),
+        refusals_p99_us: middle(|one| one.refusals.p99_us),
+        failed: add_counts(all.map(|rate| &rate.failed)),
     }
 }
 
-/// A seat that an engine gave to somebody else, though it was taken.
+/// A taken seat that an engine gave to another buyer.
 fn sold_twice(runs: &[Run]) -> Option<String> {
-    let rates = runs
+    let engines = runs
         .iter()
         .flat_map(|run| [&run.refusals.embedded, &run.refusals.shared]);
-    let twice = rates.filter_map(|rate| rate.failed.get("sold twice"));
-    let twice: u64 = twice.sum();
+    let twice = second_sales(engines);
     (twice > 0).then(|| format!("engine: the taken seat was sold {twice} more times"))
 }
 
 fn faults(runs: &[Run], name: &str) -> Vec<String> {
     let violations: usize = of(runs, name).map(|one| one.violations).sum();
-    let twice = of(runs, name).filter_map(|one| one.refusals.failed.get("sold twice"));
-    let twice: u64 = twice.sum();
+    let twice = second_sales(of(runs, name).map(|one| &one.refusals));
     let mut faults = Vec::new();
     if violations > 0 {
         faults.push(format!("{name}: the auditor found {violations}"));
@@ -238,47 +279,14 @@ fn faults(runs: &[Run], name: &str) -> Vec<String> {
     faults
 }
 
+fn second_sales<'a>(refusals: impl Iterator<Item = &'a Rate>) -> u64 {
+    let twice = refusals.filter_map(|rate| rate.failed.get("sold twice"));
+    twice.sum()
+}
+
 /// The runs of one strategy.
 fn of<'a>(runs: &'a [Run], name: &'a str) -> impl Iterator<Item = &'a Reached> {
     let all = runs.iter().flat_map(|run| &run.strategies);
     all.filter(move |(found, _)| *found == name)
         .map(|(_, reached)| reached)
-}
-
-fn rates(runs: &[Run], name: &str, figure: fn(&Reached) -> u64) -> Vec<u64> {
-    of(runs, name).map(figure).collect()
-}
-
-/// Each figure beside that of the same run, in thousandths.
-fn permille(own: &[u64], other: &[u64]) -> Vec<u64> {
-    let pairs = own.iter().zip(other);
-    pairs
-        .map(|(own, other)| own * 1_000 / (*other).max(1))
-        .collect()
-}
-
-fn sums(rates: &[&Rate]) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for (kind, count) in rates.iter().flat_map(|rate| &rate.failed) {
-        *sums.entry(kind.clone()).or_default() += count;
-    }
-    sums
-}
-
-fn median(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ratios_are_taken_within_a_run_and_medians_over_all() {
-        let ratios = permille(&[500, 90, 0], &[1_000, 100, 0]);
-        assert_eq!(ratios, [500, 900, 0]);
-        assert_eq!(median(ratios), 500);
-        assert_eq!(median(Vec::new()), 0);
-    }
 }

@@ -1,6 +1,6 @@
-//! Refusals of a seat that somebody has, through what stands in front of a ledger: asked of the engine,
-//! below HTTP. The embedded ledger has its shield in process. Of two servers on PostgreSQL behind the
-//! shield on Redis, one has made the hold and the other refuses. Beside them, that shield alone.
+//! Refusals of a taken seat by the shield in front of a ledger, called through the engine, below HTTP. The
+//! embedded ledger has its shield in process. Of two servers on PostgreSQL behind the shield on Redis, one
+//! has made the hold and the other refuses. Measures that shield by itself as well.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::super::contender::new_event;
-use super::super::ground::Ground;
+use super::super::environment::Environment;
 use super::super::plan::Hall;
-use super::closed::{Load, Rate, closed};
-use crate::bench::RunFolder;
+use super::Rate;
+use crate::kit::{Load, RunFolder, closed};
 use crate::limits::{CEILING_HEARD_EVERY, CEILING_HEARD_TRIES};
 
-/// Keeps what this tells the shield apart from others on the same Redis.
+/// Separates the keys of this shield from others on the same Redis.
 const NAMESPACE: &str = "soldonce-lab";
 
 /// Refusals of one run.
@@ -40,10 +40,11 @@ pub(super) struct Refusals {
 }
 
 /// Measures all three.
-///
-/// # Errors
-/// When a ledger does not open, or the second server never hears of the event.
-pub(super) async fn measure(ground: &Ground, load: Load, run: u32) -> anyhow::Result<Refusals> {
+pub(super) async fn measure(
+    environment: &Environment,
+    load: Load,
+    run: u32,
+) -> anyhow::Result<Refusals> {
     let hall = Hall {
         id: format!("shields-{run}"),
         number: i32::try_from(run)?,
@@ -52,8 +53,8 @@ pub(super) async fn measure(ground: &Ground, load: Load, run: u32) -> anyhow::Re
     };
     Ok(Refusals {
         embedded: embedded(&hall, load).await?,
-        shared: shared(ground, &hall, load).await?,
-        script: script(ground, load).await?,
+        shared: shared(environment, &hall, load).await?,
+        script: script(environment, load).await?,
     })
 }
 
@@ -66,21 +67,21 @@ async fn embedded(hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, observer)?;
     let engine = engine(Arc::new(ledger), live, metrics).await?;
     let event = sell_first(&engine, hall).await?;
-    let (rate, _) = closed(load, refuse(&engine, &event, hall)).await?;
+    let rate = refuse(&engine, &event, hall, load).await?;
     engine.close().await;
     Ok(rate)
 }
 
-async fn shared(ground: &Ground, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
+async fn shared(environment: &Environment, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let mut servers = Vec::new();
     for _ in 0..2 {
         let metrics = Arc::new(Metrics::default());
-        let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield(ground)?));
+        let live = Live::new(Arc::clone(&metrics)).behind(Arc::new(shield(environment)?));
         let live = Arc::new(live);
         let (clock, observer) = (Arc::new(SystemClock), Arc::clone(&live));
-        let options = ground.options();
+        let options = environment.options();
         let ledger = PostgresLedger::open(&options, clock, &SystemEntropy, observer);
         let engine = engine(Arc::new(ledger.await?), live, metrics).await?;
         tasks.spawn(run_shield_messages(engine.clone(), shutdown.clone()));
@@ -90,8 +91,8 @@ async fn shared(ground: &Ground, hall: &Hall, load: Load) -> anyhow::Result<Rate
         bail!("there are two servers");
     };
     let event = sell_first(first, hall).await?;
-    hears_of(second, &event).await?;
-    let (rate, _) = closed(load, refuse(second, &event, hall)).await?;
+    sees_event(second, &event).await?;
+    let rate = refuse(second, &event, hall, load).await?;
     shutdown.cancel();
     tasks.join_all().await;
     for server in &servers {
@@ -101,8 +102,8 @@ async fn shared(ground: &Ground, hall: &Hall, load: Load) -> anyhow::Result<Rate
 }
 
 /// The shield alone: one script a request, over one connection.
-async fn script(ground: &Ground, load: Load) -> anyhow::Result<Rate> {
-    let shield = Arc::new(shield(ground)?);
+async fn script(environment: &Environment, load: Load) -> anyhow::Result<Rate> {
+    let shield = Arc::new(shield(environment)?);
     let zone = Zone {
         ledger: 0,
         event: EventNo(0),
@@ -115,10 +116,10 @@ async fn script(ground: &Ground, load: Load) -> anyhow::Result<Rate> {
         left: Span::from_ms(u64::try_from(load.span.as_millis())?.saturating_mul(10)),
         who: Who(0),
     };
-    anyhow::ensure!(shield.note(zone, &[held]).await, "Redis was not heard");
+    anyhow::ensure!(shield.note(zone, &[held]).await, "Redis does not answer");
     let contents = Contents::Seats(vec![UnitNo(0)]);
     let wanted = Arc::new([Part { zone, contents }]);
-    let ask = move |n: u64| {
+    let request = move |n: u64| {
         let (shield, wanted) = (Arc::clone(&shield), Arc::clone(&wanted));
         async move {
             match shield.try_units(Who(n.saturating_add(1)), &*wanted).await {
@@ -128,12 +129,12 @@ async fn script(ground: &Ground, load: Load) -> anyhow::Result<Rate> {
             }
         }
     };
-    Ok(closed(load, ask).await?.0)
+    Ok(Rate::of(&closed(load, request).await?))
 }
 
-fn shield(ground: &Ground) -> anyhow::Result<RedisShield> {
+fn shield(environment: &Environment) -> anyhow::Result<RedisShield> {
     let namespace = Namespace::new(NAMESPACE).context("the name of the lab is legal")?;
-    let shield = RedisShield::at(&ground.redis_url()?, &namespace, Arc::new(SystemClock));
+    let shield = RedisShield::at(environment.redis_url()?, &namespace, Arc::new(SystemClock));
     shield.context("--redis-url")
 }
 
@@ -183,8 +184,8 @@ fn ask(holder: &str, hall: &Hall) -> anyhow::Result<HoldAsk<'static>> {
     })
 }
 
-/// Waits until a server knows an event that another made.
-async fn hears_of(engine: &Engine, event: &EventId) -> anyhow::Result<()> {
+/// Waits until a server sees an event that another made.
+async fn sees_event(engine: &Engine, event: &EventId) -> anyhow::Result<()> {
     for _ in 0..CEILING_HEARD_TRIES {
         if engine.known_event(event).is_some() {
             return Ok(());
@@ -193,31 +194,26 @@ async fn hears_of(engine: &Engine, event: &EventId) -> anyhow::Result<()> {
         SystemClock.sleep_until(next).await;
     }
     let waited: Duration = CEILING_HEARD_EVERY * CEILING_HEARD_TRIES;
-    bail!("the second server did not hear of the event in {waited:?}")
+    bail!("the second server did not see the event in {waited:?}")
 }
 
-type Asked = std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
-
-/// Each request comes from another buyer.
-fn refuse(
-    engine: &Engine,
-    event: &EventId,
-    hall: &Hall,
-) -> impl Fn(u64) -> Asked + Clone + Send + 'static {
+/// Sends requests, each of another buyer.
+async fn refuse(engine: &Engine, event: &EventId, hall: &Hall, load: Load) -> anyhow::Result<Rate> {
     let call = Arc::new(call(engine));
     let (engine, event, hall) = (engine.clone(), event.clone(), hall.clone());
-    move |n| {
+    let request = move |n| {
         let (engine, event, call) = (engine.clone(), event.clone(), Arc::clone(&call));
-        let asked = ask(&format!("buyer-{n}"), &hall);
-        Box::pin(async move {
-            let asked = asked.map_err(|error| error.to_string())?;
-            match engine.hold(&call, &event, asked).await {
+        let wanted = ask(&format!("buyer-{n}"), &hall);
+        async move {
+            let wanted = wanted.map_err(|error| error.to_string())?;
+            match engine.hold(&call, &event, wanted).await {
                 Err(EngineError::Rejected(Rejection::UnitUnavailable(_))) => Ok(()),
                 Err(EngineError::Rejected(other)) => Err(other.code().to_owned()),
                 Err(EngineError::Read(_)) => Err("unreadable".to_owned()),
                 Err(EngineError::Provider(_)) => Err("unpaid".to_owned()),
                 Ok(_) => Err("sold twice".to_owned()),
             }
-        })
-    }
+        }
+    };
+    Ok(Rate::of(&closed(load, request).await?))
 }

@@ -1,4 +1,5 @@
-//! What one strategy reaches: distinct seats of one event, their confirms, one hot seat.
+//! The rates of one strategy: holds of distinct seats of one event, their confirms, refusals of one hot
+//! seat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +7,11 @@ use std::time::Duration;
 use soldonce_core::{Auditor, OnHold};
 
 use super::super::contender::{Outcome, Sale};
-use super::super::ground::Ground;
+use super::super::environment::Environment;
 use super::super::plan::{Hall, Want};
-use super::super::strategies::Strategy;
-use super::closed::{Load, Rate, closed};
+use super::super::strategy::Strategy;
+use super::Rate;
+use crate::kit::{Load, closed};
 use crate::limits::{CEILING_BUYERS, CEILING_SEATS_PER_S, CEILING_WARMUP};
 
 const SEATS_PER_ROW: u32 = 50;
@@ -18,22 +20,19 @@ const SEATS_PER_ROW: u32 = 50;
 pub(super) struct Reached {
     pub(super) holds: Rate,
     pub(super) confirms: Rate,
-    /// Refusals of one seat that somebody has.
+    /// Refusals of one seat that another buyer has.
     pub(super) refusals: Rate,
-    /// What the auditor found in the history.
+    /// Found by the auditor in the history.
     pub(super) violations: usize,
 }
 
 /// Measures a strategy in a hall of its own.
-///
-/// # Errors
-/// When it does not start, or its history cannot be read.
 pub(super) async fn measure(
-    ground: &Ground,
+    environment: &Environment,
     strategy: &'static Strategy,
     (hall, seconds): (u32, u32),
 ) -> anyhow::Result<Reached> {
-    let contender = strategy.open(ground).await?;
+    let contender = strategy.open(environment).await?;
     let seats = CEILING_SEATS_PER_S * seconds;
     let hall = Hall {
         id: format!("ceiling-{}-{hall}", strategy.name),
@@ -43,22 +42,15 @@ pub(super) async fn measure(
     };
     let sale = contender.open_hall(&hall).await?;
     let load = |requests: u32| Load {
-        buyers: CEILING_BUYERS,
+        tasks: CEILING_BUYERS,
         span: Duration::from_secs(u64::from(seconds)),
         requests: u64::from(requests),
     };
     // The first seats: connections and statements are ready then, and seat 0 is the hot one.
-    closed(load(CEILING_WARMUP), hold_from(&sale, 0)).await?;
-    let (holds, held) = closed(
-        load(seats - CEILING_WARMUP),
-        hold_from(&sale, CEILING_WARMUP),
-    )
-    .await?;
-    let (refusals, _) = closed(load(u32::MAX), refuse(&sale, seats)).await?;
-    // Textbook strategies sell at once: nothing is left to confirm.
-    let held: Vec<OnHold> = held.into_iter().flatten().collect();
-    let count = u32::try_from(held.len())?;
-    let (confirms, _) = closed(load(count), confirm(&sale, held)).await?;
+    hold(&sale, 0, load(CEILING_WARMUP)).await?;
+    let (holds, held) = hold(&sale, CEILING_WARMUP, load(seats - CEILING_WARMUP)).await?;
+    let refusals = refuse(&sale, seats, load(u32::MAX)).await?;
+    let confirms = confirm(&sale, &held, load(u32::try_from(held.len())?)).await?;
     let violations = Auditor::check(&sale.history().await?).len();
     contender.close().await;
     Ok(Reached {
@@ -69,62 +61,56 @@ pub(super) async fn measure(
     })
 }
 
-type Asked<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, String>> + Send>>;
+/// The buyer with this number, who wants this seat.
+fn want(first: u32, n: u64, seat: Option<u32>) -> Want {
+    let buyer = u32::try_from(n).unwrap_or(u32::MAX).saturating_add(first);
+    let seats = vec![seat.unwrap_or(buyer)];
+    Want { buyer, seats }
+}
 
-/// Each request wants the next seat.
-fn hold_from(
-    sale: &Arc<dyn Sale>,
-    first: u32,
-) -> impl Fn(u64) -> Asked<Option<OnHold>> + Clone + Send + 'static {
-    let sale = Arc::clone(sale);
-    move |n| {
-        let sale = Arc::clone(&sale);
-        Box::pin(async move {
-            let seat = u32::try_from(n).unwrap_or(u32::MAX).saturating_add(first);
-            let want = Want {
-                buyer: seat,
-                seats: vec![seat],
-            };
-            match sale.ask(&want).await {
+/// Each request wants the next seat. Textbook strategies sell at once and give no holds.
+async fn hold(sale: &Sale, first: u32, load: Load) -> anyhow::Result<(Rate, Vec<OnHold>)> {
+    let sale = sale.clone();
+    let request = move |n| {
+        let sale = sale.clone();
+        async move {
+            match sale.buy(&want(first, n, None)).await {
                 Outcome::Won(hold) => Ok(hold),
                 Outcome::Refused(why) => Err(why.to_owned()),
                 Outcome::Failed(kind) => Err(kind),
             }
-        })
-    }
+        }
+    };
+    let closed = closed(load, request).await?;
+    let rate = Rate::of(&closed);
+    Ok((rate, closed.answers.into_iter().flatten().collect()))
 }
 
-/// Each request comes from another buyer, and all want the seat that somebody has.
-fn refuse(sale: &Arc<dyn Sale>, seats: u32) -> impl Fn(u64) -> Asked<()> + Clone + Send + 'static {
-    let sale = Arc::clone(sale);
-    move |n| {
-        let sale = Arc::clone(&sale);
-        Box::pin(async move {
-            let buyer = u32::try_from(n).unwrap_or(u32::MAX);
-            let want = Want {
-                buyer: buyer.saturating_add(seats),
-                seats: vec![0],
-            };
-            match sale.ask(&want).await {
+/// Each request comes from another buyer, and all want the seat that one has.
+async fn refuse(sale: &Sale, first: u32, load: Load) -> anyhow::Result<Rate> {
+    let sale = sale.clone();
+    let request = move |n| {
+        let sale = sale.clone();
+        async move {
+            match sale.buy(&want(first, n, Some(0))).await {
                 Outcome::Refused(_) => Ok(()),
                 Outcome::Won(_) => Err("sold twice".to_owned()),
                 Outcome::Failed(kind) => Err(kind),
             }
-        })
-    }
+        }
+    };
+    Ok(Rate::of(&closed(load, request).await?))
 }
 
 /// Each request confirms the next of these holds.
-fn confirm(
-    sale: &Arc<dyn Sale>,
-    held: Vec<OnHold>,
-) -> impl Fn(u64) -> Asked<()> + Clone + Send + 'static {
-    let (sale, held) = (Arc::clone(sale), Arc::new(held));
-    move |n| {
-        let (sale, held) = (Arc::clone(&sale), Arc::clone(&held));
-        Box::pin(async move {
+async fn confirm(sale: &Sale, held: &[OnHold], load: Load) -> anyhow::Result<Rate> {
+    let (sale, held): (Sale, Arc<[OnHold]>) = (sale.clone(), held.into());
+    let request = move |n: u64| {
+        let (sale, held) = (sale.clone(), Arc::clone(&held));
+        async move {
             let next = usize::try_from(n).ok().and_then(|at| held.get(at).copied());
             sale.confirm(next.ok_or("no hold")?).await
-        })
-    }
+        }
+    };
+    Ok(Rate::of(&closed(load, request).await?))
 }

@@ -1,62 +1,96 @@
-//! What races: a strategy with all it needs, and one hall that it sells.
+//! What races: a strategy with its connections, and one hall that it sells.
 
 mod pool;
 mod product;
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use soldonce_core::{History, OnHold};
 
 use super::plan::{Hall, Want};
+use super::textbook::Textbook;
 
 pub(super) use self::pool::Pool;
 pub(super) use self::product::{Product, new_event};
 
-/// What a call on a contender returns.
-pub(super) type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use self::product::ProductSale;
 
-/// How one buyer was answered.
+/// The answer to one buyer.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// The seats are his. The product gives a hold, which is confirmed afterwards; the lab's own
+    /// The buyer has the seats. The product gives a hold, which is confirmed afterwards; textbook
     /// strategies sell at once.
     Won(Option<OnHold>),
-    /// Somebody else has a seat, or gets it: an ordinary answer.
+    /// Another buyer has a seat, or gets it: an ordinary answer.
     Refused(&'static str),
     /// Anything else.
     Failed(String),
 }
 
 /// A strategy that is ready to sell halls.
-pub(super) trait Contender: Send + Sync {
-    /// Makes a hall with all seats free.
-    ///
-    /// # Errors
-    /// When the database refuses.
-    fn open_hall<'a>(&'a self, hall: &'a Hall) -> Doing<'a, anyhow::Result<Arc<dyn Sale>>>;
-
-    /// What it sends for one buyer of three seats, in sequence.
-    fn statements(&self) -> &'static [&'static str];
-
-    /// Ends its tasks and connections.
-    fn close(&self) -> Doing<'_, ()>;
+pub(super) enum Contender {
+    Textbook(Arc<Textbook>),
+    Product(Product),
 }
 
 /// One hall on sale.
-pub(super) trait Sale: Send + Sync {
-    /// One buyer wants seats. This is what is timed.
-    fn ask<'a>(&'a self, want: &'a Want) -> Doing<'a, Outcome>;
+#[derive(Clone)]
+pub(super) enum Sale {
+    Textbook(Arc<Textbook>, Arc<Hall>),
+    Product(Arc<ProductSale>),
+}
 
-    /// Sells what was won. Not timed.
-    ///
-    /// # Errors
-    /// In words that are counted: a winner who cannot confirm.
-    fn confirm(&self, won: OnHold) -> Doing<'_, Result<(), String>>;
+impl Contender {
+    /// Makes a hall with all seats free.
+    pub(super) async fn open_hall(&self, hall: &Hall) -> anyhow::Result<Sale> {
+        Ok(match self {
+            Self::Textbook(textbook) => {
+                textbook.fill(hall).await?;
+                Sale::Textbook(Arc::clone(textbook), Arc::new(hall.clone()))
+            }
+            Self::Product(product) => Sale::Product(Arc::new(product.open_hall(hall).await?)),
+        })
+    }
 
-    /// All that happened in the hall, for the auditor.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    fn history(&self) -> Doing<'_, anyhow::Result<History>>;
+    /// What it sends for one buyer of three seats, in order.
+    pub(super) fn statements(&self) -> &'static [&'static str] {
+        match self {
+            Self::Textbook(textbook) => textbook.statements(),
+            Self::Product(_) => Product::STATEMENTS,
+        }
+    }
+
+    /// Ends its tasks and connections.
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Textbook(textbook) => textbook.close(),
+            Self::Product(product) => product.close().await,
+        }
+    }
+}
+
+impl Sale {
+    /// Sells or holds seats for one buyer. This is what is timed.
+    pub(super) async fn buy(&self, want: &Want) -> Outcome {
+        match self {
+            Self::Textbook(textbook, hall) => textbook.buy(hall, want).await,
+            Self::Product(sale) => sale.hold(want).await,
+        }
+    }
+
+    /// Confirms a hold. Not timed.
+    pub(super) async fn confirm(&self, won: OnHold) -> Result<(), String> {
+        match self {
+            Self::Textbook(..) => Ok(()),
+            Self::Product(sale) => sale.confirm(won).await,
+        }
+    }
+
+    /// Reads the history of the hall, for the auditor.
+    pub(super) async fn history(&self) -> anyhow::Result<History> {
+        match self {
+            Self::Textbook(textbook, hall) => textbook.history(hall).await,
+            Self::Product(sale) => sale.history().await,
+        }
+    }
 }

@@ -1,5 +1,4 @@
-//! Connections of the strategies that only the lab has: as many as the product gets, by the same
-//! pool.
+//! Connections of the textbook strategies: as many as the product gets, by the same pool.
 
 use std::time::Duration;
 
@@ -19,14 +18,11 @@ pub(in super::super) struct Pool(Connections);
 
 impl Pool {
     /// Opens nothing yet.
-    ///
-    /// # Errors
-    /// When the address is none.
     pub(in super::super) fn new(url: &str, connections: usize) -> anyhow::Result<Self> {
         let mut config: Config = url.parse().context("--database-url cannot be read")?;
-        let asked = config.get_options().unwrap_or_default();
-        // A statement that hangs is an answer, too.
-        config.options(format!("{asked} -c statement_timeout={RACE_ANSWER_MS}"));
+        let given = config.get_options().unwrap_or_default();
+        // A statement that hangs is an answer.
+        config.options(format!("{given} -c statement_timeout={RACE_ANSWER_MS}"));
         let wait = Duration::from_millis(RACE_ANSWER_MS);
         config
             .application_name("soldonce-lab")
@@ -43,16 +39,13 @@ impl Pool {
     }
 
     /// A connection.
-    ///
-    /// # Errors
-    /// When the database cannot be reached or none is free in time.
     pub(in super::super) async fn get(&self) -> anyhow::Result<Object> {
         let object = self.0.get().await;
         object.context("the database cannot be reached; see --database-url")
     }
 
-    /// A connection for a buyer, or how he is answered without one.
-    pub(in super::super) async fn lane(&self) -> Result<Object, Outcome> {
+    /// A connection for a buyer, or the answer to a buyer without one.
+    pub(in super::super) async fn connection(&self) -> Result<Object, Outcome> {
         self.0.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => Outcome::Failed("no connection in time".to_owned()),
             PoolError::Backend(error) => error.into(),
@@ -63,9 +56,6 @@ impl Pool {
     }
 
     /// Opens every connection, so that no buyer waits for one to be made.
-    ///
-    /// # Errors
-    /// As [`Pool::get`].
     pub(in super::super) async fn warm(&self) -> anyhow::Result<()> {
         let mut open = Vec::new();
         for _ in 0..self.0.status().max_size {

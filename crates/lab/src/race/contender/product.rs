@@ -18,12 +18,13 @@ use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
 use soldonce_engine::{Ids, chart};
 
 use super::super::plan::{Hall, Want};
-use super::{Contender, Doing, Outcome, Sale};
+use super::Outcome;
 
 /// What `queue` sends: one call of the function in `crates/engine/migrations/postgres/V12__store_batch.sql`.
 const WRITE: &str = "-- store_batch\nSELECT stored_at, wall FROM store_batch_12(batch_id => .., unit_rows => .., ..)";
 
-/// A ledger.
+/// The product as it is called by the engine, without HTTP.
+#[derive(Clone)]
 pub(in super::super) struct Product {
     ledger: Arc<PostgresLedger>,
     ids: Ids,
@@ -31,13 +32,12 @@ pub(in super::super) struct Product {
 }
 
 impl Product {
+    pub(super) const STATEMENTS: &'static [&'static str] = &[WRITE];
+
     /// Opens the ledger in a database that was migrated.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub(in super::super) async fn open(options: &PostgresOptions) -> anyhow::Result<Self> {
-        let (clock, nobody) = (Arc::new(SystemClock), Arc::new(Nobody));
-        let ledger = PostgresLedger::open(options, clock.clone(), &SystemEntropy, nobody).await;
+        let (clock, observer) = (Arc::new(SystemClock), Arc::new(Unobserved));
+        let ledger = PostgresLedger::open(options, clock.clone(), &SystemEntropy, observer).await;
         let ids = Ids::new(clock, Arc::new(SystemEntropy));
         let caller = ids.caller();
         Ok(Self {
@@ -45,6 +45,28 @@ impl Product {
             ids,
             caller,
         })
+    }
+
+    pub(super) async fn open_hall(&self, hall: &Hall) -> anyhow::Result<ProductSale> {
+        let (new, document) = new_event(hall)?;
+        let mut create = self.transaction(Command::CreateEvent(Box::new(new)));
+        create.chart = Some(document);
+        let Done::Fresh {
+            answer: Answer::EventCreated(event),
+            ..
+        } = self.ledger.transact(create).await?
+        else {
+            bail!("the ledger made no event of {}", hall.id)
+        };
+        Ok(ProductSale {
+            product: self.clone(),
+            event,
+            names: (0..hall.seats()).map(|seat| hall.seat_name(seat)).collect(),
+        })
+    }
+
+    pub(super) async fn close(&self) {
+        self.ledger.close().await;
     }
 
     fn transaction(&self, command: Command) -> Transaction {
@@ -60,43 +82,8 @@ impl Product {
     }
 }
 
-impl Contender for Product {
-    fn open_hall<'a>(&'a self, hall: &'a Hall) -> Doing<'a, anyhow::Result<Arc<dyn Sale>>> {
-        Box::pin(async move {
-            let (new, document) = new_event(hall)?;
-            let mut create = self.transaction(Command::CreateEvent(Box::new(new)));
-            create.chart = Some(document);
-            let Done::Fresh {
-                answer: Answer::EventCreated(event),
-                ..
-            } = self.ledger.transact(create).await?
-            else {
-                bail!("the ledger made no event of {}", hall.id)
-            };
-            let product = Product {
-                ledger: Arc::clone(&self.ledger),
-                ids: self.ids.clone(),
-                caller: self.caller,
-            };
-            let names = (0..hall.seats()).map(|seat| hall.seat_name(seat));
-            Ok(Arc::new(ProductSale {
-                product,
-                event,
-                names: names.collect(),
-            }) as Arc<dyn Sale>)
-        })
-    }
-
-    fn statements(&self) -> &'static [&'static str] {
-        &[WRITE]
-    }
-
-    fn close(&self) -> Doing<'_, ()> {
-        self.ledger.close()
-    }
-}
-
-struct ProductSale {
+/// One event of the product.
+pub(in super::super) struct ProductSale {
     product: Product,
     event: Arc<Event>,
     names: Vec<String>,
@@ -123,47 +110,39 @@ impl ProductSale {
             ttl_max: None,
         }))
     }
-}
 
-impl Sale for ProductSale {
-    fn ask<'a>(&'a self, want: &'a Want) -> Doing<'a, Outcome> {
-        Box::pin(async move {
-            let command = match self.command(want) {
-                Ok(command) => command,
-                Err(error) => return Outcome::Failed(format!("{error:#}")),
-            };
-            let asked = self.product.transaction(command);
-            match self.product.ledger.transact(asked).await {
-                Ok(Done::Fresh {
-                    answer: Answer::Held(hold),
-                    ..
-                }) if hold.units.len() == want.seats.len() => Outcome::Won(Some(on(&hold))),
-                Ok(_) => Outcome::Failed("an answer that is none".to_owned()),
-                Err(Rejection::UnitUnavailable(why)) => {
-                    Outcome::Refused(Rejection::UnitUnavailable(why).code())
-                }
-                Err(rejection) => Outcome::Failed(rejection.code().to_owned()),
+    pub(super) async fn hold(&self, want: &Want) -> Outcome {
+        let command = match self.command(want) {
+            Ok(command) => command,
+            Err(error) => return Outcome::Failed(format!("{error:#}")),
+        };
+        let transaction = self.product.transaction(command);
+        match self.product.ledger.transact(transaction).await {
+            Ok(Done::Fresh {
+                answer: Answer::Held(hold),
+                ..
+            }) if hold.units.len() == want.seats.len() => Outcome::Won(Some(on(&hold))),
+            Ok(_) => Outcome::Failed("an unexpected answer".to_owned()),
+            Err(Rejection::UnitUnavailable(why)) => {
+                Outcome::Refused(Rejection::UnitUnavailable(why).code())
             }
-        })
+            Err(rejection) => Outcome::Failed(rejection.code().to_owned()),
+        }
     }
 
-    fn confirm(&self, won: OnHold) -> Doing<'_, Result<(), String>> {
-        Box::pin(async move {
-            let confirm = Command::Confirm {
-                on: won,
-                booking: self.product.ids.booking(),
-                reference: None,
-            };
-            let confirm = self.product.transaction(confirm);
-            match self.product.ledger.transact(confirm).await {
-                Ok(_) => Ok(()),
-                Err(rejection) => Err(format!("confirm: {}", rejection.code())),
-            }
-        })
+    pub(super) async fn confirm(&self, won: OnHold) -> Result<(), String> {
+        let confirm = self.product.transaction(Command::Confirm {
+            on: won,
+            booking: self.product.ids.booking(),
+            reference: None,
+        });
+        let confirmed = self.product.ledger.transact(confirm).await;
+        confirmed.map_err(|rejection| format!("confirm: {}", rejection.code()))?;
+        Ok(())
     }
 
-    fn history(&self) -> Doing<'_, anyhow::Result<History>> {
-        Box::pin(async { Ok(self.product.ledger.history(self.event.id.clone()).await?) })
+    pub(super) async fn history(&self) -> anyhow::Result<History> {
+        Ok(self.product.ledger.history(self.event.id.clone()).await?)
     }
 }
 
@@ -175,10 +154,7 @@ fn on(hold: &Hold) -> OnHold {
     }
 }
 
-/// The event of a hall, and its seat plan as it is kept.
-///
-/// # Errors
-/// When the hall makes no seat plan.
+/// The event of a hall, and its seat plan as it is stored.
 pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<[u8]>)> {
     let seats = (0..hall.seats()).map(|seat| {
         let name = hall.seat_name(seat);
@@ -200,10 +176,10 @@ pub(in super::super) fn new_event(hall: &Hall) -> anyhow::Result<(NewEvent, Arc<
     Ok((new, document.into()))
 }
 
-/// Shows commits to nobody.
-struct Nobody;
+/// An observer that ignores commits.
+struct Unobserved;
 
-impl Observer for Nobody {
+impl Observer for Unobserved {
     fn opened(&self, _inventory: &Inventory) {}
 
     fn committed(&self, _inventory: &Inventory, _applied: &[Applied]) {}

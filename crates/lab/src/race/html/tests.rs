@@ -1,13 +1,13 @@
-//! The page is well-formed, asks the net for nothing, and says what the report says.
+//! The page is well-formed, requests nothing, and has the figures of the report.
 
 use std::collections::BTreeMap;
 
 use super::super::judge::{Judged, Promise};
 use super::super::plan::Shape;
-use super::super::report::{CellReport, Machine, RaceReport, StrategyReport};
 use super::super::tally::Figures;
+use super::super::textbook::{Guards, Scene};
 use super::*;
-use crate::race::textbook::{Guards, Scene};
+use crate::kit::Machine;
 
 fn cell(buyers: u32, shape: Shape, double_sales: u64) -> CellReport {
     let seats = match shape {
@@ -111,7 +111,7 @@ fn flaw(page: &str) -> Option<String> {
 }
 
 #[test]
-fn the_page_is_well_formed_and_asks_for_nothing() {
+fn the_page_is_well_formed_and_requests_nothing() {
     let page = page(&report());
     assert_eq!(flaw(&page), None);
     for word in ["http", "url(", "@import", "<script", "src=", "href="] {
@@ -129,9 +129,9 @@ fn a_page_that_is_not_well_formed_is_caught() {
 }
 
 #[test]
-fn the_page_says_what_the_report_says() {
+fn the_page_has_the_figures_of_the_report() {
     let page = page(&report());
-    let said = [
+    let texts = [
         "<h1>200 buyers want the same seat</h1>",
         "<strong>12,000</strong><span>double sales by <em>naive</em>, in 4,100 requests</span>",
         "<strong>0</strong><span>double sales by the 3 guarded strategies, in 12,300 requests</span>",
@@ -143,18 +143,24 @@ fn the_page_says_what_the_report_says() {
         "Because 1 &lt; 2.",
         "queue, 200 buyers: 200,000",
     ];
-    for text in said {
+    for text in texts {
         assert!(page.contains(text), "{text}\n{page}");
     }
     assert_eq!(page.matches("<svg").count(), 1 + 2 * 2);
 }
 
 #[test]
-fn what_must_not_be_stands_on_top() {
+fn faults_are_at_the_top() {
     let mut report = report();
     report.faults = vec!["queue, 1 seat: 1 units were sold twice".to_owned()];
     let page = page(&report);
     assert_eq!(flaw(&page), None);
     assert!(page.contains("<li>queue, 1 seat: 1 units were sold twice</li>"));
     assert!(!page.contains("the auditor agrees"));
+}
+
+#[test]
+fn times_are_written_in_their_units() {
+    let times = [100, 1_000, 4_440, 9_960, 24_400, 5_046_000].map(time);
+    assert_eq!(times, ["100 µs", "1 ms", "4.4 ms", "10 ms", "24 ms", "5 s"]);
 }

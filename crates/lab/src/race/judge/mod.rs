@@ -1,5 +1,5 @@
-//! Who sold a seat twice. Two judges that share nothing: the buyers' answers are counted by seat, and
-//! the auditor of `core` reads the history that the database holds. Decides the exit code.
+//! Finds seats that were sold twice. Two judges that share nothing: the buyers' answers are counted by
+//! seat, and the auditor of `core` reads the history in the database. Decides the exit code.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::plan::Want;
 /// Violations that a report keeps the words of.
 const WORDS_MAX: usize = 5;
 
-/// What the judges say of one cell.
+/// The findings of both judges in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Judged {
     /// Winners beyond the first, by their answers, added up over the seats of all rounds.
@@ -21,7 +21,7 @@ pub(super) struct Judged {
     pub(super) warm_up_double_sales: u64,
     /// Units sold again, as the auditor sees it.
     pub(super) sold_twice: u64,
-    /// Units that winners were told are theirs.
+    /// Units that winners were promised.
     pub(super) acknowledged: u64,
     /// Steps to sold in the history.
     pub(super) recorded: u64,
@@ -31,14 +31,14 @@ pub(super) struct Judged {
     pub(super) first: Vec<String>,
 }
 
-/// Who was told that seats are theirs. The warm-up has seats of its own.
+/// The buyers to whom seats were promised. The warm-up has seats of its own.
 #[derive(Debug, Default)]
 pub(super) struct Winners {
     pub(super) warm_up: Vec<Want>,
     pub(super) rounds: Vec<Want>,
 }
 
-/// Judges a cell by what its winners were told and by its history.
+/// Judges a cell by its answers and by its history.
 pub(super) fn judge(winners: &Winners, history: &History) -> Judged {
     let (rounds, warm_up) = (owners(&winners.rounds), owners(&winners.warm_up));
     let found = Auditor::check(history);
@@ -89,7 +89,7 @@ pub(super) enum Promise {
     Broken,
 }
 
-/// What is wrong with all cells of a strategy, in words. Nothing: it did as it promised.
+/// The faults of a strategy over all cells, in words. None: it did as it promised.
 pub(super) fn faults(name: &str, promise: Promise, cells: &[(String, Judged)]) -> Vec<String> {
     let mut faults = Vec::new();
     for (cell, judged) in cells {
@@ -108,7 +108,7 @@ pub(super) fn faults(name: &str, promise: Promise, cells: &[(String, Judged)]) -
         match promise {
             Promise::SoldOnce => {
                 if judged.acknowledged == 0 {
-                    fault("nobody won, so this proves nothing".to_owned());
+                    fault("no buyer won, so this proves nothing".to_owned());
                 }
                 if double_sales > 0 {
                     fault(format!("{double_sales} units were sold twice"));

@@ -41,11 +41,11 @@ fn winners(sales: &[(u32, u32)]) -> Vec<Want> {
 }
 
 fn judged(answers: &[(u32, u32)], stored: &[(u32, u32)]) -> Vec<(String, Judged)> {
-    let told = Winners {
+    let promised = Winners {
         rounds: winners(answers),
         ..Winners::default()
     };
-    let judged = judge(&told, &history(stored));
+    let judged = judge(&promised, &history(stored));
     vec![("1 seat, 5 buyers".to_owned(), judged)]
 }
 
@@ -70,14 +70,14 @@ fn a_guarded_strategy_that_sells_twice_is_caught_by_both_judges() {
 
 #[test]
 fn each_judge_catches_it_without_the_other() {
-    // Two buyers were told the same seat is theirs, the database has one of them.
-    let told = faults("queue", Promise::SoldOnce, &judged(&TWICE, &SOUND));
+    // Two buyers were promised the same seat, the database has one of them.
+    let answered = faults("queue", Promise::SoldOnce, &judged(&TWICE, &SOUND));
     let expected = ["3 units were promised", "1 units were sold twice"];
-    for (found, expected) in told.iter().zip(expected) {
-        assert!(found.contains(expected), "{told:?}");
+    for (found, expected) in answered.iter().zip(expected) {
+        assert!(found.contains(expected), "{answered:?}");
     }
-    assert_eq!(told.len(), 2, "{told:?}");
-    // The database sold it twice, and one of the buyers was told nothing.
+    assert_eq!(answered.len(), 2, "{answered:?}");
+    // The database sold it twice, and one of the buyers got no answer.
     let stored = faults("queue", Promise::SoldOnce, &judged(&SOUND, &TWICE));
     assert_eq!(stored.len(), 1, "{stored:?}");
     assert!(stored[0].contains("the auditor found"), "{stored:?}");
@@ -86,7 +86,7 @@ fn each_judge_catches_it_without_the_other() {
 #[test]
 fn a_cell_without_a_winner_proves_nothing() {
     let found = faults("queue", Promise::SoldOnce, &judged(&[], &[]));
-    assert!(found[0].contains("nobody won"), "{found:?}");
+    assert!(found[0].contains("no buyer won"), "{found:?}");
 }
 
 #[test]
@@ -107,12 +107,12 @@ fn naive_must_sell_twice_and_the_auditor_must_say_so() {
 
 #[test]
 fn a_double_sale_of_the_warm_up_is_in_no_table_and_fails_a_guarded_strategy() {
-    let told = Winners {
+    let promised = Winners {
         warm_up: winners(&TWICE),
         rounds: winners(&[(4, 7)]),
     };
     let stored = history(&[TWICE.as_slice(), &[(4, 7)]].concat());
-    let judged = judge(&told, &stored);
+    let judged = judge(&promised, &stored);
     assert_eq!((judged.double_sales, judged.warm_up_double_sales), (0, 1));
     assert_eq!((judged.acknowledged, judged.recorded), (4, 4));
     let cells = [("1 seat, 5 buyers".to_owned(), judged)];

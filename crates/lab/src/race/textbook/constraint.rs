@@ -1,29 +1,21 @@
-//! Strategy `constraint`: one statement, sent without asking first. The unique key on sold seats decides,
+//! Strategy `constraint`: one statement, sent without a look first. The unique key on sold seats decides,
 //! so it needs the guarded tables.
 
 use super::super::contender::{Outcome, Pool};
-use super::super::plan::Want;
-use super::{Bought, Textbook, prepared, sorted};
+use super::Purchase;
 
-const SELL: &str = "-- lab_constraint_sell
+/// Records a sale.
+pub(super) const RECORD: &str = "-- lab_record
 INSERT INTO lab_sales (hall, seat, buyer) SELECT $1, seat, $3 FROM unnest($2::integer[]) AS seat";
 
-pub(in super::super) struct Constraint;
+pub(super) const STATEMENTS: &[&str] = &[RECORD];
 
-impl Textbook for Constraint {
-    fn statements(&self) -> &'static [&'static str] {
-        &[SELL]
-    }
-
-    fn buy<'a>(&'a self, pool: &'a Pool, hall: i32, want: &'a Want) -> Bought<'a> {
-        Box::pin(buy(pool, hall, want))
-    }
-}
-
-async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let lane = pool.lane().await?;
-    let store = prepared(&lane, SELL).await?;
-    let (buyer, seats) = sorted(want);
-    lane.execute(&store, &[&hall, &seats, &buyer]).await?;
+pub(super) async fn buy(pool: &Pool, purchase: &Purchase) -> Result<Outcome, Outcome> {
+    let connection = pool.connection().await?;
+    let record = connection.prepare_cached(RECORD).await?;
+    let Purchase {
+        hall, buyer, seats, ..
+    } = purchase;
+    connection.execute(&record, &[hall, seats, buyer]).await?;
     Ok(Outcome::Won(None))
 }

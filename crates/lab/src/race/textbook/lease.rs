@@ -7,12 +7,11 @@ use std::time::Duration;
 use deadpool_postgres::ClientWrapper;
 use redis::Script;
 use redis::aio::MultiplexedConnection;
-use soldonce_clock::{Entropy, SystemEntropy};
 
-use super::super::contender::{Doing, Outcome, Pool};
-use super::super::plan::Want;
-use super::pessimistic::SELL;
-use super::{Bought, Stoppable, TAKEN, Textbook, is_taken, prepared, sorted};
+use super::super::contender::{Outcome, Pool};
+use super::naive::SELL;
+use super::{Purchase, TAKEN, is_taken};
+use crate::kit::random_name;
 
 /// How long a lease lives unless its scene sets another ttl.
 pub(super) const TTL: Duration = Duration::from_secs(10);
@@ -21,7 +20,7 @@ pub(super) const TTL: Duration = Duration::from_secs(10);
 pub(super) const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
-pub(super) static RELEASE_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(RELEASE));
+static RELEASE_SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(RELEASE));
 
 const READ: &str = "-- lab_lease_read
 SELECT seat, buyer FROM lab_seats WHERE hall = $1 AND seat = ANY ($2)";
@@ -32,148 +31,120 @@ WITH taken AS (
 )
 INSERT INTO lab_sales (hall, seat, buyer) SELECT $1, seat, $3 FROM taken";
 
-/// The lease of one buyer, or none of it: another has a seat.
-pub(in super::super) struct Granted {
-    /// A number that rises with every grant, where the lock gives one.
+const SET: &str = "SET lab:hall:seat owner NX PX 10000";
+
+pub(super) const STATEMENTS: &[&str] = &[SET, SET, SET, "INCR lab:fence", READ, WRITE, RELEASE];
+
+/// A lease on all seats of a purchase.
+pub(super) struct Lease {
+    /// A random name: only its owner deletes the keys.
+    pub(super) owner: String,
+    /// A number that rises with every lease, where the lock gives one.
     pub(super) fence: Option<i64>,
 }
 
-/// A random name: only its owner deletes the key.
-pub(super) fn owner() -> String {
-    let mut bytes = [0; 16];
-    SystemEntropy.fill(&mut bytes);
-    soldonce_core::encode_128(u128::from_be_bytes(bytes))
+pub(super) async fn buy(
+    pool: &Pool,
+    redis: &MultiplexedConnection,
+    purchase: &Purchase,
+) -> Result<Outcome, Outcome> {
+    let Some(lease) = acquire(redis, purchase, TTL).await? else {
+        return Ok(TAKEN);
+    };
+    let written = look_and_write(pool, purchase, &lease).await;
+    delete(redis, purchase, (&lease.owner, purchase.seats.len())).await?;
+    written
 }
 
-pub(super) fn key(hall: i32, seat: i32) -> String {
-    format!("lab:{hall}:{seat}")
+/// Takes the lease and the next fencing token; none when another holder has a seat.
+pub(super) async fn acquire(
+    redis: &MultiplexedConnection,
+    purchase: &Purchase,
+    ttl: Duration,
+) -> Result<Option<Lease>, Outcome> {
+    let owner = random_name();
+    if !set(redis, purchase, (&owner, ttl)).await? {
+        return Ok(None);
+    }
+    let mut incr = redis::cmd("INCR");
+    incr.arg("lab:fence");
+    let fence = incr.query_async(&mut redis.clone()).await?;
+    Ok(Some(Lease {
+        owner,
+        fence: Some(fence),
+    }))
 }
 
 /// Sets the keys of all seats, or of none.
-pub(super) async fn set_all(
-    redis: &mut MultiplexedConnection,
-    (hall, seats): (i32, &[i32]),
+pub(super) async fn set(
+    redis: &MultiplexedConnection,
+    purchase: &Purchase,
     (owner, ttl): (&str, Duration),
 ) -> Result<bool, Outcome> {
     let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-    for (count, seat) in seats.iter().enumerate() {
+    for (count, seat) in purchase.seats.iter().enumerate() {
         let mut set = redis::cmd("SET");
-        set.arg(key(hall, *seat))
-            .arg(owner)
-            .arg("NX")
-            .arg("PX")
-            .arg(ttl);
-        let is_set: Option<String> = set.query_async(redis).await?;
+        set.arg(key(purchase.hall, *seat)).arg(owner);
+        set.arg("NX").arg("PX").arg(ttl);
+        let is_set: Option<String> = set.query_async(&mut redis.clone()).await?;
         if is_set.is_none() {
-            delete_all(redis, (hall, seats.get(..count).unwrap_or_default()), owner).await?;
+            delete(redis, purchase, (owner, count)).await?;
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Deletes the keys that are still this owner's.
-pub(super) async fn delete_all(
-    redis: &mut MultiplexedConnection,
-    (hall, seats): (i32, &[i32]),
-    owner: &str,
+/// Deletes the keys of the first `count` seats, where they are still this owner's.
+pub(super) async fn delete(
+    redis: &MultiplexedConnection,
+    purchase: &Purchase,
+    (owner, count): (&str, usize),
 ) -> Result<(), Outcome> {
-    for seat in seats {
-        let mut release = RELEASE_SCRIPT.key(key(hall, *seat));
-        let _: i64 = release.arg(owner).invoke_async(redis).await?;
+    for seat in purchase.seats.iter().take(count) {
+        let mut release = RELEASE_SCRIPT.key(key(purchase.hall, *seat));
+        let mut redis = redis.clone();
+        let _: i64 = release.arg(owner).invoke_async(&mut redis).await?;
     }
     Ok(())
+}
+
+fn key(hall: i32, seat: i32) -> String {
+    format!("lab:{hall}:{seat}")
 }
 
 /// Looks whether the seats are free, and writes.
 pub(super) async fn look_and_write(
     pool: &Pool,
-    (hall, seats): (i32, &[i32]),
-    (buyer, granted): (i32, &Granted),
+    purchase: &Purchase,
+    lease: &Lease,
 ) -> Result<Outcome, Outcome> {
-    let lane = pool.lane().await?;
-    let read = prepared(&lane, READ).await?;
-    if is_taken(&lane.query(&read, &[&hall, &seats]).await?)? {
+    let connection = pool.connection().await?;
+    let read = connection.prepare_cached(READ).await?;
+    let Purchase { hall, seats, .. } = purchase;
+    if is_taken(&connection.query(&read, &[hall, seats]).await?)? {
         return Ok(TAKEN);
     }
-    write(&lane, (hall, seats), (buyer, granted)).await
+    write(&connection, purchase, lease).await
 }
 
-/// Writes what was looked at before, with the fence if there is one.
+/// Writes seats that were free at the look, with the fence if there is one.
 pub(super) async fn write(
-    lane: &ClientWrapper,
-    (hall, seats): (i32, &[i32]),
-    (buyer, granted): (i32, &Granted),
+    connection: &ClientWrapper,
+    purchase: &Purchase,
+    lease: &Lease,
 ) -> Result<Outcome, Outcome> {
-    if let Some(fence) = granted.fence {
-        let write = prepared(lane, WRITE).await?;
-        lane.execute(&write, &[&hall, &seats, &buyer, &fence])
+    let Purchase {
+        hall, buyer, seats, ..
+    } = purchase;
+    if let Some(fence) = &lease.fence {
+        let write = connection.prepare_cached(WRITE).await?;
+        connection
+            .execute(&write, &[hall, seats, buyer, fence])
             .await?;
     } else {
-        let store = prepared(lane, SELL).await?;
-        lane.execute(&store, &[&hall, &seats, &buyer]).await?;
+        let sell = connection.prepare_cached(SELL).await?;
+        connection.execute(&sell, &[hall, seats, buyer]).await?;
     }
     Ok(Outcome::Won(None))
-}
-
-pub(in super::super) struct Lease {
-    redis: MultiplexedConnection,
-}
-
-impl Lease {
-    /// # Errors
-    /// When the server cannot be reached.
-    pub(in super::super) async fn connect(url: &str) -> anyhow::Result<Self> {
-        let client = redis::Client::open(url)?;
-        let redis = client.get_multiplexed_async_connection().await?;
-        Ok(Self { redis })
-    }
-
-    /// The next fencing token: a counter that rises with every grant.
-    async fn granted(&self) -> Result<Granted, Outcome> {
-        let mut incr = redis::cmd("INCR");
-        let fence = incr
-            .arg("lab:fence")
-            .query_async(&mut self.redis.clone())
-            .await?;
-        Ok(Granted { fence: Some(fence) })
-    }
-}
-
-impl Textbook for Lease {
-    fn statements(&self) -> &'static [&'static str] {
-        const SET: &str = "SET lab:hall:seat owner NX PX 10000";
-        &[SET, SET, SET, "INCR lab:fence", READ, WRITE, RELEASE]
-    }
-
-    fn buy<'a>(&'a self, pool: &'a Pool, hall: i32, want: &'a Want) -> Bought<'a> {
-        Box::pin(async move {
-            let (buyer, seats) = sorted(want);
-            let (owner, mut redis) = (owner(), self.redis.clone());
-            if !set_all(&mut redis, (hall, &seats), (&owner, TTL)).await? {
-                return Ok(TAKEN);
-            }
-            let written = match self.granted().await {
-                Ok(granted) => look_and_write(pool, (hall, &seats), (buyer, &granted)).await,
-                Err(failed) => Err(failed),
-            };
-            delete_all(&mut redis, (hall, &seats), &owner).await?;
-            written
-        })
-    }
-}
-
-impl Stoppable for Lease {
-    fn acquire<'a>(
-        &'a self,
-        seats: (i32, &'a [i32]),
-        ttl: Duration,
-    ) -> Doing<'a, Result<Option<Granted>, Outcome>> {
-        Box::pin(async move {
-            if !set_all(&mut self.redis.clone(), seats, (&owner(), ttl)).await? {
-                return Ok(None);
-            }
-            self.granted().await.map(Some)
-        })
-    }
 }

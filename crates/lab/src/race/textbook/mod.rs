@@ -1,55 +1,145 @@
-//! The strategies of the articles, as a team would write them: one file each, on tables of the lab's own.
-//! The same code runs on tables without guards and on tables where the database refuses by itself.
+//! The strategies of the articles, as a team would write them, on tables of the lab's own. The same code
+//! runs on tables without guards and on tables where the database refuses by itself.
 
 mod constraint;
 mod lease;
 mod naive;
-mod nowait;
 mod optimistic;
-mod pessimistic;
 mod redlock;
+mod row_locks;
 mod stopped;
 mod tables;
-mod unsorted;
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use deadpool_postgres::ClientWrapper;
 use deadpool_postgres::tokio_postgres::error::SqlState;
-use deadpool_postgres::tokio_postgres::{Error, Row, Statement};
-use soldonce_core::{History, OnHold};
+use deadpool_postgres::tokio_postgres::{Error, Row};
+use redis::aio::MultiplexedConnection;
+use soldonce_core::History;
 
-use super::contender::{Contender, Doing, Outcome, Pool, Sale};
+use super::contender::{Outcome, Pool};
 use super::plan::{Hall, Want};
+use super::strategy::Method;
 
-pub(super) use self::constraint::Constraint;
-pub(super) use self::lease::Lease;
-pub(super) use self::naive::Naive;
-pub(super) use self::nowait::NoWait;
-pub(super) use self::optimistic::Optimistic;
-pub(super) use self::pessimistic::Pessimistic;
-pub(super) use self::redlock::Redlock;
-pub(super) use self::stopped::{Scene, Stoppable, stop_the_holder};
+pub(super) use self::stopped::{Scene, stop_the_holder};
 pub(super) use self::tables::{Guards, make};
-pub(super) use self::unsorted::Unsorted;
+
+use self::lease::Lease;
 
 /// The refusal of the product, so that both count as one.
 const TAKEN: Outcome = Outcome::Refused("unit_unavailable");
 
-/// One way to sell seats.
-pub(super) trait Textbook: Send + Sync {
-    /// The statements and Redis commands of one buyer of three seats, in order.
-    fn statements(&self) -> &'static [&'static str];
-
-    /// Sells `want.seats` to `want.buyer`, or refuses.
-    fn buy<'a>(&'a self, pool: &'a Pool, hall: i32, want: &'a Want) -> Bought<'a>;
+/// A strategy with its connections.
+pub(super) struct Textbook {
+    method: Method,
+    pool: Pool,
+    redis: Vec<MultiplexedConnection>,
 }
 
-/// What [`Textbook::buy`] returns.
-pub(super) type Bought<'a> = Doing<'a, Result<Outcome, Outcome>>;
+/// What one buyer wants, as the tables have it.
+#[derive(Clone, Debug)]
+struct Purchase {
+    hall: i32,
+    buyer: i32,
+    /// As the request lists them.
+    listed: Vec<i32>,
+    /// The same in ascending order.
+    seats: Vec<i32>,
+}
+
+impl Purchase {
+    fn new(hall: &Hall, want: &Want) -> Self {
+        let number = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
+        let listed: Vec<i32> = want.seats.iter().copied().map(number).collect();
+        let mut seats = listed.clone();
+        seats.sort_unstable();
+        Self {
+            hall: hall.number,
+            buyer: number(want.buyer),
+            listed,
+            seats,
+        }
+    }
+}
+
+impl Textbook {
+    /// Opens every connection.
+    pub(super) async fn open(method: Method, pool: Pool, redis: &[String]) -> anyhow::Result<Self> {
+        pool.warm().await?;
+        let mut connections = Vec::new();
+        for url in redis {
+            let client = redis::Client::open(url.as_str())?;
+            connections.push(client.get_multiplexed_async_connection().await?);
+        }
+        Ok(Self {
+            method,
+            pool,
+            redis: connections,
+        })
+    }
+
+    /// The statements and Redis commands of one buyer of three seats, in order.
+    pub(super) fn statements(&self) -> &'static [&'static str] {
+        match self.method {
+            Method::Naive => naive::STATEMENTS,
+            Method::Pessimistic => row_locks::PESSIMISTIC,
+            Method::NoWait => row_locks::NOWAIT,
+            Method::Unsorted => row_locks::UNSORTED,
+            Method::Optimistic => optimistic::STATEMENTS,
+            Method::Constraint => constraint::STATEMENTS,
+            Method::Lease => lease::STATEMENTS,
+            Method::Redlock => redlock::STATEMENTS,
+            Method::Queue => &[],
+        }
+    }
+
+    /// Sells `want.seats` to `want.buyer`, or refuses.
+    pub(super) async fn buy(&self, hall: &Hall, want: &Want) -> Outcome {
+        let (pool, redis) = (&self.pool, self.redis.as_slice());
+        let purchase = &Purchase::new(hall, want);
+        let bought = match (self.method, redis) {
+            (Method::Naive, _) => naive::buy(pool, purchase).await,
+            (Method::Pessimistic, _) => row_locks::pessimistic(pool, purchase).await,
+            (Method::NoWait, _) => row_locks::nowait(pool, purchase).await,
+            (Method::Unsorted, _) => row_locks::unsorted(pool, purchase).await,
+            (Method::Optimistic, _) => optimistic::buy(pool, purchase).await,
+            (Method::Constraint, _) => constraint::buy(pool, purchase).await,
+            (Method::Lease, [redis]) => lease::buy(pool, redis, purchase).await,
+            (Method::Redlock, nodes) => redlock::buy(pool, nodes, purchase).await,
+            (Method::Lease | Method::Queue, _) => Err(Outcome::Failed("not open".to_owned())),
+        };
+        bought.unwrap_or_else(|failed| failed)
+    }
+
+    /// Takes a lease on seats; none when another holder has it.
+    async fn acquire(&self, wanted: &Purchase, ttl: Duration) -> Result<Option<Lease>, Outcome> {
+        match (self.method, self.redis.as_slice()) {
+            (Method::Redlock, nodes) => redlock::acquire(nodes, wanted, ttl).await,
+            (_, [redis, ..]) => lease::acquire(redis, wanted, ttl).await,
+            (_, []) => Ok(None),
+        }
+    }
+
+    /// Whether it has a holder who can be stopped.
+    pub(super) fn has_holder(method: Method) -> bool {
+        matches!(method, Method::Lease | Method::Redlock)
+    }
+
+    pub(super) async fn fill(&self, hall: &Hall) -> anyhow::Result<()> {
+        tables::fill(&self.pool, hall).await
+    }
+
+    pub(super) async fn history(&self, hall: &Hall) -> anyhow::Result<History> {
+        tables::history(&self.pool, hall).await
+    }
+
+    pub(super) fn close(&self) {
+        self.pool.close();
+    }
+}
 
 impl From<Error> for Outcome {
-    /// What an error of the database counts as. The guards refuse, which is an ordinary answer.
+    /// Counts an error of the database. The guards refuse, which is an ordinary answer.
     fn from(error: Error) -> Self {
         let Some(state) = error.code() else {
             return Self::Failed("connection lost".to_owned());
@@ -74,82 +164,6 @@ impl From<redis::RedisError> for Outcome {
     }
 }
 
-/// A strategy on its tables.
-pub(super) struct Shop {
-    way: Arc<dyn Textbook>,
-    pool: Pool,
-}
-
-impl Shop {
-    /// Opens every connection to the schema that has the tables.
-    ///
-    /// # Errors
-    /// When the database refuses.
-    pub(super) async fn open(way: Arc<dyn Textbook>, pool: Pool) -> anyhow::Result<Self> {
-        pool.warm().await?;
-        Ok(Self { way, pool })
-    }
-}
-
-impl Contender for Shop {
-    fn open_hall<'a>(&'a self, hall: &'a Hall) -> Doing<'a, anyhow::Result<Arc<dyn Sale>>> {
-        Box::pin(async move {
-            tables::fill(&self.pool, hall).await?;
-            Ok(Arc::new(OpenHall {
-                way: Arc::clone(&self.way),
-                pool: self.pool.clone(),
-                hall: hall.clone(),
-            }) as Arc<dyn Sale>)
-        })
-    }
-
-    fn statements(&self) -> &'static [&'static str] {
-        self.way.statements()
-    }
-
-    fn close(&self) -> Doing<'_, ()> {
-        self.pool.close();
-        Box::pin(async {})
-    }
-}
-
-struct OpenHall {
-    way: Arc<dyn Textbook>,
-    pool: Pool,
-    hall: Hall,
-}
-
-impl Sale for OpenHall {
-    fn ask<'a>(&'a self, want: &'a Want) -> Doing<'a, Outcome> {
-        Box::pin(async move {
-            let bought = self.way.buy(&self.pool, self.hall.number, want).await;
-            bought.unwrap_or_else(|failed| failed)
-        })
-    }
-
-    fn confirm(&self, _won: OnHold) -> Doing<'_, Result<(), String>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn history(&self) -> Doing<'_, anyhow::Result<History>> {
-        Box::pin(tables::history(&self.pool, &self.hall))
-    }
-}
-
-/// The numbers of a request as the tables have them: the buyer, and the seats in ascending order.
-fn sorted(want: &Want) -> (i32, Vec<i32>) {
-    let (buyer, mut seats) = as_listed(want);
-    seats.sort_unstable();
-    (buyer, seats)
-}
-
-/// The same, with the seats as the request lists them.
-fn as_listed(want: &Want) -> (i32, Vec<i32>) {
-    let number = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
-    let seats = want.seats.iter().copied().map(number);
-    (number(want.buyer), seats.collect())
-}
-
 /// Whether one of these rows `(seat, buyer)` has a buyer.
 fn is_taken(rows: &[Row]) -> Result<bool, Error> {
     let mut taken = false;
@@ -157,9 +171,4 @@ fn is_taken(rows: &[Row]) -> Result<bool, Error> {
         taken |= row.try_get::<_, Option<i32>>(1)?.is_some();
     }
     Ok(taken)
-}
-
-/// A prepared statement of this connection.
-async fn prepared(lane: &ClientWrapper, sql: &'static str) -> Result<Statement, Error> {
-    lane.prepare_cached(sql).await
 }

@@ -1,39 +1,31 @@
 //! Strategy `naive`: look whether the seats are free, then take them. Between the two lies nothing but
-//! the way to the database and back.
+//! one round trip to the database.
 
 use super::super::contender::{Outcome, Pool};
-use super::super::plan::Want;
-use super::{Bought, TAKEN, Textbook, is_taken, prepared, sorted};
+use super::{Purchase, TAKEN, is_taken};
 
 const READ: &str = "-- lab_naive_read
 SELECT seat, buyer FROM lab_seats WHERE hall = $1 AND seat = ANY ($2)";
 
-const WRITE: &str = "-- lab_naive_write
+/// Marks seats as taken and records their sale, whatever their state.
+pub(super) const SELL: &str = "-- lab_sell
 WITH taken AS (
     UPDATE lab_seats SET buyer = $3 WHERE hall = $1 AND seat = ANY ($2)
 )
 INSERT INTO lab_sales (hall, seat, buyer) SELECT $1, seat, $3 FROM unnest($2) AS seat";
 
-pub(in super::super) struct Naive;
+pub(super) const STATEMENTS: &[&str] = &[READ, SELL];
 
-impl Textbook for Naive {
-    fn statements(&self) -> &'static [&'static str] {
-        &[READ, WRITE]
-    }
-
-    fn buy<'a>(&'a self, pool: &'a Pool, hall: i32, want: &'a Want) -> Bought<'a> {
-        Box::pin(buy(pool, hall, want))
-    }
-}
-
-async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let lane = pool.lane().await?;
-    let read = prepared(&lane, READ).await?;
-    let write = prepared(&lane, WRITE).await?;
-    let (buyer, seats) = sorted(want);
-    if is_taken(&lane.query(&read, &[&hall, &seats]).await?)? {
+pub(super) async fn buy(pool: &Pool, purchase: &Purchase) -> Result<Outcome, Outcome> {
+    let connection = pool.connection().await?;
+    let read = connection.prepare_cached(READ).await?;
+    let sell = connection.prepare_cached(SELL).await?;
+    let Purchase {
+        hall, buyer, seats, ..
+    } = purchase;
+    if is_taken(&connection.query(&read, &[hall, seats]).await?)? {
         return Ok(TAKEN);
     }
-    lane.execute(&write, &[&hall, &seats, &buyer]).await?;
+    connection.execute(&sell, &[hall, seats, buyer]).await?;
     Ok(Outcome::Won(None))
 }

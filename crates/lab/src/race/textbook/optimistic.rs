@@ -3,11 +3,10 @@
 
 use deadpool_postgres::Object;
 use deadpool_postgres::tokio_postgres::Error;
-use deadpool_postgres::tokio_postgres::types::ToSql;
 
 use super::super::contender::{Outcome, Pool};
-use super::super::plan::Want;
-use super::{Bought, TAKEN, Textbook, is_taken, prepared, sorted};
+use super::constraint::RECORD;
+use super::{Purchase, TAKEN, is_taken};
 
 /// Most attempts of one buyer.
 const TRIES_MAX: u32 = 10;
@@ -20,53 +19,44 @@ UPDATE lab_seats s SET buyer = $4, version = s.version + 1
 FROM unnest($2::integer[], $3::bigint[]) AS seen (seat, version)
 WHERE s.hall = $1 AND s.seat = seen.seat AND s.version = seen.version";
 
-const SELL: &str = "-- lab_optimistic_sell
-INSERT INTO lab_sales (hall, seat, buyer) SELECT $1, seat, $3 FROM unnest($2::integer[]) AS seat";
+pub(super) const STATEMENTS: &[&str] = &[READ, "BEGIN", WRITE, RECORD, "COMMIT"];
 
-pub(in super::super) struct Optimistic;
-
-impl Textbook for Optimistic {
-    fn statements(&self) -> &'static [&'static str] {
-        &[READ, "BEGIN", WRITE, SELL, "COMMIT"]
-    }
-
-    fn buy<'a>(&'a self, pool: &'a Pool, hall: i32, want: &'a Want) -> Bought<'a> {
-        Box::pin(buy(pool, hall, want))
-    }
-}
-
-async fn buy(pool: &Pool, hall: i32, want: &Want) -> Result<Outcome, Outcome> {
-    let mut lane = pool.lane().await?;
+pub(super) async fn buy(pool: &Pool, purchase: &Purchase) -> Result<Outcome, Outcome> {
+    let mut connection = pool.connection().await?;
     for _ in 0..TRIES_MAX {
-        if let Some(outcome) = try_to_buy(&mut lane, hall, want).await? {
+        if let Some(outcome) = try_to_buy(&mut connection, purchase).await? {
             return Ok(outcome);
         }
     }
     Ok(Outcome::Failed("overtaken too often".to_owned()))
 }
 
-/// One attempt; None when a row had moved.
-async fn try_to_buy(lane: &mut Object, hall: i32, want: &Want) -> Result<Option<Outcome>, Error> {
-    let read = prepared(lane, READ).await?;
-    let write = prepared(lane, WRITE).await?;
-    let store = prepared(lane, SELL).await?;
-    let (buyer, seats) = sorted(want);
-    let rows = lane.query(&read, &[&hall, &seats]).await?;
+/// One attempt; None when a row had another version.
+async fn try_to_buy(
+    connection: &mut Object,
+    purchase: &Purchase,
+) -> Result<Option<Outcome>, Error> {
+    let read = connection.prepare_cached(READ).await?;
+    let write = connection.prepare_cached(WRITE).await?;
+    let record = connection.prepare_cached(RECORD).await?;
+    let Purchase {
+        hall, buyer, seats, ..
+    } = purchase;
+    let rows = connection.query(&read, &[hall, seats]).await?;
     if is_taken(&rows)? {
         return Ok(Some(TAKEN));
     }
     let versions = rows.iter().map(|row| row.try_get(2));
     let versions = versions.collect::<Result<Vec<i64>, _>>()?;
-    let transaction = lane.transaction().await?;
-    let values: [&(dyn ToSql + Sync); 4] = [&hall, &seats, &versions, &buyer];
-    let written = transaction.execute(&write, &values).await?;
-    if !usize::try_from(written).is_ok_and(|written| written == seats.len()) {
+    let transaction = connection.transaction().await?;
+    let written = transaction
+        .execute(&write, &[hall, seats, &versions, buyer])
+        .await?;
+    if usize::try_from(written) != Ok(seats.len()) {
         transaction.rollback().await?;
         return Ok(None);
     }
-    transaction
-        .execute(&store, &[&hall, &seats, &buyer])
-        .await?;
+    transaction.execute(&record, &[hall, seats, buyer]).await?;
     transaction.commit().await?;
     Ok(Some(Outcome::Won(None)))
 }

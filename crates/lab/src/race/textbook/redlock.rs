@@ -7,16 +7,74 @@ use redis::aio::MultiplexedConnection;
 use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use tokio::task::JoinSet;
 
-use super::super::contender::{Doing, Outcome, Pool};
-use super::super::plan::Want;
-use super::lease::{Granted, RELEASE, TTL, delete_all, look_and_write, owner, set_all};
-use super::pessimistic::SELL;
-use super::{Bought, Stoppable, TAKEN, Textbook, sorted};
+use super::super::contender::{Outcome, Pool};
+use super::lease::{Lease, RELEASE, TTL, delete, look_and_write, set};
+use super::naive::SELL;
+use super::{Purchase, TAKEN};
+use crate::kit::random_name;
 
 /// Most tries of one buyer: votes may split, so that no buyer has a majority.
 const TRIES_MAX: u32 = 20;
 
-/// A random time below 16 ms, so that buyers do not ask in step again.
+const SET: &str = "SET lab:hall:seat owner NX PX 10000 (on every server)";
+
+pub(super) const STATEMENTS: &[&str] = &[SET, SET, SET, SELL, RELEASE];
+
+pub(super) async fn buy(
+    pool: &Pool,
+    nodes: &[MultiplexedConnection],
+    purchase: &Purchase,
+) -> Result<Outcome, Outcome> {
+    let mut lease = acquire(nodes, purchase, TTL).await?;
+    for _ in 1..TRIES_MAX {
+        if lease.is_some() {
+            break;
+        }
+        pause().await;
+        lease = acquire(nodes, purchase, TTL).await?;
+    }
+    let Some(lease) = lease else {
+        return Ok(TAKEN);
+    };
+    let written = look_and_write(pool, purchase, &lease).await;
+    release(nodes, purchase, &lease.owner).await?;
+    written
+}
+
+/// Takes a lease on a majority, if there is time left of it.
+pub(super) async fn acquire(
+    nodes: &[MultiplexedConnection],
+    purchase: &Purchase,
+    ttl: Duration,
+) -> Result<Option<Lease>, Outcome> {
+    let (owner, begun) = (random_name(), SystemClock.boot());
+    let mut votes = JoinSet::new();
+    for node in nodes {
+        let (node, owner, purchase) = (node.clone(), owner.clone(), purchase.clone());
+        votes.spawn(async move { set(&node, &purchase, (&owner, ttl)).await.unwrap_or(false) });
+    }
+    let votes = votes.join_all().await;
+    let votes = votes.into_iter().filter(|vote| *vote).count();
+    let took = SystemClock.boot().since(begun);
+    if votes > nodes.len() / 2 && took + drift(ttl) < ttl {
+        return Ok(Some(Lease { owner, fence: None }));
+    }
+    release(nodes, purchase, &owner).await?;
+    Ok(None)
+}
+
+async fn release(
+    nodes: &[MultiplexedConnection],
+    purchase: &Purchase,
+    owner: &str,
+) -> Result<(), Outcome> {
+    for node in nodes {
+        delete(node, purchase, (owner, purchase.seats.len())).await?;
+    }
+    Ok(())
+}
+
+/// A random time below 16 ms, so that buyers do not retry in step.
 async fn pause() {
     let mut draw = [0];
     SystemEntropy.fill(&mut draw);
@@ -27,102 +85,4 @@ async fn pause() {
 /// A hundredth of the ttl and two milliseconds, for clocks that run at different speeds.
 fn drift(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
-}
-
-pub(in super::super) struct Redlock {
-    nodes: Vec<MultiplexedConnection>,
-}
-
-impl Redlock {
-    /// # Errors
-    /// When a server cannot be reached.
-    pub(in super::super) async fn connect(urls: &[String]) -> anyhow::Result<Self> {
-        let mut nodes = Vec::new();
-        for url in urls {
-            let client = redis::Client::open(url.as_str())?;
-            nodes.push(client.get_multiplexed_async_connection().await?);
-        }
-        Ok(Self { nodes })
-    }
-
-    /// The owner of a lease on a majority, if there is time left of it.
-    async fn take(
-        &self,
-        (hall, seats): (i32, &[i32]),
-        ttl: Duration,
-    ) -> Result<Option<String>, Outcome> {
-        let (owner, begun) = (owner(), SystemClock.boot());
-        let mut asked = JoinSet::new();
-        for node in &self.nodes {
-            let (mut node, owner, seats) = (node.clone(), owner.clone(), seats.to_vec());
-            asked.spawn(async move {
-                let set = set_all(&mut node, (hall, &seats), (&owner, ttl)).await;
-                set.unwrap_or(false)
-            });
-        }
-        let votes = asked
-            .join_all()
-            .await
-            .into_iter()
-            .filter(|vote| *vote)
-            .count();
-        let took = SystemClock.boot().since(begun);
-        if votes > self.nodes.len() / 2 && took + drift(ttl) < ttl {
-            return Ok(Some(owner));
-        }
-        self.give_back((hall, seats), &owner).await?;
-        Ok(None)
-    }
-
-    /// The same, asked for again while votes split.
-    async fn take_in_time(&self, seats: (i32, &[i32])) -> Result<Option<String>, Outcome> {
-        for _ in 1..TRIES_MAX {
-            let taken = self.take(seats, TTL).await?;
-            if taken.is_some() {
-                return Ok(taken);
-            }
-            pause().await;
-        }
-        self.take(seats, TTL).await
-    }
-
-    async fn give_back(&self, seats: (i32, &[i32]), owner: &str) -> Result<(), Outcome> {
-        for node in &self.nodes {
-            delete_all(&mut node.clone(), seats, owner).await?;
-        }
-        Ok(())
-    }
-}
-
-impl Textbook for Redlock {
-    fn statements(&self) -> &'static [&'static str] {
-        const SET: &str = "SET lab:hall:seat owner NX PX 10000 (on every server)";
-        &[SET, SET, SET, SELL, RELEASE]
-    }
-
-    fn buy<'a>(&'a self, pool: &'a Pool, hall: i32, want: &'a Want) -> Bought<'a> {
-        Box::pin(async move {
-            let (buyer, seats) = sorted(want);
-            let Some(owner) = self.take_in_time((hall, &seats)).await? else {
-                return Ok(TAKEN);
-            };
-            let granted = Granted { fence: None };
-            let written = look_and_write(pool, (hall, &seats), (buyer, &granted)).await;
-            self.give_back((hall, &seats), &owner).await?;
-            written
-        })
-    }
-}
-
-impl Stoppable for Redlock {
-    fn acquire<'a>(
-        &'a self,
-        seats: (i32, &'a [i32]),
-        ttl: Duration,
-    ) -> Doing<'a, Result<Option<Granted>, Outcome>> {
-        Box::pin(async move {
-            let owner = self.take(seats, ttl).await?;
-            Ok(owner.map(|_| Granted { fence: None }))
-        })
-    }
 }

@@ -3,33 +3,21 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
 
-use super::super::contender::{Doing, Outcome, Pool};
-use super::super::plan::Hall;
-use super::lease::{Granted, look_and_write, write};
-use super::{Guards, Textbook, tables};
+use super::super::contender::Outcome;
+use super::super::plan::{Hall, Want};
+use super::lease::{Lease, look_and_write, write};
+use super::{Guards, Purchase, Textbook};
 
 /// The lease of the scene.
 const TTL: Duration = Duration::from_millis(200);
-/// The buyer who is stopped, and the one who comes meanwhile.
-const BUYERS: [i32; 2] = [1, 2];
 /// Most looks whether the lease is over.
 const LOOKS_MAX: u32 = 1_000;
 /// Between two of them.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// A strategy whose holder can be stopped between its lease and its write.
-pub(in super::super) trait Stoppable: Textbook {
-    /// Takes a lease on seats of a hall; none when another has it.
-    fn acquire<'a>(
-        &'a self,
-        seats: (i32, &'a [i32]),
-        ttl: Duration,
-    ) -> Doing<'a, Result<Option<Granted>, Outcome>>;
-}
 
 /// How the scene ended.
 #[derive(Clone, Debug, Serialize)]
@@ -43,45 +31,42 @@ pub(in super::super) struct Scene {
 }
 
 /// Plays the scene in a hall of its own.
-///
-/// # Errors
-/// When the servers do not do their part of it.
 pub(in super::super) async fn stop_the_holder(
-    (strategy, way): (&'static str, &dyn Stoppable),
-    (pool, guards): (&Pool, Guards),
+    (strategy, guards): (&'static str, Guards),
+    textbook: &Textbook,
     hall: &Hall,
 ) -> anyhow::Result<Scene> {
-    tables::fill(pool, hall).await?;
-    let seats = (hall.number, &[0][..]);
-    let first = acquired(way, seats)
-        .await?
-        .context("the first lease was refused")?;
-    // The holder is stopped here. Another buyer comes until the lease is over.
+    textbook.fill(hall).await?;
+    let [stopped, other] = [1, 2].map(|buyer| {
+        let seats = vec![0];
+        Purchase::new(hall, &Want { buyer, seats })
+    });
+    let first = acquired(textbook, &stopped).await?;
+    let first = first.context("the first lease was refused")?;
+    // The holder is stopped here. Another buyer tries until the lease is over.
     let mut looks = 0;
     let second = loop {
-        if let Some(granted) = acquired(way, seats).await? {
-            break granted;
+        if let Some(lease) = acquired(textbook, &other).await? {
+            break lease;
         }
         looks += 1;
         if looks > LOOKS_MAX {
             bail!("{strategy}: a lease of {TTL:?} does not end");
         }
-        SystemClock
-            .sleep_until(SystemClock.boot().plus(LOOK_EVERY))
-            .await;
+        let next = SystemClock.boot().plus(LOOK_EVERY);
+        SystemClock.sleep_until(next).await;
     };
-    let [stopped, other] = BUYERS;
-    match look_and_write(pool, seats, (other, &second)).await {
+    match look_and_write(&textbook.pool, &other, &second).await {
         Ok(Outcome::Won(_)) => {}
-        ended => bail!("{strategy}: the other buyer was answered {ended:?}"),
+        ended => bail!("{strategy}: the other buyer got {ended:?}"),
     }
     // The holder goes on: it has looked before, and the lease was its own.
-    let lane = pool.get().await?;
-    let written = write(&lane, seats, (stopped, &first)).await;
+    let connection = textbook.pool.get().await?;
+    let written = write(&connection, &stopped, &first).await;
     let (sold_twice, refused) = match written {
         Ok(Outcome::Won(_)) => (true, None),
         Ok(Outcome::Refused(why)) | Err(Outcome::Refused(why)) => (false, Some(why)),
-        ended => bail!("{strategy}: the holder that was stopped was answered {ended:?}"),
+        ended => bail!("{strategy}: the holder that was stopped got {ended:?}"),
     };
     Ok(Scene {
         strategy,
@@ -91,7 +76,7 @@ pub(in super::super) async fn stop_the_holder(
     })
 }
 
-async fn acquired(way: &dyn Stoppable, seats: (i32, &[i32])) -> anyhow::Result<Option<Granted>> {
-    let acquired = way.acquire(seats, TTL).await;
-    acquired.map_err(|failed| anyhow::anyhow!("the lease is not to be had: {failed:?}"))
+async fn acquired(textbook: &Textbook, purchase: &Purchase) -> anyhow::Result<Option<Lease>> {
+    let acquired = textbook.acquire(purchase, TTL).await;
+    acquired.map_err(|failed| anyhow!("no lease: {failed:?}"))
 }

@@ -1,5 +1,4 @@
-//! The tables of the textbook strategies, what the database may refuse on them, and how what was sold
-//! becomes a history for the auditor.
+//! The tables of the textbook strategies, their guards, and the history of their sales for the auditor.
 
 use std::collections::BTreeMap;
 
@@ -56,14 +55,11 @@ const SOLD: &str = "-- lab_sold
 SELECT seat, buyer FROM lab_sales WHERE hall = $1 ORDER BY n";
 
 /// Makes the tables in the schema that this pool's search path begins with.
-///
-/// # Errors
-/// When the database refuses.
 pub(in super::super) async fn make(pool: &Pool, guards: Guards) -> anyhow::Result<()> {
-    let lane = pool.get().await?;
-    lane.batch_execute(MAKE).await?;
+    let connection = pool.get().await?;
+    connection.batch_execute(MAKE).await?;
     if guards == Guards::KeyAndFence {
-        lane.batch_execute(GUARD).await?;
+        connection.batch_execute(GUARD).await?;
     }
     Ok(())
 }
@@ -71,35 +67,37 @@ pub(in super::super) async fn make(pool: &Pool, guards: Guards) -> anyhow::Resul
 /// Fills a hall with free seats.
 pub(super) async fn fill(pool: &Pool, hall: &Hall) -> anyhow::Result<()> {
     let seats = i32::try_from(hall.seats())?;
-    let lane = pool.get().await?;
-    let statement = lane.prepare_cached(FILL).await?;
-    lane.execute(&statement, &[&hall.number, &seats]).await?;
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached(FILL).await?;
+    connection
+        .execute(&statement, &[&hall.number, &seats])
+        .await?;
     Ok(())
 }
 
-/// A row of what was sold: which seat to which buyer.
+/// A sale: which seat to which buyer.
 struct Sold {
     seat: u32,
     buyer: u32,
 }
 
-/// What was sold in a hall, in the order in which it was written, as a history.
+/// Reads the sales of a hall, in the order in which they were written, as a history.
 pub(super) async fn history(pool: &Pool, hall: &Hall) -> anyhow::Result<History> {
-    let lane = pool.get().await?;
-    let statement = lane.prepare_cached(SOLD).await?;
-    let rows = lane.query(&statement, &[&hall.number]).await?;
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached(SOLD).await?;
+    let rows = connection.query(&statement, &[&hall.number]).await?;
     let read = |row: &Row| {
         let (seat, buyer): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
         let (seat, buyer) = (u32::try_from(seat)?, u32::try_from(buyer)?);
         anyhow::Ok(Sold { seat, buyer })
     };
     let sold: Vec<Sold> = rows.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(told(hall.seats(), &sold))
+    Ok(history_of(hall.seats(), &sold))
 }
 
-/// Every buyer's purchase is a commit, and each of its seats goes from free to sold, for that is what
-/// its writer believed. The auditor remembers what it was.
-fn told(seats: u32, sold: &[Sold]) -> History {
+/// Every buyer's purchase is a commit, and each of its seats goes from free to sold, as its writer
+/// believed. The auditor compares that with the seat's last state.
+fn history_of(seats: u32, sold: &[Sold]) -> History {
     let mut buyers: Vec<u32> = Vec::new();
     let mut bought: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for Sold { seat, buyer } in sold {
@@ -148,10 +146,10 @@ mod tests {
     #[test]
     fn a_seat_that_is_sold_once_is_sound_and_one_sold_again_is_not() {
         let sold = |seat, buyer| Sold { seat, buyer };
-        let good = told(4, &[sold(0, 7), sold(1, 7), sold(2, 3)]);
+        let good = history_of(4, &[sold(0, 7), sold(1, 7), sold(2, 3)]);
         assert_eq!(good.commits.len(), 2);
         assert_eq!(Auditor::check(&good), []);
-        let bad = told(4, &[sold(0, 7), sold(2, 3), sold(0, 9)]);
+        let bad = history_of(4, &[sold(0, 7), sold(2, 3), sold(0, 9)]);
         let found = Auditor::check(&bad);
         let twice: Vec<_> = found
             .iter()

@@ -35,7 +35,7 @@ const TABLE: [(&str, &str); 9] = [
     (
         "soldonce",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server fake-stripe \
-         anyhow clap comfy-table http-body-util hyper hyper-util indicatif nix rustix strsim \
+         anyhow clap comfy-table hyper indicatif nix rustix strsim \
          toml tracing-subscriber",
     ),
     (
@@ -45,11 +45,12 @@ const TABLE: [(&str, &str); 9] = [
     (
         "soldonce-lab",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server \
-         soldonce-testkit anyhow axum clap comfy-table deadpool-postgres hdrhistogram indicatif redis rustix",
+         soldonce-testkit anyhow axum clap comfy-table deadpool-postgres hdrhistogram httparse \
+         indicatif redis rustix",
     ),
     (
         "soldonce-testkit",
-        "soldonce-clock anyhow hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
+        "soldonce-clock anyhow base64 hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
          clap futures-util indexmap libc num-traits redis reqwest rust-embed serde_core tower \
          tracing-subscriber utoipa",
     ),

@@ -1,0 +1,116 @@
+//! The counts of a load. Every request sent is in exactly one of: answered by status, failed by kind.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::stats::{Latencies, LatencyUs, per_second};
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LoadError {
+    /// The server did not take the connection.
+    Connect,
+    /// The connection ended before the whole answer.
+    Closed,
+    /// The answer is not HTTP/1.1.
+    NotHttp,
+    /// The answer gives no length beforehand.
+    Chunked,
+    /// The answer is beyond the bounds.
+    TooLarge,
+    /// No answer by the end of the overtime.
+    Unanswered,
+}
+
+/// A finished load.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LoadReport {
+    /// Answers per second.
+    pub(crate) rate_per_s: u64,
+    /// Latencies of the answered requests, from the planned time on in the open loop.
+    pub(crate) latency_us: LatencyUs,
+    /// Answers by status.
+    pub(crate) statuses: BTreeMap<u16, u64>,
+    /// Requests without answer, by kind.
+    pub(crate) errors: BTreeMap<LoadError, u64>,
+    /// Requests sent: all answers and errors.
+    pub(crate) sent: u64,
+    /// Planned requests of an open loop that were never sent, because no connection was free.
+    pub(crate) missed: u64,
+    /// From the first request to the last answer, milliseconds.
+    pub(crate) took_ms: u64,
+}
+
+impl LoadReport {
+    /// Answers of this status.
+    pub(crate) fn count(&self, status: u16) -> u64 {
+        self.statuses.get(&status).copied().unwrap_or_default()
+    }
+}
+
+/// The counts of one connection, or of several added up.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    latencies: Latencies,
+    statuses: BTreeMap<u16, u64>,
+    errors: BTreeMap<LoadError, u64>,
+    sent: u64,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            latencies: Latencies::new(),
+            statuses: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            sent: 0,
+        }
+    }
+
+    pub(crate) fn count_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    pub(crate) fn count_answer(&mut self, status: u16, latency: Duration) {
+        self.latencies.record(latency);
+        *self.statuses.entry(status).or_default() += 1;
+    }
+
+    pub(crate) fn count_error(&mut self, error: LoadError) {
+        *self.errors.entry(error).or_default() += 1;
+    }
+
+    /// Counts a request that was sent and is in no other count.
+    pub(crate) fn count_unanswered(&mut self) {
+        let open = self.sent - self.latencies.count() - self.errors.values().sum::<u64>();
+        if open > 0 {
+            *self.errors.entry(LoadError::Unanswered).or_default() += open;
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Tally) {
+        self.latencies.add(&other.latencies);
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        for (error, count) in &other.errors {
+            *self.errors.entry(*error).or_default() += count;
+        }
+        self.sent += other.sent;
+    }
+
+    pub(crate) fn report(self, took: Duration, missed: u64) -> LoadReport {
+        LoadReport {
+            rate_per_s: per_second(self.latencies.count(), took),
+            latency_us: self.latencies.figures(),
+            statuses: self.statuses,
+            errors: self.errors,
+            sent: self.sent,
+            missed,
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! CPU time and memory of processes, and the cores they run on.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// CPU time that a process has used so far, user and system, all its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuTime(Duration);
+
+impl CpuTime {
+    /// Of the process `id`, to the tick of the kernel (10 ms).
+    pub(crate) fn of(id: u32) -> anyhow::Result<Self> {
+        Self::read(&id.to_string())
+    }
+
+    /// Of this process.
+    pub(crate) fn own() -> anyhow::Result<Self> {
+        Self::read("self")
+    }
+
+    /// What was used since `earlier`.
+    pub(crate) fn since(self, earlier: CpuTime) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    fn read(process: &str) -> anyhow::Result<Self> {
+        let path = format!("/proc/{process}/stat");
+        let stat = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let ticks = ticks_of(&stat).with_context(|| format!("cannot understand {path}"))?;
+        let per_second = rustix::param::clock_ticks_per_second().max(1);
+        Ok(Self(Duration::from_nanos(
+            ticks.saturating_mul(1_000_000_000 / per_second),
+        )))
+    }
+}
+
+/// User and system time of `/proc/<pid>/stat`, proc(5): fields 14 and 15. The name before them, in
+/// brackets, may hold anything.
+fn ticks_of(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut times = fields.split_ascii_whitespace().skip(11);
+    let (user, system): (u64, u64) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
+    Some(user + system)
+}
+
+/// Which core each side keeps to: the generator this one, the server the next; or the kernel
+/// decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cores(pub(crate) Option<usize>);
+
+/// Starts a process on the server's core: it inherits the calling thread's.
+pub(crate) fn inherit<T>(cores: Cores, start: impl FnOnce() -> T) -> anyhow::Result<T> {
+    let Some(core) = cores.0 else {
+        return Ok(start());
+    };
+    let own = sched_getaffinity(None).context("our cores are not known")?;
+    pin_to_core(core + 1)?;
+    let started = start();
+    sched_setaffinity(None, &own).context("our own core is not ours any more")?;
+    Ok(started)
+}
+
+/// Memory of a process that is in RAM now, bytes.
+pub(crate) fn resident_bytes(id: u32) -> anyhow::Result<u64> {
+    let path = format!("/proc/{id}/statm");
+    let statm = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let pages = statm
+        .split_ascii_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
+    let page = u64::try_from(rustix::param::page_size())?;
+    Ok(pages.with_context(|| format!("cannot understand {path}"))? * page)
+}
+
+/// Keeps the calling thread, and every thread that it starts, on one core.
+pub(crate) fn pin_to_core(core: usize) -> anyhow::Result<()> {
+    let mut cores = CpuSet::new();
+    anyhow::ensure!(
+        core < CpuSet::MAX_CPU,
+        "core {core}: there cannot be so many"
+    );
+    cores.set(core);
+    sched_setaffinity(None, &cores).with_context(|| format!("core {core} is not ours to use"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_read_behind_any_name() {
+        let stat = "7 (a) b (c)) S 1 7 7 0 -1 4 5 0 0 0 30 12 0 0 20 0 3 0 99 1 2";
+        assert_eq!(ticks_of(stat), Some(42));
+        assert_eq!(ticks_of("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn own_time_is_readable() {
+        assert!(CpuTime::own().is_ok());
+    }
+}

@@ -1,0 +1,124 @@
+//! A server in a process of its own: it prints the address that it serves, and SIGTERM ends it.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use soldonce_clock::{BootTime, Clock, SystemClock};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::process::{Cores, inherit};
+use super::services::random_name;
+
+/// What precedes the address in the line that tells it.
+const SERVES: &str = " serves on http://";
+
+/// The line by which a server tells its name and its address.
+pub(crate) fn serves_line(name: &str, address: SocketAddr) -> String {
+    format!("{name}{SERVES}{address}\n")
+}
+
+/// A running server.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) id: u32,
+    /// What it calls itself in the line that tells the address.
+    pub(crate) name: String,
+    /// When its process was started.
+    pub(crate) began: BootTime,
+    child: Child,
+}
+
+impl Served {
+    /// Starts it and waits until it serves.
+    pub(crate) async fn start(command: &mut Command, cores: Cores) -> anyhow::Result<Self> {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        let began = SystemClock.boot();
+        let mut child = inherit(cores, || command.spawn())?.context("cannot start the server")?;
+        let id = child.id().context("the server ended at once")?;
+        let output = child.stdout.take().context("the server has no output")?;
+        let mut lines = BufReader::new(output).lines();
+        let (name, address) = loop {
+            let line = lines.next_line().await?;
+            let line = line.context("the server did not start")?;
+            if let Some((name, address)) = line.split_once(SERVES) {
+                let address = address.trim().parse();
+                break (
+                    name.to_owned(),
+                    address.context("the server gave no address")?,
+                );
+            }
+        };
+        Ok(Self {
+            address,
+            id,
+            name,
+            began,
+            child,
+        })
+    }
+
+    /// Lets it finish its requests, and end.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
+        kill_process(id.context("the server has no process id")?, Signal::TERM)?;
+        let status = self.child.wait().await?;
+        if !status.success() {
+            bail!("the server ended with {status}");
+        }
+        Ok(())
+    }
+}
+
+/// The program `soldonce` in the folder of this one as a server, on any free port, with this key of the
+/// scope admin.
+pub(crate) fn product(key: &str) -> anyhow::Result<Command> {
+    let program = std::env::current_exe()?.with_file_name("soldonce");
+    if !program.is_file() {
+        let place = program.display();
+        bail!(
+            "{place} is missing: build it with `cargo build -p soldonce`, with --release if this is"
+        );
+    }
+    let mut command = Command::new(program);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .env("SOLDONCE_ADMIN_KEY", key)
+        .env("SOLDONCE_LOG", "warn");
+    Ok(command)
+}
+
+/// A random admin key.
+pub(crate) fn admin_key() -> String {
+    format!("bench-{}", random_name())
+}
+
+/// Runs `work` unless a signal ends it: then the caller still clears up.
+pub(crate) async fn unless_stopped<T>(
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    tokio::select! {
+        done = work => done,
+        () = stop_signal() => bail!("ended by a signal"),
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+pub(crate) async fn stop_signal() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => terminate.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
