@@ -79,7 +79,7 @@ impl Client {
             .uri(path)
             .header("host", &self.authority)
             .header("content-type", "application/json");
-        // Without a key it is nobody's request.
+        // Without a key the request has no caller.
         let request = if self.key.is_empty() {
             request
         } else {

@@ -54,7 +54,7 @@ impl RedisPair {
     /// # Errors
     /// If the replica does not obey.
     pub fn cut(&self) -> Result<()> {
-        // A port on which nobody listens: the replica stays one, without a primary.
+        // A port without a listener: the replica stays one, without a primary.
         self.replica.cli(&["REPLICAOF", "127.0.0.1", "1"])?;
         Ok(())
     }

@@ -10,6 +10,7 @@ mod drawers;
 mod links;
 mod machine_paths;
 mod manifests;
+mod prose;
 mod sale;
 mod size;
 mod snapshots;
@@ -65,6 +66,11 @@ fn sql_is_named() {
 #[test]
 fn nothing_is_named_with_an_avoided_word() {
     assert_each(words::check);
+}
+
+#[test]
+fn words_are_plain() {
+    assert_each(prose::check);
 }
 
 #[test]
