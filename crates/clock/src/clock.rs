@@ -142,7 +142,7 @@ impl ManualClock {
         }
     }
 
-    /// Moves both clocks forward and wakes whoever waits for the new time.
+    /// Moves both clocks forward and wakes the tasks that wait for the new time.
     pub fn advance(&self, span: Duration) {
         self.now.send_modify(|time| {
             let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);

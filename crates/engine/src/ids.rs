@@ -1,5 +1,5 @@
 //! Mints ids: 48 bits of time, then 80 random bits. The layout is that of ULID; a version 7 UUID has
-//! six random bits less than the 80 that nobody can guess (assurance.md S3).
+//! six random bits less than the 80 that cannot be guessed (assurance.md S3).
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -67,7 +67,7 @@ pub enum Revocation {
     Revoked(ApiKey),
     /// There is none of this id.
     Unknown,
-    /// It is the last one with scope `admin`, which stays: nobody could make another one.
+    /// It is the last one with scope `admin`, which stays: without it no other could be made.
     LastAdmin,
 }
 
@@ -75,7 +75,7 @@ pub enum Revocation {
 /// may be called so.
 pub const ADOPTED_NAME: &str = "admin (of the setting)";
 
-/// Whether nobody would be admin any more without this key.
+/// Whether this is the last admin key.
 pub(crate) fn is_last_admin(keys: &[ApiKey], id: KeyId) -> bool {
     let is_admin = |key: &&ApiKey| key.revoked_at.is_none() && key.scopes.contains(&Scope::Admin);
     let mut admins = keys.iter().filter(is_admin);

@@ -115,7 +115,7 @@ pub const WEBHOOK_PAUSES_MS: [u64; 9] = [
     20 * 3_600_000,
     24 * 3_600_000,
 ];
-/// Longest time that an endpoint is left alone because its answer asked for it, milliseconds: an hour.
+/// Longest pause of an endpoint because its answer asked for it, milliseconds: an hour.
 pub const WEBHOOK_QUIET_MS_MAX: u64 = 3_600_000;
 /// How long a secret still signs beside the one that took its place, milliseconds: a day.
 pub const WEBHOOK_OLD_SECRET_MS: u64 = 24 * 3_600_000;

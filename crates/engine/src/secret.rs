@@ -244,7 +244,7 @@ mod tests {
         let secret = secrets.of_booking(a);
         assert!(secrets.opens_booking(a, &secret));
         assert!(!secrets.opens_booking(b, &secret));
-        // Neither does the secret of a hold with the same bits, whatever it is called.
+        // Neither does the secret of a hold with the same bits under another prefix.
         let of_hold = secrets.of_hold(HoldId::from_bits(1));
         assert!(!secrets.opens_booking(a, &of_hold));
         assert!(!secrets.opens_booking(a, &of_hold.replace("hs_", "bs_")));

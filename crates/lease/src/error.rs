@@ -1,4 +1,4 @@
-//! Outcomes that are not a lease. A timeout is never a refusal: `Unknown` stands by itself.
+//! Outcomes that are not a lease. A timeout is never a refusal: it is `Unknown`.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub struct Conflict {
 /// The names, or some of them, are another's.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Refusal {
-    /// Every conflicting name; empty when only earlier waiters stand before us.
+    /// Every conflicting name; empty when there are only earlier waiters.
     pub conflicts: Vec<Conflict>,
     /// When asking again is worth while.
     pub retry_after: Duration,

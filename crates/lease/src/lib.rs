@@ -7,16 +7,20 @@ mod epoch;
 mod epochs;
 mod error;
 pub mod gate;
+mod grant;
 #[cfg(feature = "test-kit")]
 pub mod history;
+mod inbox;
 mod lease;
 pub mod limits;
 mod locks;
 mod name;
 mod notice;
+mod options;
 mod owner;
 mod request;
 mod run;
+mod shared;
 mod stats;
 #[cfg(feature = "test-kit")]
 pub mod test_kit;
@@ -35,16 +39,18 @@ pub use error::{
     AcquireError, BackendError, Conflict, InvalidRequest, LostReason, Refusal, ReleaseOutcome,
     RenewError, RunError, TokenError, Unsettled,
 };
-pub use lease::{Lease, LeaseRef, LeaseState, LeaseTicket, LostSignal, StateWatch};
-pub use locks::{Builder, Doctor, DoctorReport, Locks, OwnerInfo};
+pub use grant::LeaseState;
+pub use lease::{Lease, LeaseRef, LeaseTicket, LostSignal, StateWatch};
+pub use locks::{Builder, Doctor, DoctorReport, Locks};
 pub use name::{InvalidName, Name, Namespace};
-pub use notice::{Notice, NoticeStream, Notices, What};
+pub use notice::{Notice, NoticeKind, NoticeStream, Notices};
+pub use options::{Cap, Renew, Wait};
 pub use owner::Owner;
-pub use request::{Cap, Group, Renew, Request, Wait};
+pub use request::{Group, Request};
 pub use run::AcquireResultExt;
+pub use shared::OwnerInfo;
 pub use soldonce_clock::{
     BootTime, Clock, Entropy, ManualClock, SeededEntropy, SleepFuture, SystemClock, SystemEntropy,
 };
-pub use stats::Stats;
+pub use stats::{Drained, Stats};
 pub use token::{EPOCH_MAX, FencingToken, InvalidToken, Tag};
-pub use worker::Drained;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::limits::{NAME_BYTES_MAX, NAMESPACE_BYTES_MAX};
 
 /// What is leased: 1 to 128 of `A-Z a-z 0-9 . _ : -`. No name can hold a brace, a slash or a space,
-/// so nobody can choose a slot or a foreign key with one.
+/// so a name cannot choose a slot or a foreign key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Box<str>);
 

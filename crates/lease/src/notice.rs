@@ -1,4 +1,4 @@
-//! What happened to leases, told to whoever listens. `lease.md` 2.4.
+//! Events of leases, sent to subscribers. `lease.md` 2.4.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{FencingToken, Name, blocking};
 #[non_exhaustive]
 pub struct Notice {
     /// What happened.
-    pub what: What,
+    pub what: NoticeKind,
     /// The backend it happened on.
     pub backend: Kind,
     /// The lease; the group if it has one, none for what concerns no lease.
@@ -31,7 +31,7 @@ pub struct Notice {
 /// The kinds of notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum What {
+pub enum NoticeKind {
     /// A lease was granted.
     Acquired,
     /// A request was refused for good, or its wait ended.
@@ -56,7 +56,7 @@ pub enum What {
     Overtaken,
     /// A connection was replaced.
     LinkRebuilt,
-    /// A grant that nobody waited for was released.
+    /// A grant whose caller had gone away was released.
     OrphanReaped,
     /// The doctor found something.
     DoctorFinding,
@@ -64,7 +64,7 @@ pub enum What {
 
 impl Notice {
     /// A notice without lease, time or reason.
-    pub fn of(what: What, backend: Kind) -> Self {
+    pub fn of(what: NoticeKind, backend: Kind) -> Self {
         Self {
             what,
             backend,
@@ -83,7 +83,7 @@ impl Notice {
     }
 }
 
-/// Where notices are told. Telling never blocks, and costs next to nothing while nobody listens.
+/// Publishes notices. Publishing never blocks, and costs next to nothing without subscribers.
 #[derive(Clone, Debug, Default)]
 pub struct Notices {
     sender: Arc<OnceLock<broadcast::Sender<Arc<Notice>>>>,
@@ -94,7 +94,7 @@ impl Notices {
     /// Tells what `notice` makes, if anyone listens.
     pub fn tell(&self, notice: impl FnOnce() -> Notice) {
         if let Some(sender) = self.sender.get() {
-            // Fails only without listeners, and then there is nobody to tell.
+            // Fails only without subscribers.
             drop(sender.send(Arc::new(notice())));
         }
     }
@@ -103,7 +103,7 @@ impl Notices {
     /// and where it leads to or why it was replaced.
     pub fn link_rebuilt(&self, backend: Kind, which: &str) {
         self.counters.link_rebuilds.add(1);
-        self.tell(|| Notice::of(What::LinkRebuilt, backend).because(which));
+        self.tell(|| Notice::of(NoticeKind::LinkRebuilt, backend).because(which));
     }
 
     /// The counters of the locks to which these notices belong.

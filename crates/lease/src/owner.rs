@@ -34,7 +34,7 @@ impl Owner {
         self.0
     }
 
-    /// The tag that this owner's fencing tokens carry: 63 bits of SHA-256, from which nobody finds
+    /// The tag that this owner's fencing tokens carry: 63 bits of SHA-256, which do not give away
     /// the owner.
     pub fn tag(&self) -> Tag {
         let hash = Sha256::digest(self.0);
@@ -47,7 +47,7 @@ impl Owner {
 }
 
 /// Draws owners by the block: one question to the system serves many. The lease thread has it for
-/// itself, and a forked process has no lease thread, so nobody draws from a copy.
+/// itself, and a forked process has no lease thread, so no copy of it is drawn from.
 #[derive(Default)]
 pub(crate) struct Owners(Vec<[u8; OWNER_BYTES]>);
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::lease::{Lease, LeaseRef, LeaseState};
+use crate::grant::LeaseState;
+use crate::inbox::Command;
+use crate::lease::{Lease, LeaseRef};
 use crate::request::Request;
-use crate::worker::Command;
 use crate::{AcquireError, LostReason, RunError, Wait, blocking};
 
 impl Request {
@@ -16,7 +17,7 @@ impl Request {
     /// lost; code that does not await cannot be stopped, so its writes need the token.
     ///
     /// A body that finished is never discarded: should the lease have been lost meanwhile, its
-    /// output stands in the error. A release that fails is a notice, not the result.
+    /// output is in the error. A release that fails is a notice, not the result.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -148,9 +149,9 @@ async fn within_grace<T>(
     grace: Duration,
     body: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    let door = lease.door();
+    let shared = lease.shared();
     let (alarm, rings) = oneshot::channel();
-    door.send(Command::WakeAt(door.now().plus(grace), alarm));
+    shared.send(Command::WakeAt(shared.now().plus(grace), alarm));
     tokio::select! {
         biased;
         output = body => Some(output),

@@ -82,10 +82,20 @@ counters! {
     unknown_renew,
     /// Releases that may have run.
     unknown_release,
-    /// Grants that nobody waited for, released.
+    /// Grants whose callers had gone away, released.
     orphans,
     /// Releases that the backend never answered, left to the ttl.
     left_to_ttl,
     /// Connections to the backend that were replaced.
     link_rebuilds,
+}
+
+/// What a shutdown came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Releases that the backend has answered, a group counting as one.
+    pub released: u64,
+    /// Leases, and what acquires may have left, that only their ttl ends. A group counts as one.
+    pub left_to_ttl: u64,
 }

@@ -23,7 +23,7 @@ pub(crate) const BATCH_SPAN: Duration = Duration::from_millis(50);
 /// The loop looks at the clock at least so often while it is asked for anything. A timer that is set
 /// for later than the next look is free; one that is earlier costs the thread two system calls, and
 /// each call has two.
-pub(crate) const STIR: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// How often the wall clock is compared with the boot clock while leases live.
 pub(crate) const DRIFT_LOOK: Duration = Duration::from_millis(250);
@@ -86,6 +86,11 @@ pub(crate) fn back_off(failures: u32, draw: u64) -> Duration {
     const MOST_MS: u64 = 1_000;
     let doubled = FIRST_MS << failures.saturating_sub(1).min(10);
     below(Duration::from_millis(doubled.min(MOST_MS)), draw)
+}
+
+/// Whole milliseconds of `span`.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `soldonce-server`: the engine over HTTP. It carries requests to the engine and answers back; it
 //! decides nothing about units.
 //!
-//! Whoever owns a runtime, an open [`Engine`](soldonce_engine::Engine) and bound sockets serves it
+//! A program that owns a runtime, an open [`Engine`](soldonce_engine::Engine) and bound sockets serves it
 //! like this; [`run`] sweeps, serves, drains and closes the engine:
 //!
 //! ```no_run

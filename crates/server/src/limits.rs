@@ -82,7 +82,7 @@ pub const STREAMS_PER_ADDRESS_MAX: usize = 256;
 /// New sessions of one address in a minute: an office behind one address comes in, a script that
 /// wants the quotas of many sessions waits.
 pub const RATE_SESSIONS_PER_MINUTE: u32 = 300;
-/// Commands of one session in a minute: more than anybody clicks.
+/// Commands of one session in a minute: more than a person clicks.
 pub const RATE_COMMANDS_PER_MINUTE: u32 = 120;
 /// Commands of all sessions at one address in a minute: twenty shoppers who click without a pause.
 pub const RATE_ADDRESS_COMMANDS_PER_MINUTE: u32 = 1_200;

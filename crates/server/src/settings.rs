@@ -16,7 +16,7 @@ pub enum Access {
     /// Only API keys are served.
     #[default]
     Closed,
-    /// Anybody may look, open a session and hold.
+    /// Strangers may look, open a session and hold.
     Open,
 }
 
@@ -31,7 +31,7 @@ pub struct ServerSettings {
     /// Origins of other pages that may call with credentials, such as `https://shop.example`;
     /// default none. The server's own page needs no entry.
     pub allowed_origins: Vec<String>,
-    /// How Stripe's notices are known; default nobody is believed.
+    /// How Stripe's notices are verified; by default none is believed.
     pub stripe: Option<StripeNotices>,
     /// Where the page of a demo pays with test cards; default nowhere, and a shop never has one.
     pub demo_desk: Option<Arc<dyn PaymentDesk>>,

@@ -1,5 +1,5 @@
 //! `soldonce reconcile`: compares bookings with the payment provider, and settles what differs. Servers
-//! do the same by themselves; this is for whoever wants to see it, or has no server any more.
+//! do the same by themselves; this is for operators who want to see it, or have no server any more.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -156,7 +156,7 @@ async fn settle(engine: Engine, open: &OpenMoney) -> Vec<Line> {
     };
     let mut lines = Vec::new();
     for mismatch in mismatches(&**provider, open).await {
-        let outcome = match engine.mend(&mismatch).await {
+        let outcome = match engine.repair(&mismatch).await {
             Ok(()) => SETTLED.to_owned(),
             Err(error) => error.to_string(),
         };

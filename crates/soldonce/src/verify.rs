@@ -70,7 +70,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Shown only where somebody looks, and only if it takes a while.
+/// Shown only on a terminal, and only if it takes a while.
 fn progress_bar() -> anyhow::Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());

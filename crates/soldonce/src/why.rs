@@ -1,4 +1,4 @@
-//! `soldonce why`: the history of one unit, for whoever must explain what happened to it.
+//! `soldonce why`: the history of one unit, for support and operators who must explain what happened to it.
 
 use std::path::PathBuf;
 

@@ -37,7 +37,7 @@ const ONLY_ZONE: &str = "main";
 pub struct ReadChart {
     /// The chart.
     pub chart: Chart,
-    /// Sentences for whoever wrote the plan, such as "`x y` became `x-y`".
+    /// Sentences for the author of the plan, such as "`x y` became `x-y`".
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a chart holds, for whoever checks a plan before it is used.
+//! Counts of a chart, for people who check a plan before they use it.
 
 use serde::Serialize;
 use soldonce_core::{CategoryNo, Chart, UnitNo};

@@ -15,7 +15,7 @@ use crate::ledger::ReadError;
 use crate::limits::{KEYS_EVERY_MS, SESSION_MS};
 use crate::secret::Session;
 
-/// Readings of the keys for texts that nobody knows: concurrent callers share them.
+/// Readings of the keys for unknown texts: concurrent callers share them.
 #[derive(Default)]
 pub(super) struct KeyReadings {
     /// How many have begun.
@@ -47,7 +47,7 @@ pub struct Adopted {
 }
 
 impl Engine {
-    /// Who a bearer token stands for: an API key or a session; nobody when it is wrong or over.
+    /// Returns whom a bearer token authenticates: an API key or a session; none when it is wrong or over.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
         if token.starts_with("ses_") {
             return self
@@ -116,7 +116,7 @@ impl Engine {
     /// `Invalid` for the name of keys of the setting; `ReadOnly` when it cannot be stored.
     ///
     /// # Cancel safety
-    /// Dropped, a key that nobody knows may exist: list and revoke it.
+    /// Dropped, a key whose text is lost may exist: list and revoke it.
     pub async fn create_key(
         &self,
         name: Text,

@@ -148,7 +148,7 @@ impl Engine {
 
     /// Swaps lines of a booking for the units of a hold, in one commit; what they cost less goes
     /// back. Needs an idempotency key. What they cost more takes a checkout of the hold
-    /// ([`Engine::checkout`]); where nobody takes money, a caller with a key has seen to it.
+    /// ([`Engine::checkout`]); without a payment provider, a caller with a key has seen to it.
     ///
     /// # Errors
     /// `IdempotencyKeyMissing`, `BookingNotFound`, `HoldNotFound` and why the hold cannot be used,

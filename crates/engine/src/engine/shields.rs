@@ -32,7 +32,7 @@ pub(super) struct Asked<'a> {
     pub(super) is_keyed: bool,
 }
 
-/// What a request may have claimed between servers. Dropped, whether the ledger refused or nobody
+/// What a request may have claimed between servers. Dropped, whether the ledger refused or no caller
 /// waits for the answer any more, it gives the claims up; what is noted meanwhile stays.
 pub(super) struct Pass {
     live: Arc<Live>,
@@ -153,7 +153,7 @@ impl Engine {
         let known = |conflict: &Conflict| match conflict {
             Conflict::Seat { unit, .. } => live.shield.known(*unit),
             Conflict::Area { area, free: 0 } => Some(full(*area)),
-            // Enough for somebody who wants less.
+            // Enough for a request that wants less.
             Conflict::Area { .. } => None,
         };
         let known: Vec<Known> = refusal.conflicts.iter().filter_map(known).collect();

@@ -89,7 +89,7 @@ impl LiveEvent {
         });
     }
 
-    /// Takes one commit over: shield first, so that nobody who hears of a freed seat is refused.
+    /// Takes one commit over: shield first, so that a buyer who hears of a freed seat is not refused.
     fn take_over(&self, inventory: &Inventory, commit: &Commit) {
         self.shield.note(inventory, commit);
         self.show(commit);

@@ -1,5 +1,5 @@
 //! A picture of an event's seats at one commit number. Published whole; a change copies one chunk,
-//! and only while somebody still looks at the old picture.
+//! and only while a reader still has the old picture.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

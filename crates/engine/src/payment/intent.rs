@@ -49,7 +49,7 @@ impl ClientSecret {
         Self(text.into())
     }
 
-    /// The text, for the buyer alone.
+    /// The text, for the buyer only.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -88,6 +88,6 @@ pub struct Intent {
     pub bounced: Amount,
     /// In which currency.
     pub currency: Currency,
-    /// The booking it was made for, as the provider has it; nothing when somebody else made it.
+    /// The booking it was made for, as the provider has it; none when it was made elsewhere.
     pub booking: Option<BookingId>,
 }

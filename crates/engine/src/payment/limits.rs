@@ -16,7 +16,7 @@ pub const STRIPE_TRIES_MAX: u32 = 3;
 pub const STRIPE_KEYS_MAX: u32 = 9;
 /// Wait before it is made again, milliseconds; the next one is twice as long.
 pub const STRIPE_RETRY_MS: u64 = 250;
-/// Longest such wait, milliseconds. Where Stripe names a longer one, the call ends, and whoever made it
+/// Longest such wait, milliseconds. Where Stripe names a longer one, the call ends, and its caller
 /// is told how long to wait.
 pub const STRIPE_RETRY_AFTER_MS_MAX: u64 = 2_000;
 /// Longest answer of Stripe that is read, bytes.

@@ -1,6 +1,6 @@
-//! The seam to whoever takes the money. A provider is asked to do one step at a time, each with a
+//! The interface to payment providers. A provider is asked to do one step at a time, each with a
 //! key that makes it safe to ask again; it decides nothing about bookings. What it says is a mirror
-//! (model.md 6): amounts, currency and account are compared with the booking's by whoever asked.
+//! (model.md 6): amounts, currency and account are compared with the booking's by the caller.
 //!
 //! Reading order: the trait below, what it answers ([`Intent`]), why it did not ([`ProviderError`]),
 //! what it tells unasked ([`Notice`]), the first provider (`stripe`).
@@ -67,7 +67,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
         key: &'a ProviderKey,
     ) -> ProviderFuture<'a, Intent>;
 
-    /// Gives up an intent whose money was not taken: what it has reserved is free again, and nobody
+    /// Gives up an intent whose money was not taken: what it has reserved is free again, and no one
     /// can pay it any more. Answers the intent as it is afterwards, also when it was given up before.
     ///
     /// # Errors
@@ -163,10 +163,10 @@ pub enum ProviderError {
         status: u16,
         /// The provider's word for why; empty if it gave none.
         code: String,
-        /// The provider's text for people, for the log alone.
+        /// The provider's text for people, for the log only.
         message: String,
     },
-    /// Nobody knows whether it happened: no answer, half an answer, or one that says so. Ask again
+    /// The outcome is unknown: no answer, half an answer, or one that says so. Ask again
     /// with the same key.
     #[error("it is not known whether the provider did it ({0}): ask again with the same key")]
     Unknown(String),
@@ -177,7 +177,7 @@ pub enum ProviderError {
         /// How long to wait, if the provider said so.
         retry_after: Option<Span>,
     },
-    /// The provider does not know us or does not let us. Nothing happened; a person must mend the
+    /// The provider does not know us or does not let us. Nothing happened; a person must repair the
     /// settings.
     #[error("the provider does not accept this key ({0}): look at the payment settings")]
     Misconfigured(String),

@@ -1,4 +1,4 @@
-//! How often somebody may ask: the arithmetic, and what servers count together on Redis. Who is
+//! Rate limits: the arithmetic, and what servers count together on Redis. Who is
 //! counted, and what a refusal looks like, is the server's to say; nothing here knows of HTTP.
 //!
 //! Every server counts for itself first ([`Quota::take`]) and asks [`SharedRates`] only about what
@@ -80,7 +80,7 @@ pub enum Unshared {
     /// There was no answer in time, or one that is of no use.
     #[error("no answer")]
     NoAnswer,
-    /// Nobody was asked: there was no answer several times in a row, a moment ago.
+    /// Redis was not asked: there was no answer several times in a row, a moment ago.
     #[error("not asked")]
     NotAsked,
 }

@@ -19,7 +19,7 @@ pub enum InvalidQuota {
     /// The window is not of the length that windows have.
     #[error("a window is 1 s to {} h long", RATE_WINDOW_S_MAX / 3_600)]
     Window,
-    /// Nobody could ever be let in, or more than can be counted.
+    /// It would admit no request ever, or more than can be counted.
     #[error("a window takes 1 to {RATE_PER_SECOND_MAX} requests for each of its seconds")]
     Requests,
 }
@@ -36,7 +36,7 @@ pub enum Taken {
     },
     /// It is not.
     Refused {
-        /// After so long the next one is let in, if nobody else takes its place.
+        /// After so long the next request is admitted, if no other takes its place.
         retry_in: Duration,
     },
 }

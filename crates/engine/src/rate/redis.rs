@@ -1,4 +1,4 @@
-//! Rates on Redis: one script per request, by the server's clock. Knows no HTTP; whoever gets no
+//! Rates on Redis: one script per request, by the server's clock. Knows no HTTP; a caller that gets no
 //! answer in time is let go on.
 
 use std::hash::{BuildHasher, RandomState};
@@ -56,7 +56,7 @@ impl RedisRates {
         Self { redis, ..self }
     }
 
-    /// Connects before the first caller comes, and tells the log when nobody answers.
+    /// Connects before the first caller comes, and logs a server that does not answer.
     ///
     /// # Cancel safety
     /// Dropped, the first caller connects.

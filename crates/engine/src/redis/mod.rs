@@ -1,4 +1,4 @@
-//! A Redis that helps and that nothing depends on: asked within a short time, left alone after
+//! A Redis that helps and that nothing depends on: asked within a short time, and not asked for a while after
 //! failures in a row, and reached again by itself.
 
 mod pause;
@@ -30,7 +30,7 @@ pub(crate) struct OptionalRedis {
 
 /// What the log says of it.
 pub(crate) struct Words {
-    /// When it is left alone.
+    /// When it is not asked.
     pub(crate) away: &'static str,
     /// When it answers again.
     pub(crate) back: &'static str,
@@ -142,7 +142,7 @@ impl OptionalRedis {
         }
     }
 
-    /// Connects beside the callers, unless somebody does already.
+    /// Connects in the background, unless that is under way.
     fn connect(&self) {
         let mut connecting = self
             .connecting

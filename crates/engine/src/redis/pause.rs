@@ -1,4 +1,4 @@
-//! Leaves a server alone that did not answer several times in a row: for a while nobody asks, then
+//! A circuit breaker for a server that did not answer several times in a row: for a while no request is sent, then
 //! one does, and the others follow when it got its answer.
 
 use std::sync::Mutex;
@@ -17,14 +17,14 @@ pub(super) struct Pause {
 #[derive(Debug, Default)]
 struct State {
     failures: u32,
-    /// Nobody asks before.
+    /// No request is sent before.
     until: BootTime,
 }
 
 /// How a change of the server's health is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It is left alone from now on.
+    /// The pause begins.
     Away,
     /// It answers again.
     Back,
@@ -52,7 +52,7 @@ impl Pause {
         was_away.then_some(Turn::Back)
     }
 
-    /// Nobody asks it for a while.
+    /// It is not asked for a while.
     pub(super) fn rests(&self, now: BootTime) {
         let mut state = self.state();
         state.failures = REDIS_FAILURES_MAX;

@@ -32,7 +32,7 @@ impl<'a> EndpointBody<'a> {
     }
 }
 
-/// The answer to whoever made an endpoint; its secret is derived anew each time.
+/// The answer to the creation of an endpoint; its secret is derived anew each time.
 pub(crate) fn endpoint(endpoint: &Endpoint) -> StoredReply {
     let body = EndpointBody::new(endpoint);
     stored_reply(ReplyKind::Endpoint, *endpoint.id.bytes(), &body)

@@ -1,5 +1,5 @@
-//! What is told to the shield between servers, beside all answers: what was committed, what it holds
-//! wrongly, and claims to be given up. A bounded queue that nobody waits for; what finds it full is
+//! Messages to the shield between servers, sent in the background: what was committed, what it holds
+//! wrongly, and claims to be given up. A bounded queue without waiting; what finds it full is
 //! dropped and counted, and costs some requests a way to the ledger.
 
 use std::collections::BTreeMap;

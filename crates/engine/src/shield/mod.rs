@@ -1,6 +1,6 @@
 //! The shield between servers: turns losers away before they reach the ledger, by what all servers
-//! told it. It never decides. It may be flushed, split, late or wrong at any time: whoever it lets
-//! through is decided by the ledger, and whoever it wrongly refuses is refused for a bounded time
+//! told it. It never decides. It may be flushed, split, late or wrong at any time: what it lets
+//! through is decided by the ledger, and what it wrongly refuses is refused for a bounded time
 //! (lease.md 6.5). It stands behind the shield in process (`live/shield`), which knows what its own
 //! server knows.
 //!
@@ -23,7 +23,7 @@ pub use zones::{Contents, Part};
 
 /// What several servers know of the units that are wanted, cheap to ask and never trusted.
 pub trait Shield: Debug + Send + Sync + 'static {
-    /// Claims everything that is wanted for a moment, unless somebody else is known to have some of
+    /// Claims everything that is wanted for a moment, unless another holder is known to have some of
     /// it: all or nothing. `parts` are in zone order.
     ///
     /// # Cancel safety
@@ -55,7 +55,7 @@ impl Who {
             .bytes()
             .iter()
             .chain(holder.name.as_str().as_bytes());
-        // FNV-1a: whoever finds two holders with equal bits gets both past the shield, no further.
+        // FNV-1a: an attacker who finds two holders with equal bits gets both past the shield, no further.
         Self(bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
             (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         }))
@@ -78,7 +78,7 @@ pub struct Zone {
 pub enum Tried {
     /// Nothing is known against it: ask the ledger.
     Passed,
-    /// Somebody is known to have some of it: every such unit, in the order of the parts.
+    /// Another holder is known to have some of it: every such unit, in the order of the parts.
     Refused(Vec<Belief>),
     /// Nothing was heard: ask the ledger.
     Missed,
@@ -109,9 +109,9 @@ pub enum Thing {
 /// What a shield believes a unit to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Somebody asks the ledger for it just now.
+    /// A request asks the ledger for it just now.
     Claimed,
-    /// In somebody's hold.
+    /// In a hold.
     Held,
     /// Sold; of an area: full.
     Sold,

@@ -1,5 +1,5 @@
 //! The shield on Redis or Redis Cluster: one script for each zone of a request, by the server's clock.
-//! Whoever gets no answer in time passes.
+//! A request without an answer in time passes.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl RedisShield {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, BackendError> {
         let words = Words {
-            away: "the shield is in process alone: more requests reach the ledger until Redis answers",
+            away: "the shield is in process only: more requests reach the ledger until Redis answers",
             back: "the shield is between servers again: Redis answers",
         };
         Ok(Self(OptionalRedis::at(url, namespace, clock, words)?))
@@ -90,7 +90,7 @@ impl RedisShield {
         self.0.reach().await
     }
 
-    /// Connects before the first caller comes, and tells the log when nobody answers.
+    /// Connects before the first caller comes, and logs a server that does not answer.
     ///
     /// # Cancel safety
     /// Dropped, the first caller connects.

@@ -19,7 +19,7 @@ pub struct Part {
 pub enum Contents {
     /// Seats, which are claimed.
     Seats(Vec<UnitNo>),
-    /// Areas, which are only looked at: their places are interchangeable, so nobody has one of them
+    /// Areas, which are only looked at: their places are interchangeable, so no holder has one of them
     /// before the ledger gave it.
     Areas(Vec<AreaNo>),
 }

@@ -1,4 +1,4 @@
-//! Where messages may go. Whoever names an endpoint must not reach what this server can and he cannot:
+//! Where messages may go. A caller who names an endpoint must not reach what this server can and he cannot:
 //! the own machine, the own network, the machine's metadata (assurance.md S11).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,7 +32,7 @@ impl Destinations {
     /// kept is what was looked at. Names are looked up with each connection.
     ///
     /// # Errors
-    /// [`UrlProblem`], in words for whoever gave it.
+    /// [`UrlProblem`], in words for the caller.
     pub fn require(self, text: &str) -> Result<String, UrlProblem> {
         if text.len() > WEBHOOK_URL_BYTES_MAX {
             return Err(UrlProblem::TooLong);
@@ -93,7 +93,7 @@ pub enum UrlProblem {
     TooLong,
 }
 
-/// Whether anybody in the internet can reach it.
+/// Whether it is reachable from the internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),

@@ -25,7 +25,7 @@ use soldonce_core::{Timestamp, decode_128, encode_128};
 pub use endpoint::{Endpoint, EndpointChange};
 pub(crate) use message::{Before, Message};
 pub use post::{Lookup, LookupFuture, Sender, SystemLookup};
-pub(crate) use post::{Parcel, Posted};
+pub(crate) use post::{Posted, SignedMessage};
 pub(crate) use schedule::next_attempt;
 pub(crate) use sign::{secret_text, signatures};
 
@@ -262,7 +262,7 @@ impl Attempt {
     pub(crate) const fn next_at(&self) -> Option<Timestamp> {
         match self.then {
             Then::Again(at) => Some(at),
-            // As soon as somebody enables the endpoint.
+            // As soon as the endpoint is enabled.
             Then::Disable => Some(self.at),
             Then::Delivered | Then::GiveUp => None,
         }

@@ -1,5 +1,5 @@
 //! One POST: to an address that is looked up and judged for this connection, with a limit on time,
-//! following nobody elsewhere. Of the answer nothing is read but its head.
+//! without following redirects. Of the answer nothing is read but its head.
 
 use std::fmt;
 use std::future::Future;
@@ -61,7 +61,7 @@ impl fmt::Debug for Sender {
 }
 
 /// What is sent in one attempt.
-pub(crate) struct Parcel<'a> {
+pub(crate) struct SignedMessage<'a> {
     pub(crate) url: &'a str,
     pub(crate) id: MessageId,
     /// When it was signed.
@@ -77,7 +77,7 @@ pub(crate) struct Posted {
     pub(crate) status: Option<u16>,
     /// Why it does not count as delivered.
     pub(crate) problem: Option<&'static str>,
-    /// How long whoever answered wants to be left alone.
+    /// How long the endpoint asks to wait.
     pub(crate) retry_after: Option<RetryAfter>,
 }
 
@@ -151,23 +151,23 @@ impl Sender {
         self.destinations
     }
 
-    pub(crate) async fn post(&self, parcel: Parcel<'_>) -> Posted {
-        let Ok(url) = Url::parse(parcel.url) else {
+    pub(crate) async fn post(&self, message: SignedMessage<'_>) -> Posted {
+        let Ok(url) = Url::parse(message.url) else {
             return Posted::failed("bad_url");
         };
         // The settings may be stricter than when the endpoint was made. A host that is an address is
         // connected to without a lookup, so it is judged here.
-        if self.destinations.require(parcel.url).is_err() {
+        if self.destinations.require(message.url).is_err() {
             return Posted::failed("forbidden_address");
         }
         let request = self
             .client
             .post(url)
             .header("content-type", "application/json")
-            .header("webhook-id", parcel.id.to_string())
-            .header("webhook-timestamp", seconds(parcel.at).to_string())
-            .header("webhook-signature", parcel.signatures)
-            .body(parcel.body.to_owned());
+            .header("webhook-id", message.id.to_string())
+            .header("webhook-timestamp", seconds(message.at).to_string())
+            .header("webhook-signature", message.signatures)
+            .body(message.body.to_owned());
         match request.send().await {
             Ok(response) => Posted::answered(&response),
             Err(error) => Posted::failed(in_a_word(&error)),

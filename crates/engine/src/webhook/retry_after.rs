@@ -1,4 +1,4 @@
-//! `Retry-After` of an answer (RFC 9110, 10.2.3): how long an endpoint wants to be left alone.
+//! `Retry-After` of an answer (RFC 9110, 10.2.3): how long an endpoint asks to wait.
 
 use jiff::fmt::{rfc2822, strtime};
 use soldonce_core::{Span, Timestamp};
@@ -13,7 +13,7 @@ const OBSOLETE: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"
 pub(crate) enum RetryAfter {
     /// So long after the answer.
     Wait(Span),
-    /// Then, on the clock of whoever said it.
+    /// A date, on the clock of the endpoint.
     At(Timestamp),
 }
 
@@ -30,7 +30,7 @@ impl RetryAfter {
     }
 
     /// For how long nothing is sent after an answer that came when the wall clock read `wall`, which is
-    /// what a date is compared with; never longer than a bound, whatever was asked for.
+    /// what a date is compared with; never longer than a bound.
     pub(crate) fn wait(self, wall: Timestamp) -> Span {
         let asked = match self {
             Self::Wait(span) => span,

@@ -2,11 +2,11 @@
 //!
 //! A backend plugs in with three things in its own module:
 //!
-//! 1. a settings type, turned into a [`Connect`];
+//! 1. a settings type, turned into a [`BackendFactory`];
 //! 2. `impl Locks { pub fn <kind>(settings) -> Builder { Builder::of(..) } }` under its feature;
 //! 3. a [`Backend`].
 //!
-//! The future of [`Connect::connect`] and all futures of the backend are polled on one thread with
+//! The future of [`BackendFactory::connect`] and all futures of the backend are polled on one thread with
 //! one single-threaded runtime, timers and I/O enabled. Drivers tie their connections to the
 //! runtime they were made on, so connections are made in `connect` or later, never before. A
 //! background task of a backend belongs to a `JoinSet` that the backend holds, so that it ends with
@@ -19,27 +19,27 @@ use super::{Backend, Fut, Kind};
 use crate::{BackendError, Clock, Entropy, EpochSource, Namespace, Notices, TokenSource};
 
 /// Settings of a backend that can become one.
-pub trait Connect: Send + 'static {
+pub trait BackendFactory: Send + 'static {
     /// The kind of the backend, known before it is connected.
     fn kind(&self) -> Kind;
 
     /// Connects. Runs on the library's own thread.
     ///
     /// # Errors
-    /// [`BackendError::Config`] when the settings cannot work, `NotSent` when nobody answers.
+    /// [`BackendError::Config`] when the settings cannot work, `NotSent` when there is no answer.
     ///
     /// # Cancel safety
     /// A dropped future leaves no connection and no task behind.
     fn connect(
         self: Box<Self>,
-        with: Wiring,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>>;
 }
 
 /// What a backend may use, and the settings that all backends share.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Wiring {
+pub struct BackendContext {
     /// Keeps the leases of one application apart.
     pub namespace: Namespace,
     /// Over how many shards a namespace is spread.
@@ -84,9 +84,9 @@ impl std::fmt::Debug for Fencing {
     }
 }
 
-impl std::fmt::Debug for Wiring {
+impl std::fmt::Debug for BackendContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wiring")
+        f.debug_struct("BackendContext")
             .field("namespace", &self.namespace)
             .field("shards", &self.shards)
             .field("fencing", &self.fencing)

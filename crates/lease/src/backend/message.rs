@@ -43,7 +43,7 @@ impl Names {
     }
 
     /// What decides where the names live: the group, else the name.
-    pub fn home(&self) -> Option<&Name> {
+    pub fn routing_key(&self) -> Option<&Name> {
         self.group.as_ref().or_else(|| self.names.first())
     }
 }
@@ -169,7 +169,7 @@ pub struct Release {
     pub waiter: Option<Waiter>,
 }
 
-/// Answers [`Release`]. Whatever was the owner's is free afterwards; the worst name decides the
+/// Answers [`Release`]. What was the owner's is free afterwards; the worst name decides the
 /// word: `Taken` is worse than `Gone`. Of several other owners the one with the highest token is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseReply {

@@ -1,9 +1,8 @@
-//! What a backend must do: seven methods, an eighth that it may do better, and ten laws. Timers,
+//! What a backend must do: eight methods and ten laws. Timers,
 //! retries, deadlines, queues and events belong to [`crate::Locks`], written once above this
 //! contract. `lease.md` 5.1.
 
 mod connect;
-mod each;
 mod memory;
 mod message;
 #[cfg(feature = "postgres")]
@@ -13,17 +12,13 @@ pub mod redis;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::{BackendError, Name};
 
-pub use connect::{Connect, Fencing, Wiring};
-#[cfg(feature = "test-kit")]
-pub(crate) use each::all;
+pub use connect::{BackendContext, BackendFactory, Fencing};
 pub use memory::{Command, Memory, Reply, State, apply};
 pub use message::{
     Acquire, AcquireReply, Durability, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
@@ -49,25 +44,13 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// - **B10** every stored thing but the fence record ends by itself.
 ///
 /// # Cancel safety
-/// Dropping a future of `acquire` or `acquire_each` may leave grants behind: the caller then releases
-/// by owner. `renew` and `release` may be dropped and repeated.
+/// Dropping a future of `acquire` may leave a grant behind: the caller then releases by owner. `renew` and `release` may be dropped and repeated.
 pub trait Backend: Send + Sync + 'static {
     /// What this backend can do, and within which bounds. Never changes.
     fn facts(&self) -> Facts;
 
     /// Grants all names of `command`, or tells every conflict.
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply>;
-
-    /// As [`Backend::acquire`] for up to 100 at once, each of which is answered when its own answer is
-    /// there: none waits for its neighbours. Ready when it need not be polled any more, and answers
-    /// may come even then. What is here asks for each with a call of its own.
-    ///
-    /// # Tracing
-    /// It runs in a span `lease.acquire` with the `count` of the batch, which is no caller's own. What
-    /// is done for one alone can be put into his by [`Answers::scope`], as what is here does.
-    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
-        Box::pin(each::acquire_each(self, batch, to))
-    }
 
     /// Renews up to 100 grants; one reply each, in order.
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>>;
@@ -88,34 +71,6 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Looks at the server's settings and tells what endangers leases.
     fn doctor(&self) -> Fut<'_, Vec<Finding>>;
-}
-
-/// Takes the answers to a batch of acquires, which are known by their place in it.
-pub trait Answers: Send + Sync + 'static {
-    /// Whether anybody waits for this answer. An acquire for which nobody does need not be sent.
-    fn is_awaited(&self, index: usize) -> bool;
-
-    /// Ready when nobody waits for this answer any more; until then whoever asked last is woken when
-    /// that comes. What is here wakes nobody, so it is noticed when it is asked next.
-    fn poll_gone(&self, index: usize, _cx: &mut Context<'_>) -> Poll<()> {
-        if self.is_awaited(index) {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
-        }
-    }
-
-    /// Does `work`, which is for this acquire alone, in its span.
-    fn scope(&self, _index: usize, work: &mut dyn FnMut()) {
-        work();
-    }
-
-    /// The answer to one acquire. Whatever comes after the first is ignored.
-    fn answer(&self, index: usize, reply: AcquireReply);
-
-    /// One acquire was not decided, and nothing of it is under way: it is to be asked by
-    /// [`Backend::acquire`].
-    fn give_back(&self, index: usize);
 }
 
 /// What a backend can do.
@@ -198,12 +153,30 @@ impl Kind {
 pub struct Finding {
     /// What was looked at, in a few words.
     pub check: &'static str,
-    /// How it stands.
+    /// The result of the check.
     pub verdict: Verdict,
     /// What was found.
     pub found: String,
     /// What to do about it; empty when nothing.
-    pub mend: String,
+    pub fix: String,
+}
+
+#[cfg(any(feature = "redis", feature = "postgres"))]
+impl Finding {
+    /// A finding of `check`; `fix` is empty when there is nothing to do.
+    pub(crate) fn new(
+        check: &'static str,
+        verdict: Verdict,
+        found: impl Into<String>,
+        fix: &str,
+    ) -> Self {
+        Self {
+            check,
+            verdict,
+            found: found.into(),
+            fix: fix.to_owned(),
+        }
+    }
 }
 
 /// How a check of the doctor ended.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::numbers::Numbers;
+use super::counter::DurableCounter;
 use super::record::{EPOCHS, TOKENS};
 use crate::backend::Fut;
 use crate::{Clock, EPOCH_MAX, EpochError, EpochSource, FencingToken, Namespace, TokenSource};
@@ -12,7 +12,7 @@ use crate::{Clock, EPOCH_MAX, EpochError, EpochSource, FencingToken, Namespace, 
 ///
 /// A number is written to a temporary file, synced, renamed over the old one, and the folder is
 /// synced, before the number is returned. A lock file lets one process at a time do that. A file
-/// that is damaged is an error, never a reason to begin at 1 again; [`FileEpochs::repair`] mends
+/// that is damaged is an error, never a reason to begin at 1 again; [`FileEpochs::repair`] repairs
 /// it. Must not lie on a network file system, and is of no use to processes of other hosts.
 ///
 /// ```
@@ -31,7 +31,7 @@ use crate::{Clock, EPOCH_MAX, EpochError, EpochSource, FencingToken, Namespace, 
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct FileEpochs(Numbers);
+pub struct FileEpochs(DurableCounter);
 
 /// A [`TokenSource`] for the processes of one host: as [`FileEpochs`], with one durable write for each
 /// token. For a Redlock that serves a single host; of no use to processes of other hosts.
@@ -49,12 +49,12 @@ pub struct FileEpochs(Numbers);
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct FileTokens(Numbers);
+pub struct FileTokens(DurableCounter);
 
 impl FileEpochs {
     /// Epochs kept in `folder`, which is made when the first number is asked for.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self(Numbers::new(&EPOCHS, folder.into()))
+        Self(DurableCounter::new(&EPOCHS, folder.into()))
     }
 
     /// Waits for other processes by `clock`.
@@ -63,8 +63,8 @@ impl FileEpochs {
         Self(self.0.clock(clock))
     }
 
-    /// Writes that `given` was the last epoch given for `namespace`, whatever stands there: the
-    /// mend for a damaged or lost file. Blocks. `given` must be at least the epoch of every token
+    /// Writes that `given` was the last epoch given for `namespace`, over any content: the
+    /// repair of a damaged or lost file. Blocks. `given` must be at least the epoch of every token
     /// that was ever issued; the gates of the targets know the highest.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl FileEpochs {
 impl FileTokens {
     /// Tokens kept in `folder`, which is made when the first number is asked for.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self(Numbers::new(&TOKENS, folder.into()))
+        Self(DurableCounter::new(&TOKENS, folder.into()))
     }
 
     /// Waits for other processes by `clock`.

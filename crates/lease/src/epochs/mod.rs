@@ -1,7 +1,7 @@
 //! Sources of epochs and tokens: a file for one host, a row of PostgreSQL for many. `lease.md` 4.3.
 
+mod counter;
 mod file;
-mod numbers;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod record;

@@ -5,7 +5,7 @@ use crate::FencingToken;
 
 /// The part of an embedded store that keeps the highest token seen of each resource.
 pub trait FenceStore {
-    /// A transaction of the store in which nobody else can write: what it reads cannot change
+    /// A transaction of the store that excludes other writers: what it reads cannot change
     /// before it ends.
     type Tx<'a>;
     /// Why the store failed.
@@ -14,7 +14,7 @@ pub trait FenceStore {
     /// The highest token seen of `resource`, tag included; `None` when none was.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// The error of the store.
     fn highest(
         &self,
         tx: &mut Self::Tx<'_>,
@@ -24,7 +24,7 @@ pub trait FenceStore {
     /// Keeps `token` as the highest one seen of `resource`, tag included.
     ///
     /// # Errors
-    /// Whatever the store says.
+    /// The error of the store.
     fn keep(
         &self,
         tx: &mut Self::Tx<'_>,
@@ -38,7 +38,7 @@ pub trait FenceStore {
 #[must_use = "a write that the gate did not admit must be rolled back"]
 #[non_exhaustive]
 pub enum Admit {
-    /// Nobody with a higher token wrote. Write and commit in the same transaction.
+    /// No higher token was seen. Write and commit in the same transaction.
     Ok,
     /// A later holder has written: roll back, and tell the lease with `overtaken`.
     Stale {
@@ -106,7 +106,7 @@ impl<S: FenceStore> Embedded<S> {
     /// of the write, before it commits. The same token passes as often as it likes.
     ///
     /// # Errors
-    /// Whatever the store says; the write must then be rolled back.
+    /// The error of the store; the write must then be rolled back.
     pub fn admit(
         &self,
         tx: &mut S::Tx<'_>,

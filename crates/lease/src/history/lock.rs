@@ -10,9 +10,9 @@ use super::search::{Failure, Model, Span, find_order};
 /// When a refusal is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusals {
-    /// Only while somebody holds the name, or may hold it.
+    /// Only while the name is held, or may be held.
     NeedHolder,
-    /// Also when nobody does: others stand in a queue, or a vote was split.
+    /// Also when it is free: others wait in a queue, or a vote was split.
     Free,
 }
 

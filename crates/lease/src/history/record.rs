@@ -15,7 +15,7 @@ pub struct History {
     pub grants: Vec<Grant>,
     /// Acquires that were refused.
     pub refusals: Vec<Refused>,
-    /// Acquires whose outcome nobody knows.
+    /// Acquires whose outcome is unknown.
     pub uncertain: Vec<Uncertain>,
     /// Writes through gates.
     pub writes: Vec<Write>,
@@ -72,7 +72,7 @@ pub struct Refused {
     pub returned: Duration,
 }
 
-/// An acquire whose outcome nobody knows: it may hold the name at any time from here on.
+/// An acquire whose outcome is unknown: it may hold the name at any time from here on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncertain {
     /// The client.
@@ -111,7 +111,7 @@ pub enum Verdict {
         /// When the client knew.
         returned: Duration,
     },
-    /// Nobody knows; it may come in at any time.
+    /// The outcome is unknown; it may come in at any time.
     Unknown,
 }
 

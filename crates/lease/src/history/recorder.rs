@@ -1,4 +1,4 @@
-//! Takes down what clients see while they see it. Whatever is dropped without a word counts as the
+//! Records what clients see while they see it. A call that is dropped without a result counts as the
 //! outcome that claims least: an acquire as uncertain, a hold as lapsed, a write as unknown.
 
 use std::fmt;
@@ -144,7 +144,7 @@ impl AcquireCall {
         }
     }
 
-    /// Nobody knows.
+    /// The outcome is unknown.
     pub fn unknown(self) {}
 }
 
@@ -260,7 +260,7 @@ impl WriteCall {
         self.ends(Verdict::Stale { returned });
     }
 
-    /// Nobody knows.
+    /// The outcome is unknown.
     pub fn unknown(self) {}
 
     fn ends(mut self, verdict: Verdict) {

@@ -1,5 +1,5 @@
 //! Looks for an order of operations that explains their replies and does not contradict their times:
-//! an operation that returned before another was called stands before it.
+//! an operation that returned before another was called comes before it.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -20,7 +20,7 @@ pub(super) trait Model {
     /// The thing.
     type State: Copy + Eq + Hash;
 
-    /// The state after operation `op`, or `None` if its reply contradicts `state`. Whatever may
+    /// The state after operation `op`, or `None` if its reply contradicts `state`. Operations that may
     /// happen by itself up to `horizon` may have happened.
     fn step(&self, state: Self::State, op: usize, horizon: Duration) -> Option<Self::State>;
 }
@@ -98,7 +98,7 @@ impl<S: Copy> Part<S> {
         ))
     }
 
-    /// Whether `op` stands in the order; `None` if the window does not reach to it.
+    /// Whether `op` is in the order; `None` if it is outside the window.
     fn has(&self, op: usize) -> Option<bool> {
         let bit = op - self.first;
         let word = self.window.get(bit / 64)?;

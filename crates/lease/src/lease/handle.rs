@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Grant, LeaseState};
+use crate::grant::{Grant, LeaseState};
 use crate::{FencingToken, LostReason, TokenError, blocking};
 
 pub(super) fn live_token(grant: &Grant) -> Result<FencingToken, TokenError> {
@@ -106,7 +106,7 @@ impl std::fmt::Debug for LeaseRef {
 /// let lease = locks.lease("leader").ttl(ttl).renew(Renew::Manual).try_acquire().await?;
 /// let lost = lease.lost(); // may be moved into a task of its own
 /// assert!(!lost.is_lost());
-/// clock.advance(ttl); // nobody renews
+/// clock.advance(ttl); // no renewal runs
 /// assert_eq!(lost.wait().await, LostReason::Deadline);
 /// # Ok(())
 /// # }

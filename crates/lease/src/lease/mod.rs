@@ -1,9 +1,6 @@
 //! A lease in the hands of its holder. `lease.md` 2.1, 2.2.
 
-mod grant;
 mod handle;
-mod state;
-mod terms;
 mod ticket;
 
 use std::sync::Arc;
@@ -11,18 +8,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::locks::Door;
-use crate::worker::Command;
+use crate::grant::{Grant, LeaseState};
+use crate::inbox::{Command, Unclaimed};
+use crate::shared::Shared;
 use crate::{
-    FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled, blocking,
+    AcquireError, FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled,
+    blocking,
 };
 
-pub(crate) use grant::Grant;
-pub(crate) use terms::{Confirmed, Deletes, Terms};
-pub(crate) use ticket::TicketTerms;
-
 pub use handle::{LeaseRef, LostSignal, StateWatch};
-pub use state::LeaseState;
 pub use ticket::LeaseTicket;
 
 /// A grant, held: it is renewed until it is dropped or released, or lost.
@@ -47,7 +41,7 @@ pub use ticket::LeaseTicket;
 #[must_use = "a lease is released when it is dropped"]
 pub struct Lease {
     grant: Arc<Grant>,
-    door: Arc<Door>,
+    shared: Arc<Shared>,
 }
 
 impl std::fmt::Debug for Lease {
@@ -57,8 +51,14 @@ impl std::fmt::Debug for Lease {
 }
 
 impl Lease {
-    pub(crate) fn new(grant: Arc<Grant>, door: Arc<Door>) -> Self {
-        Self { grant, door }
+    /// Waits for the outcome of an acquire, and guards what was granted.
+    pub(crate) async fn received(
+        outcome: oneshot::Receiver<Result<Unclaimed, AcquireError>>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, AcquireError> {
+        let granted = outcome.await.unwrap_or(Err(AcquireError::Closed))?;
+        let grant = granted.claim().ok_or(AcquireError::Closed)?;
+        Ok(Self { grant, shared })
     }
 
     /// The token, if the lease is live now. The one to take right before a write.
@@ -140,7 +140,7 @@ impl Lease {
     /// # Cancel safety
     /// As [`Lease::renew`].
     pub async fn renew_for(&self, span: Duration) -> Result<Duration, RenewError> {
-        let (least, most) = (self.door.ttl_min(), crate::limits::TTL_MAX);
+        let (least, most) = (self.shared.ttl_min(), crate::limits::TTL_MAX);
         self.ask(span.clamp(least, most)).await
     }
 
@@ -163,7 +163,8 @@ impl Lease {
             LeaseState::Held { .. } | LeaseState::Suspect { .. } => {}
         }
         let (to, answer) = oneshot::channel();
-        self.door.send(Command::Renew(self.grant.clone(), ttl, to));
+        self.shared
+            .send(Command::Renew(self.grant.clone(), ttl, to));
         // Without an answer the thread has ended, and all that was held was released.
         let ended = RenewError::Lost(LostReason::Gone);
         answer.await.unwrap_or(Err(ended))
@@ -185,7 +186,7 @@ impl Lease {
     fn release_later(self) -> oneshot::Receiver<Result<ReleaseOutcome, Unsettled>> {
         let (settle, answer) = oneshot::channel();
         self.grant.give_back();
-        self.door
+        self.shared
             .send(Command::Release(self.grant.clone(), Some(settle)));
         answer
     }
@@ -210,7 +211,7 @@ impl Lease {
     /// ```
     pub fn overtaken(&self, by: FencingToken) {
         let ended = self.grant.lose(LostReason::Overtaken { by });
-        self.door
+        self.shared
             .send(Command::Overtaken(self.grant.clone(), by, ended));
     }
 
@@ -219,7 +220,7 @@ impl Lease {
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
         self.grant.give_back();
-        self.door.send(Command::Forget(self.grant.clone()));
+        self.shared.send(Command::Forget(self.grant.clone()));
         ticket
     }
 
@@ -255,8 +256,8 @@ impl Lease {
         blocking::wait(self.release())
     }
 
-    pub(crate) fn door(&self) -> &Arc<Door> {
-        &self.door
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 }
 
@@ -264,7 +265,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // After a loss the thread has queued the release already; after `release` and `detach` too.
         if self.grant.give_back() {
-            self.door.send(Command::Release(self.grant.clone(), None));
+            self.shared.send(Command::Release(self.grant.clone(), None));
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::Grant;
 use crate::backend::Names;
+use crate::grant::{Grant, TicketTerms};
 use crate::limits::{NAMES_MAX, TTL_MAX};
-use crate::{FencingToken, Name, Owner, Renew};
+use crate::{FencingToken, Name, Owner, Renew, timing};
 
-/// What it takes to resume a lease. A secret: whoever has it can hold and release.
+/// What it takes to resume a lease. A secret: its owner can hold and release the lease.
 ///
 /// ```
 /// # use soldonce_lease::{LeaseTicket, Locks};
@@ -25,17 +25,6 @@ use crate::{FencingToken, Name, Owner, Renew};
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct LeaseTicket(TicketTerms);
-
-/// The same, legal by construction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TicketTerms {
-    pub(crate) names: Names,
-    pub(crate) owner: Owner,
-    pub(crate) token: FencingToken,
-    pub(crate) ttl: Duration,
-    pub(crate) safety: Duration,
-    pub(crate) renew: Renew,
-}
 
 impl std::fmt::Debug for LeaseTicket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -90,8 +79,8 @@ impl From<LeaseTicket> for Written {
             names: terms.names.as_slice().iter().map(text).collect(),
             owner: format!("{owner:032x}"),
             token: terms.token,
-            ttl_ms: crate::worker::millis(terms.ttl),
-            safety_ms: crate::worker::millis(terms.safety),
+            ttl_ms: timing::millis(terms.ttl),
+            safety_ms: timing::millis(terms.safety),
             renew: terms.renew,
         }
     }

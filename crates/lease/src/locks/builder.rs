@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::thread::{self, Start};
-use super::{Door, Locks};
-use crate::backend::{Connect, Fencing, Kind, Wiring};
+use super::Locks;
+use super::thread::{self, Doctor, Start};
+use crate::backend::{BackendContext, BackendFactory, Fencing, Kind};
+use crate::inbox::{Command, Inbox};
 use crate::notice::Notices;
-use crate::worker::{Command, Inbox};
+use crate::shared::Shared;
 use crate::{
     BackendError, Clock, Entropy, EpochSource, InvalidName, Namespace, SeededEntropy, SystemClock,
     SystemEntropy, TokenSource, blocking,
@@ -21,22 +22,10 @@ const SHARDS_DEFAULT: u16 = 64;
 /// Longest wait for one answer if nothing is said.
 const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
 
-/// What to do at connect about what the doctor finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Doctor {
-    /// Log it, and tell it as notices.
-    #[default]
-    Warn,
-    /// Refuse to connect if a promise does not hold.
-    Strict,
-    /// Do not look.
-    Off,
-}
-
 /// Settings of a [`Locks`] that is not connected yet.
 #[must_use = "a builder does nothing until it is connected"]
 pub struct Builder {
-    connect: Box<dyn Connect>,
+    connect: Box<dyn BackendFactory>,
     namespace: Option<Result<Namespace, InvalidName>>,
     shards: u16,
     clock: Arc<dyn Clock>,
@@ -60,8 +49,8 @@ impl std::fmt::Debug for Builder {
 
 impl Builder {
     /// Settings for the backend that `connect` makes. This is where a backend plugs in: see
-    /// [`crate::backend::Connect`].
-    pub fn of(connect: impl Connect) -> Self {
+    /// [`crate::backend::BackendFactory`].
+    pub fn of(connect: impl BackendFactory) -> Self {
         Self {
             connect: Box::new(connect),
             namespace: None,
@@ -151,7 +140,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`BackendError::Config`] when the settings cannot work, or the doctor is strict and found a
-    /// promise that does not hold; `NotSent` when nobody answered.
+    /// promise that does not hold; `NotSent` when there was no answer.
     ///
     /// # Cancel safety
     /// A dropped future ends the thread.
@@ -170,7 +159,7 @@ impl Builder {
         let facts = connected.await.unwrap_or_else(ended)?;
         unclaimed.disarm();
         Ok(Locks {
-            door: Arc::new(Door {
+            shared: Arc::new(Shared {
                 inbox,
                 facts,
                 clock: wiring.clock,
@@ -211,7 +200,7 @@ impl Builder {
             ttl_min: self.ttl_min,
             #[cfg(all(feature = "test-kit", debug_assertions))]
             planted: self.planted,
-            wiring: Wiring {
+            wiring: BackendContext {
                 namespace,
                 shards: self.shards,
                 clock: self.clock,
@@ -224,7 +213,7 @@ impl Builder {
     }
 }
 
-/// Ends the thread when whoever connects goes away before there is a [`Door`].
+/// Ends the thread when the connecting caller goes away before there is a [`Shared`].
 struct CloseOnDrop(Option<Arc<Inbox>>);
 
 impl CloseOnDrop {

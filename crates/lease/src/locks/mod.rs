@@ -1,8 +1,7 @@
 //! The facade: one backend, one thread, many leases. `lease.md` 2.1.
 
 mod builder;
-mod door;
-mod plain;
+mod in_process;
 mod thread;
 
 use std::sync::Arc;
@@ -11,17 +10,18 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::backend::{Facts, Finding, Names, Verdict};
+use crate::inbox::{Command, Where};
 use crate::lease::{Lease, LeaseTicket};
 use crate::notice::NoticeStream;
 use crate::request::{Group, Request, name_of};
-use crate::worker::{Command, Recipient, Where};
+use crate::shared::{OwnerInfo, Shared};
 use crate::{
     AcquireError, BackendError, Drained, FencingToken, InvalidName, Name, ReleaseOutcome, Stats,
     blocking,
 };
 
-pub use builder::{Builder, Doctor};
-pub(crate) use door::Door;
+pub use builder::Builder;
+pub use thread::Doctor;
 
 /// Leases on one backend. Clones share its thread, which ends when the last clone, request and lease
 /// are gone, or with [`Locks::shutdown`].
@@ -42,23 +42,7 @@ pub(crate) use door::Door;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Locks {
-    door: Arc<Door>,
-}
-
-/// Who holds a name, without the secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OwnerInfo {
-    /// The token of the grant, without a tag.
-    pub token: FencingToken,
-    /// How long it has been held, on the backend's clock.
-    pub held: Duration,
-    /// Life left without renewal.
-    pub remaining: Duration,
-    /// Life left with all renewals; `None` is for ever.
-    pub cap: Option<Duration>,
-    /// What the holder wrote into its request.
-    pub meta: Vec<(String, String)>,
+    shared: Arc<Shared>,
 }
 
 /// What the doctor found.
@@ -80,13 +64,13 @@ impl DoctorReport {
 impl Locks {
     /// A single name.
     pub fn lease(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
-        Request::new(self.door.clone(), name_of(name).map(Names::one))
+        Request::new(self.shared.clone(), name_of(name).map(Names::one))
     }
 
     /// A group, whose names can be leased together. A plain [`Locks::lease`] of the same name is
     /// another lease.
     pub fn group(&self, group: impl TryInto<Name, Error: Into<InvalidName>>) -> Group {
-        Group::new(self.door.clone(), name_of(group))
+        Group::new(self.shared.clone(), name_of(group))
     }
 
     /// Takes up a lease that was detached: verifies and renews it in one step.
@@ -97,11 +81,9 @@ impl Locks {
     /// # Cancel safety
     /// Dropped after sending, the renewal may have happened; the ticket stays good until its ttl.
     pub async fn resume(&self, ticket: LeaseTicket) -> Result<Lease, AcquireError> {
-        let (reply, answer) = oneshot::channel();
-        let door = self.door.clone();
-        let to = Recipient { reply, door };
-        self.door.send(Command::Resume(ticket.into_terms(), to));
-        answer.await.unwrap_or(Err(AcquireError::Closed))
+        let (to, answer) = oneshot::channel();
+        self.shared.send(Command::Resume(ticket.into_terms(), to));
+        Lease::received(answer, self.shared.clone()).await
     }
 
     /// Who holds `name`, if anyone does.
@@ -112,7 +94,7 @@ impl Locks {
     /// # Cancel safety
     /// Harmless.
     pub async fn inspect(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
-        self.door.inspect(Where::alone(name)).await
+        self.shared.inspect(Where::alone(name)).await
     }
 
     /// Ends another's lease on `name`, if its token is still `expect`; `why` is logged. The holder
@@ -146,7 +128,7 @@ impl Locks {
         why: &str,
     ) -> Result<ReleaseOutcome, BackendError> {
         let place = Where::alone(name);
-        self.door.force_release(place, expect, why).await
+        self.shared.force_release(place, expect, why).await
     }
 
     /// Looks for settings of the backend that endanger leases.
@@ -155,7 +137,7 @@ impl Locks {
     /// Harmless.
     pub async fn doctor(&self) -> DoctorReport {
         let (to, answer) = oneshot::channel();
-        self.door.send(Command::Doctor(to));
+        self.shared.send(Command::Doctor(to));
         DoctorReport {
             findings: answer.await.unwrap_or_default(),
         }
@@ -164,19 +146,19 @@ impl Locks {
     /// What happens from now on.
     ///
     /// ```
-    /// # use soldonce_lease::{Locks, What};
+    /// # use soldonce_lease::{Locks, NoticeKind};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let locks = Locks::memory().connect().await?;
     /// let mut notices = locks.notices();
     /// let lease = locks.lease("job").try_acquire().await?;
     /// let told = notices.next().await.expect("the locks live");
-    /// assert_eq!((told.what, told.token), (What::Acquired, lease.token()));
+    /// assert_eq!((told.what, told.token), (NoticeKind::Acquired, lease.token()));
     /// # Ok(())
     /// # }
     /// ```
     pub fn notices(&self) -> NoticeStream {
-        self.door.notices().listen()
+        self.shared.notices().listen()
     }
 
     /// Counters since the start.
@@ -194,16 +176,16 @@ impl Locks {
     /// # }
     /// ```
     pub fn stats(&self) -> Stats {
-        self.door.stats()
+        self.shared.stats()
     }
 
     /// What the backend can do.
     pub fn facts(&self) -> Facts {
-        self.door.facts()
+        self.shared.facts()
     }
 
     /// Releases all live leases, waits for all releases under way, at most `within`, and ends the
-    /// thread. Whoever asks afterwards gets `Closed`.
+    /// thread. Later callers get `Closed`.
     ///
     /// An acquire that never got its answer is released a second time after half its ttl, for a
     /// command that was still in a buffer. If that time comes `within`, it is waited for, else it
@@ -226,9 +208,9 @@ impl Locks {
     /// The shutdown goes on.
     pub async fn shutdown(self, within: Duration) -> Drained {
         let (to, answer) = oneshot::channel();
-        self.door.send(Command::Shutdown(within, to));
+        self.shared.send(Command::Shutdown(within, to));
         let drained = answer.await.unwrap_or_default();
-        self.door.join();
+        self.shared.join();
         drained
     }
 

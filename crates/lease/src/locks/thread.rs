@@ -6,23 +6,37 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::builder::Doctor;
 use crate::BackendError;
-use crate::backend::{Backend, Connect, Facts, Fencing, Finding, Kind, Verdict, Wiring};
-use crate::notice::{Notice, Notices, What};
-use crate::worker::{Ctx, Inbox, Parts, Worker};
+use crate::backend::{
+    Backend, BackendContext, BackendFactory, Facts, Fencing, Finding, Kind, Verdict,
+};
+use crate::inbox::Inbox;
+use crate::notice::{Notice, NoticeKind, Notices};
+use crate::worker::{Ctx, Parts, Worker};
 
 /// A connection is made of several calls.
 const CONNECT_CALLS: u32 = 10;
 
+/// What to do at connect about what the doctor finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Doctor {
+    /// Log it, and tell it as notices.
+    #[default]
+    Warn,
+    /// Refuse to connect if a promise does not hold.
+    Strict,
+    /// Do not look.
+    Off,
+}
+
 /// What the thread starts with.
 pub(super) struct Start {
-    pub(super) connect: Box<dyn Connect>,
+    pub(super) connect: Box<dyn BackendFactory>,
     pub(super) doctor: Doctor,
     pub(super) ttl_min: Option<Duration>,
     #[cfg(all(feature = "test-kit", debug_assertions))]
     pub(super) planted: Option<crate::test_kit::Planted>,
-    pub(super) wiring: Wiring,
+    pub(super) wiring: BackendContext,
 }
 
 type Ready = oneshot::Sender<Result<Facts, BackendError>>;
@@ -76,9 +90,9 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
         // A panic has been reported by the hook.
         worker.join_next().await?.ok()?
     });
-    // Also after a panic: whoever asks from now on sees `Closed`.
+    // Also after a panic: later callers get `Closed`.
     taken.close();
-    // Connections end before anybody is told that all has ended.
+    // Connections end before the end is reported.
     drop(runtime);
     if let Some((to, drained)) = told {
         to.send(drained).ok();
@@ -111,14 +125,14 @@ fn examine(
     findings: Vec<Finding>,
 ) -> Result<(), BackendError> {
     for finding in findings {
-        let text = format!("{}: {} {}", finding.check, finding.found, finding.mend);
+        let text = format!("{}: {} {}", finding.check, finding.found, finding.fix);
         match finding.verdict {
             Verdict::Ok | Verdict::NotVerifiable => continue,
             Verdict::Fail if doctor == Doctor::Strict => return Err(BackendError::Config(text)),
             Verdict::Warn | Verdict::Fail => {}
         }
         tracing::warn!(backend = kind.as_str(), finding = text, "lease backend");
-        notices.tell(|| Notice::of(What::DoctorFinding, kind).because(text));
+        notices.tell(|| Notice::of(NoticeKind::DoctorFinding, kind).because(text));
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Request;
 use crate::backend::Names;
-use crate::locks::{Door, OwnerInfo};
-use crate::worker::Where;
+use crate::inbox::Where;
+use crate::shared::{OwnerInfo, Shared};
 use crate::{
     BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome, blocking,
 };
@@ -30,13 +30,13 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Group {
-    door: Arc<Door>,
+    shared: Arc<Shared>,
     group: Result<Name, InvalidRequest>,
 }
 
 impl Group {
-    pub(crate) fn new(door: Arc<Door>, group: Result<Name, InvalidRequest>) -> Self {
-        Self { door, group }
+    pub(crate) fn new(shared: Arc<Shared>, group: Result<Name, InvalidRequest>) -> Self {
+        Self { shared, group }
     }
 
     /// One name of the group.
@@ -54,7 +54,7 @@ impl Group {
             .group
             .clone()
             .and_then(|group| names.map(|names: Vec<Name>| Names::of_group(group, names)));
-        Request::new(self.door.clone(), names)
+        Request::new(self.shared.clone(), names)
     }
 
     /// As [`crate::Locks::inspect`], for a name of the group.
@@ -65,7 +65,7 @@ impl Group {
     /// # Cancel safety
     /// Harmless.
     pub async fn inspect(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
-        self.door.inspect(self.place(name)?).await
+        self.shared.inspect(self.place(name)?).await
     }
 
     /// As [`crate::Locks::force_release`], for a name of the group.
@@ -81,7 +81,7 @@ impl Group {
         expect: FencingToken,
         why: &str,
     ) -> Result<ReleaseOutcome, BackendError> {
-        self.door
+        self.shared
             .force_release(self.place(name)?, expect, why)
             .await
     }

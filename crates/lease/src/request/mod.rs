@@ -1,7 +1,7 @@
 //! What is asked for: names, times and manners of one grant. `lease.md` 2.1.
 
 mod group;
-mod legal;
+mod validate;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,52 +9,18 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::backend::{Durability, Names, Waiter};
+use crate::inbox::{AcquireParams, Command, Recipient};
 use crate::lease::Lease;
 use crate::limits::META_BYTES_MAX;
-use crate::locks::Door;
-use crate::worker::{Ask, Command, Recipient};
+use crate::options::{Cap, Renew, Wait};
+use crate::shared::Shared;
 use crate::{AcquireError, FencingToken, InvalidRequest, blocking};
 
 pub use group::Group;
 pub(crate) use group::name_of;
-pub(crate) use legal::ttl_min;
 
 /// The ttl of a request that names none.
 const TTL_DEFAULT: Duration = Duration::from_secs(10);
-
-/// How long a lease may live with all renewals. The backend enforces it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cap {
-    /// So long from the grant; at least the ttl, at most 30 days.
-    After(Duration),
-    /// For ever. A stuck task then holds the lease until its process ends.
-    None,
-}
-
-/// How long to wait for a lease that another holds. It has nothing to do with the ttl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wait {
-    /// Ask, and take no for an answer.
-    No,
-    /// So long. A question that is under way at the end is waited for, at most the call timeout, and
-    /// as long as [`Durability::Replicas`] says.
-    UpTo(Duration),
-    /// Until it is granted or the future is dropped.
-    Forever,
-}
-
-/// Who renews.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Renew {
-    /// The lease thread, every third of the ttl.
-    #[default]
-    Auto,
-    /// The holder, with [`Lease::renew`].
-    Manual,
-}
 
 /// A lease that can be asked for. Nothing is sent before one of the methods at its end is polled.
 ///
@@ -83,7 +49,7 @@ pub enum Renew {
 #[derive(Clone, Debug)]
 #[must_use = "a request does nothing until it is acquired or run"]
 pub struct Request {
-    door: Arc<Door>,
+    shared: Arc<Shared>,
     names: Result<Names, InvalidRequest>,
     ttl: Duration,
     cap: Option<Cap>,
@@ -96,9 +62,9 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(door: Arc<Door>, names: Result<Names, InvalidRequest>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, names: Result<Names, InvalidRequest>) -> Self {
         Self {
-            door,
+            shared,
             names,
             ttl: TTL_DEFAULT,
             cap: None,
@@ -190,45 +156,38 @@ impl Request {
     /// # Cancel safety
     /// As [`Request::try_acquire`], and its place in every queue is given up.
     pub async fn acquire(self, wait: Wait) -> Result<Lease, AcquireError> {
-        let door = self.door.clone();
-        let (reply, answer) = oneshot::channel();
-        let ask = self.into_ask(wait, reply)?;
-        door.send(Command::Acquire(Box::new(ask)));
-        answer.await.unwrap_or(Err(AcquireError::Closed))
+        let shared = self.shared.clone();
+        let (to, answer) = oneshot::channel();
+        let params = self.into_params(wait, to)?;
+        shared.send(Command::Acquire(Box::new(params)));
+        Lease::received(answer, shared).await
     }
 
-    fn into_ask(
-        self,
-        wait: Wait,
-        reply: oneshot::Sender<Result<Lease, AcquireError>>,
-    ) -> Result<Ask, InvalidRequest> {
-        let facts = self.door.facts();
-        let ttl_min = self.door.ttl_min();
+    fn into_params(self, wait: Wait, to: Recipient) -> Result<AcquireParams, InvalidRequest> {
+        let facts = self.shared.facts();
+        let ttl_min = self.shared.ttl_min();
         let names = self.names?;
-        legal::names(&names, &facts)?;
-        legal::ttl(self.ttl, ttl_min)?;
-        let cap = legal::cap(self.cap, self.ttl)?;
+        validate::names(&names, &facts)?;
+        validate::ttl(self.ttl, ttl_min)?;
+        let cap = validate::cap(self.cap, self.ttl)?;
         if self.fair && (!facts.fair || names.group().is_some()) {
-            return Err(legal::unsupported(&facts, "queue waiters in order"));
+            return Err(validate::unsupported(&facts, "queue waiters in order"));
         }
         let waits = self.fair && wait != Wait::No;
-        Ok(Ask {
+        Ok(AcquireParams {
             names,
             ttl: self.ttl,
             cap,
             floor: self.floor,
             // Only a fair queue keeps places.
-            waiter: (waits && self.fair).then(|| draw_waiter(&self.door)),
+            waiter: (waits && self.fair).then(|| draw_waiter(&self.shared)),
             fair: self.fair,
             meta: self.meta?.into(),
             durability: self.durability,
             wait,
             safety: self.safety,
             renew: self.renew,
-            to: Recipient {
-                reply,
-                door: self.door,
-            },
+            to,
         })
     }
 
@@ -249,8 +208,8 @@ impl Request {
     }
 }
 
-fn draw_waiter(door: &Door) -> Waiter {
+fn draw_waiter(shared: &Shared) -> Waiter {
     let mut bits = [0; 8];
-    door.entropy().fill(&mut bits);
+    shared.entropy().fill(&mut bits);
     Waiter(u64::from_le_bytes(bits))
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::backend::{
-    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Names, Release,
-    ReleaseReply, Renew, RenewReply, WakeStream,
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Names, Release, ReleaseReply,
+    Renew, RenewReply, WakeStream,
 };
 use crate::{BackendError, Clock, Name};
 
 /// The commands that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// [`Backend::acquire`], and each acquire of [`Backend::acquire_each`].
+    /// [`Backend::acquire`].
     Acquire,
     /// [`Backend::renew`].
     Renew,
@@ -26,7 +26,7 @@ pub enum Op {
 /// What happens to one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It never arrives, and nobody knows.
+    /// It never arrives, and its outcome is unknown.
     LoseRequest,
     /// It runs, and its answer never comes: the connection breaks.
     LoseReply,
@@ -36,7 +36,7 @@ pub enum Fault {
     Double,
     /// It certainly was not sent.
     NotSent,
-    /// Nobody knows; it waits in a buffer until [`FaultyBackend::deliver`].
+    /// Its outcome is unknown; it waits in a buffer until [`FaultyBackend::deliver`].
     Buffer,
 }
 
@@ -55,7 +55,7 @@ struct Plan {
     calls: Vec<Op>,
 }
 
-pub(super) enum Buffered {
+enum Buffered {
     Acquire(Acquire),
     Renew(Vec<Renew>),
     Release(Vec<Release>),
@@ -122,40 +122,27 @@ impl FaultyBackend {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn inner(&self) -> Arc<dyn Backend> {
+    fn inner(&self) -> Arc<dyn Backend> {
         let inner = self.inner.lock();
         inner.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts the call, waits out a pause, and tells what is to happen.
     async fn begin(&self, op: Op) -> Option<Fault> {
-        self.count(op);
-        self.wait_out_a_pause().await;
-        self.fault(op)
-    }
-
-    pub(super) fn count(&self, op: Op) {
         self.plan().calls.push(op);
-    }
-
-    pub(super) async fn wait_out_a_pause(&self) {
         let mut paused = self.paused.subscribe();
         // Fails only when the sender is gone, and that is in `self`.
         paused.wait_for(|paused| !paused).await.ok();
-    }
-
-    /// What is to happen to the next `op`.
-    pub(super) fn fault(&self, op: Op) -> Option<Fault> {
         let mut plan = self.plan();
         let at = plan.faults.iter().position(|(of, _)| *of == op)?;
         plan.faults.remove(at).map(|(_, fault)| fault)
     }
 
-    pub(super) fn buffer(&self, command: Buffered) {
+    fn buffer(&self, command: Buffered) {
         self.plan().buffer.push(command);
     }
 
-    pub(super) async fn sleep(&self, span: Duration) {
+    async fn sleep(&self, span: Duration) {
         let until = self.clock.boot().plus(span);
         self.clock.sleep_until(until).await;
     }
@@ -195,11 +182,11 @@ impl FaultyBackend {
     }
 }
 
-pub(super) fn unknown() -> BackendError {
+fn unknown() -> BackendError {
     BackendError::Unknown("the connection broke".to_owned())
 }
 
-pub(super) fn not_sent() -> BackendError {
+fn not_sent() -> BackendError {
     BackendError::NotSent("no connection".to_owned())
 }
 
@@ -218,10 +205,6 @@ impl Backend for FaultyBackend {
                 .await;
             reply.unwrap_or_else(AcquireReply::Failed)
         })
-    }
-
-    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
-        Box::pin(self.acquire_together(batch, to))
     }
 
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {

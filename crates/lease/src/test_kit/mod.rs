@@ -1,6 +1,6 @@
 //! Means to test code that uses leases: a backend that fails on request. Feature `test-kit`.
 //!
-//! [`FaultyBackend`] stands around any backend. A restart or a failover is another backend put in
+//! [`FaultyBackend`] wraps any backend. A restart or a failover is another backend put in
 //! its place ([`FaultyBackend::replace`]), or an older state put back into the memory backend
 //! ([`crate::backend::Memory::restore`]); a jump of the server's clock is an advance of the
 //! [`crate::ManualClock`] that the memory backend reads, if that is another than the facade's.
@@ -24,7 +24,6 @@
 //! ```
 
 mod faulty;
-mod together;
 
 pub use faulty::{Fault, FaultyBackend, Op};
 

@@ -4,11 +4,11 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::gate::Gate;
-use super::inbox::Inbox;
-use super::release::Job;
+use super::job::ReleaseJob;
+use super::local_queues::LocalQueues;
 use crate::backend::{Backend, Facts};
-use crate::notice::{Notice, Notices, What};
+use crate::inbox::Inbox;
+use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
 use crate::{BootTime, Clock, Entropy};
 
@@ -23,8 +23,8 @@ pub(crate) struct Ctx {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
-    pub(super) gate: Gate,
-    left_behind: Mutex<Vec<Job>>,
+    pub(super) queues: LocalQueues,
+    left_behind: Mutex<Vec<ReleaseJob>>,
     #[cfg(all(feature = "test-kit", debug_assertions))]
     planted: Option<crate::test_kit::Planted>,
 }
@@ -55,7 +55,7 @@ impl Ctx {
             inbox: parts.inbox,
             counters: parts.counters,
             notices: parts.notices,
-            gate: Gate::default(),
+            queues: LocalQueues::default(),
             left_behind: Mutex::default(),
             #[cfg(all(feature = "test-kit", debug_assertions))]
             planted: parts.planted,
@@ -103,7 +103,7 @@ impl Ctx {
     }
 
     /// Hands a release to the loop: what an acquire may have left at the backend.
-    pub(super) fn leave(&self, job: Job) {
+    pub(super) fn leave(&self, job: ReleaseJob) {
         #[cfg(all(feature = "test-kit", debug_assertions))]
         if self.planted == Some(crate::test_kit::Planted::CancelledRelease) {
             return;
@@ -113,13 +113,13 @@ impl Ctx {
         self.inbox.nudge();
     }
 
-    pub(super) fn take_left_behind(&self) -> Vec<Job> {
+    pub(super) fn take_left_behind(&self) -> Vec<ReleaseJob> {
         let left = self.left_behind.lock();
         std::mem::take(&mut *left.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Tells a notice of this backend.
-    pub(super) fn tell(&self, what: What, fill: impl FnOnce(Notice) -> Notice) {
+    pub(super) fn tell(&self, what: NoticeKind, fill: impl FnOnce(Notice) -> Notice) {
         self.notices
             .tell(|| fill(Notice::of(what, self.facts.kind)));
     }

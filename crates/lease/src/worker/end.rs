@@ -4,22 +4,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::release::Why;
+use super::job::Why;
 use super::{Later, Worker};
-use crate::BootTime;
-use crate::lease::Grant;
+use crate::grant::Grant;
+use crate::{BootTime, Drained};
 
-/// What a shutdown came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Drained {
-    /// Releases that the backend has answered, a group counting as one.
-    pub released: u64,
-    /// Leases, and what acquires may have left, that only their ttl ends. A group counts as one.
-    pub left_to_ttl: u64,
-}
-
-/// The end is near.
+/// The state of a shutdown.
 pub(super) struct Ending {
     drained: Drained,
     /// `None` without a limit: each release gives up by itself.
@@ -47,7 +37,7 @@ impl Worker {
         self.begin_to_end(Some(until), Some(to));
     }
 
-    /// Nobody holds a lease or can ask: what is still to be released is.
+    /// Begins the end without a limit: no lease and no caller is left.
     pub(super) fn close(&mut self) {
         if self.ending.is_none() {
             self.begin_to_end(None, None);
@@ -57,9 +47,7 @@ impl Worker {
     fn begin_to_end(&mut self, until: Option<BootTime>, to: Option<oneshot::Sender<Drained>>) {
         self.ctx.inbox.close();
         // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
-        self.tries.clear();
-        self.alone.clear();
-        self.trying.abort_all();
+        self.starting.clear();
         self.acquires.abort_all();
         while let Some(grant) = self.live.first() {
             self.give_back(&grant);
@@ -109,14 +97,12 @@ impl Worker {
             Later::Alarm(_) => false,
         });
         ending.drained.left_to_ttl += left;
-        let asked = !self.trying.is_empty() || !self.acquires.is_empty();
-        let quiet = !asked && self.calls.is_empty();
+        let quiet = self.acquires.is_empty() && self.calls.is_empty();
         quiet && self.releases.is_empty() && self.later.is_empty()
     }
 
     /// Tells what came of it. The runtime is dropped after this, and with it what is under way.
     pub(super) fn finish(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
-        drop(self.tray.take());
         let left_behind = self.ctx.take_left_behind().len();
         let later = self.later.values();
         let later = later.filter(|later| matches!(later, Later::Release(_)));
@@ -131,7 +117,7 @@ impl Worker {
 
 impl Drop for Worker {
     /// After an end in order nothing is live. After a panic this thread renews nothing more, and
-    /// nobody else can tell the holders: they hear it at once, and not only when they look.
+    /// so the holders are notified at once, and not only when they look.
     fn drop(&mut self) {
         self.abandon();
     }

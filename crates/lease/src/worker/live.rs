@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Renew, RenewReply};
-use crate::lease::{Confirmed, Grant};
+use crate::grant::{Confirmed, Grant};
 use crate::limits::BATCH_MAX;
 use crate::{BackendError, BootTime, LeaseState, LostReason, Owner, timing};
 
 /// Grants by owner, in the order of their next instant. A grant is taken out when it has ended and
-/// not before: whatever is in here when a panic ends the thread is told as lost.
+/// not before: what is in here when a panic ends the thread is reported as lost.
 #[derive(Default)]
 pub(super) struct Live {
     grants: HashMap<Owner, Watched>,

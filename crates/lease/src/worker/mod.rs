@@ -3,13 +3,13 @@
 //! runs on it.
 
 mod acquire;
+mod admin;
 mod ctx;
 mod end;
 mod floors;
-mod gate;
-mod inbox;
+mod job;
 mod live;
-mod questions;
+mod local_queues;
 mod release;
 mod renew;
 mod turn;
@@ -20,70 +20,62 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::Drained;
 use crate::backend::RenewReply;
-use crate::lease::{Confirmed, Grant};
+use crate::grant::{Confirmed, Grant};
 use crate::owner::Owners;
 use crate::{AcquireError, BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::{Ctx, Parts};
-pub use end::Drained;
-pub(crate) use inbox::{Ask, Command, Inbox, Recipient, Where};
-pub(crate) use release::millis;
 
-use acquire::{Asked, Tray, Tried, Won};
+use acquire::{PendingAcquire, Won};
 use end::Ending;
 use floors::Floors;
+use job::ReleaseJob;
 use live::Live;
-use release::Job;
 
-/// The state of the loop. Nobody else can see it.
+/// The state of the loop, private to the lease thread.
 pub(crate) struct Worker {
     ctx: Arc<Ctx>,
     live: Live,
-    /// First tries to send in this turn.
-    tries: Vec<Asked>,
-    /// Acquires that go on alone from this turn on, with what their first try came to.
-    alone: Vec<(Asked, Option<Tried>)>,
-    /// Calls with first tries; cut off at the end.
-    trying: JoinSet<()>,
-    /// What came of first tries.
-    tray: Tray,
-    /// Acquires under way alone; cut off at the end.
+    /// Acquires to start in this turn.
+    starting: Vec<PendingAcquire>,
+    /// Acquires under way; cut off at the end.
     acquires: JoinSet<Acquired>,
     /// Single calls under way; waited for at the end.
     calls: JoinSet<Called>,
     /// Releases to send in this turn.
-    releases: Vec<Job>,
+    releases: Vec<ReleaseJob>,
     /// Releases in calls under way, each of which carries several.
     releasing: usize,
     /// Releases and alarms for later.
     later: BTreeMap<(BootTime, u64), Later>,
     later_seq: u64,
     drift_look: BootTime,
-    /// A look without a purpose of its own, see [`timing::STIR`].
-    stir: Option<BootTime>,
+    /// The next housekeeping look, see [`timing::TICK`].
+    tick: Option<BootTime>,
     floors: Floors,
     owners: Owners,
     ending: Option<Ending>,
 }
 
 enum Later {
-    Release(Job),
+    Release(ReleaseJob),
     Alarm(oneshot::Sender<()>),
 }
 
 /// An acquire that has ended.
 struct Acquired {
-    asked: Box<Asked>,
-    /// `None` when nobody waits for it any more.
+    pending: Box<PendingAcquire>,
+    /// `None` when no caller waits for it any more.
     result: Option<Result<Won, AcquireError>>,
 }
 
 /// A single call that has ended.
 enum Called {
     Renewed(Vec<Answer>),
-    Released(Vec<(Job, crate::backend::ReleaseReply)>),
-    Resumed(Box<questions::Resumed>),
+    Released(Vec<(ReleaseJob, crate::backend::ReleaseReply)>),
+    Resumed(Box<admin::Resumed>),
     Answered,
 }
 
@@ -101,24 +93,21 @@ impl Worker {
             drift_look: ctx.now(),
             ctx,
             live: Live::default(),
-            tries: Vec::new(),
-            alone: Vec::new(),
-            trying: JoinSet::new(),
-            tray: Tray::default(),
+            starting: Vec::new(),
             acquires: JoinSet::new(),
             calls: JoinSet::new(),
             releases: Vec::new(),
             releasing: 0,
             later: BTreeMap::new(),
             later_seq: 0,
-            stir: None,
+            tick: None,
             floors: Floors::default(),
             owners: Owners::default(),
             ending: None,
         }
     }
 
-    /// Runs until nobody can ask any more and all that was held is settled, or shut down.
+    /// Runs until the last handle is dropped and all leases are settled, or until it is shut down.
     pub(crate) async fn run(mut self) -> Option<(oneshot::Sender<Drained>, Drained)> {
         let (ctx, mut batch) = (self.ctx.clone(), Vec::new());
         let mut sleep: Option<(BootTime, SleepFuture<'_>)> = None;
@@ -138,8 +127,6 @@ impl Worker {
                 Some(done) = self.acquires.join_next(), if !self.acquires.is_empty() => {
                     self.acquired_or_panicked(done);
                 }
-                // Only the end waits for these: what they are asked comes through the inbox.
-                Some(_) = self.trying.join_next(), if self.ending.is_some() => {}
                 Some(done) = self.calls.join_next(), if !self.calls.is_empty() => {
                     self.called_or_panicked(done);
                 }

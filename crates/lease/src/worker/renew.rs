@@ -7,12 +7,12 @@ use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use super::ctx::Ctx;
+use super::job::Why;
 use super::live::{Due, Renewed, message};
-use super::release::Why;
 use super::{Answer, Called, Worker};
 use crate::backend::RenewReply;
-use crate::lease::{Confirmed, Grant};
-use crate::notice::What;
+use crate::grant::{Confirmed, Grant};
+use crate::notice::NoticeKind;
 use crate::{BackendError, BootTime, LostReason, Notice, Renew, RenewError, timing};
 
 type To = oneshot::Sender<Result<Duration, RenewError>>;
@@ -20,8 +20,8 @@ type To = oneshot::Sender<Result<Duration, RenewError>>;
 impl Worker {
     pub(super) fn act_on(&mut self, due: Due) {
         for grant in due.suspect {
-            grant.stir();
-            self.tell_of(What::Suspect, &grant, String::new());
+            grant.notify_watchers();
+            self.tell_of(NoticeKind::Suspect, &grant, String::new());
         }
         for grant in due.lost {
             self.lost(&grant, LostReason::Deadline);
@@ -77,7 +77,7 @@ impl Worker {
             Renewed::Live { recovered } => {
                 self.ctx.counters.renewed.add(1);
                 if recovered {
-                    self.tell_of(What::Recovered, grant, String::new());
+                    self.tell_of(NoticeKind::Recovered, grant, String::new());
                 }
                 Ok(grant.remaining())
             }
@@ -96,7 +96,7 @@ impl Worker {
             }
             Renewed::Failed(error) => {
                 self.ctx.counters.renew_failures.add(1);
-                self.tell_of(What::RenewFailed, grant, error.to_string());
+                self.tell_of(NoticeKind::RenewFailed, grant, error.to_string());
                 if let BackendError::Unknown(_) = error {
                     self.ctx.counters.unknown_renew.add(1);
                     return Err(RenewError::Unknown);
@@ -115,31 +115,37 @@ impl Worker {
         }
     }
 
-    /// Tells a loss, and gives back whatever the backend still keeps of the grant.
+    /// Reports a loss, and releases what the backend still keeps of the grant.
     pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         self.live.remove(grant.terms.owner);
         let job = self.job(grant, Why::Lost);
         self.releases.push(job);
         let counters = &self.ctx.counters;
         let (counter, what) = match reason {
-            LostReason::Deadline => (&counters.lost_deadline, What::Lost),
-            LostReason::Gone => (&counters.lost_gone, What::Lost),
-            LostReason::Taken { .. } => (&counters.lost_taken, What::Lost),
-            LostReason::CapReached => (&counters.lost_cap, What::Lost),
-            LostReason::Overtaken { .. } => (&counters.lost_overtaken, What::Overtaken),
+            LostReason::Deadline => (&counters.lost_deadline, NoticeKind::Lost),
+            LostReason::Gone => (&counters.lost_gone, NoticeKind::Lost),
+            LostReason::Taken { .. } => (&counters.lost_taken, NoticeKind::Lost),
+            LostReason::CapReached => (&counters.lost_cap, NoticeKind::Lost),
+            LostReason::Overtaken { .. } => (&counters.lost_overtaken, NoticeKind::Overtaken),
         };
         counter.add(1);
         self.tell_of(what, grant, reason.to_string());
     }
 
-    fn tell_of(&self, what: What, grant: &Grant, reason: String) {
+    fn tell_of(&self, what: NoticeKind, grant: &Grant, reason: String) {
         self.tell_at(what, grant, || grant.now(), reason);
     }
 
     /// Tells what happened at an instant, which is asked for only if anyone listens.
-    fn tell_at(&self, what: What, grant: &Grant, at: impl FnOnce() -> BootTime, reason: String) {
+    fn tell_at(
+        &self,
+        what: NoticeKind,
+        grant: &Grant,
+        at: impl FnOnce() -> BootTime,
+        reason: String,
+    ) {
         self.ctx.tell(what, |notice| Notice {
-            name: grant.terms.names.home().cloned(),
+            name: grant.terms.names.routing_key().cloned(),
             token: Some(grant.terms.token),
             elapsed: at().since(grant.terms.born),
             reason,
@@ -147,7 +153,7 @@ impl Worker {
         });
     }
 
-    /// Ends all that is live, when nobody will renew it or end it in any other way.
+    /// Ends all live grants: after this they are not renewed or released.
     pub(super) fn abandon(&mut self) {
         for grant in self.live.drain() {
             if !grant.abandon() {
@@ -156,7 +162,7 @@ impl Worker {
             self.ctx.counters.lost_gone.add(1);
             let why = "the lease thread has ended".to_owned();
             // How long it lasted for certain: the clock is not looked at.
-            self.tell_at(What::Lost, &grant, || grant.sent(), why);
+            self.tell_at(NoticeKind::Lost, &grant, || grant.sent(), why);
         }
         self.ctx.counters.live.set(0);
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tracing::Instrument;
 
-use super::inbox::Command;
-use super::release::{Job, Next, Why};
+use super::job::{ReleaseJob, Why};
+use super::release::Next;
 use super::{Called, Later, Worker};
 use crate::backend::{Release, ReleaseReply};
-use crate::lease::{Deletes, Grant};
+use crate::grant::{Deletes, Grant};
+use crate::inbox::Command;
 use crate::limits::BATCH_MAX;
 use crate::{BootTime, Tag, timing};
 
@@ -16,8 +17,8 @@ impl Worker {
     pub(super) fn turn(&mut self, batch: &mut Vec<Command>) {
         self.look_at_the_clock();
         self.ctx.clone().inbox.take(batch);
-        if self.stir.is_none() && !batch.is_empty() {
-            self.stir = Some(self.ctx.now().plus(timing::STIR));
+        if self.tick.is_none() && !batch.is_empty() {
+            self.tick = Some(self.ctx.now().plus(timing::TICK));
         }
         for command in batch.drain(..) {
             self.command(command);
@@ -28,24 +29,19 @@ impl Worker {
         while let Some(done) = self.calls.try_join_next() {
             self.called_or_panicked(done);
         }
-        // A panic has been reported by the hook, and those who were asked for went on.
-        while self.trying.try_join_next().is_some() {}
-        for answered in self.tray.take() {
-            self.tried(answered);
-        }
         self.releases.append(&mut self.ctx.take_left_behind());
-        // Before the tries: what was given back is free when it is asked for.
+        // Before the acquires: what was given back is free when they ask for it.
         self.send_releases();
-        self.send_tries();
+        self.start_acquires();
         self.ctx.counters.live.set(self.live.len());
     }
 
-    /// When the loop must run again though nobody asks.
+    /// When the loop must run again without a command.
     pub(super) fn next_instant(&self) -> Option<BootTime> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
         let look = (!self.live.is_empty()).then(|| self.drift_look.plus(timing::DRIFT_LOOK));
         let end = self.ending.as_ref().and_then(super::end::Ending::until);
-        [self.live.next(), later, look, end, self.stir]
+        [self.live.next(), later, look, end, self.tick]
             .into_iter()
             .flatten()
             .min()
@@ -53,7 +49,7 @@ impl Worker {
 
     fn look_at_the_clock(&mut self) {
         let now = self.ctx.now();
-        self.stir = self.stir.filter(|at| now < *at);
+        self.tick = self.tick.filter(|at| now < *at);
         let due = self.live.due(now);
         self.act_on(due);
         if now >= self.drift_look.plus(timing::DRIFT_LOOK) {
@@ -73,7 +69,7 @@ impl Worker {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Acquire(ask) => self.acquire(*ask),
+            Command::Acquire(params) => self.acquire(*params),
             Command::Renew(grant, ttl, to) => self.renew_by_hand(grant, ttl, to),
             Command::Release(grant, settle) => {
                 self.live.remove(grant.terms.owner);
@@ -107,7 +103,7 @@ impl Worker {
     }
 
     /// The release of a grant of this process.
-    pub(super) fn job(&self, grant: &Grant, why: Why) -> Job {
+    pub(super) fn job(&self, grant: &Grant, why: Why) -> ReleaseJob {
         let release = Release {
             names: grant.terms.names.clone(),
             owner: grant.terms.owner,
@@ -117,7 +113,7 @@ impl Worker {
         let ttl = grant.ttl();
         let again = (grant.terms.deletes == Deletes::Twice).then_some(ttl / 2);
         let give_up = grant.sent().plus(ttl).max(self.ctx.now().plus(ttl / 2));
-        Job::of(release, why, give_up, again)
+        ReleaseJob::of(release, why, give_up, again)
     }
 
     pub(super) fn later(&mut self, at: BootTime, later: Later) {
@@ -128,7 +124,7 @@ impl Worker {
     fn send_releases(&mut self) {
         while !self.releases.is_empty() {
             let size = self.releases.len().min(BATCH_MAX);
-            let jobs: Vec<Job> = self.releases.drain(..size).collect();
+            let jobs: Vec<ReleaseJob> = self.releases.drain(..size).collect();
             self.releasing += size;
             let ctx = self.ctx.clone();
             let span = tracing::debug_span!("lease.release", count = size);
@@ -151,7 +147,7 @@ impl Worker {
         }
     }
 
-    fn released(&mut self, job: Job, reply: ReleaseReply) {
+    fn released(&mut self, job: ReleaseJob, reply: ReleaseReply) {
         if let Some(ending) = &mut self.ending
             && !matches!(reply, ReleaseReply::Failed(_))
         {

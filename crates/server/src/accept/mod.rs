@@ -215,7 +215,7 @@ impl AcceptLoop {
         self.watch.add(task.id(), watched, now);
     }
 
-    /// As whose connection it counts; a trusted proxy's counts as nobody's.
+    /// The address that the connection counts for; a trusted proxy's counts for none.
     fn counted_address(&self, peer: IpAddr) -> Option<IpAddr> {
         let mut trusted = self.settings.trusted_proxies.iter();
         (!trusted.any(|network| network.contains(peer))).then(|| network(peer))

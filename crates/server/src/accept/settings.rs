@@ -54,7 +54,7 @@ pub struct AcceptSettings {
     pub trusted_proxies: Vec<Network>,
     /// What waits are measured with; default the system's clock.
     pub clock: Arc<dyn Clock>,
-    /// What is counted; default for nobody.
+    /// What is counted; nothing by default.
     pub counts: ConnectionCounts,
 }
 

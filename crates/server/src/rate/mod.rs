@@ -206,7 +206,7 @@ impl Rates {
         };
         match shared.take(key, quota).await {
             Ok(Taken::Refused { retry_in }) => {
-                // Until then nobody needs to be asked about this caller.
+                // Until then Redis need not be asked about this caller.
                 let until = quota.refused_until(retry_in, now_us);
                 self.table.update(who, |paid_us| ((), paid_us.max(until)));
                 Taken::Refused { retry_in }

@@ -1,9 +1,9 @@
 //! The callers that are counted, in memory of a fixed size.
 //!
-//! A caller has a place in one set of eight, by a keyed hash: nobody can choose to meet somebody
-//! else. When its set is full, the caller who has used least gives way; those are first the callers
+//! A caller has a place in one set of eight, by a keyed hash: a caller cannot choose whom it
+//! meets. When its set is full, the caller who has used least gives way; those are first the callers
 //! with a whole quota, of whom nothing is forgotten. With more callers at once than the table takes,
-//! some are forgotten who have used little: the table never refuses anybody who has not used his
+//! some are forgotten who have used little: the table never refuses a caller who has not used the
 //! own quota up, and those who used most stay longest.
 
 use std::hash::{BuildHasher, RandomState};
@@ -22,7 +22,7 @@ pub(super) struct Table {
     hasher: RandomState,
 }
 
-/// A caller and the time until which its requests are paid for; 0 is nobody.
+/// A caller and the time until which its requests are paid for; 0 is none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     id: u128,
@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// The place of whoever has used least: nobody at all, then those whose quota is whole.
+/// The place of the caller that has used least: an empty one, then those whose quota is whole.
 fn least_used(set: &[Place]) -> Option<usize> {
     let places = set.iter().enumerate();
     places
@@ -137,7 +137,7 @@ mod tests {
         let heavy = who(u128::MAX);
         table.update(heavy, |_| ((), 1_000));
         for id in 0..1_000_000 {
-            // Nobody is found with what another has used.
+            // No caller is charged with what another has used.
             table.update(who(id), |paid_us| {
                 assert!(paid_us <= 5, "{id}: {paid_us}");
                 ((), 5)

@@ -104,7 +104,7 @@ impl Bank {
         for one in silent {
             if self.is_over(engine, now, &one).await {
                 let decided = self.stripe.decide(&one.intent, Verdict::Approved).await;
-                // Somebody may have answered before: then there is nothing left to decide.
+                // The card may have been answered before: then there is nothing left to decide.
                 decided.ok();
             } else {
                 let since = one.since.or(Some(now));

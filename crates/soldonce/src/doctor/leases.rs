@@ -6,7 +6,7 @@ use soldonce_lease::{BackendError, Doctor, DoctorReport};
 use super::{Finding, Grade};
 use crate::lease::backend::{self, BackendArgs};
 
-/// Connects and asks. A backend that cannot be reached is a finding too. Nobody needs the tables of
+/// Connects and asks. A backend that cannot be reached is a finding too. It is no error to lack the tables of
 /// leases who uses none.
 pub(super) fn look(args: &BackendArgs) -> Vec<Finding> {
     match report(args) {
@@ -44,6 +44,6 @@ fn finding(found: soldonce_lease::backend::Finding) -> Finding {
             Verdict::Fail => Grade::Wrong,
         },
         found: found.found,
-        mend: (!found.mend.is_empty()).then(|| found.mend.into()),
+        mend: (!found.fix.is_empty()).then(|| found.fix.into()),
     }
 }

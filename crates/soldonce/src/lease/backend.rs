@@ -66,7 +66,7 @@ impl BackendArgs {
         !self.redis_url.is_empty() || self.database_url.is_some()
     }
 
-    /// Whether this error of them says that the database has no tables for leases yet: nobody has held
+    /// Whether this error of them says that the database has no tables for leases yet: none was ever held
     /// one there. The library has no error of its own for it, for it makes the tables where it may.
     pub(crate) fn lacks_tables(&self, error: &BackendError) -> bool {
         let is_postgres = self.redis_url.is_empty();

@@ -171,7 +171,7 @@ impl Supervised for Child {
 
     fn stop_along(&mut self) {
         self.terminal.take_back();
-        // Not TSTP, which this process passes on to CMD. The kernel drops it where nobody could
+        // Not TSTP, which this process passes on to CMD. The kernel drops it where no shell could
         // continue us.
         kill_current_process_group(Signal::TTIN).ok();
     }

@@ -166,7 +166,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> anyhow::Result<Exit> {
 }
 
 /// Connects without a look at the server's settings: that is the doctor's. Nothing where a database has
-/// no tables for leases yet: then nobody holds any.
+/// no tables for leases yet: then none is held.
 fn connect(args: &BackendArgs) -> anyhow::Result<Option<Locks>> {
     let builder = backend::builder(args).map_err(|error| anyhow!(args.explain(&error)))?;
     match builder.doctor(Doctor::Off).connect_blocking() {

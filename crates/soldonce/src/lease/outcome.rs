@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     Lost(Option<LostReason>),
     /// Another held the lease.
     Refused(String),
-    /// Nobody knows whether it was granted; it is treated as not granted.
+    /// It is unknown whether it was granted; it is treated as not granted.
     Unknown(String),
     /// The backend or its settings.
     Unavailable(String),

@@ -18,7 +18,7 @@ impl Status {
         Self { pipe: Some(pipe) }
     }
 
-    /// Nobody reads.
+    /// No reader.
     #[cfg(test)]
     pub(crate) fn unread() -> Self {
         Self { pipe: None }
@@ -39,7 +39,7 @@ impl Status {
         self.line(&format!("lost {reason}\n"));
     }
 
-    /// A full pipe, or one that nobody reads, loses the line: states are hints.
+    /// A full pipe, or one without a reader, loses the line: states are hints.
     fn line(&mut self, line: &str) {
         if let Some(pipe) = &mut self.pipe {
             pipe.write_all(line.as_bytes()).ok();

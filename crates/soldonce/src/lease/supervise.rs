@@ -115,7 +115,7 @@ impl<C: Supervised, S: SignalSource> Supervisor<'_, C, S> {
             }
             LeaseState::Lost(LostReason::Deadline) => (Some(LostReason::Deadline), Duration::ZERO),
             LeaseState::Lost(reason) => (Some(reason), grace.min(GRACE_AFTER_LOSS)),
-            // Nobody else releases it, and what is not held must not be worked on.
+            // No other process releases it, and CMD must not work without it.
             LeaseState::Released | _ => (None, Duration::ZERO),
         };
         self.child.signal(Signal::TERM);

@@ -87,7 +87,7 @@ pub(crate) struct ServeArgs {
     /// machine's loopback only if one of the trusted proxies says `X-Forwarded-Proto: https`]
     #[arg(long, env = "SOLDONCE_COOKIE", value_enum)]
     cookie: Option<CookieWord>,
-    /// Whether shoppers confirm units that cost something where nobody takes money: `on`, or `off` if they
+    /// Whether shoppers confirm units that cost something without a payment provider: `on`, or `off` if they
     /// confirm only what costs nothing. Must be said where shoppers are open without a provider
     #[arg(
         long,

@@ -13,7 +13,7 @@ use soldonce_engine::payment::stripe::{
 };
 use soldonce_server::StripeNotices;
 
-/// Who takes the money: Stripe, or nobody.
+/// The payment provider: Stripe, or none.
 #[derive(Clone, Debug, Default, Args)]
 #[expect(clippy::struct_field_names, reason = "the names of the flags")]
 pub(crate) struct PaymentArgs {
@@ -133,7 +133,7 @@ impl PaymentPlace {
         })
     }
 
-    /// Whether anybody takes money.
+    /// Whether a payment provider is set.
     pub(crate) const fn is_some(&self) -> bool {
         self.stripe.is_some()
     }

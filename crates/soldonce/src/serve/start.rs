@@ -31,7 +31,7 @@ pub(crate) struct Started {
     pub(crate) new_admin_key: Option<NewAdminKey>,
     /// Ends everything when cancelled.
     pub(crate) shutdown: CancellationToken,
-    /// The server and whoever else must end before the ledger closes.
+    /// The server and all other tasks that must end before the ledger closes.
     pub(crate) tasks: JoinSet<()>,
     signals: Signals,
 }

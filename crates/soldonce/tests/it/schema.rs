@@ -63,7 +63,7 @@ const KNOWN: &[Known] = &[
     // This server has no provider.
     refused(
         "POST /v1/holds/{hold}/checkout",
-        "checkout: nobody takes money here",
+        "checkout: no payment provider is set here",
     ),
     // Whether an address is of the internet is told by its number, not by its letters.
     refused(

@@ -22,7 +22,7 @@ struct State {
     connections: usize,
     requests: usize,
     closed: bool,
-    /// Where new connections go; `None` until somebody says so.
+    /// Where new connections go; `None` until it is set.
     target: Option<SocketAddr>,
     /// Weak, so that a stream closes when its connection is done with it.
     open: Vec<Weak<TcpStream>>,

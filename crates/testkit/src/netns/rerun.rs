@@ -12,7 +12,7 @@ use crate::server::make_bridge;
 /// Set in the process that runs the test again.
 const INSIDE: &str = "SOLDONCE_INSIDE_NETNS";
 
-/// Ways to a network namespace: as root, and as anybody else or as root without that right.
+/// Ways to a network namespace: as root, and as another user or as root without that right.
 const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
 
 /// What a test does inside, to see beforehand whether the kernel lets it.

@@ -29,7 +29,7 @@ const USER: &str = "postgres";
 /// Longest wait for a server that ends by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Whoever reaches a server here may do everything.
+/// Every client of a server here may do everything.
 const TRUST_ALL: &str = "host all all all trust\nhost replication all all trust\n";
 
 /// Options of a private PostgreSQL. Without any it never waits for the disk.
@@ -221,7 +221,7 @@ impl Drop for Postgres {
         let asked = self.process.signal(Signal::QUIT);
         let has_ended = || matches!(self.process.ended(), Ok(Some(_)));
         let ended = asked.and_then(|()| until("PostgreSQL ends", FAREWELL, has_ended));
-        // Whoever drops it has no use for the reason.
+        // The caller that drops it has no use for the reason.
         ended.ok();
     }
 }

@@ -42,7 +42,7 @@ impl RedisPair {
     /// Cuts the replica off its primary, which stays up and knows of nothing: what the primary
     /// takes from now on is lost to a later [`RedisPair::promote`].
     pub fn cut(&self) -> Result<()> {
-        // A port on which nobody listens: the replica stays one, without a primary.
+        // A port without a listener: the replica stays one, without a primary.
         self.replica.cli(&["REPLICAOF", "127.0.0.1", "1"])?;
         Ok(())
     }

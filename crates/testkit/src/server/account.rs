@@ -1,5 +1,5 @@
 //! The account a server runs as. PostgreSQL and `PgBouncer` refuse root, so as root they run as
-//! an unprivileged user; as anybody else they run as that user.
+//! an unprivileged user; as another user they run as that user.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::chown;

@@ -88,7 +88,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Whether nobody holds this lock. What cannot be opened belongs to somebody else.
+/// Whether this lock is free. A file that cannot be opened belongs to another user.
 fn is_left(lock: &Path) -> bool {
     let lock = OpenOptions::new().read(true).write(true).open(lock);
     lock.is_ok_and(|lock| lock.try_lock().is_ok())

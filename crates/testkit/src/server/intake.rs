@@ -50,7 +50,7 @@ struct State {
 }
 
 impl State {
-    /// Whoever connects, until it is over.
+    /// Connections, until it is over.
     fn connections_of(&self, listener: &TcpListener) -> impl Iterator<Item = TcpStream> {
         let incoming = listener.incoming();
         let incoming = incoming.take_while(|_| !self.is_over.load(Ordering::Relaxed));
@@ -97,7 +97,7 @@ impl Intake {
         self.address
     }
 
-    /// How often somebody connected, whatever came of it.
+    /// How many connections were accepted, with any outcome.
     pub(crate) fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }

@@ -22,7 +22,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// A port that nobody listens on.
+    /// A port without a listener.
     pub(crate) fn reserve() -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         // Processes begin far from each other, so that they seldom meet.

@@ -112,7 +112,7 @@ fn starter() -> &'static Sender<Start> {
         let (sender, starts) = channel::<Start>();
         std::thread::spawn(move || {
             for (mut command, answer) in starts {
-                // Whoever asked waits for the answer.
+                // The caller waits for the answer.
                 answer.send(command.spawn()).ok();
             }
         });

@@ -1,5 +1,5 @@
 //! A certificate authority of one test: X.509 written by hand (RFC 5280, RFC 8410), with keys that are
-//! drawn when the test runs and never stored. Whoever trusts [`Authority::pem`] trusts what it certified.
+//! drawn when the test runs and never stored. A client that trusts [`Authority::pem`] trusts what it certified.
 
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ fn certified(
 ) -> Result<Vec<u8>> {
     let algorithm = put(SEQUENCE, &put(OBJECT, ED25519));
     let times = validity.times().map(|time| put(UTC_TIME, time.as_bytes()));
-    // A serial number is positive; which one, matters to nobody here.
+    // A serial number is positive; its value does not matter here.
     let body = [
         put(VERSION, &put(INTEGER, &[2])),
         put(INTEGER, &[1]),

@@ -136,7 +136,7 @@ impl Receiver {
         all
     }
 
-    /// How often somebody connected, whatever came of it.
+    /// How many connections were accepted, with any outcome.
     pub fn connections(&self) -> usize {
         self.intake.connections()
     }

@@ -39,7 +39,7 @@ impl Engine {
     ) -> Result<Reply, EngineError> {
         require_key(call)?;
         if self.provider().is_none() {
-            let text = "nobody takes money here: confirm the hold instead".to_owned();
+            let text = "no payment provider is set here: confirm the hold instead".to_owned();
             return Err(Rejection::from(Invalid::new("checkout", text)).into());
         }
         let on = self.on_hold(call, hold, ask.fence)?;

@@ -1,5 +1,5 @@
 //! From a hold to its money: checkout pins the hold and asks the provider for an intent, the
-//! provider's word confirms it, and whatever must be done at the provider afterwards leaves through
+//! provider's word confirms it, and what must be done at the provider afterwards leaves through
 //! the outbox. Decides nothing about bookings; `core` does. Every call has a key made from the
 //! booking and the step, and the step was committed before: a crash anywhere is made good by asking
 //! again with the same key (model.md 6).
@@ -30,7 +30,7 @@ pub use reconcile::{Mismatch, Remedy, mismatches, run_reconciler};
 /// Why a step at the provider was not done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
-    /// The provider did not do it, or nobody knows.
+    /// The provider did not do it, or the outcome is unknown.
     #[error(transparent)]
     Provider(#[from] ProviderError),
     /// The ledger did not take the report.
@@ -42,7 +42,7 @@ pub(super) enum StepError {
 }
 
 impl StepError {
-    /// As whoever asked is told.
+    /// The error as the caller sees it.
     fn told(self) -> EngineError {
         match self {
             Self::Engine(error) => error,
@@ -59,33 +59,33 @@ impl From<Rejection> for StepError {
 }
 
 impl Engine {
-    /// The same engine with somebody who takes money. The first one stays.
+    /// Returns the engine with a payment provider. A provider that was set before stays.
     #[must_use]
     pub fn paid_by(self, provider: Arc<dyn PaymentProvider>) -> Self {
         self.parts.provider.set(provider).ok();
         self
     }
 
-    /// The same engine, where shoppers confirm whatever it costs while nobody takes money.
+    /// Returns the engine in which shoppers confirm units of any price without a payment provider.
     #[must_use]
     pub fn with_free_sales(self) -> Self {
         self.parts.free_sales.store(true, Ordering::Relaxed);
         self
     }
 
-    /// Whether shoppers confirm units that cost something: nobody takes money here, and the operator said
+    /// Whether shoppers confirm units that cost something: there is no payment provider, and the operator said
     /// so.
     pub fn gives_away(&self) -> bool {
         self.provider().is_none() && self.parts.free_sales.load(Ordering::Relaxed)
     }
 
     /// Whether a caller answers for money that no provider has taken: a key does, for its shop. A
-    /// shopper does not, unless nobody takes money here and the operator said so.
+    /// shopper does not, unless there is no payment provider and the operator said so.
     pub(super) fn is_vouched(&self, caller: &Caller) -> bool {
         matches!(caller, Caller::Key { .. }) || self.gives_away()
     }
 
-    /// Who takes money, if anybody does.
+    /// The payment provider, if one is set.
     pub fn provider(&self) -> Option<&Arc<dyn PaymentProvider>> {
         self.parts.provider.get()
     }
@@ -104,7 +104,7 @@ impl Engine {
             currency: event.currency,
             key: key(id, "authorise")?,
         };
-        let made = self.cashier()?.create(ask).await;
+        let made = self.provider_or_err()?.create(ask).await;
         self.count("authorise", made.as_ref().err());
         let effect = Effect::Authorise(id);
         match made {
@@ -123,8 +123,8 @@ impl Engine {
     }
 
     /// The intent that a booking is paid with from now on: this one, or another of the same booking
-    /// that was made by a call whose answer was lost, and of which a notice told first. Nobody has the
-    /// secret of the one that is left, so nobody can pay it.
+    /// that was made by a call whose answer was lost, and that a notice named first. The
+    /// secret of the one that is left is unknown, so it cannot be paid.
     async fn bind(
         &self,
         id: BookingId,
@@ -172,9 +172,9 @@ impl Engine {
         Ok(found.ok_or(Rejection::BookingNotFound)?)
     }
 
-    fn cashier(&self) -> Result<&Arc<dyn PaymentProvider>, StepError> {
+    fn provider_or_err(&self) -> Result<&Arc<dyn PaymentProvider>, StepError> {
         self.provider()
-            .ok_or_else(|| StepError::Odd("nobody takes money here".to_owned()))
+            .ok_or_else(|| StepError::Odd("no payment provider is set here".to_owned()))
     }
 
     /// Takes note of how an intent stands; `effect` is done with it.
@@ -248,7 +248,7 @@ impl Engine {
             |text: &str| Text::parse(text).map_err(|error| StepError::Odd(error.to_string()));
         let secret = intent.client_secret.as_ref();
         Ok(soldonce_core::Intent {
-            provider: text(self.cashier()?.name())?,
+            provider: text(self.provider_or_err()?.name())?,
             id: text(intent.id.as_str())?,
             client_secret: text(secret.map_or("", |secret| secret.expose()))?,
         })

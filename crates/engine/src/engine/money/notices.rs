@@ -28,7 +28,11 @@ impl Engine {
         };
         let intent = match subject {
             Subject::Intent(intent) => (**intent).clone(),
-            Subject::Named(id) => match self.cashier().map_err(StepError::told)?.retrieve(id).await
+            Subject::Named(id) => match self
+                .provider_or_err()
+                .map_err(StepError::told)?
+                .retrieve(id)
+                .await
             {
                 Ok(intent) => intent,
                 // The provider itself does not know it, or does not show it to us.

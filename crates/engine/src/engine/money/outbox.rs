@@ -1,5 +1,5 @@
 //! The outbox: carries out at the provider what commits have left to be done, the effects of one
-//! booking one after the other, each until it is done. Nobody waits for it.
+//! booking one after the other, each until it is done. No caller waits for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Tries {
 ///
 /// # Cancel safety
 /// Dropped, calls under way may still be carried out by the provider; they are asked again with the
-/// same keys by whoever runs this next.
+/// same keys by the next run.
 pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
     let clock = Arc::clone(&engine.world().clock);
     let mut outbox = Outbox {
@@ -59,7 +59,7 @@ pub async fn run_outbox(engine: Engine, shutdown: CancellationToken) {
 /// What came of one try.
 type Tried = (Effect, Result<(), StepError>);
 
-/// A slow call keeps nobody else waiting: rounds go on while it is under way.
+/// A slow call does not delay others: rounds go on while it is under way.
 struct Outbox {
     engine: Engine,
     tries: BTreeMap<BookingId, Tries>,
@@ -176,7 +176,7 @@ impl Engine {
         if let Effect::CancelIntent(_) = effect
             && self.take_payment_in_time(&booking, &intent).await?
         {
-            // Whatever is left to be done of it is in the outbox.
+            // What is left to be done of it is in the outbox.
             return Ok(());
         }
         let known = match effect {
@@ -201,7 +201,7 @@ impl Engine {
 
     async fn capture(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
         let key = key(id, "capture")?;
-        let done = self.cashier()?.capture(intent, &key).await;
+        let done = self.provider_or_err()?.capture(intent, &key).await;
         self.count("capture", done.as_ref().err());
         self.or_retrieved(intent, done).await
     }
@@ -214,7 +214,7 @@ impl Engine {
         booking: &Booking,
         intent: &IntentId,
     ) -> Result<bool, StepError> {
-        let told = self.cashier()?.retrieve(intent).await?;
+        let told = self.provider_or_err()?.retrieve(intent).await?;
         let known = booking.payment.as_deref().map(|payment| payment.state);
         let is_news = known.is_some_and(|known| known.may_become(told.state));
         if !told.state.has_money() || !is_news {
@@ -232,7 +232,7 @@ impl Engine {
 
     async fn give_up(&self, id: BookingId, intent: &IntentId) -> Result<Intent, StepError> {
         let key = key(id, "cancel")?;
-        let done = self.cashier()?.cancel(intent, &key).await;
+        let done = self.provider_or_err()?.cancel(intent, &key).await;
         self.count("cancel", done.as_ref().err());
         self.or_retrieved(intent, done).await
     }
@@ -245,7 +245,7 @@ impl Engine {
         total: Amount,
         failed: u32,
     ) -> Result<Intent, StepError> {
-        let known = self.cashier()?.retrieve(intent).await?;
+        let known = self.provider_or_err()?.retrieve(intent).await?;
         let missing = total.checked_sub(known.refunded).unwrap_or_default();
         if missing <= Amount::ZERO || was_never_taken(&known) {
             return Ok(known);
@@ -256,7 +256,7 @@ impl Engine {
         let (total, bounced) = (total.minor(), known.bounced.minor());
         loop {
             let key = key(id, &format!("refund-{total}-{bounced}-{round}"))?;
-            let done = self.cashier()?.refund(intent, missing, &key).await;
+            let done = self.provider_or_err()?.refund(intent, missing, &key).await;
             self.count("refund", done.as_ref().err());
             match done {
                 Err(error) if is_final(&error) && round < failed => round += 1,
@@ -265,7 +265,7 @@ impl Engine {
         }
     }
 
-    /// What a refused step finds: somebody else may have taken it already.
+    /// Returns the state that a refused step finds: another server may have done it already.
     async fn or_retrieved(
         &self,
         intent: &IntentId,
@@ -274,14 +274,14 @@ impl Engine {
         match done {
             Err(error) if is_final(&error) => {
                 tracing::info!(%intent, %error, "the provider refused a step");
-                Ok(self.cashier()?.retrieve(intent).await?)
+                Ok(self.provider_or_err()?.retrieve(intent).await?)
             }
             done => Ok(done?),
         }
     }
 }
 
-/// Whoever asked for the intent is at it just now, and waits for it. An effect that is later than now was
+/// The caller that asked for the intent works on it just now, and waits for it. An effect that is later than now was
 /// written before the clock was set back.
 fn is_due(open: &OpenEffect, now: Timestamp) -> bool {
     let after = Span::from_ms(OUTBOX_AUTHORISE_AFTER_MS);
@@ -315,7 +315,7 @@ fn pause(failed: u32) -> Duration {
     Duration::from_millis(doubled.min(OUTBOX_PAUSE_MS_MAX))
 }
 
-/// How long the provider wants to be left alone, within the longest pause.
+/// How long the provider asks to wait, within the longest pause.
 fn asked_pause(error: &StepError) -> Duration {
     let asked = match error {
         StepError::Provider(ProviderError::Busy { retry_after }) => retry_after.map(Span::ms),

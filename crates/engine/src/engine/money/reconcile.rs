@@ -26,11 +26,11 @@ pub struct Mismatch {
     pub known: Option<PaymentState>,
     /// In words: "paid, not fulfilled" and the like.
     pub what: &'static str,
-    /// What mends it.
+    /// What repairs it.
     pub remedy: Remedy,
 }
 
-/// What mends a mismatch.
+/// The repair of a mismatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// The ledger takes note of what the provider says.
@@ -138,13 +138,13 @@ impl Engine {
     ///
     /// # Cancel safety
     /// Dropped, it may have been settled; the same again is harmless.
-    pub async fn mend(&self, mismatch: &Mismatch) -> Result<(), super::EngineError> {
-        let mended = match &mismatch.remedy {
+    pub async fn repair(&self, mismatch: &Mismatch) -> Result<(), super::EngineError> {
+        let repaired = match &mismatch.remedy {
             Remedy::TakeNote(intent) => self.tell(mismatch.booking, intent, None, None).await,
             Remedy::Step(effect) => self.carry_out(*effect, 0).await,
             Remedy::AskAgain(error) => Err(error.clone().into()),
         };
-        mended.map_err(StepError::told)
+        repaired.map_err(StepError::told)
     }
 
     async fn unsettled(&self, before: Timestamp) -> Result<Vec<Booking>, ReadError> {
@@ -165,7 +165,7 @@ impl Engine {
         let mut in_vain = 0;
         for mismatch in mismatches(&**provider, &open).await {
             let (booking, what) = (mismatch.booking, mismatch.what);
-            match self.mend(&mismatch).await {
+            match self.repair(&mismatch).await {
                 Ok(()) => {
                     tracing::warn!(%booking, what, "settled by the reconciler");
                     let label = FoundLabel { what };

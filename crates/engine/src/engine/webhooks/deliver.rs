@@ -1,5 +1,5 @@
 //! Delivers messages: those of one subject one after the other, each until its endpoint has it or its
-//! attempts are used up. Nobody waits for it. What a server that dies has taken falls to another one, or
+//! attempts are used up. No caller waits for it. What a server that dies has taken falls to another one, or
 //! to itself after its start, so a message may come twice and never not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,14 +18,14 @@ use crate::limits::{
 };
 use crate::trouble::Trouble;
 use crate::webhook::{
-    Attempt, DueDelivery, Endpoint, EndpointId, Parcel, Posted, Sender, Then, next_attempt,
+    Attempt, DueDelivery, Endpoint, EndpointId, Posted, Sender, SignedMessage, Then, next_attempt,
     signatures,
 };
 
 /// Delivers messages until `shutdown`; nothing without a sender.
 ///
 /// # Cancel safety
-/// Dropped, attempts under way may have arrived; they are made again by whoever runs this next.
+/// Dropped, attempts under way may have arrived; they are made again by the next run.
 pub async fn run_webhooks(engine: Engine, shutdown: CancellationToken) {
     let Some(sender) = engine.sender().cloned() else {
         return;
@@ -185,14 +185,14 @@ async fn attempt(
     // The receiver holds it against its own clock.
     let at = engine.wall_now();
     let secrets = engine.secrets_of(endpoint, engine.now());
-    let parcel = Parcel {
+    let message = SignedMessage {
         url: &endpoint.url,
         id: delivery.message,
         at,
         signatures: signatures(&secrets, delivery.message, at, &delivery.body),
         body: &delivery.body,
     };
-    let posted = sender.post(parcel).await;
+    let posted = sender.post(message).await;
     let ended = engine.now();
     let asked = posted.retry_after;
     let quiet_until = asked.map(|asked| ended.plus(asked.wait(engine.wall_now())));

@@ -15,14 +15,14 @@ use crate::webhook::{
 pub use deliver::run_webhooks;
 
 impl Engine {
-    /// The same engine with somebody who delivers messages. The first one stays.
+    /// Returns the engine with a sender of messages. A sender that was set before stays.
     #[must_use]
     pub fn posted_by(self, sender: Sender) -> Self {
         self.parts.sender.set(sender).ok();
         self
     }
 
-    /// Who delivers messages, if anybody does.
+    /// The sender of messages, if one is set.
     pub fn sender(&self) -> Option<&Sender> {
         self.parts.sender.get()
     }
@@ -44,7 +44,7 @@ impl Engine {
     /// `IdempotencyKeyReused`; `Overloaded` when it must be tried again; `ReadOnly`.
     ///
     /// # Cancel safety
-    /// Dropped, an endpoint whose secret nobody knows may exist: repeat with the same key, or list and
+    /// Dropped, an endpoint whose secret is lost may exist: repeat with the same key, or list and
     /// delete it.
     pub async fn add_endpoint(
         &self,

@@ -8,7 +8,7 @@ use soldonce_core::{Inventory, Unit, UnitNo, Version};
 use super::who_has;
 use crate::shield::Who;
 
-/// Seats by their numbers; none if nobody asks.
+/// Seats by their numbers; none if none is asked for.
 #[derive(Default)]
 pub(super) struct Memory(Box<[Seat]>);
 

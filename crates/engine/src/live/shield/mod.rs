@@ -21,14 +21,14 @@ use crate::shield::{Known, KnownState, Thing, Who};
 pub enum Verdict {
     /// Nothing known against it: ask the ledger.
     Passed,
-    /// Somebody else has a wanted seat.
+    /// Another holder has a wanted seat.
     Refused(Box<Unavailable>),
 }
 
 /// Whether other servers sell the same units and are told of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Company {
-    /// This one alone, or nobody is told.
+    /// This one only, or none is named.
     None,
     /// Some.
     Servers,
@@ -73,7 +73,7 @@ impl LocalShield {
         self.write(inventory, states, Some(commit.seq));
     }
 
-    /// Takes units over as the inventory has them. One caller at a time for each event: whoever
+    /// Takes units over as the inventory has them. One caller at a time for each event: a caller that
     /// changed its inventory.
     pub(super) fn refresh(
         &self,
@@ -117,7 +117,7 @@ impl LocalShield {
         self.shown.store(seq.0, Ordering::Relaxed);
     }
 
-    /// Looks whether somebody else has one of the wanted seats, which are sorted.
+    /// Whether another holder has one of the wanted seats, which are sorted.
     ///
     /// A refusal is exactly what the ledger would have said at the commit number it carries. When a
     /// seat may be the holder's own, or a commit came in between, the ledger is asked.
@@ -232,7 +232,7 @@ impl LocalShield {
     }
 }
 
-/// Who holds a unit in this state; nobody if it is not held.
+/// The holder of a unit in this state; none if it is not held.
 pub(crate) fn who_has(inventory: &Inventory, state: UnitState) -> Who {
     match state {
         UnitState::Held { hold, .. } => inventory
@@ -246,7 +246,7 @@ pub(crate) fn who_has(inventory: &Inventory, state: UnitState) -> Who {
 struct ShieldAt<'a> {
     shield: &'a LocalShield,
     now: Timestamp,
-    /// Seats that somebody has all the same, sorted.
+    /// Seats that are taken all the same, sorted.
     besides: &'a [UnitNo],
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Stripe remembers the first answer to a key for a day, also a 500. Such an answer tells nothing and
 //! will not change, so what can be done twice without harm is then done with another key made from the
-//! first: an intent whose client secret nobody was given cannot be paid, and a capture or cancel of what
+//! first: an intent whose client secret was given to no one cannot be paid, and a capture or cancel of what
 //! is captured or cancelled is refused. So is a cancel while a bank is at it, and that refusal is kept
 //! too: when the bank has answered, the same is asked with a key of the new state. A refund can not, so its key stands beside it at Stripe, and it
 //! is looked for before it is made: its key works once for good, not for a day.
@@ -205,7 +205,7 @@ impl Stripe {
         ];
         for key_in_turn in keys(key.as_str()) {
             match self.post("/v1/refunds", &fields, &key_in_turn).await {
-                // Whoever got that answer first has ended: there is a refund now, or none comes.
+                // The call that got that answer first has ended: there is a refund now, or none comes.
                 Err(Missed::Stuck(_)) if self.has_refunded(intent, key).await? => return Ok(()),
                 Err(Missed::Stuck(_)) => {}
                 answered => return shape::refund(&answered?)?.require_alive(),

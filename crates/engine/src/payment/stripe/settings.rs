@@ -109,7 +109,7 @@ pub enum StripeSetupError {
     /// Not a place to send a key to.
     #[error("`{0}` is no URL for Stripe: https://, or http:// of this machine, without a path")]
     Url(String),
-    /// A signing secret that anybody could guess.
+    /// A signing secret that can be guessed.
     #[error("the signing secret of Stripe's webhook is shorter than {0} bytes")]
     SigningSecret(usize),
     /// No TLS.

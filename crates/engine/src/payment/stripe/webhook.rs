@@ -71,7 +71,7 @@ pub enum WebhookError {
     /// The header is none of Stripe's.
     #[error("the Stripe-Signature header cannot be read: {0}")]
     Header(&'static str),
-    /// Signed by nobody we know.
+    /// Signed with none of our secrets.
     #[error("no signature is one of our secrets over these bytes")]
     Forged,
     /// Signed too long ago, or in the future: look at the clocks.

@@ -1,4 +1,4 @@
-//! One call over HTTP: encrypted, with a limit on time, tries and size, following nobody elsewhere.
+//! One call over HTTP: encrypted, with a limit on time, tries and size, without following redirects.
 //! Nothing of a body, the key or a client secret is ever logged.
 
 use std::fmt;

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Gives claims up after the ledger refused: those of one holder alone, and nothing that was noted.
+-- Gives claims up after the ledger refused: those of one holder, and nothing that was noted.
 -- Rules: lease.md 6.2 and 6.5.
 --
 -- KEYS: the zone, as in shield_try.lua

@@ -1,13 +1,13 @@
 #!lua
--- Claims units of one zone for a moment, unless somebody else is known to have one: all of them or
--- none. It never decides: whoever passes asks the ledger. Rules: lease.md 6.2 and 6.5. At maxmemory
+-- Claims units of one zone for a moment, unless another holder is known to have one: all of them or
+-- none. It never decides: a request that passes asks the ledger. Rules: lease.md 6.2 and 6.5. At maxmemory
 -- it is refused, and everybody passes.
 --
 -- KEYS: the zone, a hash: unit -> kind|version|until_ms|who, kind being c claimed, h held, s sold, f free
 -- ARGV: who, claim_ms, keep_ms, 1 to claim or 0 to look only, unit.. (1 to 100, each once)
 -- Answers:  1, claim_ms  nothing is known against it, and it is claimed for so long
 --           1, 0         nothing is known against it
---           2            `who` holds one of them: the ledger must see it, whatever else is known
+--           2            `who` holds one of them: the ledger must see it in any case
 --           0, (index, byte of the kind, remaining_ms, version)*  every conflict; the first unit is 1
 local UNITS_MAX, VERSION_DIGITS_MAX = 100, 15
 

@@ -338,7 +338,7 @@ impl Rig {
     /// As the reconciler does now and then. What is not mended now is found again.
     pub(super) async fn mend_all(&self) {
         for mismatch in self.mismatches().await {
-            self.engine.mend(&mismatch).await.ok();
+            self.engine.repair(&mismatch).await.ok();
         }
     }
 

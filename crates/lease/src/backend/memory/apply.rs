@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::state::{Full, Held, Needs, Place, State};
+use super::state::{Full, Held, LeaseKey, Missing, State};
 use crate::backend::{
     Acquire, AcquireReply, Holder, Names, Release, ReleaseReply, Renew, RenewReply,
 };
@@ -63,8 +63,8 @@ pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
     match command {
         Command::Acquire(ask) => match acquire(state, now, &ask) {
             Ok(reply) => Reply::Acquire(reply),
-            Err(Needs::Epoch(above)) => Reply::NeedsEpoch { above },
-            Err(Needs::Token(above)) => Reply::NeedsToken { above },
+            Err(Missing::Epoch(above)) => Reply::NeedsEpoch { above },
+            Err(Missing::Token(above)) => Reply::NeedsToken { above },
         },
         Command::Renew(ask) => Reply::Renew(renew(state, now, &ask)),
         Command::Release(ask) => Reply::Release(release(state, now, &ask)),
@@ -80,7 +80,7 @@ pub fn apply(state: &mut State, now: BootTime, command: Command) -> Reply {
     }
 }
 
-fn places(names: &Names) -> impl Iterator<Item = Place> + '_ {
+fn places(names: &Names) -> impl Iterator<Item = LeaseKey> + '_ {
     let group = names.group().cloned();
     let place = move |name: &Name| (group.clone(), name.clone());
     names.as_slice().iter().map(place)
@@ -90,7 +90,7 @@ pub(super) fn acquire(
     state: &mut State,
     now: BootTime,
     ask: &Acquire,
-) -> Result<AcquireReply, Needs> {
+) -> Result<AcquireReply, Missing> {
     if let Some(reply) = acquire_again(state, now, ask) {
         return Ok(reply);
     }
@@ -210,7 +210,7 @@ fn queue(state: &mut State, now: BootTime, ask: &Acquire) -> Result<bool, Full> 
     Ok(true)
 }
 
-fn leave_queue(state: &mut State, place: &Place, ask: &Acquire) {
+fn leave_queue(state: &mut State, place: &LeaseKey, ask: &Acquire) {
     if let Some(waiter) = ask.waiter
         && let Some(queue) = state.queues.get_mut(place)
     {
@@ -276,17 +276,17 @@ pub(super) fn release(state: &mut State, now: BootTime, ask: &Release) -> Releas
     }
 }
 
-pub(super) fn inspect(state: &State, now: BootTime, place: &Place) -> Option<Holder> {
+pub(super) fn inspect(state: &State, now: BootTime, place: &LeaseKey) -> Option<Holder> {
     state.live(place, now).map(|held| held.holder(now))
 }
 
 /// Why nothing is granted when there is no source to ask.
-pub(super) fn without_source(needs: &Needs) -> EpochError {
+pub(super) fn without_source(needs: &Missing) -> EpochError {
     EpochError::Unavailable(match needs {
-        Needs::Epoch(above) => {
+        Missing::Epoch(above) => {
             format!("the floor asks for an epoch above {above}, and there is no epoch source")
         }
-        Needs::Token(above) => {
+        Missing::Token(above) => {
             format!("a token above {above} is needed, and there is no token source")
         }
     })

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use apply::{Command, Reply, apply};
-use state::Needs;
+use state::Missing;
 pub use state::State;
 
 use super::{
@@ -27,7 +27,7 @@ const SHARDS: usize = 64;
 const SWEEP_EVERY: u32 = 4_096;
 
 /// A [`Backend`] in this process. Clones share the same leases, so that several [`crate::Locks`]
-/// can stand for several processes.
+/// can play several processes.
 #[derive(Clone)]
 pub struct Memory {
     inner: Arc<Inner>,
@@ -36,30 +36,30 @@ pub struct Memory {
 struct Inner {
     clock: Arc<dyn Clock>,
     source: Option<Source>,
-    kept: Mutex<Kept>,
+    kept: Mutex<Guarded>,
     wake: Vec<WakeSender>,
 }
 
 /// What makes tokens rise through a restart.
 struct Source {
-    numbers: Numbers,
+    numbers: SourceKind,
     namespace: Box<str>,
 }
 
-enum Numbers {
+enum SourceKind {
     Epochs(Arc<dyn EpochSource>),
     Tokens(Arc<dyn TokenSource>),
 }
 
 impl Source {
     /// Asks for what is needed, and puts it into the state.
-    async fn supply(&self, memory: &Memory, needs: Needs) -> Result<(), EpochError> {
+    async fn supply(&self, memory: &Memory, needs: Missing) -> Result<(), EpochError> {
         match (&self.numbers, needs) {
-            (Numbers::Epochs(source), Needs::Epoch(above)) => {
+            (SourceKind::Epochs(source), Missing::Epoch(above)) => {
                 let epoch = source.next(&self.namespace, above).await?;
                 memory.with(|state, _| state.install(epoch));
             }
-            (Numbers::Tokens(source), Needs::Token(above)) => {
+            (SourceKind::Tokens(source), Missing::Token(above)) => {
                 let number = source.next(&self.namespace, above).await?;
                 // One that is no higher, or no token at all, would be asked for again, for ever.
                 if number <= above || FencingToken::new(number, Tag::default()).is_none() {
@@ -68,7 +68,7 @@ impl Source {
                 }
                 memory.with(|state, _| state.offer(number));
             }
-            (Numbers::Epochs(_) | Numbers::Tokens(_), needs) => {
+            (SourceKind::Epochs(_) | SourceKind::Tokens(_), needs) => {
                 return Err(apply::without_source(&needs));
             }
         }
@@ -77,7 +77,7 @@ impl Source {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Guarded {
     state: State,
     since_sweep: u32,
 }
@@ -110,7 +110,7 @@ impl Memory {
         let epoch = source.next(namespace, 0).await;
         let epoch = epoch.map_err(|error| BackendError::Config(error.to_string()))?;
         let source = Source {
-            numbers: Numbers::Epochs(source),
+            numbers: SourceKind::Epochs(source),
             namespace: namespace.into(),
         };
         Ok(Self::of(clock, Some(source), State::with_epoch(epoch)))
@@ -124,14 +124,14 @@ impl Memory {
         namespace: &str,
     ) -> Self {
         let source = Source {
-            numbers: Numbers::Tokens(source),
+            numbers: SourceKind::Tokens(source),
             namespace: namespace.into(),
         };
         Self::of(clock, Some(source), State::with_tokens())
     }
 
     fn of(clock: Arc<dyn Clock>, source: Option<Source>, state: State) -> Self {
-        let kept = Kept {
+        let kept = Guarded {
             state,
             since_sweep: 0,
         };
@@ -167,14 +167,14 @@ impl Memory {
         rule(&mut kept.state, now)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Guarded> {
         // Nothing panics between two writes of `apply`, so a poisoned state is a whole one.
         let kept = self.inner.kept.lock();
         kept.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shard(&self, names: &Names) -> Option<&WakeSender> {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(names.home());
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(names.routing_key());
         let shard = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
         self.inner.wake.get(shard)
     }
@@ -204,7 +204,7 @@ impl Memory {
     }
 }
 
-impl Kept {
+impl Guarded {
     fn sweep_sometimes(&mut self, now: BootTime) {
         self.since_sweep = self.since_sweep.saturating_add(1);
         if self.since_sweep >= SWEEP_EVERY {

@@ -9,22 +9,22 @@ use crate::limits::{QUEUE_MAX, WAITER_ALIVE};
 use crate::{BootTime, FencingToken, Name, Owner, Tag};
 
 /// Where a name lives: its group, if it has one, and the name itself.
-pub(super) type Place = (Option<Name>, Name);
+pub(super) type LeaseKey = (Option<Name>, Name);
 
 /// Everything that the memory backend knows. Only [`super::apply`] changes it.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    pub(super) held: HashMap<Place, Held>,
-    pub(super) queues: HashMap<Place, Queue>,
+    pub(super) held: HashMap<LeaseKey, Held>,
+    pub(super) queues: HashMap<LeaseKey, Queue>,
     epoch: u32,
     counter: u32,
     /// Set when whole tokens come from outside, one for each grant.
-    whole: Option<Whole>,
+    whole: Option<OfferedToken>,
 }
 
 /// The number for the next grant, if one was offered.
 #[derive(Clone, Copy, Debug, Default)]
-struct Whole(Option<u64>);
+struct OfferedToken(Option<u64>);
 
 /// A name that has, or had, an owner.
 #[derive(Clone, Debug)]
@@ -75,8 +75,8 @@ impl Queue {
         self.0.retain(|(_, beat)| now.since(*beat) < WAITER_ALIVE);
     }
 
-    /// How long until the first of those who stand before `waiter` counts as dead. Without a place,
-    /// everybody stands before it; nothing if nobody does.
+    /// How long until the first waiter before `waiter` counts as dead. All waiters are before one
+    /// without a place. Zero if there is none.
     pub(super) fn blocked(&self, waiter: Option<Waiter>, now: BootTime) -> Option<Duration> {
         let (first, beat) = self.0.first()?;
         let dies = beat.plus(WAITER_ALIVE).since(now);
@@ -106,7 +106,7 @@ impl Queue {
 
 /// Why no token can be minted.
 #[derive(Debug)]
-pub(super) enum Needs {
+pub(super) enum Missing {
     /// An epoch above this one.
     Epoch(u32),
     /// A whole token above this number.
@@ -125,58 +125,58 @@ impl State {
     /// A state that grants nothing before it was offered a token for it.
     pub fn with_tokens() -> Self {
         Self {
-            whole: Some(Whole::default()),
+            whole: Some(OfferedToken::default()),
             ..Self::default()
         }
     }
 
     /// The live holder at `place`.
-    pub(super) fn live(&self, place: &Place, now: BootTime) -> Option<&Held> {
+    pub(super) fn live(&self, place: &LeaseKey, now: BootTime) -> Option<&Held> {
         self.held.get(place).filter(|held| held.is_live(now))
     }
 
     /// The next token, above `floor` and all earlier ones.
-    pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, Needs> {
+    pub(super) fn mint(&mut self, floor: Option<FencingToken>) -> Result<FencingToken, Missing> {
         let token = match self.whole {
             None => self.count(floor)?,
-            Some(Whole(offered)) => self.take(offered, floor)?,
+            Some(OfferedToken(offered)) => self.take(offered, floor)?,
         };
         (self.epoch, self.counter) = (token.epoch(), token.counter());
         Ok(token)
     }
 
-    fn count(&self, floor: Option<FencingToken>) -> Result<FencingToken, Needs> {
+    fn count(&self, floor: Option<FencingToken>) -> Result<FencingToken, Missing> {
         let floor = floor.filter(|floor| floor.epoch() >= self.epoch);
         let mut after = self.counter;
         if let Some(floor) = floor {
             if floor.epoch() > self.epoch {
-                return Err(Needs::Epoch(floor.epoch()));
+                return Err(Missing::Epoch(floor.epoch()));
             }
             after = after.max(floor.counter());
         }
-        let counter = after.checked_add(1).ok_or(Needs::Epoch(self.epoch))?;
-        FencingToken::from_parts(self.epoch, counter).ok_or(Needs::Epoch(self.epoch))
+        let counter = after.checked_add(1).ok_or(Missing::Epoch(self.epoch))?;
+        FencingToken::from_parts(self.epoch, counter).ok_or(Missing::Epoch(self.epoch))
     }
 
     fn take(
         &mut self,
         offered: Option<u64>,
         floor: Option<FencingToken>,
-    ) -> Result<FencingToken, Needs> {
+    ) -> Result<FencingToken, Missing> {
         let highest = FencingToken::from_parts(self.epoch, self.counter);
         let least = highest.max(floor).map_or(0, FencingToken::number);
         let token = offered
             .filter(|&number| number > least)
             .and_then(|number| FencingToken::new(number, Tag::default()))
-            .ok_or(Needs::Token(least))?;
-        self.whole = Some(Whole::default());
+            .ok_or(Missing::Token(least))?;
+        self.whole = Some(OfferedToken::default());
         Ok(token)
     }
 
     /// Offers a whole token. Of two, the higher one is kept: the other was for a grant that another
     /// asker has got meanwhile.
     pub(super) fn offer(&mut self, number: u64) {
-        if let Some(Whole(offered)) = &mut self.whole {
+        if let Some(OfferedToken(offered)) = &mut self.whole {
             *offered = (*offered).max(Some(number));
         }
     }

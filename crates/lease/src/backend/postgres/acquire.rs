@@ -44,7 +44,7 @@ pub(super) async fn acquire(backend: &Postgres, command: &Acquire) -> AcquireRep
         (&floor as _, Type::INT8),
         (&&*command.meta as _, Type::TEXT),
     ];
-    let lane = backend.lane(command.names.home());
+    let lane = backend.lane(command.names.routing_key());
     match lane.query(ACQUIRE, &params).await {
         Ok(rows) => {
             let reply = read(command, &rows).unwrap_or_else(AcquireReply::Failed);

@@ -38,9 +38,9 @@ impl PgConfig {
             .parse()
             .map_err(|error| BackendError::Config(format!("PostgreSQL address: {error}")))?;
         if driver.get_ssl_mode() == SslMode::Require {
-            let mend = "PostgreSQL address: sslmode=require cannot be met, this client does not \
+            let fix = "PostgreSQL address: sslmode=require cannot be met, this client does not \
                         encrypt; use a private network or a local proxy that encrypts";
-            return Err(BackendError::Config(mend.to_owned()));
+            return Err(BackendError::Config(fix.to_owned()));
         }
         Ok(Self::of(driver))
     }

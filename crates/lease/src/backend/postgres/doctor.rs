@@ -24,7 +24,7 @@ const EPOCH: &str = "\
 -- doctor_epoch
 SELECT coalesce(max(epoch), 0) FROM soldonce_lease_epoch WHERE ns = $1";
 
-/// Least version: the oldest one that its makers still mend.
+/// Least version: the oldest one that is still maintained.
 const VERSION_MIN: i32 = 140_000;
 
 /// A client whose wall clock differs by more than that confuses people who compare logs.
@@ -82,41 +82,27 @@ pub(super) async fn examine(backend: &Postgres) -> Vec<Finding> {
     findings
 }
 
-pub(super) fn finding(
-    check: &'static str,
-    verdict: Verdict,
-    found: impl Into<String>,
-    mend: &str,
-) -> Finding {
-    Finding {
-        check,
-        verdict,
-        found: found.into(),
-        mend: mend.to_owned(),
-    }
-}
-
 fn unreachable(error: &BackendError) -> Finding {
-    let mend = "see that the server runs, takes connections from here, and lets this user in";
-    finding("server answers", Verdict::Fail, error.to_string(), mend)
+    let fix = "see that the server runs, takes connections from here, and lets this user in";
+    Finding::new("server answers", Verdict::Fail, error.to_string(), fix)
 }
 
 fn role(settings: &Settings) -> Finding {
     let check = "role is primary";
     if settings.in_recovery {
-        let mend = "give the address of the primary; a standby cannot grant";
-        return finding(check, Verdict::Fail, "in recovery: a standby", mend);
+        let fix = "give the address of the primary; a standby cannot grant";
+        return Finding::new(check, Verdict::Fail, "in recovery: a standby", fix);
     }
-    finding(check, Verdict::Ok, "primary", "")
+    Finding::new(check, Verdict::Ok, "primary", "")
 }
 
 fn version(settings: &Settings) -> Finding {
     let (check, found) = ("server version", settings.version.as_str());
     if settings.version_number < VERSION_MIN {
-        let mend = "update to PostgreSQL 14 or later; nothing older is tested";
-        return finding(check, Verdict::Warn, found, mend);
+        let fix = "update to PostgreSQL 14 or later; nothing older is tested";
+        return Finding::new(check, Verdict::Warn, found, fix);
     }
-    finding(check, Verdict::Ok, found, "")
+    Finding::new(check, Verdict::Ok, found, "")
 }
 
 /// Whether a crash can take back what was answered.
@@ -127,20 +113,20 @@ fn durability(settings: &Settings) -> Finding {
         settings.fsync, settings.commit
     );
     if settings.fsync != "on" {
-        let mend = "set fsync = on: after a power cut leases may be granted twice and tokens fall";
-        return finding(check, Verdict::Fail, found, mend);
+        let fix = "set fsync = on: after a power cut leases may be granted twice and tokens fall";
+        return Finding::new(check, Verdict::Fail, found, fix);
     }
     if settings.commit == "off" {
         let found = format!("{found}; grants and renewals switch it on for themselves");
-        return finding(check, Verdict::Ok, found, "");
+        return Finding::new(check, Verdict::Ok, found, "");
     }
-    finding(check, Verdict::Ok, found, "")
+    Finding::new(check, Verdict::Ok, found, "")
 }
 
 /// Whether a promotion can lose what was answered.
 fn standbys(settings: &Settings) -> Finding {
     let check = "standbys are synchronous";
-    let mend = "set synchronous_standby_names and synchronous_commit = on; or accept that leases \
+    let fix = "set synchronous_standby_names and synchronous_commit = on; or accept that leases \
                 granted just before a promotion may be granted twice, and keep the gate";
     let found = format!(
         "{} connected, synchronous_standby_names = '{}', synchronous_commit = {}",
@@ -148,20 +134,20 @@ fn standbys(settings: &Settings) -> Finding {
     );
     let waits = matches!(settings.commit.as_str(), "on" | "remote_apply" | "off");
     match (settings.standbys, settings.synchronous.is_empty()) {
-        (0, true) => finding(check, Verdict::Ok, "no standby connected", ""),
-        (_, false) if waits => finding(check, Verdict::Ok, found, ""),
-        _ => finding(check, Verdict::Warn, found, mend),
+        (0, true) => Finding::new(check, Verdict::Ok, "no standby connected", ""),
+        (_, false) if waits => Finding::new(check, Verdict::Ok, found, ""),
+        _ => Finding::new(check, Verdict::Warn, found, fix),
     }
 }
 
 fn isolation(settings: &Settings) -> Finding {
     let (check, found) = ("isolation level", settings.isolation.as_str());
     if found == "read committed" {
-        return finding(check, Verdict::Ok, found, "");
+        return Finding::new(check, Verdict::Ok, found, "");
     }
-    let mend = "set default_transaction_isolation = 'read committed' for this user; a stricter \
+    let fix = "set default_transaction_isolation = 'read committed' for this user; a stricter \
                 level turns contention into refusals without a named holder";
-    finding(check, Verdict::Warn, found, mend)
+    Finding::new(check, Verdict::Warn, found, fix)
 }
 
 /// Round trip on an open connection, and how far the wall clocks are apart.
@@ -180,9 +166,9 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
     let slow = took > ROUND_TRIP_MAX;
     let skewed = apart > OFFSET_MAX;
     let judge = |bad| if bad { Verdict::Warn } else { Verdict::Ok };
-    let advise = |bad, mend| if bad { mend } else { "" };
+    let advise = |bad, fix| if bad { fix } else { "" };
     vec![
-        finding(
+        Finding::new(
             "round trip",
             judge(slow),
             format!("{} ms", took.as_millis()),
@@ -191,7 +177,7 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
                 "use a ttl of at least 20 round trips, or a server that is nearer",
             ),
         ),
-        finding(
+        Finding::new(
             "wall clocks agree",
             judge(skewed),
             format!("{} ms apart", apart.as_millis()),
@@ -205,15 +191,15 @@ async fn clocks(backend: &Postgres) -> Vec<Finding> {
 
 async fn tables(backend: &Postgres) -> Finding {
     let check = "lease tables";
-    let mend = "call postgres::migrate once, as a user who may create tables";
+    let fix = "call postgres::migrate once, as a user who may create tables";
     match schema::installed(&backend.settling).await {
-        Ok(Some(schema::VERSION)) => finding(check, Verdict::Ok, "installed", ""),
+        Ok(Some(schema::VERSION)) => Finding::new(check, Verdict::Ok, "installed", ""),
         Ok(Some(other)) => {
             let found = format!("form {other}, this client knows {}", schema::VERSION);
-            finding(check, Verdict::Fail, found, mend)
+            Finding::new(check, Verdict::Fail, found, fix)
         }
-        Ok(None) => finding(check, Verdict::Fail, "not installed", mend),
-        Err(error) => finding(check, Verdict::NotVerifiable, error.to_string(), ""),
+        Ok(None) => Finding::new(check, Verdict::Fail, "not installed", fix),
+        Err(error) => Finding::new(check, Verdict::NotVerifiable, error.to_string(), ""),
     }
 }
 
@@ -228,8 +214,8 @@ async fn epochs(backend: &Postgres) -> Option<Finding> {
         format!("{} of {EPOCH_MAX}", EPOCH_MAX - epoch),
     );
     if epoch > EPOCH_MAX / 10 * 9 {
-        let mend = "nine tenths are used: find out who takes them, and plan a new namespace";
-        return Some(finding(check, Verdict::Warn, found, mend));
+        let fix = "nine tenths are used: find out who takes them, and plan a new namespace";
+        return Some(Finding::new(check, Verdict::Warn, found, fix));
     }
-    Some(finding(check, Verdict::Ok, found, ""))
+    Some(Finding::new(check, Verdict::Ok, found, ""))
 }

@@ -57,7 +57,7 @@ impl Listener {
 
     /// A stream of hints about `names`, ready when the server listens for us or `within` is over.
     pub(super) async fn listen(&self, names: &Names, within: Duration) -> WakeStream {
-        let Some(home) = names.home() else {
+        let Some(home) = names.routing_key() else {
             return WakeStream::silent();
         };
         let stream = self.ear.stream(home.as_str());

@@ -6,14 +6,14 @@
 mod acquire;
 mod config;
 mod doctor;
+mod factory;
 mod failure;
 mod link;
 mod listener;
-mod plug;
 mod pooling;
 mod prune;
+mod renew_release;
 mod schema;
-mod settle;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,10 +40,10 @@ pub struct Postgres {
     namespace: Namespace,
     clock: Arc<dyn Clock>,
     call_timeout: Duration,
-    /// Each acquires the names that hash to it, so that a wait for a lock of one name stands before
+    /// Each acquires the names that hash to it, so that a wait for a lock of one name delays
     /// few others.
     lanes: Vec<Link>,
-    /// Renews and releases: no acquire can stand before a renewal.
+    /// Renews and releases: no acquire can delay a renewal.
     settling: Link,
     /// Hears of releases, if that was asked for.
     listener: Option<Listener>,
@@ -131,11 +131,11 @@ impl Backend for Postgres {
     }
 
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
-        Box::pin(settle::renew(self, batch))
+        Box::pin(renew_release::renew(self, batch))
     }
 
     fn release<'a>(&'a self, batch: &'a [Release]) -> Fut<'a, Vec<ReleaseReply>> {
-        Box::pin(settle::release(self, batch))
+        Box::pin(renew_release::release(self, batch))
     }
 
     fn inspect<'a>(

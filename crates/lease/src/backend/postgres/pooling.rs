@@ -1,11 +1,10 @@
-//! Whether a pool stands between this process and the server.
+//! Finds a connection pooler between this process and the server.
 
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 
-use super::doctor::finding;
 use super::{PgConfig, Postgres};
 use crate::backend::{Finding, Verdict};
 
@@ -18,18 +17,18 @@ const CHECK: &str = "pooling";
 /// The server sees both ports of its connection: ours, or those of a pool's or proxy's own. One of the
 /// two may be the same by chance, because a system gives one port to connections to several servers.
 pub(super) async fn examine(backend: &Postgres) -> Finding {
-    let unseen = |found: &str| finding(CHECK, Verdict::NotVerifiable, found, "");
+    let unseen = |found: &str| Finding::new(CHECK, Verdict::NotVerifiable, found, "");
     match backend.settling.within(ports(&backend.config)).await {
         Some(Ok((ours, seen))) if ours == seen => {
-            finding(CHECK, Verdict::Ok, "direct connection", "")
+            Finding::new(CHECK, Verdict::Ok, "direct connection", "")
         }
         Some(Ok(_)) if backend.config.notifies() => {
-            let mend = "NOTIFY needs a session: give the server's own address, or leave out notify";
-            finding(CHECK, Verdict::Fail, "through a pool or proxy", mend)
+            let fix = "NOTIFY needs a session: give the server's own address, or leave out notify";
+            Finding::new(CHECK, Verdict::Fail, "through a pool or proxy", fix)
         }
         Some(Ok(_)) => {
             let found = "through a pool or proxy; leases keep no session, so any mode will do";
-            finding(CHECK, Verdict::Ok, found, "")
+            Finding::new(CHECK, Verdict::Ok, found, "")
         }
         Some(Err(why)) => unseen(why),
         None => unseen("the server did not answer in time"),

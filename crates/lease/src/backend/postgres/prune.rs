@@ -1,4 +1,4 @@
-//! Rows that nobody has used for a day are removed, so that names of the past take no space.
+//! Removes rows that were unused for a day, so that old names take no space.
 
 use std::sync::PoisonError;
 
@@ -10,7 +10,7 @@ use crate::Owner;
 /// One grant in so many is followed by a look for idle rows.
 const GRANTS_PER_PRUNE: u64 = 1_024;
 
-/// Leaves rows alone that somebody else has locked: they are not idle. Removes more rows at once
+/// Skips rows that another transaction has locked: they are not idle. Removes more rows at once
 /// than were made since the last time, so the table cannot grow for ever.
 const PRUNE: &str = "\
 -- lease_prune
@@ -27,7 +27,7 @@ pub(super) fn sometimes(backend: &Postgres, owner: Owner) {
         return;
     }
     let namespace = backend.namespace.clone();
-    // A connection of its own: it reads the whole table, and nobody should wait behind that.
+    // A connection of its own: it reads the whole table, and no other call should wait for that.
     let link = Link::new(
         backend.config.clone(),
         backend.clock.clone(),

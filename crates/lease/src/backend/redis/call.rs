@@ -6,10 +6,11 @@ use redis::{Arg, Cmd};
 
 use super::keys::{Keyspace, Shard, topic};
 use super::script::{Script, Scripts};
-use super::terms::{self, Terms};
-use crate::backend::{Acquire, Names, Release, Renew, Waiter};
+use super::terms::{self, Terms, hex, waiter};
+use crate::Name;
+use crate::backend::{Acquire, Names, Release, Renew};
 use crate::limits::BATCH_MAX;
-use crate::{Name, Owner};
+use crate::timing::millis;
 
 /// A script with its keys and arguments, ready to be sent by its hash.
 pub(super) struct Call {
@@ -91,7 +92,7 @@ impl<'a> Calls<'a> {
 
     /// The queue of a name. Groups have none, so theirs is always empty.
     fn queue(self, shard: Shard, names: &Names) -> String {
-        let first = names.as_slice().first().or(names.home());
+        let first = names.as_slice().first().or(names.routing_key());
         first.map_or_else(String::new, |name| {
             self.keys.queue(shard, names.group(), name)
         })
@@ -249,18 +250,4 @@ pub(super) fn wait(n: u32, within: Duration) -> Cmd {
     let mut command = redis::cmd("WAIT");
     command.arg(n).arg(millis(within));
     command
-}
-
-pub(super) fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(super) fn hex(owner: Owner) -> String {
-    format!("{:032x}", u128::from_be_bytes(owner.expose()))
-}
-
-pub(super) fn waiter(waiter: Option<Waiter>) -> String {
-    waiter
-        .map(|Waiter(id)| format!("{id:016x}"))
-        .unwrap_or_default()
 }

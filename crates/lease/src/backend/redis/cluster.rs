@@ -21,8 +21,9 @@ use super::call::Call;
 use super::config::RedisConfig;
 use super::failure::{self, not_answered, not_connected};
 use super::keys::{Keyspace, Shard};
-use super::link::{Lane, Subscriber};
+use super::role::ConnectionRole;
 use super::settings::RedisSettings;
+use super::subscriber::Subscriber;
 use super::watchdog::Watchdog;
 use crate::BackendError;
 
@@ -31,9 +32,6 @@ const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Longest `WAIT` for replicas.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Longest wait for a whole connection to the cluster.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often one call follows a redirection.
 const HOPS: usize = 3;
@@ -65,24 +63,24 @@ impl ClusterLink {
         let quick = build(builder(&seeds).response_timeout(settings.call_timeout))?;
         let patient = build(builder(&seeds).response_timeout(WAIT_TIMEOUT))?;
         let rebuilt = Arc::new(Notify::new());
-        let watchdog = |client: &ClusterClient, lane| {
-            Watchdog::new(client.clone(), keys.shards(), lane, (settings, &rebuilt))
+        let watchdog = |client: &ClusterClient, role| {
+            Watchdog::new(client.clone(), keys.shards(), role, (settings, &rebuilt))
         };
         Ok(Self {
-            main: watchdog(&quick, Lane::Main),
-            renew: watchdog(&quick, Lane::Renew),
-            durable: watchdog(&patient, Lane::Durable),
+            main: watchdog(&quick, ConnectionRole::Main),
+            renew: watchdog(&quick, ConnectionRole::Renew),
+            durable: watchdog(&patient, ConnectionRole::Durable),
             seeds,
             keys,
             rebuilt,
         })
     }
 
-    fn lane(&self, lane: Lane) -> &Watchdog {
-        match lane {
-            Lane::Main => &self.main,
-            Lane::Renew => &self.renew,
-            Lane::Durable => &self.durable,
+    fn role(&self, role: ConnectionRole) -> &Watchdog {
+        match role {
+            ConnectionRole::Main => &self.main,
+            ConnectionRole::Renew => &self.renew,
+            ConnectionRole::Durable => &self.durable,
         }
     }
 
@@ -94,19 +92,19 @@ impl ClusterLink {
     pub(super) async fn run(
         &self,
         call: &Call,
-        lane: Lane,
+        role: ConnectionRole,
         within: Duration,
     ) -> Result<Value, BackendError> {
         let to = self.route(call.shard);
         let give = async |connection| hop(connection, call, to).await;
-        self.limited((call.shard, lane), within, give).await
+        self.limited((call.shard, role), within, give).await
     }
 
     /// Runs a plain command on the primary of `shard`.
     pub(super) async fn plain(
         &self,
         (shard, command): (Shard, &Cmd),
-        lane: Lane,
+        role: ConnectionRole,
         within: Duration,
     ) -> Result<Value, BackendError> {
         let to = self.route(shard);
@@ -116,7 +114,7 @@ impl ClusterLink {
                 .await?
                 .extract_error()
         };
-        self.limited((shard, lane), within, give).await
+        self.limited((shard, role), within, give).await
     }
 
     fn route(&self, shard: Shard) -> RoutingInfo {
@@ -126,11 +124,11 @@ impl ClusterLink {
 
     async fn limited(
         &self,
-        (shard, lane): (Shard, Lane),
+        (shard, role): (Shard, ConnectionRole),
         within: Duration,
         give: impl AsyncFnOnce(ClusterConnection) -> RedisResult<Value>,
     ) -> Result<Value, BackendError> {
-        let watchdog = self.lane(lane);
+        let watchdog = self.role(role);
         let attempt = watchdog.current();
         let sent = AtomicBool::new(false);
         let outcome = timeout(within, async {
@@ -178,7 +176,7 @@ impl ClusterLink {
 
 fn builder(seeds: &[ConnectionInfo]) -> ClusterClientBuilder {
     let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
-    // Our own limit stands around every call, and `hop` follows redirections.
+    // Our own limit bounds every call, and `hop` follows redirections.
     ClusterClientBuilder::new(seeds.to_vec())
         .retries(0)
         .connection_timeout(NODE_TIMEOUT)

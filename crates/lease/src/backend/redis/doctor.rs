@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::facts::{self, ServerFacts};
-use super::{Lane, RedisBackend, keys::Shard, reply};
+use super::server_info::{self, ServerInfo};
+use super::{ConnectionRole, RedisBackend, keys::Shard, reply};
 use crate::EPOCH_MAX;
 use crate::backend::{Finding, Kind, Verdict};
 
@@ -43,7 +43,7 @@ impl RedisBackend {
             ));
             return findings;
         };
-        let server = ServerFacts::of(&info);
+        let server = ServerInfo::of(&info);
         findings.extend([version(&server), role(&server), script_fixes(&server)]);
         findings.push(self.eviction(&server).await);
         findings.push(self.durability(&server).await);
@@ -73,9 +73,9 @@ impl RedisBackend {
         let shard = Shard::default();
         let answer = self
             .link
-            .plain((shard, &command), Lane::Main, self.call_timeout)
+            .plain((shard, &command), ConnectionRole::Main, self.call_timeout)
             .await;
-        facts::text(answer.ok()?)
+        server_info::text(answer.ok()?)
     }
 
     /// A setting by its name; nothing when the server does not tell.
@@ -85,7 +85,7 @@ impl RedisBackend {
         Some(value.to_owned())
     }
 
-    async fn eviction(&self, server: &ServerFacts<'_>) -> Finding {
+    async fn eviction(&self, server: &ServerInfo<'_>) -> Finding {
         let policy = match server.field("maxmemory_policy") {
             Some(policy) => Some(policy.to_owned()),
             None => self.setting("maxmemory-policy").await,
@@ -111,11 +111,11 @@ impl RedisBackend {
         )
     }
 
-    async fn durability(&self, server: &ServerFacts<'_>) -> Finding {
+    async fn durability(&self, server: &ServerInfo<'_>) -> Finding {
         let logs = server.field("aof_enabled") == Some("1");
         let Some(fsync) = self.setting("appendfsync").await else {
-            let mend = "set appendonly yes and appendfsync always";
-            return hidden("leases survive a restart", "appendfsync is hidden", mend);
+            let fix = "set appendonly yes and appendfsync always";
+            return hidden("leases survive a restart", "appendfsync is hidden", fix);
         };
         let found = if logs {
             format!("appendfsync {fsync}")
@@ -138,7 +138,7 @@ impl RedisBackend {
         let (sent, here_ms) = (self.clock.boot(), self.clock.wall_ms());
         let answer = self.look(&["TIME"]).await;
         let round_trip = self.clock.boot().since(sent);
-        let Some(there_ms) = answer.as_deref().and_then(facts::time_ms) else {
+        let Some(there_ms) = answer.as_deref().and_then(server_info::time_ms) else {
             return hidden("clock offset", "TIME is not answered", "allow TIME");
         };
         // The server read its clock about halfway.
@@ -170,31 +170,18 @@ impl RedisBackend {
     }
 }
 
-fn verdict(
-    (check, good, bad): (&'static str, bool, Verdict),
-    found: String,
-    mend: &str,
-) -> Finding {
-    let verdict = if good { Verdict::Ok } else { bad };
-    let mend = if good { String::new() } else { mend.to_owned() };
-    Finding {
-        check,
-        verdict,
-        found,
-        mend,
+fn verdict((check, good, bad): (&'static str, bool, Verdict), found: String, fix: &str) -> Finding {
+    if good {
+        return Finding::new(check, Verdict::Ok, found, "");
     }
+    Finding::new(check, bad, found, fix)
 }
 
-fn hidden(check: &'static str, found: &str, mend: &str) -> Finding {
-    Finding {
-        check,
-        verdict: Verdict::NotVerifiable,
-        found: found.to_owned(),
-        mend: mend.to_owned(),
-    }
+fn hidden(check: &'static str, found: &str, fix: &str) -> Finding {
+    Finding::new(check, Verdict::NotVerifiable, found, fix)
 }
 
-fn version(server: &ServerFacts<'_>) -> Finding {
+fn version(server: &ServerInfo<'_>) -> Finding {
     verdict(
         (
             "server version",
@@ -206,7 +193,7 @@ fn version(server: &ServerFacts<'_>) -> Finding {
     )
 }
 
-fn role(server: &ServerFacts<'_>) -> Finding {
+fn role(server: &ServerInfo<'_>) -> Finding {
     let role = server.field("role").unwrap_or("unknown");
     verdict(
         ("role is primary", role == "master", Verdict::Fail),
@@ -215,17 +202,17 @@ fn role(server: &ServerFacts<'_>) -> Finding {
     )
 }
 
-/// Distributions mend without a new number, so an old one is no proof.
-fn script_fixes(server: &ServerFacts<'_>) -> Finding {
-    let check = "script engine is mended";
+/// Distributions fix it without a new number, so an old one is no proof.
+fn script_fixes(server: &ServerInfo<'_>) -> Finding {
+    let check = "script engine is fixed";
     verdict(
         (check, server.has_script_fixes(), Verdict::Warn),
         server.product(),
-        "see that the server has the mend of CVE-2025-49844 (Debian 12: 5:7.0.15-1~deb12u6)",
+        "see that the server has the fix of CVE-2025-49844 (Debian 12: 5:7.0.15-1~deb12u6)",
     )
 }
 
-fn replicas(server: &ServerFacts<'_>, needed: Option<&str>) -> Finding {
+fn replicas(server: &ServerInfo<'_>, needed: Option<&str>) -> Finding {
     let count = server.field("connected_slaves").unwrap_or("0");
     let found = format!(
         "{count} replicas, min-replicas-to-write {}",
@@ -242,13 +229,13 @@ fn replicas(server: &ServerFacts<'_>, needed: Option<&str>) -> Finding {
 
 fn coverage(setting: Option<&str>) -> Finding {
     let check = "slots fail alone";
-    let mend = "set cluster-require-full-coverage no, or all slots stop when one primary fails";
+    let fix = "set cluster-require-full-coverage no, or all slots stop when one primary fails";
     match setting {
         Some(value) => {
             let found = format!("cluster-require-full-coverage {value}");
-            verdict((check, value == "no", Verdict::Warn), found, mend)
+            verdict((check, value == "no", Verdict::Warn), found, fix)
         }
-        None => hidden(check, "the setting is hidden", mend),
+        None => hidden(check, "the setting is hidden", fix),
     }
 }
 

@@ -1,37 +1,18 @@
 //! One acquire: the script, the epochs that it asks for, and the replicas that have its grant.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::RedisBackend;
 use super::call;
-use super::desk::Desk;
 use super::keys::Shard;
-use super::link::Lane;
 use super::reply::{self, Answer};
-use crate::backend::{Acquire, AcquireReply, Answers, Durability};
-use crate::{BackendError, EpochError, Notice, What};
+use super::role::ConnectionRole;
+use crate::backend::{Acquire, AcquireReply, Durability};
+use crate::{BackendError, EpochError, Notice, NoticeKind};
 
 /// How often one acquire installs an epoch and asks again. More than one is needed only when
 /// another process installs at the same moment, or the server is flushed once more.
 const EPOCH_ROUNDS: usize = 4;
-
-/// Hands on what the script answered to a batch.
-struct Together(Arc<dyn Answers>);
-
-impl Desk<Answer> for Together {
-    fn is_awaited(&self, index: usize) -> bool {
-        self.0.is_awaited(index)
-    }
-
-    fn take(&self, index: usize, answer: Result<Answer, BackendError>) {
-        match answer {
-            Ok(Answer::Reply(reply)) => self.0.answer(index, reply),
-            Ok(Answer::Epoch { .. }) => self.0.give_back(index),
-            Err(error) => self.0.answer(index, AcquireReply::Failed(error)),
-        }
-    }
-}
 
 impl RedisBackend {
     pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
@@ -63,21 +44,7 @@ impl RedisBackend {
         AcquireReply::Epoch(EpochError::Unavailable(why.to_owned()))
     }
 
-    /// Hands over all of `batch`. An epoch that one asks for, and replicas that it waits for, are for
-    /// a call of its own.
-    pub(super) fn grant_each(&self, batch: Vec<Acquire>, to: &Arc<dyn Answers>) {
-        let desk: Arc<dyn Desk<Answer>> = Arc::new(Together(Arc::clone(to)));
-        let together = batch.into_iter().enumerate().filter_map(|(index, ask)| {
-            if ask.durability == Durability::Primary {
-                return Some((index, self.above_floor(ask)));
-            }
-            to.give_back(index);
-            None
-        });
-        self.acquires.post_all(together, &desk);
-    }
-
-    /// The same, above the epochs that this process knows.
+    /// Raises the minimum token of `ask` above the epochs that this process knows.
     fn above_floor(&self, mut ask: Acquire) -> Acquire {
         ask.floor = ask.floor.max(self.epochs.floor());
         ask
@@ -85,7 +52,9 @@ impl RedisBackend {
 
     async fn alone(&self, command: &Acquire) -> Result<Answer, BackendError> {
         let ask = self.above_floor(command.clone());
-        self.acquires.alone(&ask, Lane::Durable).await
+        self.acquires
+            .send_alone(&ask, ConnectionRole::Durable)
+            .await
     }
 
     /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
@@ -96,7 +65,10 @@ impl RedisBackend {
             .await
             .map_err(AcquireReply::Epoch)?;
         let call = self.calls().install(shard, epoch, ask);
-        let answer = self.link.run(&call, Lane::Main, self.call_timeout).await;
+        let answer = self
+            .link
+            .run(&call, ConnectionRole::Main, self.call_timeout)
+            .await;
         match answer.and_then(reply::install) {
             Ok(installed) => {
                 let current = installed.unwrap_or(epoch);
@@ -115,7 +87,7 @@ impl RedisBackend {
         let reason = || format!("epoch {epoch} begins on shard {}", shard.index());
         let kind = self.facts.kind;
         self.notices
-            .tell(|| Notice::of(What::EpochInstalled, kind).because(reason()));
+            .tell(|| Notice::of(NoticeKind::EpochInstalled, kind).because(reason()));
     }
 
     /// Adds how many replicas have a grant. Too few never undo it.
@@ -137,7 +109,10 @@ impl RedisBackend {
         let wait = call::wait(n, within);
         let shard = self.keys.shard_of_names(&command.names);
         let limit = within.saturating_add(self.call_timeout);
-        let answer = self.link.plain((shard, &wait), Lane::Durable, limit).await;
+        let answer = self
+            .link
+            .plain((shard, &wait), ConnectionRole::Durable, limit)
+            .await;
         let replicas = answer
             .ok()
             .and_then(|value| reply::count(&value))

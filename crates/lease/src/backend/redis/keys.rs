@@ -1,5 +1,5 @@
 //! Where a name lives: its shard, and the keys of that shard. All keys of one script share one
-//! hash tag, so they share one slot of a cluster whatever their names are. `lease.md` 6.1.
+//! hash tag, so they share one slot of a cluster for all names. `lease.md` 6.1.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,9 @@ impl Keyspace {
 
     /// The shard of a grant; that of an empty one is never asked for.
     pub(super) fn shard_of_names(&self, names: &Names) -> Shard {
-        names.home().map_or(Shard(0), |home| self.shard_of(home))
+        names
+            .routing_key()
+            .map_or(Shard(0), |home| self.shard_of(home))
     }
 
     fn key(&self, shard: Shard, parts: &[&str]) -> String {
@@ -132,7 +134,7 @@ fn head_of(namespace: &Namespace, shard: Shard) -> String {
 /// What a release tells on the channel, and what waiters listen for: a name, or a whole group with
 /// a slash, which no name can hold.
 pub(super) fn topic(names: &Names) -> String {
-    match (names.group(), names.home()) {
+    match (names.group(), names.routing_key()) {
         (Some(group), _) => format!("{group}/"),
         (None, Some(name)) => name.to_string(),
         (None, None) => String::new(),

@@ -1,5 +1,5 @@
 //! Tells waiters that a name was released: one connection, one sharded channel for each shard that
-//! someone waits on. Hints only; whoever misses one asks again by itself. `lease.md` 7.
+//! a waiter listens on. Hints only; a waiter that misses one asks again by itself. `lease.md` 7.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,8 +11,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::keys::{Keyspace, Shard, topic};
-use super::link::{Link, Subscriber};
+use super::link::Link;
 use super::replaced::Replaced;
+use super::subscriber::Subscriber;
 use super::topics::Topics;
 use crate::backend::{Names, WakeStream};
 use crate::{BackendError, Clock};
@@ -30,7 +31,7 @@ const ASKED_MAX: usize = 1_024;
 enum Ask {
     /// Subscribe to the shard's channel; answered when the server has acknowledged it.
     Listen(Shard, oneshot::Sender<()>),
-    /// Nobody waits on the shard's channel any more.
+    /// No waiter is left on the shard's channel.
     Idle(Shard),
 }
 
@@ -166,7 +167,7 @@ impl Task {
         if std::mem::replace(&mut self.has_served, true) {
             self.replaced.tell("wake-ups");
         }
-        // Whatever was released while nobody listened is found by trying again.
+        // A release that happened without a subscription is found by trying again.
         self.topics.wake_all();
         loop {
             let ask = tokio::select! {
@@ -177,7 +178,7 @@ impl Task {
             match ask {
                 Some(Ask::Listen(shard, listening)) => {
                     self.subscribe(&mut subscriber, shard).await?;
-                    // Whoever asked may have given up.
+                    // The caller may have given up.
                     listening.send(()).ok();
                 }
                 Some(Ask::Idle(shard)) if self.topics.forget_idle(shard) => {
@@ -204,7 +205,7 @@ impl Task {
     }
 }
 
-/// A message on a channel: wakes whoever waits for that name.
+/// A message on a channel: wakes the waiters for that name.
 fn hear(topics: &Topics, asks: &mpsc::Sender<Ask>, message: &[Value]) {
     let [Value::BulkString(channel), Value::BulkString(topic)] = message else {
         return;

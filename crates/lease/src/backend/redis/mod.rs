@@ -4,18 +4,15 @@
 //!
 //! Connections belong to the runtime that first used them, so one backend is used from one runtime.
 
+mod batcher;
 mod call;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod config;
-mod connect;
-mod courier;
-mod desk;
 mod doctor;
 mod epochs;
-mod facts;
+mod factory;
 mod failure;
-mod foreign;
 mod grant;
 mod join;
 mod keys;
@@ -29,11 +26,15 @@ mod redlock;
 mod renewals;
 mod replaced;
 mod reply;
+mod role;
 mod script;
 mod server;
+mod server_info;
 mod settings;
+mod subscriber;
 mod terms;
 mod topics;
+mod user_scripts;
 #[cfg(feature = "cluster")]
 mod watchdog;
 
@@ -41,26 +42,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{
-    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
 };
 use crate::{BackendError, Clock, Name, Notices, timing};
 
 pub use config::RedisConfig;
-pub use foreign::{KeyTag, RedisScript, RedisScripts};
 #[cfg(all(feature = "test-kit", debug_assertions))]
 pub use planted::{PlantedInRedis, ScriptBug};
 #[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockConfig};
 pub use settings::RedisSettings;
+pub use user_scripts::{KeyTag, RedisScript, RedisScripts};
 
+use batcher::Batcher;
 use call::Calls;
-use courier::Courier;
 use epochs::Epochs;
 use keys::{Keyspace, Shard};
-use link::{Lane, Link};
+use link::Link;
 use listener::Listener;
 use replaced::Replaced;
+use role::ConnectionRole;
 use script::Scripts;
 use server::ServerLink;
 
@@ -74,8 +76,8 @@ pub struct RedisBackend {
     link: Arc<Link>,
     listener: Listener,
     scripts: &'static Scripts,
-    acquires: Courier<Acquire>,
-    releases: Courier<Release>,
+    acquires: Batcher<Acquire>,
+    releases: Batcher<Release>,
     epochs: Epochs,
     call_timeout: Duration,
     clock: Arc<dyn Clock>,
@@ -161,8 +163,8 @@ impl RedisBackend {
             facts,
             listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), clock, replaced),
             scripts,
-            acquires: Courier::new(&link, &keys, scripts, limit),
-            releases: Courier::new(&link, &keys, scripts, limit),
+            acquires: Batcher::new(&link, &keys, scripts, limit),
+            releases: Batcher::new(&link, &keys, scripts, limit),
             epochs: Epochs::new(settings.epochs, settings.namespace),
             call_timeout: limit,
             clock: settings.clock,
@@ -187,7 +189,7 @@ impl RedisBackend {
         let parts = self.calls().renew(batch);
         let sent = parts
             .iter()
-            .map(|part| self.link.run(&part.call, Lane::Renew, within));
+            .map(|part| self.link.run(&part.call, ConnectionRole::Renew, within));
         let answers = join::all(sent).await;
         renewals::all(batch, &parts, answers)
     }
@@ -213,10 +215,6 @@ impl Backend for RedisBackend {
         Box::pin(self.grant(command))
     }
 
-    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
-        Box::pin(async move { self.grant_each(batch, &to) })
-    }
-
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
         Box::pin(self.renew_all(batch))
     }
@@ -232,7 +230,10 @@ impl Backend for RedisBackend {
     ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
         Box::pin(async move {
             let call = self.calls().inspect(group, name);
-            let value = self.link.run(&call, Lane::Main, self.call_timeout).await?;
+            let value = self
+                .link
+                .run(&call, ConnectionRole::Main, self.call_timeout)
+                .await?;
             reply::inspect(value)
         })
     }

@@ -25,7 +25,7 @@ impl ScriptBug {
     /// `line`. Indentation does not matter.
     ///
     /// # Errors
-    /// If there is no such script, or the line does not stand in it exactly once.
+    /// If there is no such script, or the line is not in it exactly once.
     pub fn new(file: &'static str, line: &str, instead: &str) -> Result<Self, String> {
         let shipped = script::ALL.iter().find(|(name, _)| *name == file);
         let Some((_, shipped)) = shipped else {

@@ -1,5 +1,5 @@
 //! A connection that is made when it is first needed, shared while it works, and made again after
-//! it broke. One attempt at a time; whoever waits for it goes on with its result.
+//! it broke. One attempt at a time; all that wait for it share its result.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};

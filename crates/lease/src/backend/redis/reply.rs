@@ -192,7 +192,7 @@ fn refusal(fields: &mut Fields, command: &Acquire) -> Result<Refusal, BackendErr
     })
 }
 
-/// `None` when it was installed, else the epoch that stands there.
+/// `None` when it was installed, else the epoch that is stored there.
 pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
     let mut fields = Fields::of(value)?;
     let installed = fields.int()? == 1;

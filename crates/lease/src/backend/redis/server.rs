@@ -12,9 +12,10 @@ use tokio::time::timeout;
 use super::call::Call;
 use super::config::RedisConfig;
 use super::failure::{self, not_answered, not_connected};
-use super::link::{Lane, Subscriber};
 use super::reconnecting::{Attempt, Reconnecting};
 use super::replaced::Replaced;
+use super::role::ConnectionRole;
+use super::subscriber::Subscriber;
 use crate::BackendError;
 
 /// Calls that may wait in front of a connection. The driver's 50 would make callers wait in turn.
@@ -41,11 +42,11 @@ impl ServerLink {
         })
     }
 
-    fn lane(&self, lane: Lane) -> &Reconnecting<MultiplexedConnection> {
-        match lane {
-            Lane::Main => &self.main,
-            Lane::Renew => &self.renew,
-            Lane::Durable => &self.durable,
+    fn role(&self, role: ConnectionRole) -> &Reconnecting<MultiplexedConnection> {
+        match role {
+            ConnectionRole::Main => &self.main,
+            ConnectionRole::Renew => &self.renew,
+            ConnectionRole::Durable => &self.durable,
         }
     }
 
@@ -53,7 +54,7 @@ impl ServerLink {
     pub(super) async fn run(
         &self,
         call: &Call,
-        lane: Lane,
+        role: ConnectionRole,
         within: Duration,
     ) -> Result<Value, BackendError> {
         let give = async |mut connection: MultiplexedConnection| match call
@@ -66,27 +67,27 @@ impl ServerLink {
             }
             outcome => outcome,
         };
-        self.limited(lane, within, give).await
+        self.limited(role, within, give).await
     }
 
     /// Runs a plain command.
     pub(super) async fn plain(
         &self,
         command: &Cmd,
-        lane: Lane,
+        role: ConnectionRole,
         within: Duration,
     ) -> Result<Value, BackendError> {
         let give = async |mut connection| command.query_async(&mut connection).await;
-        self.limited(lane, within, give).await
+        self.limited(role, within, give).await
     }
 
     async fn limited(
         &self,
-        lane: Lane,
+        role: ConnectionRole,
         within: Duration,
         give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
     ) -> Result<Value, BackendError> {
-        let answer = self.limited_unnamed(lane, within, give).await;
+        let answer = self.limited_unnamed(role, within, give).await;
         answer.map_err(|error| error.at(&self.address()))
     }
 
@@ -97,12 +98,12 @@ impl ServerLink {
 
     async fn limited_unnamed(
         &self,
-        lane: Lane,
+        role: ConnectionRole,
         within: Duration,
         give: impl AsyncFnOnce(MultiplexedConnection) -> redis::RedisResult<Value>,
     ) -> Result<Value, BackendError> {
-        let (name, lane) = (lane.as_str(), self.lane(lane));
-        let attempt = lane.current();
+        let (name, role) = (role.as_str(), self.role(role));
+        let attempt = role.current();
         let sent = AtomicBool::new(false);
         let outcome = timeout(within, async {
             let connection = attempt.get(self.connect(name, &attempt)).await?;
@@ -110,11 +111,11 @@ impl ServerLink {
             Ok(give(connection).await)
         });
         match outcome.await {
-            Ok(Ok(answer)) => judged(lane, &attempt, answer),
+            Ok(Ok(answer)) => judged(role, &attempt, answer),
             Ok(Err(not_connected)) => Err(not_connected),
             Err(_) if sent.into_inner() => {
                 if attempt.timed_out() {
-                    lane.give_up(&attempt);
+                    role.give_up(&attempt);
                 }
                 Err(not_answered(within))
             }
@@ -124,7 +125,7 @@ impl ServerLink {
 
     async fn connect(
         &self,
-        lane: &str,
+        role: &str,
         attempt: &Attempt<MultiplexedConnection>,
     ) -> Result<MultiplexedConnection, BackendError> {
         let config = unlimited();
@@ -134,7 +135,7 @@ impl ServerLink {
             .await;
         let made = made.map_err(|error| failure::of_connect(&error))?;
         if attempt.replaces() {
-            self.replaced.tell(&format!("{lane} to {}", self.address()));
+            self.replaced.tell(&format!("{role} to {}", self.address()));
         }
         Ok(made)
     }
@@ -163,7 +164,7 @@ impl ServerLink {
 }
 
 fn judged(
-    lane: &Reconnecting<MultiplexedConnection>,
+    role: &Reconnecting<MultiplexedConnection>,
     attempt: &Arc<Attempt<MultiplexedConnection>>,
     answer: redis::RedisResult<Value>,
 ) -> Result<Value, BackendError> {
@@ -172,13 +173,13 @@ fn judged(
         // A server that became a replica keeps its connections. Behind a name or an address that
         // moved, a new one reaches the new primary.
         if failure::breaks(&error) || failure::is_demoted(&error) {
-            lane.give_up(attempt);
+            role.give_up(attempt);
         }
         failure::of_command(&error)
     })
 }
 
-/// Without the driver's limits: ours stand around every call, connecting included.
+/// Without the driver's limits: ours bound every call, connecting included.
 fn unlimited() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
         .set_connection_timeout(None)

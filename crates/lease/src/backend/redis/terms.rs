@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use super::call::{hex, millis, waiter};
-use crate::FencingToken;
-use crate::backend::Acquire;
+use crate::backend::{Acquire, Waiter};
+use crate::timing::millis;
+use crate::{FencingToken, Owner};
 
 /// On what terms a grant is asked for. Those of most items are written once for a batch.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -52,4 +52,14 @@ pub(super) fn item(command: &mut Cmd, ask: &Acquire, common: Terms) {
     command.arg("+").arg(hex(ask.owner)).arg(count);
     terms.write(command);
     command.arg(waiter(ask.waiter)).arg(fair).arg(&*ask.meta);
+}
+
+pub(super) fn hex(owner: Owner) -> String {
+    format!("{:032x}", u128::from_be_bytes(owner.expose()))
+}
+
+pub(super) fn waiter(waiter: Option<Waiter>) -> String {
+    waiter
+        .map(|Waiter(id)| format!("{id:016x}"))
+        .unwrap_or_default()
 }

@@ -1,5 +1,5 @@
 //! Who waits for what: shards, their channels, and the names waited for. Counts by the streams that
-//! are alive; a name that nobody waits for is forgotten.
+//! are alive; a name without waiters is forgotten.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ impl Topics {
         (stream, channel.acknowledged.is_some())
     }
 
-    /// Wakes whoever waits for `topic`. Answers the shard if nobody waits on its channel any more.
+    /// Wakes the waiters for `topic`. Returns the shard if its channel has no waiter left.
     pub(super) fn wake(&self, channel: &str, topic: &str) -> Option<Shard> {
         let mut channels = self.channels();
         let of = |own: &&mut Channel| own.acknowledged.as_deref() == Some(channel);
@@ -97,7 +97,7 @@ impl Topics {
         }
     }
 
-    /// Forgets the channel if nobody waits on it, and tells whether that is so.
+    /// Forgets the channel if it has no waiter. Returns whether it did.
     pub(super) fn forget_idle(&self, shard: Shard) -> bool {
         let mut channels = self.channels();
         let idle = channels.get(&shard).is_some_and(Channel::is_idle);

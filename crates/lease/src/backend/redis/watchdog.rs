@@ -12,15 +12,17 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::cluster::CONNECT_TIMEOUT;
 use super::failure::{self, not_connected};
 use super::keys::Shard;
-use super::link::Lane;
 use super::reconnecting::{Attempt, Reconnecting};
 use super::replaced::Replaced;
+use super::role::ConnectionRole;
 use super::settings::RedisSettings;
 use crate::backend::Kind;
 use crate::{BackendError, BootTime, Clock};
+
+/// Longest wait for a whole connection to the cluster.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Calls without an answer in a row on one shard. A count over all shards would be set back by
 /// healthy ones.
@@ -38,7 +40,7 @@ pub(super) struct Watchdog {
     pace: Mutex<Pace>,
     tasks: Mutex<JoinSet<()>>,
     clock: Arc<dyn Clock>,
-    lane: Lane,
+    role: ConnectionRole,
     replaced: Replaced,
     /// Tells the subscription that its connection is of no use either.
     rebuilt: Arc<Notify>,
@@ -55,7 +57,7 @@ impl Watchdog {
     pub(super) fn new(
         client: ClusterClient,
         shards: u16,
-        lane: Lane,
+        role: ConnectionRole,
         (settings, rebuilt): (&RedisSettings, &Arc<Notify>),
     ) -> Self {
         let clock = Arc::clone(&settings.clock);
@@ -70,7 +72,7 @@ impl Watchdog {
             }),
             tasks: Mutex::default(),
             clock,
-            lane,
+            role,
             replaced: Replaced::new(Kind::Cluster, &settings.notices),
             rebuilt: Arc::clone(rebuilt),
             watches: settings.watches(),
@@ -121,14 +123,14 @@ impl Watchdog {
     fn replace(&self, shard: Shard) {
         let (client, rebuilt) = (self.client.clone(), Arc::clone(&self.rebuilt));
         let (connection, replaced) = (Arc::clone(&self.connection), self.replaced.clone());
-        let lane = self.lane.as_str();
+        let role = self.role.as_str();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.spawn(async move {
             match connect(&client).await {
                 Ok(made) => {
                     connection.replace(made);
                     rebuilt.notify_one();
-                    replaced.tell(&format!("{lane}: shard {} was silent", shard.index()));
+                    replaced.tell(&format!("{role}: shard {} was silent", shard.index()));
                 }
                 Err(error) => tracing::warn!(%error, "cluster connection not replaced"),
             }

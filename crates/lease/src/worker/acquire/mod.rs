@@ -1,25 +1,22 @@
-//! One acquire from the first try to its grant or its end. Whatever it may have left at the backend
+//! One acquire from the first try to its grant or its end. What it may have left at the backend
 //! is released by [`Attempt`]'s drop, so that it does not matter where a caller goes away.
 
-mod asked;
-mod leaving;
-mod tries;
+mod pending;
 mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::ctx::Ctx;
-use super::release::Job;
+use super::job::ReleaseJob;
 use crate::backend::{Acquire, AcquireReply, Durability, Release};
-use crate::lease::{Confirmed, Deletes};
-use crate::notice::What;
+use crate::grant::{Confirmed, Deletes};
+use crate::notice::NoticeKind;
 use crate::{
     AcquireError, BackendError, BootTime, FencingToken, Owner, Refusal, SystemEntropy, Wait, timing,
 };
 
-pub(super) use asked::Asked;
-pub(super) use tries::Tray;
+pub(super) use pending::PendingAcquire;
 
 /// A grant that is still useful (LT5), with what its lease is made of.
 #[derive(Debug)]
@@ -66,8 +63,6 @@ pub(super) struct Attempt {
     unanswered: u32,
     /// The backend keeps a place for our waiter.
     queued: bool,
-    /// When a question was asked that has not been decided yet: the next try goes on with it.
-    undecided: Option<BootTime>,
 }
 
 impl Attempt {
@@ -81,25 +76,21 @@ impl Attempt {
             failures: 0,
             unanswered: 0,
             queued: false,
-            undecided: None,
         }
     }
 
-    /// Asks until there is a grant or the wait is over. `first` is what a try before came to.
-    async fn acquire(&mut self, wait: Wait, first: Option<Tried>) -> Result<Won, AcquireError> {
+    /// Tries until there is a grant or the wait is over.
+    async fn acquire(&mut self, wait: Wait) -> Result<Won, AcquireError> {
         match wait {
-            Wait::No => self.once(first).await,
-            Wait::UpTo(span) => self.wait(Some(self.begun.plus(span)), first).await,
-            Wait::Forever => self.wait(None, first).await,
+            Wait::No => self.once().await,
+            Wait::UpTo(span) => self.wait(Some(self.begun.plus(span))).await,
+            Wait::Forever => self.wait(None).await,
         }
     }
 
     /// One try, and a second with the same owner if the first stayed without an answer.
-    async fn once(&mut self, first: Option<Tried>) -> Result<Won, AcquireError> {
-        let mut tried = match first {
-            Some(tried) => tried,
-            None => self.try_once().await,
-        };
+    async fn once(&mut self) -> Result<Won, AcquireError> {
+        let mut tried = self.try_once().await;
         if matches!(tried, Tried::Failed(AcquireError::Unknown { .. })) {
             tried = self.try_once().await;
         }
@@ -107,32 +98,18 @@ impl Attempt {
     }
 
     async fn try_once(&mut self) -> Tried {
-        self.begin();
+        // From now on this owner may leave something at the backend.
+        self.attempts = self.attempts.saturating_add(1);
+        self.unanswered = self.unanswered.saturating_add(1);
         let ctx = &*self.ctx;
         let limit = match self.command.durability {
             Durability::Primary => ctx.call_timeout,
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
         };
         let sent = ctx.now();
-        // A question has one limit, however many calls it takes.
-        let asked = self.undecided.take().unwrap_or(sent);
-        let left = limit.saturating_sub(sent.since(asked));
-        let answer = ctx.within(left, ctx.backend.acquire(&self.command)).await;
+        let answer = ctx.within(limit, ctx.backend.acquire(&self.command)).await;
         let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
         self.answered(sent, answer)
-    }
-
-    /// Begins a try: from now on this owner may leave something at the backend.
-    fn begin(&mut self) {
-        self.attempts = self.attempts.saturating_add(1);
-        self.unanswered = self.unanswered.saturating_add(1);
-    }
-
-    /// Takes back a try of which nothing was done. Its question, asked at `sent`, is still open.
-    fn undo(&mut self, sent: BootTime) {
-        self.undecided = Some(sent);
-        self.attempts = self.attempts.saturating_sub(1);
-        self.unanswered = self.unanswered.saturating_sub(1);
     }
 
     /// Takes the answer to a try.
@@ -188,7 +165,7 @@ impl Attempt {
             .floor
             .is_some_and(|floor| token.number() <= floor.number())
         {
-            ctx.tell(What::Regressed, |notice| {
+            ctx.tell(NoticeKind::Regressed, |notice| {
                 notice.because("a grant below its floor")
             });
         }
@@ -218,7 +195,8 @@ impl Attempt {
         match error {
             BackendError::Unknown(why) => {
                 self.ctx.counters.unknown_acquire.add(1);
-                self.ctx.tell(What::Unknown, |notice| notice.because(why));
+                self.ctx
+                    .tell(NoticeKind::Unknown, |notice| notice.because(why));
                 Tried::Failed(self.unanswered())
             }
             BackendError::Config(_) => Tried::Hopeless(AcquireError::Unavailable(error)),
@@ -250,7 +228,7 @@ impl Attempt {
         };
         let again = in_doubt.then_some(self.command.ttl / 2);
         let give_up = self.ctx.now().plus(self.command.ttl);
-        self.ctx.leave(Job::orphan(release, give_up, again));
+        self.ctx.leave(ReleaseJob::orphan(release, give_up, again));
     }
 }
 

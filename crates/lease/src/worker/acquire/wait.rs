@@ -8,23 +8,20 @@ use tracing::Instrument;
 use super::{Attempt, Tried, Won};
 use crate::backend::WakeStream;
 use crate::worker::ctx::Ctx;
-use crate::worker::gate::Place;
+use crate::worker::local_queues::Position;
 use crate::{AcquireError, BootTime, Refusal, timing};
 
 impl Attempt {
-    /// Tries until `end`. Who finds others of this process waiting stands in line first.
-    pub(super) async fn wait(
-        &mut self,
-        end: Option<BootTime>,
-        first: Option<Tried>,
-    ) -> Result<Won, AcquireError> {
+    /// Tries until `end`. If others of this process wait for the names, it first waits in their queue.
+    pub(super) async fn wait(&mut self, end: Option<BootTime>) -> Result<Won, AcquireError> {
         let ctx = Arc::clone(&self.ctx);
         let names = self.command.names.clone();
-        // A place in the backend's queue is for the head of this process's line, and for nobody else.
-        let may_ask = !self.command.fair && !ctx.gate.is_contended(&names);
-        let first = match first {
-            None if may_ask || self.is_over(end) => Some(self.try_once().await),
-            first => first,
+        // Only the head of this process's queue takes a place in the backend's queue.
+        let may_ask = !self.command.fair && !ctx.queues.is_contended(&names);
+        let first = if may_ask || self.is_over(end) {
+            Some(self.try_once().await)
+        } else {
+            None
         };
         let last = match first {
             Some(Tried::Won(won)) => return Ok(won),
@@ -36,36 +33,34 @@ impl Attempt {
         if self.is_over(end) {
             return Err(self.give_up(last));
         }
-        // Who stands in line asks anew when it is his turn.
-        self.undecided = None;
-        let Ok(place) = ctx.gate.enter(&names) else {
+        let Ok(position) = ctx.queues.enter(&names) else {
             return Err(AcquireError::QueueFull);
         };
         let turn = tokio::select! {
             biased;
-            turn = place.turn() => turn,
+            turn = position.turn() => turn,
             () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
         };
         let span = tracing::debug_span!("lease.wait");
-        let waiting = self.wait_at_the_head(&place, end, last);
+        let waiting = self.wait_at_the_head(&position, end, last);
         let outcome = waiting.instrument(span).await;
         drop(turn);
         outcome
     }
 
     /// Subscribes, waits for the acknowledgement, tries again, and only then sleeps: a release
-    /// between a refusal and the subscription is not missed. The poll covers expiry, which wakes
-    /// nobody, and lost hints. `last` is what the try before came to.
+    /// between a refusal and the subscription is not missed. The poll covers expiry, which sends no
+    /// hint, and lost hints. `last` is the outcome of the try before.
     async fn wait_at_the_head(
         &mut self,
-        place: &Place<'_>,
+        position: &Position<'_>,
         end: Option<BootTime>,
         mut last: AcquireError,
     ) -> Result<Won, AcquireError> {
         let ctx = Arc::clone(&self.ctx);
-        let heard = place.heard();
+        let heard = position.heard();
         if heard.is_none() && self.attempts == 0 {
-            // Alone in line, so perhaps nobody holds it.
+            // First in the queue, so the names may be free.
             last = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
                 Tried::Hopeless(error) => return Err(error),
@@ -80,19 +75,19 @@ impl Attempt {
             let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names));
             tokio::select! {
                 biased;
-                // What comes after the end of the wait helps nobody.
+                // An answer after the end of the wait is of no use.
                 () = sleep_until(&ctx, end) => return Err(self.give_up(last)),
                 wake = subscribed => wake.unwrap_or_else(WakeStream::silent),
             }
         };
-        let outcome = self.try_and_sleep(place, &mut wake, (end, last)).await;
-        place.hand_on(wake);
+        let outcome = self.try_and_sleep(position, &mut wake, (end, last)).await;
+        position.hand_on(wake);
         outcome
     }
 
     async fn try_and_sleep(
         &mut self,
-        place: &Place<'_>,
+        position: &Position<'_>,
         wake: &mut WakeStream,
         (end, mut last): (Option<BootTime>, AcquireError),
     ) -> Result<Won, AcquireError> {
@@ -101,7 +96,7 @@ impl Attempt {
         while !self.is_over(end) {
             // A release that was told by now is seen by the try that follows.
             wake.forget();
-            place.forget_poke().await;
+            position.forget_poke().await;
             let pause;
             (last, pause) = match self.try_once().await {
                 Tried::Won(won) => return Ok(won),
@@ -119,7 +114,7 @@ impl Attempt {
             tokio::select! {
                 biased;
                 () = wake.next() => {}
-                () = place.poked() => {}
+                () = position.poked() => {}
                 () = ctx.clock.sleep_until(until) => {}
             }
         }
@@ -130,7 +125,7 @@ impl Attempt {
         end.is_some_and(|end| self.ctx.now() >= end)
     }
 
-    /// How long to sleep after a refusal if nobody wakes us.
+    /// How long to sleep after a refusal without a wake-up.
     fn pause(&self, refusal: &Refusal) -> Duration {
         const SPREAD: Duration = Duration::from_millis(20);
         let ctx = &*self.ctx;
@@ -138,7 +133,7 @@ impl Attempt {
         let free = match refusal.conflicts.iter().map(|held| held.remaining).max() {
             Some(longest) => longest,
             None if refusal.retry_after.is_zero() => return poll,
-            // The name is free, and the first of those who stand before us may be dead by then.
+            // The name is free, and the first of the waiters before us may be dead by then.
             None => refusal.retry_after,
         };
         let spread = timing::below(SPREAD, ctx.draw());

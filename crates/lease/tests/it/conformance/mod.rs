@@ -14,7 +14,7 @@ mod pass;
 mod planted;
 mod random;
 mod times;
-pub(crate) mod together;
+mod together;
 mod unknown;
 mod waiting;
 
@@ -84,7 +84,7 @@ macro_rules! every_law {
             odd_names_come_back_and_are_kept_apart
             inspect_tells_who_holds
             a_batch_is_answered_in_order
-            of_many_in_one_call_each_has_its_own_answer
+            of_many_at_once_each_has_its_own_answer
             of_several_others_the_highest_is_told
             a_release_wakes
             a_fair_queue_keeps_the_order

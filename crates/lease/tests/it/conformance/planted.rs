@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Answers, Backend, Durability, Facts, Finding, Fut, Holder, Memory,
-    Names, Release, ReleaseReply, Renew, RenewReply, State, WakeStream,
+    Acquire, AcquireReply, Backend, Durability, Facts, Finding, Fut, Holder, Memory, Names,
+    Release, ReleaseReply, Renew, RenewReply, State, WakeStream,
 };
 use soldonce_lease::{BackendError, FencingToken, ManualClock, Name, Owner};
 
 use super::memory::Virtual;
-use super::{laws, random, times, together};
+use super::{laws, random, times};
 
 /// What is wrong with a backend.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,6 @@ enum Bug {
     LowestOther,
     /// `<=` for `<`: a grant still lives at the instant of its expiry.
     LateExpiry,
-    /// Of several acquires in one call each hears what its neighbour is to hear.
-    SwapsAnswers,
     /// Count and grant are two commands: a refused owner is granted with the token drawn before.
     CountsBefore,
 }
@@ -139,7 +137,6 @@ impl Wrong {
             | Bug::EpochReuse
             | Bug::RenewByOwner
             | Bug::LateExpiry
-            | Bug::SwapsAnswers
             | Bug::LowestOther => {}
         }
         reply
@@ -179,14 +176,6 @@ impl Backend for Wrong {
         Box::pin(self.acquire_wrongly(command))
     }
 
-    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
-        let swapped = Swapped {
-            last: batch.len().saturating_sub(1),
-            to,
-        };
-        self.right.acquire_each(batch, Arc::new(swapped))
-    }
-
     fn renew<'a>(&'a self, batch: &'a [Renew]) -> Fut<'a, Vec<RenewReply>> {
         Box::pin(async move {
             let mut replies = Vec::new();
@@ -205,26 +194,6 @@ impl Backend for Wrong {
             }
             replies
         })
-    }
-}
-
-/// Hands each answer to the place on the other side.
-struct Swapped {
-    last: usize,
-    to: Arc<dyn Answers>,
-}
-
-impl Answers for Swapped {
-    fn is_awaited(&self, index: usize) -> bool {
-        self.to.is_awaited(self.last - index)
-    }
-
-    fn answer(&self, index: usize, reply: AcquireReply) {
-        self.to.answer(self.last - index, reply);
-    }
-
-    fn give_back(&self, index: usize) {
-        self.to.give_back(self.last - index);
     }
 }
 
@@ -261,7 +230,6 @@ catches! {
     catches_half_a_group: Wrong::bench(Bug::KeepsHalf) => laws::b2_all_names_or_none;
     catches_a_hidden_conflict: Wrong::bench(Bug::FirstConflict) => laws::b9_every_conflict_is_listed;
     catches_a_lower_owner: Wrong::bench(Bug::LowestOther) => laws::of_several_others_the_highest_is_told;
-    catches_swapped_answers: Wrong::bench(Bug::SwapsAnswers) => together::of_many_in_one_call_each_has_its_own_answer;
     catches_late_expiry: Wrong::bench(Bug::LateExpiry) => times::b8_a_grant_lives_as_long_as_answered;
     random_commands_catch_a_lower_owner: Wrong::bench(Bug::LowestOther) => unsaved;
     random_commands_catch_blind_delete: Wrong::bench(Bug::BlindDelete) => unsaved;

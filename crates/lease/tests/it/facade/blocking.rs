@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use soldonce_lease::backend::{Acquire, AcquireReply, Backend, Durability, Fut, Memory, Names};
 use soldonce_lease::{
-    EpochError, FencingToken, LeaseState, Locks, LostReason, ManualClock, Name, Owner,
-    ReleaseOutcome, Renew, SystemEntropy, TokenSource, Wait, What,
+    EpochError, FencingToken, LeaseState, Locks, LostReason, ManualClock, Name, NoticeKind, Owner,
+    ReleaseOutcome, Renew, SystemEntropy, TokenSource, Wait,
 };
 
 use super::{ms, secs};
@@ -16,7 +16,7 @@ fn everything_can_be_asked_without_an_executor() {
     let mut notices = locks.notices();
     let (hall, name) = (locks.group("hall"), Name::new("A-1").unwrap());
     let lease = hall.name("A-1").try_acquire_blocking().unwrap();
-    assert_eq!(notices.next_blocking().unwrap().what, What::Acquired);
+    assert_eq!(notices.next_blocking().unwrap().what, NoticeKind::Acquired);
     assert!(locks.inspect_blocking(&name).unwrap().is_none());
     let holder = hall.inspect_blocking(&name).unwrap().unwrap();
     let broken = hall.force_release_blocking(&name, holder.token, "a test");

@@ -3,7 +3,7 @@
 use soldonce_lease::backend::{Backend, Memory};
 use soldonce_lease::test_kit::{Fault, Op};
 use soldonce_lease::{
-    Cap, FencingToken, LeaseState, LostReason, Name, Renew, RenewError, TokenError, What,
+    Cap, FencingToken, LeaseState, LostReason, Name, NoticeKind, Renew, RenewError, TokenError,
 };
 
 use super::{TEN_LESS_MARGIN, World, drain, is_pending, ms, secs, soon, ten_less, until};
@@ -89,7 +89,7 @@ async fn stuck_task_loses_lease_at_cap() {
     assert!(!world.holds("a").await);
     until(|| world.locks.stats().lost_cap == 1).await;
     let told = drain(&mut notices);
-    assert!(told.iter().any(|notice| notice.what == What::Lost));
+    assert!(told.iter().any(|notice| notice.what == NoticeKind::Lost));
 }
 
 #[tokio::test]
@@ -177,7 +177,14 @@ async fn a_wall_clock_that_ran_ahead_makes_suspect_until_verified() {
     until(|| matches!(lease.state(), LeaseState::Held { .. })).await;
     until(|| world.locks.stats().renewed == 1).await;
     let told: Vec<_> = drain(&mut notices).iter().map(|told| told.what).collect();
-    assert_eq!(told, [What::Acquired, What::Suspect, What::Recovered]);
+    assert_eq!(
+        told,
+        [
+            NoticeKind::Acquired,
+            NoticeKind::Suspect,
+            NoticeKind::Recovered
+        ]
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 mod acquire;
 mod blocking;
 mod cancel;
-mod each;
 mod end;
 mod guard;
 mod loss;
@@ -16,7 +15,6 @@ mod run;
 mod spans;
 mod steered;
 mod together;
-mod torn;
 mod waiting;
 
 use std::sync::Arc;

@@ -7,8 +7,8 @@ use std::thread::{self, ThreadId};
 use soldonce_lease::backend::Memory;
 use soldonce_lease::{
     AcquireError, BackendError, BootTime, Clock, Drained, FencingToken, Lease, LeaseRef,
-    LeaseState, Locks, LostReason, ManualClock, Name, Renew, RenewError, RunError, SleepFuture,
-    TokenError, Unsettled, Wait, What,
+    LeaseState, Locks, LostReason, ManualClock, Name, NoticeKind, Renew, RenewError, RunError,
+    SleepFuture, TokenError, Unsettled, Wait,
 };
 
 use super::{drain, is_pending, secs, soon, until};
@@ -130,7 +130,7 @@ async fn holders_hear_at_once_that_their_thread_has_panicked() {
     until(|| locks.stats().live == 0).await;
     assert_eq!(locks.stats().lost_gone, 2);
     let told = drain(&mut notices);
-    let told = told.iter().filter(|told| told.what == What::Lost);
+    let told = told.iter().filter(|told| told.what == NoticeKind::Lost);
     assert_eq!(told.count(), 2);
 }
 

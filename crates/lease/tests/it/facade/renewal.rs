@@ -1,7 +1,7 @@
 //! The cadence of renewals (LT6), their batches, and what their failures change.
 
 use soldonce_lease::test_kit::{Fault, Op};
-use soldonce_lease::{LeaseState, Renew, RenewError, What};
+use soldonce_lease::{LeaseState, NoticeKind, Renew, RenewError};
 
 use super::{TEN_LESS_MARGIN, World, drain, ms, secs, ten_less, until};
 
@@ -84,10 +84,10 @@ async fn suspect_is_told_and_recovered_from() {
     assert_eq!(watch.changed().await, None);
     let told: Vec<_> = drain(&mut notices).iter().map(|told| told.what).collect();
     for what in [
-        What::Suspect,
-        What::RenewFailed,
-        What::Recovered,
-        What::Released,
+        NoticeKind::Suspect,
+        NoticeKind::RenewFailed,
+        NoticeKind::Recovered,
+        NoticeKind::Released,
     ] {
         assert!(told.contains(&what), "{what:?} is not in {told:?}");
     }

@@ -1,4 +1,4 @@
-//! A backend that tests of calls for several acquires steer.
+//! A backend that tests of acquires in one turn of the lease thread steer.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_lease::backend::{
-    Acquire, AcquireReply, Answers, Backend, Facts, Finding, Fut, Holder, Memory, Names, Release,
+    Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Memory, Names, Release,
     ReleaseReply, Renew, RenewReply, WakeStream,
 };
 use soldonce_lease::test_kit::FaultyBackend;
@@ -14,15 +14,11 @@ use soldonce_lease::{AcquireError, BackendError, Lease, Locks, ManualClock, Name
 
 use super::{connect, is_pending, secs, soon};
 
-/// How a call for several acquires is served.
+/// How the backend serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     AtOnce,
-    /// Wrong: whoever is late holds up all behind him.
-    OneAfterTheOther,
-    /// Not at all; what was asked is kept for as long as the backend lives.
-    Never,
-    /// At once, but nobody hears that a name is free, nor that he will.
+    /// At once, but a subscription is never acknowledged.
     Deaf,
 }
 
@@ -32,45 +28,21 @@ pub(super) struct Steered {
     right: Arc<dyn Backend>,
     manner: Manner,
     stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
-    /// How many acquires each call had.
-    sizes: Mutex<Vec<usize>>,
-    pub(super) kept: Mutex<Vec<Arc<dyn Answers>>>,
     /// Who waits in vain to listen.
     pub(super) deaf_ears: AtomicUsize,
 }
 
-fn refuse_bad(asked: &[Acquire]) {
-    let is_bad = |ask: &Acquire| ask.names.as_slice().iter().any(|it| it.as_str() == "bad");
-    assert!(!asked.iter().any(is_bad), "planted");
+fn refuse_bad(ask: &Acquire) {
+    let is_bad = ask.names.as_slice().iter().any(|it| it.as_str() == "bad");
+    assert!(!is_bad, "planted");
 }
 
 impl Backend for Steered {
     pass_on!(facts renew release doctor);
 
     fn acquire<'a>(&'a self, command: &'a Acquire) -> Fut<'a, AcquireReply> {
-        refuse_bad(std::slice::from_ref(command));
+        refuse_bad(command);
         self.right.acquire(command)
-    }
-
-    fn acquire_each(&self, batch: Vec<Acquire>, to: Arc<dyn Answers>) -> Fut<'_, ()> {
-        let mut sizes = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
-        sizes.push(batch.len());
-        drop(sizes);
-        tracing::info!(asked = "several");
-        refuse_bad(&batch);
-        match self.manner {
-            Manner::AtOnce | Manner::Deaf => self.right.acquire_each(batch, to),
-            Manner::OneAfterTheOther => Box::pin(async move {
-                for (index, command) in batch.iter().enumerate() {
-                    to.answer(index, self.right.acquire(command).await);
-                }
-            }),
-            Manner::Never => {
-                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.push(to);
-                Box::pin(std::future::pending())
-            }
-        }
     }
 
     fn inspect<'a>(
@@ -95,7 +67,7 @@ impl Backend for Steered {
                 self.deaf_ears.fetch_add(1, Ordering::SeqCst);
                 Box::pin(std::future::pending())
             }
-            Manner::AtOnce | Manner::OneAfterTheOther | Manner::Never => self.right.wake(names),
+            Manner::AtOnce => self.right.wake(names),
         }
     }
 }
@@ -142,8 +114,6 @@ impl Scene {
             right: around(faulty.clone()),
             manner,
             stop: Mutex::default(),
-            sizes: Mutex::default(),
-            kept: Mutex::default(),
             deaf_ears: AtomicUsize::new(0),
         });
         Self {
@@ -191,11 +161,6 @@ impl Scene {
     pub(super) async fn settle(&self) {
         let nobody = Name::new("nobody").unwrap();
         self.locks.inspect(&nobody).await.unwrap();
-    }
-
-    pub(super) fn assert_together(&self, count: usize) {
-        let sizes = self.steered.sizes.lock().unwrap();
-        assert_eq!(*sizes, [count], "not in one call");
     }
 
     pub(super) async fn holds(&self, name: &str) -> bool {

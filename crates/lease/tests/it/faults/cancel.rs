@@ -31,7 +31,7 @@ const POLLS_MAX: usize = 5_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    Connect,
+    BackendFactory,
     TryAcquire,
     Group,
     Wait,
@@ -88,7 +88,7 @@ impl Bench {
             waited_for = Some(other.try_acquire().await.unwrap());
         }
         let future: Fut<'static, ()> = match call {
-            Call::Connect => {
+            Call::BackendFactory => {
                 let slow = self.slow();
                 Box::pin(async move { drop(slow.connect().await.unwrap()) })
             }
@@ -229,7 +229,7 @@ async fn catches_a_release_in_the_cancelled_context() {
 #[tokio::test]
 async fn a_call_cut_off_anywhere_leaves_nothing_on_redis() {
     let calls = [
-        Call::Connect,
+        Call::BackendFactory,
         Call::TryAcquire,
         Call::Group,
         Call::Wait,
@@ -252,7 +252,7 @@ async fn a_call_cut_off_anywhere_leaves_nothing_on_a_redlock() {
 #[tokio::test]
 async fn a_call_cut_off_anywhere_leaves_nothing_on_postgres() {
     let calls = [
-        Call::Connect,
+        Call::BackendFactory,
         Call::TryAcquire,
         Call::Group,
         Call::Wait,

@@ -39,7 +39,7 @@ async fn every_finding_that_is_not_ok_names_the_mend() {
         let finding = of(&findings, check);
         assert_eq!(finding.verdict, verdict, "{finding:?}");
         assert_eq!(
-            finding.mend.is_empty(),
+            finding.fix.is_empty(),
             verdict == Verdict::Ok,
             "{finding:?}"
         );

@@ -82,7 +82,7 @@ fn conflicts(reply: &AcquireReply) -> Vec<String> {
 
 /// Puts a set where the script expects another type.
 fn spoil(site: &Site, key_of: &Acquire, kind: &str) {
-    let pattern = format!("sl:*:l:{}", key_of.names.home().unwrap());
+    let pattern = format!("sl:*:l:{}", key_of.names.routing_key().unwrap());
     let key = site.redis.cli(&["KEYS", &pattern]).unwrap();
     let spoilt = key.replacen(":l:", &format!(":{kind}:"), 1);
     site.redis.cli(&["DEL", &key]).unwrap();

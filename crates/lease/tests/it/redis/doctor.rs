@@ -18,8 +18,8 @@ fn assert_all(findings: &[Finding], expected: &[(&str, Verdict)]) {
     for (check, verdict) in expected {
         let finding = of(findings, check);
         assert_eq!(finding.verdict, *verdict, "{finding:?}");
-        let mended = finding.mend.is_empty() == (finding.verdict == Verdict::Ok);
-        assert!(mended, "what is not ok names the mend: {finding:?}");
+        let fixed = finding.fix.is_empty() == (finding.verdict == Verdict::Ok);
+        assert!(fixed, "what is not ok names the fix: {finding:?}");
     }
 }
 

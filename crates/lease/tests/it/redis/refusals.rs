@@ -84,7 +84,7 @@ async fn a_user_with_only_the_listed_commands_can_do_everything() {
     assert_eq!(renew(&backend, &mine, token, TTL).await, whole);
     assert!(
         backend
-            .inspect(None, mine.names.home().unwrap())
+            .inspect(None, mine.names.routing_key().unwrap())
             .await
             .unwrap()
             .is_some()

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use soldonce_lease::backend::redis::RedisBackend;
-use soldonce_lease::backend::{Backend, Connect, Fut, Kind, Wiring};
+use soldonce_lease::backend::{Backend, BackendContext, BackendFactory, Fut, Kind};
 use soldonce_lease::{BackendError, Builder};
 use soldonce_testkit::redis::Redis;
 
@@ -17,12 +17,15 @@ struct Heard {
     ear: Ear,
 }
 
-impl Connect for Heard {
+impl BackendFactory for Heard {
     fn kind(&self) -> Kind {
         Kind::Redis
     }
 
-    fn connect(self: Box<Self>, _: Wiring) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
+    fn connect(
+        self: Box<Self>,
+        _: BackendContext,
+    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             self.ear.listen();
             let mut settings = settings();

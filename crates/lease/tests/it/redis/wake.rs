@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use soldonce_lease::What;
+use soldonce_lease::NoticeKind;
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply, WakeStream};
 use soldonce_testkit::redis::{Data, Redis};
 use tokio::time::timeout;
@@ -137,7 +137,7 @@ async fn replaced_connections_are_told() {
     granted(&backend, &mine).await;
     let wakes = backend.wake(&mine.names).await;
     let mut told = std::iter::from_fn(|| notices.try_next());
-    assert_eq!(told.find(|told| told.what == What::LinkRebuilt), None);
+    assert_eq!(told.find(|told| told.what == NoticeKind::LinkRebuilt), None);
     for kind in ["normal", "pubsub"] {
         redis.cli(&["CLIENT", "KILL", "TYPE", kind]).unwrap();
     }
@@ -146,7 +146,7 @@ async fn replaced_connections_are_told() {
         // The first one may meet the end of the connection.
         backend.acquire(&ask(one("a"))).await;
         let told = std::iter::from_fn(|| notices.try_next());
-        let rebuilt = told.filter(|told| told.what == What::LinkRebuilt);
+        let rebuilt = told.filter(|told| told.what == NoticeKind::LinkRebuilt);
         reasons.extend(rebuilt.map(|told| told.reason.clone()));
         (reasons.len() == 2).then_some(())
     })

@@ -45,7 +45,7 @@ pub(crate) enum CookieWord {
     Plain,
 }
 
-/// Whether shoppers confirm units that cost something where nobody takes money.
+/// Whether shoppers confirm units that cost something without a payment provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FreeSales {
@@ -201,7 +201,7 @@ impl Settings {
         let is_said = self.free_sales.value.is_some() || self.payments.value.is_some();
         anyhow::ensure!(
             is_said || self.shoppers.value == Shoppers::Closed,
-            "free_sales: say `on` or `off`, because shoppers are open and nobody takes money: with \
+            "free_sales: say `on` or `off`, because shoppers are open and there is no payment provider: with \
              --free-sales=on everybody who opens the page gets units that cost something for nothing, \
              with --free-sales=off only those that cost nothing. To take money set stripe_key"
         );

@@ -11,6 +11,7 @@ mod links;
 mod machine_paths;
 mod manifests;
 mod planted;
+mod prose;
 mod sale;
 mod size;
 mod snapshots;
@@ -67,6 +68,11 @@ fn sql_is_named() {
 #[test]
 fn nothing_is_named_with_an_avoided_word() {
     assert_each(words::check);
+}
+
+#[test]
+fn words_are_plain() {
+    assert_each(prose::check);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn avoided_in(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// `HoldState` > `hold_state`.
-fn snake(name: &str) -> String {
+pub(super) fn snake(name: &str) -> String {
     let mut words = String::new();
     for letter in name.chars() {
         if letter.is_uppercase() && !words.is_empty() {
@@ -91,7 +91,7 @@ fn rust_names(text: &str) -> Vec<(usize, String)> {
     names
 }
 
-fn declared_type(line: &str) -> Option<&str> {
+pub(super) fn declared_type(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = match line.strip_prefix("pub") {
         Some(rest) => rest.split_once(' ')?.1,

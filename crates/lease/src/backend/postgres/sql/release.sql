@@ -1,7 +1,7 @@
 -- Ends grants. One row is asked about per element of the arrays: number of the grant in the batch,
 -- name, owner, and token, or NULL where only the owner is known. Removes only what is the owner's; repeating it is harmless.
--- `p_channel`: tells listeners of that channel each name that became free; NULL tells nobody.
--- Answers per element, in order: 1 released, 0 nobody's, -1 another's, whose token is `out_token`.
+-- `p_channel`: tells listeners of that channel each name that became free; NULL notifies no channel.
+-- Answers per element, in order: 1 released, 0 free, -1 another's, whose token is `out_token`.
 CREATE OR REPLACE FUNCTION soldonce_lease_release(
     p_ns text, p_grants integer[], p_names text[], p_owners bytea[], p_tokens bigint[],
     p_channel text
@@ -36,7 +36,7 @@ BEGIN
             CASE
                 WHEN t.at IS NOT NULL THEN 1::bigint
                 WHEN l.expires_at IS NULL OR l.expires_at <= v_now THEN 0
-                -- An element that stands twice: the row was ours, and the other element freed it.
+                -- An element that is listed twice: the row was ours, and the other element freed it.
                 WHEN l.owner = a.owner AND (a.token IS NULL OR l.token = a.token) THEN 0
                 ELSE -1
             END,

@@ -2,7 +2,7 @@
 -- arrays: number of the grant in the batch, name, owner, token, and the life in microseconds; 0
 -- changes nothing. Never creates, never passes the cap, never revives. Answers per element, in order:
 --   out_life_us > 0   the owner's, for so long
---   0                 nobody's
+--   0                 free
 --   -1                another's, whose token is `out_token`
 CREATE OR REPLACE FUNCTION soldonce_lease_renew(
     p_ns text, p_grants integer[], p_names text[], p_owners bytea[], p_tokens bigint[],

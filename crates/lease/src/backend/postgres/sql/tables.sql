@@ -7,7 +7,7 @@
 CREATE TABLE IF NOT EXISTS soldonce_lease (
     ns         text COLLATE "C" NOT NULL,
     -- The name, or `group/name`. COLLATE "C": everybody locks rows in one order, which prevents
-    -- deadlocks, whatever the locale of the database.
+    -- deadlocks, in every locale of the database.
     name       text COLLATE "C" NOT NULL,
     -- Secret of the holder, 16 bytes; NULL once it was released.
     owner      bytea,

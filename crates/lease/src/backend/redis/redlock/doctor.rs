@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::Redlock;
 use super::nodes::Node;
-use super::tally::majority;
+use super::quorum::majority;
 use crate::BackendError;
 use crate::backend::redis::keys::Shard;
-use crate::backend::redis::link::Lane;
+use crate::backend::redis::role::ConnectionRole;
 use crate::backend::{Finding, Verdict};
 
 /// Longest wait for one node.
@@ -49,7 +49,7 @@ async fn ask(node: &Node) -> Result<Info, BackendError> {
     let command = redis::cmd("INFO");
     let answer = node
         .link
-        .plain((Shard::default(), &command), Lane::Main, LIMIT)
+        .plain((Shard::default(), &command), ConnectionRole::Main, LIMIT)
         .await?;
     let odd = |_| BackendError::Unknown("INFO has an unknown form".to_owned());
     let text: String = redis::from_redis_value(answer).map_err(odd)?;
@@ -72,19 +72,14 @@ async fn ask(node: &Node) -> Result<Info, BackendError> {
 }
 
 fn finding(check: &'static str, bad: Option<(Verdict, &str)>, found: String) -> Finding {
-    let (verdict, mend) = bad.unwrap_or((Verdict::Ok, ""));
-    Finding {
-        check,
-        verdict,
-        found,
-        mend: mend.to_owned(),
-    }
+    let (verdict, fix) = bad.unwrap_or((Verdict::Ok, ""));
+    Finding::new(check, verdict, found, fix)
 }
 
 fn count(nodes: usize) -> Finding {
-    let mend = "name 3, 5 or 7 nodes: an even number survives no more failures than one less";
+    let fix = "name 3, 5 or 7 nodes: an even number survives no more failures than one less";
     let bad = !matches!(nodes, 3 | 5 | 7);
-    let bad = bad.then_some((Verdict::Warn, mend));
+    let bad = bad.then_some((Verdict::Warn, fix));
     finding("number of nodes", bad, nodes.to_string())
 }
 
@@ -99,14 +94,14 @@ fn reached(nodes: usize, silent: &[String]) -> Finding {
     } else {
         Verdict::Warn
     };
-    let mend = "bring the silent nodes back; without a majority nothing is granted";
-    finding(check, Some((verdict, mend)), silent.join("; "))
+    let fix = "bring the silent nodes back; without a majority nothing is granted";
+    finding(check, Some((verdict, fix)), silent.join("; "))
 }
 
 fn distinct(nodes: &[(usize, Info)]) -> Finding {
     let ids: BTreeSet<&str> = nodes.iter().map(|(_, info)| info.run_id.as_str()).collect();
-    let mend = "two addresses lead to one server, which then votes twice: name each server once";
-    let bad = (ids.len() < nodes.len()).then_some((Verdict::Fail, mend));
+    let fix = "two addresses lead to one server, which then votes twice: name each server once";
+    let bad = (ids.len() < nodes.len()).then_some((Verdict::Fail, fix));
     let found = format!("{} servers behind {} addresses", ids.len(), nodes.len());
     finding("nodes are distinct", bad, found)
 }
@@ -118,8 +113,8 @@ fn alone(nodes: &[(usize, Info)]) -> Finding {
     let told: Vec<String> = coupled
         .map(|(at, info)| format!("node {at}: {} with {} replicas", info.role, info.replicas))
         .collect();
-    let mend = "run every node as a primary without replicas: a promotion forgets votes";
-    let bad = (!told.is_empty()).then_some((Verdict::Fail, mend));
+    let fix = "run every node as a primary without replicas: a promotion forgets votes";
+    let bad = (!told.is_empty()).then_some((Verdict::Fail, fix));
     let found = if told.is_empty() {
         "primaries without replicas".to_owned()
     } else {
@@ -135,8 +130,8 @@ fn uptimes(nodes: &[(usize, Info)], sit_out: Duration) -> Finding {
     let told: Vec<String> = young
         .map(|(at, info)| format!("node {at}: up {} s", info.uptime.as_secs()))
         .collect();
-    let mend = "wait: a node votes when it has been up for the longest ttl";
-    let bad = (!told.is_empty()).then_some((Verdict::Warn, mend));
+    let fix = "wait: a node votes when it has been up for the longest ttl";
+    let bad = (!told.is_empty()).then_some((Verdict::Warn, fix));
     let found = if told.is_empty() {
         format!("all above {} s", sit_out.as_secs())
     } else {

@@ -1,5 +1,5 @@
 //! A majority of independent Redis primaries. A token is minted before the vote; every node decides
-//! by its own clock and by the scripts of the single server; this side counts. Whatever is lost is
+//! by its own clock and by the scripts of the single server; this side counts. What is lost is
 //! released on all nodes. `lease.md` 5.4.
 //!
 //! The assumptions that no lock service can check stay: a majority of the nodes keeps its data and
@@ -7,12 +7,12 @@
 
 mod config;
 mod doctor;
+mod factory;
 mod heal;
 mod nodes;
-mod numbers;
-mod plug;
-mod settle;
-mod tally;
+mod offers;
+mod quorum;
+mod renew_release;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,8 @@ pub use config::RedlockConfig;
 use tokio::sync::mpsc;
 
 use super::RedisBackend;
-use super::link::Lane;
 use super::reply::{self, Vote};
+use super::role::ConnectionRole;
 use crate::backend::{
     Acquire, AcquireReply, Backend, Facts, Finding, Fut, Holder, Kind, Names, Release,
     ReleaseReply, Renew, RenewReply, Tokens, WakeStream,
@@ -33,8 +33,8 @@ use crate::{
 };
 use heal::Healing;
 use nodes::{Node, Nodes};
-use numbers::Numbers;
-use tally::{Outcome, Votes, majority};
+use offers::TokenOffers;
+use quorum::{Outcome, Votes, majority};
 
 /// Shortest ttl: drift and timeouts of several servers eat more of a lease than those of one.
 const TTL_MIN: Duration = Duration::from_secs(2);
@@ -65,7 +65,7 @@ struct Machine {
 /// A backend on a majority of independent Redis primaries.
 pub struct Redlock {
     nodes: Nodes,
-    numbers: Numbers,
+    numbers: TokenOffers,
     healing: Arc<Healing>,
     config: RedlockConfig,
     machine: Machine,
@@ -82,7 +82,7 @@ impl RedisBackend {
     ) -> Result<Vote, BackendError> {
         let within = (command.ttl / 50).clamp(VOTE_MIN, VOTE_MAX);
         let call = self.calls().vote(command, token, least_age);
-        let answer = self.link.run(&call, Lane::Main, within).await?;
+        let answer = self.link.run(&call, ConnectionRole::Main, within).await?;
         reply::vote(answer, command)
     }
 }
@@ -98,7 +98,7 @@ impl Redlock {
         Self {
             nodes: Nodes::new(nodes),
             anchored: tokens.is_some(),
-            numbers: Numbers::new(tokens, namespace),
+            numbers: TokenOffers::new(tokens, namespace),
             healing: Arc::default(),
             config,
             machine,
@@ -139,7 +139,7 @@ impl Redlock {
         AcquireReply::Failed(BackendError::Unknown(why.to_owned()))
     }
 
-    /// Keeps the token for whoever asks again.
+    /// Keeps the token for a repeated acquire.
     fn note(&self, command: &Acquire, reply: &AcquireReply, sent: BootTime) {
         if let AcquireReply::Granted { token, granted, .. } = reply {
             let held = (token.number(), sent.plus(*granted));
@@ -248,7 +248,7 @@ impl Redlock {
 async fn release_late(nodes: Vec<Node>, mut late: Late, release: Arc<[Release; 1]>) {
     while let Some((at, _)) = late.recv().await {
         let Some(node) = nodes.get(at) else { continue };
-        // Whatever it answers: a node that is not reached keeps the vote until its ttl ends.
+        // Its answer does not matter: a node that is not reached keeps the vote until its ttl ends.
         node.release_all(&*release).await;
     }
 }

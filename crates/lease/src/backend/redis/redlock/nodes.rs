@@ -1,4 +1,4 @@
-//! The nodes, and questions to all of them at once. A question goes on when nobody waits for its
+//! The nodes, and calls to all of them at once. A call goes on when no caller waits for its
 //! answers any more: late winners belong to the grant, and a release must not be cut short by the
 //! caller's cancellation.
 
@@ -34,7 +34,7 @@ impl Nodes {
         &self.nodes
     }
 
-    /// Goes on with `work` whoever waits for it.
+    /// Goes on with `work` even without a caller.
     pub(super) fn background(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
@@ -51,7 +51,7 @@ impl Nodes {
             let (asking, told) = (question(Arc::clone(node)), told.clone());
             self.background(async move {
                 let answer = asking.await;
-                // Nobody may listen any more.
+                // The caller may have gone away.
                 told.send((at, answer)).await.ok();
             });
         }

@@ -17,7 +17,7 @@
 --   3                                the owner's cap is used up
 --   4                                the queue is full
 --   7, code, message                 refused before anything was written
---   8, ms                            only earlier waiters stand before us; the first of them counts
+--   8, ms                            only earlier waiters are before us; the first of them counts
 --                                    as dead in so many ms, unless it asks before
 -- Everything of an item is read and checked before its first write: a script is not rolled back.
 local COUNTERS, ALIVE_MS, QUEUE_MS, QUEUE_MAX = 4294967296, 3000, 60000, 128
@@ -34,7 +34,7 @@ local function strange(what)
   return {7, 'WRONGTYPE', what .. ' holds something else'}
 end
 
--- The clock moves inside a script, so it is read once. Key expiry stands still.
+-- The clock moves inside a script, so it is read once. Key expiry does not move.
 local time = call('TIME')
 local now = time[1] * 1000 + floor_of(time[2] / 1000)
 local born = '|' .. digits(now) .. '|'
@@ -96,7 +96,7 @@ end
 local common = '|' .. cap_at(cap) .. born
 local life = cap > 0 and cap < ttl and ARGV[4] or ARGV[3]
 
--- What most calls are: one name that is free, with nobody in line.
+-- The common case: one name that is free, with an empty queue.
 if items == 1 and quiet and known == 0 and ARGV[6] ~= '+' then
   local token = token_after(stored[1], floor)
   if token then
@@ -137,8 +137,8 @@ local function mint(fence, record, floor)
   return token
 end
 
--- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead. Whoever has a lower
--- ticket than ours stands before us; without a ticket, everyone does.
+-- Who waits: waiter -> ticket:beat. A waiter whose last beat is old is dead. A waiter with a lower
+-- ticket than ours is before us; without a ticket, all are.
 local function line(queue, waiter)
   local places = redis.pcall('HGETALL', queue)
   if places.err then

@@ -4,7 +4,7 @@
 -- KEYS: fence record
 -- ARGV: epoch, the ask that acquire answered
 -- Answers:  1, epoch installed  |  0, ep refused: ask again
--- The ask must still stand: whoever drew the epoch did so after this record was found unfit, and
+-- The ask must still be current: the epoch was drawn after this record was found unfit, and
 -- nothing was flushed, restarted or installed since. Epoch 0 (unanchored) binds the record to this
 -- server and keeps the count; it never takes over a record that has an epoch.
 local COUNTERS = 4294967296

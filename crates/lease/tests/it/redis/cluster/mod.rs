@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use soldonce_lease::backend::redis::{RedisBackend, RedisConfig, RedisSettings};
 use soldonce_lease::backend::{AcquireReply, Backend, ReleaseReply, RenewReply};
-use soldonce_lease::{FencingToken, NoticeStream, What};
+use soldonce_lease::{FencingToken, NoticeKind, NoticeStream};
 use soldonce_testkit::PATIENCE;
 use soldonce_testkit::redis::{FullCoverage, RedisCluster};
 
@@ -62,7 +62,7 @@ impl Site {
     /// What was told of replaced connections since the last look.
     fn rebuilt(&mut self) -> Vec<String> {
         let told = std::iter::from_fn(|| self.notices.try_next());
-        let rebuilt = told.filter(|notice| notice.what == What::LinkRebuilt);
+        let rebuilt = told.filter(|notice| notice.what == NoticeKind::LinkRebuilt);
         rebuilt.map(|notice| notice.reason.clone()).collect()
     }
 

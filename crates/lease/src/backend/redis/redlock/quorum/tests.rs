@@ -76,7 +76,7 @@ fn ask() -> Acquire {
 }
 
 /// The release of the last holder may still be on its way to one node: what the others remember
-/// decides, in whatever order they answer.
+/// decides, in any order of answers.
 #[test]
 fn a_token_too_low_is_minted_anew_though_one_node_still_refuses() {
     let too_low = || Ok(Vote::TooLow(token(3)));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::heal::{self, Round};
-use super::{Redlock, tally};
+use super::{Redlock, quorum};
 use crate::BackendError;
 use crate::backend::{Release, ReleaseReply, Renew, RenewReply};
 
@@ -27,7 +27,7 @@ impl Redlock {
             if let Some(slot) = heard.get_mut(at) {
                 *slot = Some(answer);
             }
-            replies = decide(&heard, batch.len(), tally::renewal);
+            replies = decide(&heard, batch.len(), quorum::renewal);
         }
         let Some(replies) = replies else {
             let lost = BackendError::Unknown("the nodes were not asked to the end".to_owned());
@@ -68,7 +68,7 @@ impl Redlock {
             if let Some(slot) = heard.get_mut(at) {
                 *slot = Some(answer);
             }
-            if let Some(replies) = decide(&heard, batch.len(), tally::release) {
+            if let Some(replies) = decide(&heard, batch.len(), quorum::release) {
                 return replies;
             }
         }

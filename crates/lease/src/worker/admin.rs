@@ -6,29 +6,25 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::ctx::Ctx;
-use super::inbox::{Holding, Recipient, Where};
+use super::job::Why;
 use super::live::message;
-use super::release::Why;
 use super::{Called, Worker};
 use crate::backend::{Finding, Holder, Names, Release, ReleaseReply, RenewReply};
-use crate::lease::{Confirmed, Deletes, Grant, Lease, Terms, TicketTerms};
+use crate::grant::{Confirmed, Deletes, Grant, Terms, TicketTerms};
+use crate::inbox::{Holding, Recipient, Unclaimed, Where};
 use crate::{AcquireError, BackendError, Conflict, FencingToken, Refusal, ReleaseOutcome, timing};
 
 /// A ticket that was asked about.
 pub(super) struct Resumed {
     grant: Arc<Grant>,
-    to: Recipient<Result<Lease, AcquireError>>,
+    to: Recipient,
     confirmed: Confirmed,
     reply: RenewReply,
 }
 
 impl Worker {
     /// Verifies and renews a ticket by owner and token in one step.
-    pub(super) fn resume(
-        &mut self,
-        ticket: TicketTerms,
-        to: Recipient<Result<Lease, AcquireError>>,
-    ) {
+    pub(super) fn resume(&mut self, ticket: TicketTerms, to: Recipient) {
         let ctx = self.ctx.clone();
         let terms = Terms {
             names: ticket.names,
@@ -79,7 +75,6 @@ impl Worker {
                     granted,
                     ..confirmed
                 },
-                to.door,
             ),
             RenewReply::Taken { by } => Err(taken(&grant.terms.names, by)),
             RenewReply::Gone | RenewReply::Capped => Err(AcquireError::Refused(Refusal::default())),
@@ -88,16 +83,15 @@ impl Worker {
             }),
             RenewReply::Failed(error) => Err(AcquireError::Unavailable(error)),
         };
-        // A guard that nobody takes is dropped here, and released.
-        drop(to.reply.send(answer));
+        // A grant without a receiver is dropped here, and released.
+        drop(to.send(answer));
     }
 
     fn take_over(
         &mut self,
         grant: &Grant,
         confirmed: Confirmed,
-        door: Arc<crate::locks::Door>,
-    ) -> Result<Lease, AcquireError> {
+    ) -> Result<Unclaimed, AcquireError> {
         let now = self.ctx.now();
         let deadline = timing::deadline(confirmed.sent, confirmed.granted, grant.terms.safety);
         let grant = Grant::new(grant.terms.clone(), confirmed, self.ctx.clock.clone());
@@ -108,7 +102,7 @@ impl Worker {
         }
         let grant = Arc::new(grant);
         self.watch(grant.clone());
-        Ok(Lease::new(grant, door))
+        Ok(Unclaimed::new(grant, &self.ctx.inbox))
     }
 
     pub(super) fn inspect(&mut self, place: Where, to: oneshot::Sender<Holding>) {
@@ -119,7 +113,7 @@ impl Worker {
         });
     }
 
-    /// Releases by the holder's own owner and the exact token that was seen: whoever took the name
+    /// Releases by the holder's own owner and the exact token that was seen: a holder that took the name
     /// since keeps it.
     pub(super) fn force_release(
         &mut self,

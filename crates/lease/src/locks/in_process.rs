@@ -1,10 +1,10 @@
-//! Locks in this process, and on a backend that somebody else made.
+//! Locks in this process, and on a backend of the caller's own.
 
 use std::sync::Arc;
 
 use super::{Builder, Locks};
 use crate::BackendError;
-use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Memory, Wiring};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind, Memory};
 
 impl Locks {
     /// Leases in this process.
@@ -21,14 +21,14 @@ impl Locks {
 /// The memory backend, made when it is connected.
 struct InProcess;
 
-impl Connect for InProcess {
+impl BackendFactory for InProcess {
     fn kind(&self) -> Kind {
         Kind::Memory
     }
 
     fn connect(
         self: Box<Self>,
-        with: Wiring,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             let memory = match with.fencing {
@@ -48,13 +48,16 @@ impl Connect for InProcess {
 /// A backend that exists already.
 struct Given(Arc<dyn Backend>);
 
-impl Connect for Given {
+impl BackendFactory for Given {
     fn kind(&self) -> Kind {
         // It has its namespace already, so none is asked for.
         Kind::Other("given")
     }
 
-    fn connect(self: Box<Self>, _: Wiring) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
+    fn connect(
+        self: Box<Self>,
+        _: BackendContext,
+    ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move { Ok(self.0) })
     }
 }

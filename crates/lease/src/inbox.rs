@@ -1,4 +1,4 @@
-//! How callers reach the lease thread: a queue that is taken in one piece. The thread is woken once
+//! The inbox of the lease thread: a queue of commands that is taken in one piece. The thread is woken once
 //! for all that was put in while it was busy.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,14 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
 use crate::backend::{Acquire, Durability, Finding, Holder, Names, Waiter};
-use crate::lease::{Grant, Lease, TicketTerms};
-use crate::locks::Door;
+use crate::grant::{Grant, TicketTerms};
 use crate::{
     AcquireError, BackendError, BootTime, Drained, FencingToken, LostReason, Name, Owner,
     ReleaseOutcome, Renew, RenewError, Unsettled, Wait,
 };
 
 /// A request for a lease on its way to the lease thread, which gives it an owner.
-pub(crate) struct Ask {
+pub(crate) struct AcquireParams {
     pub(crate) names: Names,
     pub(crate) ttl: Duration,
     pub(crate) cap: Option<Duration>,
@@ -27,12 +26,12 @@ pub(crate) struct Ask {
     pub(crate) wait: Wait,
     pub(crate) safety: Duration,
     pub(crate) renew: Renew,
-    pub(crate) to: Recipient<Result<Lease, AcquireError>>,
+    pub(crate) to: Recipient,
 }
 
-impl Ask {
+impl AcquireParams {
     /// What is asked of the backend, for `owner` and above `floor`.
-    pub(super) fn command(&self, owner: Owner, floor: Option<FencingToken>) -> Acquire {
+    pub(crate) fn command(&self, owner: Owner, floor: Option<FencingToken>) -> Acquire {
         Acquire {
             names: self.names.clone(),
             owner,
@@ -47,19 +46,47 @@ impl Ask {
     }
 }
 
-/// Who gets a lease: the channel, and the door that the guard keeps open. A guard that nobody
-/// receives is dropped with the channel, which releases it.
-pub(crate) struct Recipient<T> {
-    pub(crate) reply: oneshot::Sender<T>,
-    pub(crate) door: Arc<Door>,
+/// A grant on its way to its caller. Dropped before it is claimed, it is released.
+pub(crate) struct Unclaimed {
+    /// `None` once it is claimed.
+    grant: Option<Arc<Grant>>,
+    inbox: Arc<Inbox>,
 }
+
+impl Unclaimed {
+    pub(crate) fn new(grant: Arc<Grant>, inbox: &Arc<Inbox>) -> Self {
+        Self {
+            grant: Some(grant),
+            inbox: Arc::clone(inbox),
+        }
+    }
+
+    /// Hands the grant to its guard, which releases it from now on.
+    pub(crate) fn claim(mut self) -> Option<Arc<Grant>> {
+        self.grant.take()
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some(grant) = self.grant.take()
+            && grant.give_back()
+        {
+            // Fails after the end, which releases all grants.
+            drop(self.inbox.push(Command::Release(grant, None)));
+        }
+    }
+}
+
+/// Where the outcome of an acquire is sent.
+pub(crate) type Recipient = oneshot::Sender<Result<Unclaimed, AcquireError>>;
 
 pub(crate) type Holding = Result<Option<Holder>, BackendError>;
 
 /// What callers ask of the lease thread.
 pub(crate) enum Command {
-    Acquire(Box<Ask>),
-    Resume(TicketTerms, Recipient<Result<Lease, AcquireError>>),
+    Acquire(Box<AcquireParams>),
+    Resume(TicketTerms, Recipient),
     /// Life for `ttl` from now; zero only asks.
     Renew(
         Arc<Grant>,
@@ -84,7 +111,7 @@ pub(crate) enum Command {
     Doctor(oneshot::Sender<Vec<Finding>>),
     WakeAt(BootTime, oneshot::Sender<()>),
     Shutdown(Duration, oneshot::Sender<Drained>),
-    /// Nobody can ask any more.
+    /// The last handle was dropped.
     Close,
 }
 
@@ -133,17 +160,17 @@ impl Inbox {
     }
 
     /// Moves everything into `batch`, which is empty.
-    pub(super) fn take(&self, batch: &mut Vec<Command>) {
+    pub(crate) fn take(&self, batch: &mut Vec<Command>) {
         std::mem::swap(&mut self.queue().commands, batch);
     }
 
     /// Waits until something was put in.
-    pub(super) async fn ready(&self) {
+    pub(crate) async fn ready(&self) {
         self.ready.notified().await;
     }
 
     /// Wakes the thread without a command.
-    pub(super) fn nudge(&self) {
+    pub(crate) fn nudge(&self) {
         self.ready.notify_one();
     }
 

@@ -88,7 +88,7 @@ impl Votes {
         }
     }
 
-    /// `split_retry` is when to ask again after nobody had a majority.
+    /// `split_retry` is when to ask again after a vote without a majority.
     pub(super) fn outcome(&self, command: &Acquire, split_retry: Duration) -> Outcome {
         let needed = majority(self.nodes);
         let best = self.granted.iter().max_by_key(|(_, (count, _))| *count);
@@ -146,7 +146,7 @@ impl Votes {
     }
 
     /// All conflicts of all nodes, each name once. A name that no single owner has on a majority is
-    /// contended, not held: whoever asked for it gives it back at once.
+    /// contended, not held: the caller gives it back at once.
     fn refusal(&self, command: &Acquire, split_retry: Duration) -> Refusal {
         let mut refusal = Refusal::default();
         let mut held = false;

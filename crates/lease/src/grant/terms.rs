@@ -43,3 +43,14 @@ impl Confirmed {
         self.granted + ROUNDING < self.asked
     }
 }
+
+/// What a ticket resumes a grant by; within the limits of this crate by construction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TicketTerms {
+    pub(crate) names: Names,
+    pub(crate) owner: Owner,
+    pub(crate) token: FencingToken,
+    pub(crate) ttl: Duration,
+    pub(crate) safety: Duration,
+    pub(crate) renew: crate::Renew,
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RedisBackend, RedisConfig, RedisSettings};
-use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
 use crate::{BackendError, Builder, Locks, timing};
 
 impl Locks {
@@ -37,14 +37,14 @@ impl Locks {
 
 struct Server(RedisConfig);
 
-impl Connect for Server {
+impl BackendFactory for Server {
     fn kind(&self) -> Kind {
         Kind::Redis
     }
 
     fn connect(
         self: Box<Self>,
-        with: Wiring,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             let backend = RedisBackend::connect(&self.0, settings(with)?).await?;
@@ -57,14 +57,14 @@ impl Connect for Server {
 struct Seeds(Vec<RedisConfig>);
 
 #[cfg(feature = "cluster")]
-impl Connect for Seeds {
+impl BackendFactory for Seeds {
     fn kind(&self) -> Kind {
         Kind::Cluster
     }
 
     fn connect(
         self: Box<Self>,
-        with: Wiring,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             let backend = RedisBackend::connect_cluster(&self.0, settings(with)?).await?;
@@ -73,7 +73,7 @@ impl Connect for Seeds {
     }
 }
 
-fn settings(with: Wiring) -> Result<RedisSettings, BackendError> {
+fn settings(with: BackendContext) -> Result<RedisSettings, BackendError> {
     let epochs = match with.fencing {
         Fencing::Epochs(source) => Some(source),
         Fencing::Unanchored | Fencing::Off => None,

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::tally::majority;
+use super::quorum::majority;
 use super::{Machine, Redlock, RedlockConfig};
 use crate::backend::redis::config::RedisConfig;
-use crate::backend::redis::facts::ServerFacts;
 use crate::backend::redis::keys::Keyspace;
 use crate::backend::redis::link::Link;
 use crate::backend::redis::replaced::Replaced;
 use crate::backend::redis::server::ServerLink;
+use crate::backend::redis::server_info::ServerInfo;
 use crate::backend::redis::{RedisBackend, RedisSettings};
-use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
 use crate::{BackendError, Builder, Locks, SystemEntropy, TokenSource, timing};
 
 /// How long answers are waited for, one after the other, once a majority has answered.
@@ -30,14 +30,14 @@ impl Locks {
     }
 }
 
-impl Connect for RedlockConfig {
+impl BackendFactory for RedlockConfig {
     fn kind(&self) -> Kind {
         Kind::Redlock
     }
 
     fn connect(
         self: Box<Self>,
-        with: Wiring,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             let tokens = match with.fencing {
@@ -151,7 +151,7 @@ struct Servers {
 impl Servers {
     fn add(&mut self, info: &str, address: &str) -> Result<(), BackendError> {
         self.reached += 1;
-        let Some(id) = ServerFacts::of(info).field("run_id") else {
+        let Some(id) = ServerInfo::of(info).field("run_id") else {
             return Ok(());
         };
         let Some(other) = self.addresses.insert(id.to_owned(), address.to_owned()) else {

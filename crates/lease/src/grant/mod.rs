@@ -7,15 +7,19 @@
 //! Held, Suspect ──release──> Released                         final
 //! ```
 
+mod state;
+mod terms;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::state::LeaseState;
-use super::terms::{Confirmed, Terms};
 use crate::{BootTime, Clock, LostReason, timing};
+
+pub use state::LeaseState;
+pub(crate) use terms::{Confirmed, Deletes, Terms, TicketTerms};
 
 /// A grant shared by its guard, its handles and the lease thread.
 pub(crate) struct Grant {
@@ -207,7 +211,7 @@ impl Grant {
         true
     }
 
-    /// Wakes whoever watches, and tells those who wait for the loss.
+    /// Wakes all watchers, and completes the waits for the loss.
     fn announce(&self) {
         #[cfg(feature = "tokio-util")]
         if let Some(cancel) = self.cancel.get() {
@@ -216,8 +220,8 @@ impl Grant {
         self.changed.notify_waiters();
     }
 
-    /// Tells whoever watches that a read may answer differently now.
-    pub(crate) fn stir(&self) {
+    /// Wakes watchers: a read may return another state now.
+    pub(crate) fn notify_watchers(&self) {
         self.changed.notify_waiters();
     }
 

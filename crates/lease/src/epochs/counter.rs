@@ -1,4 +1,4 @@
-//! Numbers of one host in a folder: for every namespace a file with the last number given, and a lock
+//! Durable counters of one host in a folder: for every namespace a file with the last number given, and a lock
 //! that lets one process at a time take the next.
 
 use std::fs::{self, File, TryLockError};
@@ -18,13 +18,13 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 
 /// The files of one kind of number, in a folder.
 #[derive(Clone)]
-pub(super) struct Numbers {
+pub(super) struct DurableCounter {
     kind: &'static Kind,
     folder: PathBuf,
     clock: Arc<dyn Clock>,
 }
 
-impl Numbers {
+impl DurableCounter {
     pub(super) fn new(kind: &'static Kind, folder: PathBuf) -> Self {
         let clock = Arc::new(SystemClock);
         Self {
@@ -43,21 +43,21 @@ impl Numbers {
         if given > self.kind.most {
             return Err(exhausted(self.kind, given));
         }
-        let place = Place::new(self, namespace);
-        fs::create_dir_all(&self.folder).map_err(|error| place.failed("make", &error))?;
-        let lock = place.open_lock()?;
-        lock.lock().map_err(|error| place.failed("lock", &error))?;
-        place.write(namespace, given)
+        let files = CounterFiles::new(self, namespace);
+        fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
+        let lock = files.open_lock()?;
+        lock.lock().map_err(|error| files.failed("lock", &error))?;
+        files.write(namespace, given)
     }
 
     /// The next number above `above`, durable.
     pub(super) async fn next(&self, namespace: &str, above: u64) -> Result<u64, EpochError> {
         let namespace = Namespace::new(namespace)
             .map_err(|error| EpochError::Unavailable(error.to_string()))?;
-        let place = Place::new(self, &namespace);
-        let lock = self.lock(&place).await?;
+        let files = CounterFiles::new(self, &namespace);
+        let lock = self.lock(&files).await?;
         let advance = move || {
-            let given = place.advance(&namespace, above);
+            let given = files.advance(&namespace, above);
             drop(lock);
             given
         };
@@ -67,16 +67,16 @@ impl Numbers {
     }
 
     /// Waits until no other process takes a number.
-    async fn lock(&self, place: &Place) -> Result<File, EpochError> {
-        fs::create_dir_all(&self.folder).map_err(|error| place.failed("make", &error))?;
-        let lock = place.open_lock()?;
+    async fn lock(&self, files: &CounterFiles) -> Result<File, EpochError> {
+        fs::create_dir_all(&self.folder).map_err(|error| files.failed("make", &error))?;
+        let lock = files.open_lock()?;
         let until = self.clock.boot().plus(LOCK_WAIT);
         loop {
             match lock.try_lock() {
                 Ok(()) => return Ok(lock),
-                Err(TryLockError::Error(error)) => return Err(place.failed("lock", &error)),
+                Err(TryLockError::Error(error)) => return Err(files.failed("lock", &error)),
                 Err(TryLockError::WouldBlock) if self.clock.boot() >= until => {
-                    let busy = format!("another process holds {}", place.lock.display());
+                    let busy = format!("another process holds {}", files.lock.display());
                     return Err(EpochError::Unavailable(busy));
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -89,7 +89,7 @@ impl Numbers {
 }
 
 /// The files of one namespace.
-struct Place {
+struct CounterFiles {
     kind: &'static Kind,
     folder: PathBuf,
     last: PathBuf,
@@ -97,9 +97,9 @@ struct Place {
     lock: PathBuf,
 }
 
-impl Place {
-    fn new(numbers: &Numbers, namespace: &Namespace) -> Self {
-        let Numbers { kind, folder, .. } = numbers;
+impl CounterFiles {
+    fn new(numbers: &DurableCounter, namespace: &Namespace) -> Self {
+        let DurableCounter { kind, folder, .. } = numbers;
         let (folder, word): (&Path, _) = (folder, kind.word);
         Self {
             kind,

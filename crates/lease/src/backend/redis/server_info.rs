@@ -3,9 +3,9 @@
 use redis::Value;
 
 /// The fields of `INFO`.
-pub(super) struct ServerFacts<'a>(&'a str);
+pub(super) struct ServerInfo<'a>(&'a str);
 
-impl<'a> ServerFacts<'a> {
+impl<'a> ServerInfo<'a> {
     pub(super) fn of(info: &'a str) -> Self {
         Self(info)
     }
@@ -28,7 +28,7 @@ impl<'a> ServerFacts<'a> {
         }
     }
 
-    /// Whether its version is one with the mend of CVE-2025-49844, a hole in its script engine.
+    /// Whether its version has the fix of CVE-2025-49844, a hole in its script engine.
     pub(super) fn has_script_fixes(&self) -> bool {
         // Valkey tells in `redis_version` what it is compatible with: 7.2.4 in every release.
         if let Some(valkey) = self.field("valkey_version") {
@@ -90,19 +90,19 @@ mod tests {
 
     #[test]
     fn fields_and_versions_are_read() {
-        let facts = ServerFacts::of("# Server\r\nredis_version:7.0.15\r\nrole:master\r\n");
+        let facts = ServerInfo::of("# Server\r\nredis_version:7.0.15\r\nrole:master\r\n");
         assert_eq!(facts.version(), (7, 0, 15));
         assert_eq!(facts.product(), "7.0.15");
         assert_eq!(facts.field("role"), Some("master"));
         assert_eq!(facts.field("rol"), None);
-        assert_eq!(ServerFacts::of("").version(), (0, 0, 0));
+        assert_eq!(ServerInfo::of("").version(), (0, 0, 0));
     }
 
     #[test]
     fn a_server_is_judged_by_its_own_version() {
         let redis = |version: &str| format!("redis_version:{version}\r\n");
         let valkey = |version: &str| format!("redis_version:7.2.4\r\nvalkey_version:{version}\r\n");
-        let is_safe = |info: String| ServerFacts::of(&info).has_script_fixes();
+        let is_safe = |info: String| ServerInfo::of(&info).has_script_fixes();
         for old in ["7.0.15", "7.2.10", "7.4.5", "8.0.3", "8.1.9", "8.2.1"] {
             assert!(!is_safe(redis(old)), "Redis {old}");
         }
@@ -116,7 +116,7 @@ mod tests {
             assert!(is_safe(valkey(new)), "Valkey {new}");
         }
         let shown = valkey("8.1.4");
-        assert_eq!(ServerFacts::of(&shown).product(), "Valkey 8.1.4");
+        assert_eq!(ServerInfo::of(&shown).product(), "Valkey 8.1.4");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{PgConfig, Postgres, schema};
-use crate::backend::{Backend, Connect, Fencing, Fut, Kind, Wiring};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Fut, Kind};
 use crate::{BackendError, Builder, Locks, timing};
 
 impl Locks {
@@ -28,14 +28,14 @@ impl Locks {
     }
 }
 
-impl Connect for PgConfig {
+impl BackendFactory for PgConfig {
     fn kind(&self) -> Kind {
         Kind::Postgres
     }
 
     fn connect(
         self: Box<Self>,
-        with: Wiring,
+        with: BackendContext,
     ) -> Fut<'static, Result<Arc<dyn Backend>, BackendError>> {
         Box::pin(async move {
             match with.fencing {

@@ -10,8 +10,9 @@ use redis::Value;
 use super::call::Call;
 use super::config::RedisConfig;
 use super::keys::{self, Keyspace, Shard};
-use super::link::{Lane, Link};
+use super::link::Link;
 use super::replaced::Replaced;
+use super::role::ConnectionRole;
 use super::script::Script;
 use super::server::ServerLink;
 use crate::backend::Kind;
@@ -28,7 +29,7 @@ impl RedisScript {
     }
 }
 
-/// The hash tag under which the keys of one call stand, and so the slot it goes to.
+/// The hash tag of the keys of one call, which decides its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyTag {
     shard: Shard,
@@ -75,8 +76,8 @@ impl RedisScripts {
     /// `Config` when the address cannot work.
     pub fn server(config: &RedisConfig, namespace: &Namespace) -> Result<Self, BackendError> {
         let keys = Arc::new(Keyspace::new(namespace, keys::SHARDS)?);
-        let nobody = Replaced::new(Kind::Redis, &Notices::default());
-        let link = Link::Server(Box::new(ServerLink::new(config, nobody)?));
+        let unreported = Replaced::new(Kind::Redis, &Notices::default());
+        let link = Link::Server(Box::new(ServerLink::new(config, unreported)?));
         Ok(Self { link, keys })
     }
 
@@ -135,7 +136,7 @@ impl RedisScripts {
     ) -> Result<Vec<i64>, BackendError> {
         let mut call = Call::new(tag.shard, &script.0, keys);
         call.command.arg(args);
-        let answer = self.link.run(&call, Lane::Main, within).await?;
+        let answer = self.link.run(&call, ConnectionRole::Main, within).await?;
         integers(answer).ok_or_else(|| {
             BackendError::Unknown("the script did not answer with integers".to_owned())
         })

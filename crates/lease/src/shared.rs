@@ -1,4 +1,4 @@
-//! What callers share: the way to the lease thread, and what can be read without asking it.
+//! State that all handles share: the inbox of the lease thread, and what can be read without it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -6,36 +6,33 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::OwnerInfo;
 use crate::backend::{Facts, Holder};
+use crate::inbox::{Command, Inbox, Where};
 use crate::notice::Notices;
-use crate::worker::{Command, Inbox, Where};
-use crate::{
-    BackendError, BootTime, Clock, Entropy, FencingToken, Name, ReleaseOutcome, Stats, request,
-};
+use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name, ReleaseOutcome, Stats};
 
-/// Kept by every `Locks`, request and lease. Its drop tells the thread that nobody can ask any more.
-pub(crate) struct Door {
-    pub(super) inbox: Arc<Inbox>,
-    pub(super) facts: Facts,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) entropy: Arc<dyn Entropy>,
-    pub(super) notices: Notices,
-    pub(super) ttl_min: Option<Duration>,
-    pub(super) thread: Mutex<Option<JoinHandle<()>>>,
+/// Kept by every `Locks`, request and lease. Its drop ends the thread.
+pub(crate) struct Shared {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) facts: Facts,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) notices: Notices,
+    pub(crate) ttl_min: Option<Duration>,
+    pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door")
+        f.debug_struct("Shared")
             .field("backend", &self.facts.kind)
             .finish_non_exhaustive()
     }
 }
 
-impl Door {
-    /// Hands over a command. After the end it is dropped, and whoever waits for its answer sees
-    /// that none comes.
+impl Shared {
+    /// Sends a command to the lease thread. After the end it is dropped, and with it the channel of its
+    /// answer.
     pub(crate) fn send(&self, command: Command) {
         drop(self.inbox.push(command));
     }
@@ -45,8 +42,7 @@ impl Door {
     }
 
     pub(crate) fn ttl_min(&self) -> Duration {
-        self.ttl_min
-            .unwrap_or_else(|| request::ttl_min(&self.facts))
+        self.ttl_min.unwrap_or(self.facts.ttl_min)
     }
 
     pub(crate) fn entropy(&self) -> &dyn Entropy {
@@ -57,16 +53,16 @@ impl Door {
         self.clock.boot()
     }
 
-    pub(super) fn notices(&self) -> &Notices {
+    pub(crate) fn notices(&self) -> &Notices {
         &self.notices
     }
 
-    pub(super) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> Stats {
         self.notices.counters().read()
     }
 
     /// Waits for the end of the thread, which has told that it ends.
-    pub(super) fn join(&self) {
+    pub(crate) fn join(&self) {
         let thread = self.thread.lock();
         let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
         // A panic has been reported by the hook.
@@ -93,10 +89,26 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for Shared {
     fn drop(&mut self) {
         self.send(Command::Close);
     }
+}
+
+/// Who holds a name, without the secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OwnerInfo {
+    /// The token of the grant, without a tag.
+    pub token: FencingToken,
+    /// How long it has been held, on the backend's clock.
+    pub held: Duration,
+    /// Life left without renewal.
+    pub remaining: Duration,
+    /// Life left with all renewals; `None` is for ever.
+    pub cap: Option<Duration>,
+    /// What the holder wrote into its request.
+    pub meta: Vec<(String, String)>,
 }
 
 impl OwnerInfo {
@@ -116,7 +128,7 @@ impl OwnerInfo {
 }
 
 impl Where {
-    pub(super) fn alone(name: &Name) -> Self {
+    pub(crate) fn alone(name: &Name) -> Self {
         Self {
             group: None,
             name: name.clone(),

@@ -1,4 +1,4 @@
-//! Carries acquires and releases to the server: those that wait at the same moment go in one
+//! Batches acquires and releases: those that wait at the same moment go in one
 //! script. A batch forms only from what waits already, never by a timer, so a lone request goes at
 //! once; while calls are under way, the next batch gathers. `docs/decisions/0014`.
 //!
@@ -6,32 +6,35 @@
 //! from his neighbours.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use redis::Value;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::call::{Call, Calls};
-use super::desk::{Desk, Posted, To};
 use super::keys::{Keyspace, Shard};
-use super::link::{Lane, Link};
+use super::link::Link;
 use super::reply::{self, Answer};
+use super::role::ConnectionRole;
 use super::script::Scripts;
 use crate::BackendError;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
 
-/// Most items of one script. It bounds the time in which the server serves nobody else.
+/// Most items of one script. It bounds the time for which the server serves no other client.
 const ITEMS_MAX: usize = 32;
 
 /// Lease keys after which no further item joins a script.
 const KEYS_MAX: usize = 64;
 
-/// Scripts under way at once to one place: one that the server runs, one that travels.
+/// Scripts under way at once to one shard: one that the server runs, one on the network.
 const UNDER_WAY_MAX: usize = 2;
 
-/// What travels in batches.
-pub(super) trait Freight: Clone + Send + Sync + 'static {
+/// A command that is sent in batches.
+pub(super) trait BatchItem: Clone + Send + Sync + 'static {
     /// What the server answers to one item.
     type Reply: Send + 'static;
 
@@ -43,7 +46,7 @@ pub(super) trait Freight: Clone + Send + Sync + 'static {
     fn replies(value: Value, batch: &[Self]) -> Vec<Result<Self::Reply, BackendError>>;
 }
 
-impl Freight for Acquire {
+impl BatchItem for Acquire {
     type Reply = Answer;
 
     fn names(&self) -> &Names {
@@ -59,7 +62,7 @@ impl Freight for Acquire {
     }
 }
 
-impl Freight for Release {
+impl BatchItem for Release {
     type Reply = ReleaseReply;
 
     fn names(&self) -> &Names {
@@ -75,31 +78,48 @@ impl Freight for Release {
     }
 }
 
-/// A batch, and who gets the answers to its items.
-type Batch<F> = (Vec<F>, Vec<To<<F as Freight>::Reply>>);
+/// Who gets the answer to an item.
+type To<R> = oneshot::Sender<Result<R, BackendError>>;
 
-pub(super) struct Courier<F: Freight> {
-    route: Arc<Route<F>>,
+/// The answer to an item. Dropped before the item is sent, it is never sent; afterwards it may
+/// have run.
+pub(super) struct Pending<R>(oneshot::Receiver<Result<R, BackendError>>);
+
+impl<R> Future for Pending<R> {
+    type Output = Result<R, BackendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let broken_off = || BackendError::Unknown("the call was broken off".to_owned());
+        let answer = Pin::new(&mut self.0).poll(cx);
+        answer.map(|answer| answer.unwrap_or_else(|_| Err(broken_off())))
+    }
+}
+
+/// A batch, and who gets the answers to its items.
+type Batch<F> = (Vec<F>, Vec<To<<F as BatchItem>::Reply>>);
+
+pub(super) struct Batcher<F: BatchItem> {
+    dispatch: Arc<Dispatch<F>>,
     tasks: Mutex<JoinSet<()>>,
 }
 
 /// What the tasks share.
-struct Route<F: Freight> {
+struct Dispatch<F: BatchItem> {
     link: Arc<Link>,
     keys: Arc<Keyspace>,
     scripts: &'static Scripts,
     within: Duration,
-    lines: Mutex<HashMap<Shard, Line<F>>>,
+    queues: Mutex<HashMap<Shard, BatchQueue<F>>>,
 }
 
-/// What goes to one place: a server, or a slot of a cluster. Its length is bounded by the callers,
-/// each of whom waits for one item.
-struct Line<F: Freight> {
+/// Items for one server, or one slot of a cluster. Its length is bounded by the callers, each of
+/// which waits for one item.
+struct BatchQueue<F: BatchItem> {
     waiting: VecDeque<(F, To<F::Reply>)>,
     under_way: usize,
 }
 
-impl<F: Freight> Line<F> {
+impl<F: BatchItem> BatchQueue<F> {
     /// The next batch. Items whose callers have gone away are left out: they were never sent.
     fn next(&mut self) -> Batch<F> {
         let (mut batch, mut recipients, mut keys) = (Vec::new(), Vec::new(), 0);
@@ -122,103 +142,96 @@ impl<F: Freight> Line<F> {
     }
 }
 
-impl<F: Freight> Courier<F> {
+impl<F: BatchItem> Batcher<F> {
     pub(super) fn new(
         link: &Arc<Link>,
         keys: &Arc<Keyspace>,
         scripts: &'static Scripts,
         within: Duration,
     ) -> Self {
-        let route = Arc::new(Route {
+        let dispatch = Arc::new(Dispatch {
             link: Arc::clone(link),
             keys: Arc::clone(keys),
             scripts,
             within,
-            lines: Mutex::default(),
+            queues: Mutex::default(),
         });
         Self {
-            route,
+            dispatch,
             tasks: Mutex::default(),
         }
     }
 
-    /// Sends `item` with the next batch, at once if none is under way. No future, so that nobody
-    /// carries the room for an item that has been handed over.
-    pub(super) fn post(&self, item: F) -> Posted<F::Reply> {
-        let (to, answer) = Posted::channel();
-        self.enqueue(item, to);
-        answer
-    }
-
-    /// Sends items with the next batches. Each answer goes to the item's place at the desk.
-    pub(super) fn post_all(
-        &self,
-        items: impl Iterator<Item = (usize, F)>,
-        desk: &Arc<dyn Desk<F::Reply>>,
-    ) {
-        for (index, item) in items {
-            self.enqueue(item, To::seat(desk, index));
-        }
-    }
-
-    fn enqueue(&self, item: F, to: To<F::Reply>) {
-        let place = self.route.place_of(item.names());
-        if let Some(trip) = self.route.enqueue(place, (item, to)) {
+    /// Sends `item` with the next batch, at once if none is under way. Not an `async fn`, so that the
+    /// caller's future does not keep room for an item that has been handed over.
+    pub(super) fn post(&self, item: F) -> Pending<F::Reply> {
+        let (to, answer) = oneshot::channel();
+        let shard = self.dispatch.shard_of(item.names());
+        if let Some(run) = self.dispatch.enqueue(shard, (item, to)) {
             let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             // Those that have ended.
             while tasks.try_join_next().is_some() {}
-            tasks.spawn(trip.run());
+            tasks.spawn(run.run());
         }
+        Pending(answer)
     }
 
     /// Sends `item` in a script of its own.
-    pub(super) async fn alone(&self, item: &F, lane: Lane) -> Result<F::Reply, BackendError> {
-        self.route.carry_one(item, lane).await
+    pub(super) async fn send_alone(
+        &self,
+        item: &F,
+        role: ConnectionRole,
+    ) -> Result<F::Reply, BackendError> {
+        self.dispatch.send_one(item, role).await
     }
 }
 
-impl<F: Freight> Route<F> {
-    fn lines(&self) -> MutexGuard<'_, HashMap<Shard, Line<F>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+impl<F: BatchItem> Dispatch<F> {
+    fn queues(&self) -> MutexGuard<'_, HashMap<Shard, BatchQueue<F>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// On one server all shards share their calls; in a cluster a script stays in its slot.
-    fn place_of(&self, names: &Names) -> Shard {
+    fn shard_of(&self, names: &Names) -> Shard {
         if self.link.is_one_server() {
             return Shard::default();
         }
         self.keys.shard_of_names(names)
     }
 
-    /// Puts an item in line, and gives a new trip if one may begin.
-    fn enqueue(self: &Arc<Self>, place: Shard, item: (F, To<F::Reply>)) -> Option<Trip<F>> {
-        let mut lines = self.lines();
-        let line = lines.entry(place).or_insert_with(|| Line {
+    /// Puts an item into its queue. Returns a new run if one may begin.
+    fn enqueue(self: &Arc<Self>, shard: Shard, item: (F, To<F::Reply>)) -> Option<BatchRun<F>> {
+        let mut queues = self.queues();
+        let queue = queues.entry(shard).or_insert_with(|| BatchQueue {
             waiting: VecDeque::new(),
             under_way: 0,
         });
-        line.waiting.push_back(item);
-        // Whoever was in line before it takes it along.
-        let may_begin = line.waiting.len() == 1 && line.under_way < UNDER_WAY_MAX;
-        if !may_begin && line.under_way > 0 {
+        queue.waiting.push_back(item);
+        // A run that takes the items before it takes this one along.
+        let may_begin = queue.waiting.len() == 1 && queue.under_way < UNDER_WAY_MAX;
+        if !may_begin && queue.under_way > 0 {
             return None;
         }
-        line.under_way += 1;
-        Some(Trip {
-            route: Arc::clone(self),
-            place,
+        queue.under_way += 1;
+        Some(BatchRun {
+            dispatch: Arc::clone(self),
+            shard,
             has_ended: false,
         })
     }
 
-    async fn carry(&self, batch: &[F], lane: Lane) -> Vec<Result<F::Reply, BackendError>> {
+    async fn send_batch(
+        &self,
+        batch: &[F],
+        role: ConnectionRole,
+    ) -> Vec<Result<F::Reply, BackendError>> {
         let call = F::call(Calls::new(&self.keys, self.scripts), batch);
-        match self.link.run(&call, lane, self.within).await {
+        match self.link.run(&call, role, self.within).await {
             Ok(value) => F::replies(value, batch),
             Err(error) if batch.len() > 1 && is_of_neighbours(&error) => {
                 let mut replies = Vec::with_capacity(batch.len());
                 for item in batch {
-                    replies.push(self.carry_one(item, lane).await);
+                    replies.push(self.send_one(item, role).await);
                 }
                 replies
             }
@@ -226,10 +239,10 @@ impl<F: Freight> Route<F> {
         }
     }
 
-    async fn carry_one(&self, item: &F, lane: Lane) -> Result<F::Reply, BackendError> {
+    async fn send_one(&self, item: &F, role: ConnectionRole) -> Result<F::Reply, BackendError> {
         let batch = std::slice::from_ref(item);
         let call = F::call(Calls::new(&self.keys, self.scripts), batch);
-        let value = self.link.run(&call, lane, self.within).await?;
+        let value = self.link.run(&call, role, self.within).await?;
         let odd = || BackendError::Unknown("the answer has an unknown form".to_owned());
         let replies = F::replies(value, batch);
         replies.into_iter().next().unwrap_or_else(|| Err(odd()))
@@ -237,37 +250,38 @@ impl<F: Freight> Route<F> {
 }
 
 /// In a slot that is being moved, a server refuses a call of which it has some keys and lacks
-/// others. An item alone may have all of its keys in one place.
+/// others. An item alone may have all of its keys in one shard.
 fn is_of_neighbours(error: &BackendError) -> bool {
     matches!(error, BackendError::Rejected { code, .. } if code == "TRYAGAIN")
 }
 
-/// Takes batches to one place as long as some are waiting.
-struct Trip<F: Freight> {
-    route: Arc<Route<F>>,
-    place: Shard,
+/// Sends batches of one shard as long as items are waiting.
+struct BatchRun<F: BatchItem> {
+    dispatch: Arc<Dispatch<F>>,
+    shard: Shard,
     has_ended: bool,
 }
 
-impl<F: Freight> Trip<F> {
-    /// It begins behind everybody who was ready before it, so these are in line.
+impl<F: BatchItem> BatchRun<F> {
+    /// It begins after all tasks that were ready before it, so their items are in the queue.
     async fn run(mut self) {
         while let Some((batch, recipients)) = self.next() {
-            let replies = self.route.carry(&batch, Lane::Main).await;
+            let replies = self.dispatch.send_batch(&batch, ConnectionRole::Main).await;
             for (to, reply) in recipients.into_iter().zip(replies) {
-                to.send(reply);
+                // Fails when the caller has gone away, who then releases by owner.
+                drop(to.send(reply));
             }
         }
     }
 
-    /// The next batch. With none the trip has ended, under the same lock: whoever comes next
+    /// Takes the next batch. With none the run has ended, under the same lock: the next item
     /// begins another.
     fn next(&mut self) -> Option<Batch<F>> {
-        let mut lines = self.route.lines();
-        let line = lines.get_mut(&self.place)?;
-        let (batch, recipients) = line.next();
+        let mut queues = self.dispatch.queues();
+        let queue = queues.get_mut(&self.shard)?;
+        let (batch, recipients) = queue.next();
         if batch.is_empty() {
-            line.under_way = line.under_way.saturating_sub(1);
+            queue.under_way = queue.under_way.saturating_sub(1);
             self.has_ended = true;
             return None;
         }
@@ -275,12 +289,12 @@ impl<F: Freight> Trip<F> {
     }
 }
 
-impl<F: Freight> Drop for Trip<F> {
+impl<F: BatchItem> Drop for BatchRun<F> {
     fn drop(&mut self) {
         if !self.has_ended
-            && let Some(line) = self.route.lines().get_mut(&self.place)
+            && let Some(queue) = self.dispatch.queues().get_mut(&self.shard)
         {
-            line.under_way = line.under_way.saturating_sub(1);
+            queue.under_way = queue.under_way.saturating_sub(1);
         }
     }
 }

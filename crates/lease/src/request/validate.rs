@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use super::Cap;
 use crate::InvalidRequest;
-use crate::backend::{Facts, Kind, Names};
+use crate::backend::{Facts, Names};
 use crate::limits::{CAP_MAX, TTL_MAX};
+use crate::options::Cap;
 
 /// The cap of a request that names none.
 const CAP_DEFAULT: Duration = Duration::from_mins(15);
-
-/// Shortest ttl over Redlock: its majority vote takes longer than one answer.
-const REDLOCK_TTL_MIN: Duration = Duration::from_secs(2);
 
 pub(super) fn names(names: &Names, facts: &Facts) -> Result<(), InvalidRequest> {
     let (got, most) = (names.as_slice().len(), facts.names_max);
@@ -35,16 +32,6 @@ pub(super) fn cap(cap: Option<Cap>, ttl: Duration) -> Result<Option<Duration>, I
         Some(Cap::None) => Ok(None),
         Some(Cap::After(cap)) if cap < ttl || cap > CAP_MAX => Err(InvalidRequest::Cap(cap)),
         Some(Cap::After(cap)) => Ok(Some(cap)),
-    }
-}
-
-/// Shortest ttl of a backend.
-pub(crate) fn ttl_min(facts: &Facts) -> Duration {
-    match facts.kind {
-        Kind::Redlock => facts.ttl_min.max(REDLOCK_TTL_MIN),
-        Kind::Memory | Kind::Redis | Kind::Cluster | Kind::Postgres | Kind::Other(_) => {
-            facts.ttl_min
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tokens for Redlock: minted before the vote, and offered again by whoever asks again.
+//! Tokens for Redlock: minted before the vote, and offered again when the same owner asks again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ const SWEEP_ABOVE: usize = 1_024;
 /// The highest token without an epoch.
 const UNANCHORED_MAX: u64 = (1 << 32) - 1;
 
-pub(super) struct Numbers {
+pub(super) struct TokenOffers {
     source: Option<Arc<dyn TokenSource>>,
     namespace: Namespace,
-    kept: Mutex<Kept>,
+    kept: Mutex<Offered>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Offered {
     /// What was offered for whom: nodes that have the key and nodes that do not must hear the same
     /// token when the same owner asks again.
     offers: HashMap<(Owner, Names), Offer>,
@@ -30,13 +30,13 @@ struct Kept {
 #[derive(Clone, Copy)]
 struct Offer {
     token: u64,
-    /// Granted, not only offered: asking again must give this one, whatever the floor is.
+    /// Granted, not only offered: asking again must give this one, even below the floor.
     held: bool,
-    /// After that it stands for no lease any more, and a new grant needs a new token.
+    /// After that it belongs to no lease, and a new grant needs a new token.
     until: BootTime,
 }
 
-impl Numbers {
+impl TokenOffers {
     pub(super) fn new(source: Option<Arc<dyn TokenSource>>, namespace: Namespace) -> Self {
         Self {
             source,
@@ -45,7 +45,7 @@ impl Numbers {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Offered> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +104,7 @@ impl Numbers {
             && offer.token == token
         {
             offer.held = true;
-            // The last answer counts: whoever asks again for a shorter life has a shorter one.
+            // The last answer counts: asking again for a shorter life gives a shorter one.
             offer.until = until;
         }
     }

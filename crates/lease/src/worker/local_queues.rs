@@ -1,5 +1,5 @@
-//! The local gate: of all that wait in this process for the same names, one asks the backend; the
-//! others stand in line behind it. `lease.md` 7.
+//! The local queues: of all that wait in this process for the same names, one asks the backend; the
+//! others stand in queue behind it. `lease.md` 7.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
 use crate::backend::{Names, WakeStream};
 use crate::limits::WAITERS_MAX;
 
-/// The lines of this process.
+/// The queues of this process, by the names that are waited for.
 #[derive(Default)]
-pub(super) struct Gate {
-    lines: Mutex<HashMap<Names, Line>>,
+pub(super) struct LocalQueues {
+    queues: Mutex<HashMap<Names, LocalQueue>>,
 }
 
 #[derive(Clone)]
-struct Line {
+struct LocalQueue {
     /// One permit, given in the order of arrival.
     turn: Arc<Semaphore>,
     /// Tells the waiter at the head that this process has released the names.
@@ -26,62 +26,62 @@ struct Line {
     waiting: usize,
 }
 
-/// A place in a line. Dropping it leaves the line.
-pub(super) struct Place<'a> {
-    gate: &'a Gate,
+/// A place in a queue. Dropping it leaves the queue.
+pub(super) struct Position<'a> {
+    queues: &'a LocalQueues,
     names: Names,
-    line: Line,
+    queue: LocalQueue,
 }
 
-/// The line is as long as it may be.
+/// The queue is full.
 #[derive(Debug)]
 pub(super) struct Full;
 
-impl Gate {
-    fn lines(&self) -> MutexGuard<'_, HashMap<Names, Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+impl LocalQueues {
+    fn queues(&self) -> MutexGuard<'_, HashMap<Names, LocalQueue>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether anyone waits for `names`.
     pub(super) fn is_contended(&self, names: &Names) -> bool {
-        let lines = self.lines();
-        !lines.is_empty() && lines.contains_key(names)
+        let queues = self.queues();
+        !queues.is_empty() && queues.contains_key(names)
     }
 
     /// Takes a place at the end.
-    pub(super) fn enter(&self, names: &Names) -> Result<Place<'_>, Full> {
-        let mut lines = self.lines();
-        let line = lines.entry(names.clone()).or_insert_with(|| Line {
+    pub(super) fn enter(&self, names: &Names) -> Result<Position<'_>, Full> {
+        let mut queues = self.queues();
+        let queue = queues.entry(names.clone()).or_insert_with(|| LocalQueue {
             turn: Arc::new(Semaphore::new(1)),
             poke: Arc::default(),
             wake: Arc::default(),
             waiting: 0,
         });
-        if line.waiting >= WAITERS_MAX {
+        if queue.waiting >= WAITERS_MAX {
             return Err(Full);
         }
-        line.waiting += 1;
-        Ok(Place {
-            gate: self,
+        queue.waiting += 1;
+        Ok(Position {
+            queues: self,
             names: names.clone(),
-            line: line.clone(),
+            queue: queue.clone(),
         })
     }
 
-    /// This process has released `names`: whoever waits for one of them may ask at once.
+    /// Wakes the waiters for `names`, which this process has released.
     pub(super) fn poke(&self, names: &Names) {
-        let lines = self.lines();
-        if lines.is_empty() {
+        let queues = self.queues();
+        if queues.is_empty() {
             return;
         }
         if names.group().is_none() {
-            if let Some(line) = lines.get(names) {
-                line.poke.notify_one();
+            if let Some(queue) = queues.get(names) {
+                queue.poke.notify_one();
             }
             return;
         }
-        let touched = lines.iter().filter(|(waited, _)| overlap(waited, names));
-        touched.for_each(|(_, line)| line.poke.notify_one());
+        let touched = queues.iter().filter(|(waited, _)| overlap(waited, names));
+        touched.for_each(|(_, queue)| queue.poke.notify_one());
     }
 }
 
@@ -89,13 +89,13 @@ fn overlap(a: &Names, b: &Names) -> bool {
     a.group() == b.group() && a.as_slice().iter().any(|name| b.as_slice().contains(name))
 }
 
-impl Place<'_> {
+impl Position<'_> {
     /// Waits for the turn to ask the backend, which lasts as long as the permit.
     ///
     /// # Errors
     /// Never: the semaphore is not closed.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.line.turn.clone().acquire_owned().await
+        self.queue.turn.clone().acquire_owned().await
     }
 
     /// What the head before this one listened to.
@@ -103,13 +103,13 @@ impl Place<'_> {
         self.wake().take()
     }
 
-    /// Leaves `wake` to the next head of the line, if there is one.
+    /// Leaves `wake` to the next head of the queue, if there is one.
     pub(super) fn hand_on(&self, wake: WakeStream) {
         *self.wake() = Some(wake);
     }
 
     fn wake(&self) -> MutexGuard<'_, Option<WakeStream>> {
-        self.line
+        self.queue
             .wake
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -126,17 +126,17 @@ impl Place<'_> {
 
     /// Waits until this process has released one of the names.
     pub(super) async fn poked(&self) {
-        self.line.poke.notified().await;
+        self.queue.poke.notified().await;
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Position<'_> {
     fn drop(&mut self) {
-        let mut lines = self.gate.lines();
-        if let Some(line) = lines.get_mut(&self.names) {
-            line.waiting = line.waiting.saturating_sub(1);
-            if line.waiting == 0 {
-                lines.remove(&self.names);
+        let mut queues = self.queues.queues();
+        if let Some(queue) = queues.get_mut(&self.names) {
+            queue.waiting = queue.waiting.saturating_sub(1);
+            if queue.waiting == 0 {
+                queues.remove(&self.names);
             }
         }
     }
@@ -153,26 +153,26 @@ mod tests {
 
     #[test]
     fn a_line_is_bounded_and_leaves_nothing_when_it_is_empty() {
-        let gate = Gate::default();
+        let queues = LocalQueues::default();
         let places: Vec<_> = (0..WAITERS_MAX)
-            .map(|_| gate.enter(&names("a")).expect("room"))
+            .map(|_| queues.enter(&names("a")).expect("room"))
             .collect();
-        assert!(gate.enter(&names("a")).is_err(), "one too many");
+        assert!(queues.enter(&names("a")).is_err(), "one too many");
         assert!(
-            gate.enter(&names("b")).is_ok(),
-            "another name is another line"
+            queues.enter(&names("b")).is_ok(),
+            "another name is another queue"
         );
-        assert!(gate.is_contended(&names("a")));
+        assert!(queues.is_contended(&names("a")));
         drop(places);
-        assert!(gate.lines().is_empty());
+        assert!(queues.queues().is_empty());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn turns_come_in_the_order_of_arrival() {
-        let gate = Gate::default();
+        let queues = LocalQueues::default();
         let (first, second) = (
-            gate.enter(&names("a")).expect("room"),
-            gate.enter(&names("a")).expect("room"),
+            queues.enter(&names("a")).expect("room"),
+            queues.enter(&names("a")).expect("room"),
         );
         let turn = first.turn().await.expect("open");
         let mut waits = Box::pin(second.turn());

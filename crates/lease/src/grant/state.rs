@@ -31,7 +31,7 @@ impl LeaseState {
     }
 
     /// Whether two states differ by more than the time left.
-    pub(super) fn same_kind(self, other: LeaseState) -> bool {
+    pub(crate) fn same_kind(self, other: LeaseState) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }

@@ -1,0 +1,65 @@
+//! A connection that listens on sharded channels.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{RedisResult, Value};
+use tokio::time::timeout;
+
+use super::failure::{self, not_answered};
+use crate::BackendError;
+
+/// A connection that listens on channels.
+pub(super) enum Subscriber {
+    Server(MultiplexedConnection),
+    #[cfg(feature = "cluster")]
+    Cluster(redis::cluster_async::ClusterConnection),
+}
+
+impl Subscriber {
+    /// Listens on a sharded channel; ready when the server has acknowledged it.
+    pub(super) async fn subscribe(
+        &mut self,
+        channel: &str,
+        within: Duration,
+    ) -> Result<(), BackendError> {
+        let asking = async {
+            match self {
+                Subscriber::Server(connection) => ask(connection, "SSUBSCRIBE", channel).await,
+                #[cfg(feature = "cluster")]
+                Subscriber::Cluster(connection) => connection.ssubscribe(channel).await,
+            }
+        };
+        acknowledged(timeout(within, asking).await.ok(), within)
+    }
+
+    /// Listens on it no more.
+    pub(super) async fn unsubscribe(
+        &mut self,
+        channel: &str,
+        within: Duration,
+    ) -> Result<(), BackendError> {
+        let asking = async {
+            match self {
+                Subscriber::Server(connection) => ask(connection, "SUNSUBSCRIBE", channel).await,
+                #[cfg(feature = "cluster")]
+                Subscriber::Cluster(connection) => connection.sunsubscribe(channel).await,
+            }
+        };
+        acknowledged(timeout(within, asking).await.ok(), within)
+    }
+}
+
+async fn ask(connection: &mut MultiplexedConnection, word: &str, channel: &str) -> RedisResult<()> {
+    redis::cmd(word)
+        .arg(channel)
+        .query_async::<Value>(connection)
+        .await
+        .map(drop)
+}
+
+fn acknowledged(answer: Option<RedisResult<()>>, within: Duration) -> Result<(), BackendError> {
+    answer.map_or(Err(not_answered(within)), |answer| {
+        answer.map_err(|error| failure::of_command(&error))
+    })
+}

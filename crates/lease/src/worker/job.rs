@@ -1,0 +1,65 @@
+//! A release that waits to be sent, or to be sent again.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::backend::Release;
+use crate::{BootTime, FencingToken, ReleaseOutcome, Unsettled};
+
+/// Who waits for the outcome of a release.
+type Settle = oneshot::Sender<Result<ReleaseOutcome, Unsettled>>;
+
+/// One release on its way.
+pub(crate) struct ReleaseJob {
+    pub(super) release: Release,
+    pub(super) why: Why,
+    /// From then on the ttl has ended it.
+    pub(super) give_up: BootTime,
+    pub(super) failures: u32,
+    /// To be sent once more after so long, by owner alone: for a command that is still in a buffer.
+    pub(super) again: Option<Duration>,
+    pub(super) settle: Option<Settle>,
+}
+
+/// Whose release it is, for notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Guard { token: FencingToken, born: BootTime },
+    Lost,
+    Orphan,
+}
+
+impl ReleaseJob {
+    /// Ends what an acquire may have left.
+    pub(super) fn orphan(release: Release, give_up: BootTime, again: Option<Duration>) -> Self {
+        Self::of(release, Why::Orphan, give_up, again)
+    }
+
+    pub(super) fn of(
+        release: Release,
+        why: Why,
+        give_up: BootTime,
+        again: Option<Duration>,
+    ) -> Self {
+        Self {
+            release,
+            why,
+            give_up,
+            failures: 0,
+            again,
+            settle: None,
+        }
+    }
+
+    /// The same, with a caller that waits for the outcome.
+    pub(super) fn settling(mut self, settle: Option<Settle>) -> Self {
+        self.settle = settle;
+        self
+    }
+
+    /// Whether it waits because the backend did not answer, and not for the second delete.
+    pub(super) fn is_retry(&self) -> bool {
+        self.failures > 0
+    }
+}

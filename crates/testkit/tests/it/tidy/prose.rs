@@ -1,0 +1,86 @@
+//! Plain words: no type and no file is named with a metaphor that a reader would have to learn, and no
+//! comment makes "whoever" or "nobody" its subject. `words.rs` has the words of the model.
+
+use super::source::{SourceFile, Violation};
+use super::words::{declared_type, snake};
+
+/// Metaphors that the code had, and what each was.
+const METAPHORS: [(&str, &str); 12] = [
+    ("ailment", "fault"),
+    ("booth", "connection"),
+    ("cashier", "provider"),
+    ("courier", "batcher"),
+    ("desk", "worker"),
+    ("door", "client"),
+    ("errand", "task"),
+    ("freight", "item"),
+    ("lane", "connection"),
+    ("mend", "repair"),
+    ("parcel", "message"),
+    ("tray", "queue"),
+];
+
+/// Subjects that hide who acts.
+const SUBJECTS: [&str; 4] = ["whoever", "nobody", "somebody", "anybody"];
+
+pub(super) fn check(file: &SourceFile) -> Vec<Violation> {
+    if file.is_test() || !file.path.contains("/src/") {
+        return Vec::new();
+    }
+    let marks: &[&str] = match file.extension() {
+        "rs" => &["//"],
+        "lua" | "sql" => &["--"],
+        _ => return Vec::new(),
+    };
+    let mut violations = file_name(file);
+    for (at, line) in file.text.lines().enumerate() {
+        let name = declared_type(line).and_then(metaphor);
+        let comment = marks.iter().find_map(|mark| line.split_once(mark));
+        let subject = comment.and_then(|(_, comment)| hidden_subject(comment));
+        let said = name.into_iter().chain(subject);
+        violations.extend(said.map(|message| file.violation(at + 1, message)));
+    }
+    violations
+}
+
+fn file_name(file: &SourceFile) -> Vec<Violation> {
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    let found = metaphor(stem).into_iter();
+    found.map(|message| file.violation(1, message)).collect()
+}
+
+fn metaphor(name: &str) -> Option<String> {
+    let segments = format!("_{}_", snake(name));
+    let (word, plain) = METAPHORS
+        .iter()
+        .find(|(word, _)| segments.contains(&format!("_{word}_")))?;
+    Some(format!(
+        "`{name}`: `{word}` is a metaphor; plain is `{plain}` or the like"
+    ))
+}
+
+fn hidden_subject(comment: &str) -> Option<String> {
+    let mut words = comment.split(|c: char| !c.is_alphabetic());
+    let word = words.find(|word| SUBJECTS.contains(&word.to_lowercase().as_str()))?;
+    Some(format!(
+        "`{word}`: say who (the caller, a server, a buyer), or that there is none"
+    ))
+}
+
+#[test]
+fn catches_metaphors_and_hidden_subjects() {
+    let count = |path, text| check(&SourceFile::planted(path, text)).len();
+    let path = "crates/engine/src/a.rs";
+    assert_eq!(count(path, "pub struct Desk;\nenum EventLane {}"), 2);
+    assert_eq!(count("crates/engine/src/booth.rs", "struct Plain;"), 1);
+    assert_eq!(
+        count(path, "/// Wakes whoever waits.\n// Nobody is told."),
+        2
+    );
+    assert_eq!(
+        count(path, "struct Amendment; let nobody = 1; // no one"),
+        0
+    );
+    assert_eq!(count("crates/engine/tests/it/a.rs", "// whoever"), 0);
+}
