@@ -87,7 +87,7 @@ pub(super) enum Keeping {
     None,
     /// In a file.
     Journal(Journal),
-    /// In a file that could not be written: nobody is told anything any more.
+    /// In a file that could not be written: no request is answered any more.
     Broken,
 }
 
@@ -263,7 +263,7 @@ impl Api {
         Some(distorted(answer.answer, fault))
     }
 
-    /// Changes the account and writes it down. Nothing when that failed, now or before: then nobody may
+    /// Changes the account and writes it down. Nothing when that failed, now or before: then no request may
     /// be told what has not been kept.
     pub(super) fn written<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
         let mut keeping = locked(&self.journal);
@@ -326,7 +326,7 @@ impl Api {
         }
     }
 
-    /// Sends what happened on its way, and some of it before anybody is answered.
+    /// Sends what happened on its way, and some of it before the request is answered.
     pub(super) async fn tell(&self) {
         let fresh = self.account().take_fresh();
         for mut notice in fresh {

@@ -45,7 +45,7 @@ pub(super) struct Kept {
 /// What a key leads to.
 #[derive(Debug)]
 pub(super) enum Begun {
-    /// Nobody used it: do it.
+    /// It is unused: do it.
     Fresh,
     /// It was done.
     Replayed(Answer),

@@ -1,5 +1,5 @@
 //! The file of an account that outlives its process: a line of JSON for each change, written before
-//! anybody is answered, and written anew when most of its lines are out of date. It outlives the process,
+//! a request is answered, and written anew when most of its lines are out of date. It outlives the process,
 //! not a crash of the machine: no real money stands in it.
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -50,7 +50,7 @@ impl Journal {
             lines: 0,
         };
         for text in text.split_inclusive(|byte| *byte == b'\n') {
-            // Cut by the end of its process: nobody was answered.
+            // Cut by the end of its process: no request was answered.
             if text.last() != Some(&b'\n') {
                 break;
             }

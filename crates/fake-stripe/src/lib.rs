@@ -86,7 +86,7 @@ impl FakeStripe {
     }
 
     /// A provider on the machine's clock, whose intents, refunds and idempotency keys outlive it in this
-    /// file. The file is not touched before something changes; then nobody else may write it. Notices
+    /// file. The file is not touched before something changes; then no other process may write it. Notices
     /// that were on their way are not sent again, and effects are those of this run.
     ///
     /// # Errors
@@ -318,7 +318,7 @@ impl FakeStripe {
         paid(answered).map(drop)
     }
 
-    /// Somebody changes by hand what an intent costs. Nobody is told.
+    /// Changes by hand what an intent costs, without a notice.
     ///
     /// # Errors
     /// If there is no such intent.
@@ -379,7 +379,7 @@ fn holdings(mut account: Account, path: Option<&Path>) -> Result<Holdings> {
     })
 }
 
-/// That a card says no is no failure of whoever asked it.
+/// A card that is refused is no failure of the request.
 fn paid(answered: Answered) -> Result<Charged> {
     match answered {
         Err(failure) if failure.status != 402 => anyhow::bail!("{}", failure.json()),

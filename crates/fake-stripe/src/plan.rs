@@ -63,7 +63,7 @@ pub enum Delivery {
     WrongAccount,
     /// After a genuine one of another name that tells another currency.
     WrongCurrency,
-    /// After one of the same name that is signed by somebody else and tells of more money.
+    /// After one of the same name that is signed by another account and tells of more money.
     Forged,
     /// Signed with the second secret alone.
     SecondSecret,

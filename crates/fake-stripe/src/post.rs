@@ -1,4 +1,4 @@
-//! Notices on their way to whoever wants them: queued, sent, sent again with growing waits until
+//! Notices on their way to endpoints: queued, sent, sent again with growing waits until
 //! they are taken, given up after [`TRIES_MAX`] tries.
 
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ impl Post {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something and wakes whoever waits for that.
+    /// Changes something and wakes the tasks that wait for that.
     fn change<T>(&self, how: impl FnOnce(&mut State) -> T) -> T {
         let changed = how(&mut self.state());
         self.changed.send_replace(());

@@ -92,7 +92,7 @@ async fn respond(
         while calls.try_join_next().is_some() {}
         calls.spawn(async move {
             let answer = api.answer(&request).await;
-            // Whoever asked may have gone.
+            // The client may have gone away.
             reply.send(answer).ok();
         });
     }

@@ -6,14 +6,14 @@ use super::limits::OLD_MS;
 use super::plan::Delivery;
 use super::signature;
 
-/// The account's signing secrets, and that of somebody else.
+/// The account's signing secrets, and that of another account.
 #[derive(Clone, Debug)]
 pub(super) struct SigningSecrets {
     pub(super) first: String,
     pub(super) second: String,
 }
 
-/// Somebody else's.
+/// Another account's.
 const FOREIGN_SECRET: &str = "whsec_of_somebody_else";
 
 /// Who signs.

@@ -152,7 +152,7 @@ pub trait Ledger: Send + Sync + 'static {
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>>;
 
     /// What is to be done outside next: the oldest effect of each booking, at most `limit`. Those it
-    /// gives are left to the caller for `keep`, whoever else asks at other servers.
+    /// gives are reserved for the caller for `keep`; other servers do not get them meanwhile.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.
@@ -162,8 +162,8 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>>;
 
-    /// What is to be done outside next, whoever works on it, and was left to be done before `before`:
-    /// the oldest effect of each booking, at most `limit`. Nobody takes it by this.
+    /// What is to be done outside next, also by other servers, and was left to be done before `before`:
+    /// the oldest effect of each booking, at most `limit`. This reserves nothing.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.
@@ -263,7 +263,7 @@ pub trait Ledger: Send + Sync + 'static {
     fn close(&self) -> LedgerFuture<'_, ()>;
 }
 
-/// What a commit left to be done outside, and nobody has said is done.
+/// What a commit left to be done outside, and is not reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenEffect {
     /// What.

@@ -1,5 +1,5 @@
 //! The part of a ledger that keeps webhook endpoints and what is on its way to them. Messages come into
-//! it with the commits that they tell of; nobody else writes any.
+//! it with the commits that they tell of; nothing else writes any.
 
 use soldonce_core::{Invalid, Rejection, Span, Timestamp};
 
@@ -84,7 +84,7 @@ pub trait Webhooks: Send + Sync {
 
     /// What is due now, at most `limit` for each endpoint that takes something now: of each subject the
     /// oldest that is open.
-    /// Those it gives are left to the caller for `keep`, whoever else asks at other servers.
+    /// Those it gives are reserved for the caller for `keep`; other servers do not get them meanwhile.
     ///
     /// # Errors
     /// [`ReadError`] when the store cannot be read.

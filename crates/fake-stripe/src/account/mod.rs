@@ -224,7 +224,7 @@ impl Account {
         }
     }
 
-    /// Somebody changes by hand what an intent costs.
+    /// Changes by hand what an intent costs.
     pub(super) fn reprice(&mut self, id: &str, amount: i64) -> Answered {
         self.known_mut(id)?.amount = amount;
         Ok(self.known(id)?.json(Shown::Named))
@@ -248,7 +248,7 @@ impl Account {
             .ok_or_else(|| Failure::missing("payment_intent", id))
     }
 
-    /// A name nobody has.
+    /// A name that is unused.
     fn name(&mut self, prefix: &str) -> String {
         self.named += 1;
         format!("{prefix}_{:08x}{:012}", self.salt >> 32, self.named)

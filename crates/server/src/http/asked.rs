@@ -30,7 +30,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Asked {
     pub(super) app: Arc<App>,
     pub(super) route: Route,
-    /// Who asks; nobody where anybody may.
+    /// The caller; none where the route is public.
     pub(super) caller: Option<Caller>,
     pub(super) request_id: Arc<str>,
     pub(super) parts: Parts,

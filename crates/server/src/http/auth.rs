@@ -30,7 +30,7 @@ enum Carrier {
 }
 
 impl App {
-    /// Who comes in by this route; nobody where anybody may.
+    /// The caller that this route requires; none where it is public.
     pub(super) fn admit(&self, route: Route, parts: &Parts) -> Result<Option<Caller>, Problem> {
         if route.admission == Admission::Anyone {
             return Ok(None);

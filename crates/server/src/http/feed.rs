@@ -1,5 +1,5 @@
 //! The numbered changes of an event as server-sent events. A reader that lags is dropped and comes
-//! again where it stopped; it never makes anybody wait.
+//! again where it stopped; it never makes a commit wait.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

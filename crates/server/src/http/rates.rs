@@ -24,7 +24,7 @@ pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("rateli
 
 impl App {
     /// Counts a request as its caller's, and a session's command as its address's too; nothing where
-    /// nobody is counted.
+    /// no caller is counted.
     pub(super) async fn count(
         &self,
         route: Route,

@@ -49,7 +49,7 @@ type Slot = tokio::sync::Mutex<Option<Rendering>>;
 
 impl Rendered {
     /// The answer of an event at `at_least` this commit number; `write` writes it, of so many
-    /// `units`, unless somebody else just did.
+    /// `units`, unless another request just did.
     pub(super) async fn get(
         &self,
         wanted: &Wanted,

@@ -39,17 +39,17 @@ impl Verb {
 /// Who may use a route. Whether a caller may touch the thing it names is the engine's to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// Anybody; credentials are not even looked at.
+    /// Public; credentials are not even read.
     Anyone,
-    /// Whoever may become a shopper: anybody while shoppers are let in, else nobody.
+    /// Callers that may become shoppers: all while shoppers are let in, else none.
     NewShopper,
-    /// Whoever may look: every key; anybody while shoppers are let in.
+    /// Readers: every key; all callers while shoppers are let in.
     Look,
-    /// Whoever buys: keys that sell, and sessions while shoppers are let in.
+    /// Buyers: keys that sell, and sessions while shoppers are let in.
     Buy,
     /// Keys that sell.
     Sell,
-    /// Whoever looks behind the counter: keys with the scope `read` or `admin`.
+    /// Staff: keys with the scope `read` or `admin`.
     Staff,
     /// Keys that administer.
     Admin,

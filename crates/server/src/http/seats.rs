@@ -65,7 +65,7 @@ pub(super) async fn chart_of(asked: Asked) -> Handled {
     let app = &*asked.app;
     let event = app.engine.find_event(&asked.event_id()?).await?;
     let tag = etag(&event, Seq(0))?;
-    // A shared cache may keep what anybody may see, and nothing else.
+    // A shared cache may keep what is public, and nothing else.
     let scope = if app.is_open() { "public" } else { "private" };
     let cache = format!("{scope}, max-age={CHART_MAX_AGE_S}, immutable");
     let cache = HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))?;

@@ -63,7 +63,7 @@ fn is_ours(settings: &StripeNotices, notice: &Notice) -> bool {
     true
 }
 
-/// Anybody can send a false notice, so that they share a line a minute.
+/// Strangers can send false notices, so these share a log line a minute.
 fn refused(app: &App, error: &WebhookError) -> Problem {
     if let Some(left_out) = app.false_notices.pass(app.clock().boot()) {
         tracing::warn!(%error, left_out, "a notice was not believed");

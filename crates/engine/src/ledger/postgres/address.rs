@@ -29,7 +29,7 @@ const NO_TLS: &str = "sslmode=require cannot be met, this client does not speak 
 /// Which servers of a database serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Serves {
-    /// The primary alone: a standby shows what was, and nobody may decide on that.
+    /// The primary alone: a standby shows what was, and no decision may rest on that.
     Primary,
     /// A standby, too: for those who only look.
     Any,

@@ -48,7 +48,7 @@ impl Batch {
         commits.flat_map(|commit| &commit.transitions)
     }
 
-    /// Takes the commits out, for whoever shows them.
+    /// Takes the commits out, to show them.
     pub(super) fn take_commits(&mut self) -> impl Iterator<Item = Commit> {
         let applied = self.applied.iter_mut();
         applied.flat_map(|applied| std::mem::take(&mut applied.commits))

@@ -18,7 +18,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Whoever does not wait any more is not told: the command is carried out all the same.
+    /// A caller that has gone away gets no answer: the command is carried out all the same.
     pub(super) fn answer(self, done: Result<Done, Rejection>) {
         if self.reply.send(done).is_err() {
             tracing::trace!("nobody waits for the answer");
@@ -64,7 +64,7 @@ impl Booth {
         *queue = None;
     }
 
-    /// Whether a hold is over that nobody has written down.
+    /// Whether a hold is over whose end is not stored.
     pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
         self.next_end.load(Ordering::Acquire) <= now.ms()
     }

@@ -30,7 +30,7 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
   AND backend_type = 'client backend'";
 
-/// Nobody numbers commits, then nobody stores any: the order in which everybody takes them.
+/// First no commit is numbered, then none is stored: every server takes the locks in this order.
 const STOP_NUMBERS: &str = "-- stop_numbers
 SELECT FROM sequencer WHERE one = 1 FOR UPDATE";
 const STOP_CLOCK: &str = "-- stop_clock

@@ -177,7 +177,7 @@ impl Parts {
             refresh.await?;
             self.show(lane, &booth, &mut replica).await?;
         }
-        // Somebody else may have been here first.
+        // Another server may have been here first.
         if self
             .desk
             .catalogue

@@ -60,7 +60,7 @@ impl Database {
         })
     }
 
-    /// The same, but nobody waits for its answers: they may take so long.
+    /// The same, for work without a waiting caller: answers may take so long.
     pub(super) fn patient(self, answer_ms: u64) -> Self {
         Self { answer_ms, ..self }
     }
@@ -169,7 +169,7 @@ impl Lane {
         ran
     }
 
-    /// Whether it may be kept for what comes next: it works, and nobody waits for one.
+    /// Whether it may be kept for what comes next: it works, and no caller waits for one.
     pub(super) fn may_stay(&self) -> bool {
         let works = self
             .object

@@ -44,7 +44,7 @@ pub(super) fn decide(
                 reply.kind = ReplyKind::kept_for(&asked.command).unwrap_or(reply.kind);
                 Some((key, reply))
             });
-            // Only the database knows whether anybody hears them: other servers may have been told.
+            // Only the database knows whether there are endpoints: other servers may have changed them.
             let messages = before.messages(&replica.inventory, &applied, now);
             batch.messages.extend(messages);
             batch.add(applied, record);

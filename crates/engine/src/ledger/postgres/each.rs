@@ -103,7 +103,7 @@ impl<T: Send + 'static> Each<T> {
         desk: &Desk,
         ended: Option<Result<Ended<T>, JoinError>>,
     ) -> Option<(EventNo, Option<T>)> {
-        // A panic is survived, and nobody ends one of them.
+        // A panic is survived, and none of them is aborted.
         let (event, done) = ended?.ok()?;
         let state = self.events.entry(event).or_default();
         state.is_running = false;

@@ -34,7 +34,7 @@ pub(super) enum Failure {
         /// In words.
         message: String,
     },
-    /// It was sent, and nobody knows what became of it.
+    /// It was sent, and its outcome is unknown.
     #[error("the database did not answer: {0}")]
     Unknown(String),
     /// What was read cannot be.
@@ -85,7 +85,7 @@ impl Failure {
     }
 
     /// Whether others were in the way and the same may pass when it is decided anew: a version or a
-    /// key that somebody else wrote first, a deadlock, a lock that was not free in time.
+    /// key that another server wrote first, a deadlock, a lock that was not free in time.
     pub(super) fn is_contention(&self) -> bool {
         let Self::Refused {
             state, constraint, ..
@@ -146,7 +146,7 @@ impl Failure {
         matches!(self, Self::Refused { constraint: Some(name), .. } if tells.contains(&&**name))
     }
 
-    /// Whether an idempotency key was used by somebody else meanwhile.
+    /// Whether an idempotency key was used by another request meanwhile.
     pub(super) fn is_key_taken(&self) -> bool {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "idempotency_pkey")
     }

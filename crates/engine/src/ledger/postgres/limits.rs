@@ -60,13 +60,13 @@ pub(super) const OWN_STEPS_MAX: usize = 65_536;
 pub(super) const FEED_BATCHES_MAX: i64 = 1_000;
 /// Most commits in one answer of `commits_after`.
 pub(super) const COMMITS_READ_MAX: usize = 10_000;
-/// How often an outcome that nobody knows is asked for before its caller is told so.
+/// How often an unknown outcome is asked for before its caller is told so.
 pub(super) const SETTLE_TRIES: usize = 4;
 /// Longest time for all of it, milliseconds.
 pub(super) const SETTLE_MS: u64 = 10_000;
 /// Pause between two of them, milliseconds.
 pub(super) const SETTLE_EVERY_MS: u64 = 250;
-/// Longest wait of a verification for one answer, milliseconds. Nobody waits behind it.
+/// Longest wait of a verification for one answer, milliseconds. It delays no other call.
 pub(super) const VERIFY_ANSWER_MS: u64 = 10 * 60 * 1_000;
 /// Longest wait of a migration for the one that another process runs, milliseconds.
 pub(super) const MIGRATE_ANSWER_MS: u64 = 10 * 60 * 1_000;
@@ -79,5 +79,5 @@ const _: () = assert!(TURN_MS + LOCK_MS < ANSWER_MS);
 const _: () = assert!(TURN_MS < CLOCK_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(BELIEVED_TRIES_MAX < TRIES_MAX);
-// Whoever waits for such a transaction gets its locks.
+// What waits for such a transaction gets its locks.
 const _: () = assert!(IDLE_MS < LOCK_MS);

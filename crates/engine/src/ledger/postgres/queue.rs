@@ -31,7 +31,7 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
         let mut replica = if let Ok(replica) = booth.replica.try_lock() {
             replica
         } else {
-            // Whoever has it may be waiting for a connection.
+            // Its owner may be waiting for a connection.
             lane = None;
             booth.replica.lock().await
         };
@@ -166,7 +166,7 @@ impl Round<'_> {
         }
     }
 
-    /// Decides what waits and stores it. Whoever has no answer afterwards waits on.
+    /// Decides what waits and stores it. Callers without an answer afterwards wait on.
     async fn step(&mut self) -> Result<(), Failure> {
         let mut lane = match self.lane.take().filter(Lane::may_stay) {
             Some(lane) => lane,
@@ -248,7 +248,7 @@ impl Round<'_> {
                 }
             }
         }
-        // Whoever is still here needs an answer from what is stored now.
+        // The callers that are left need an answer from what is stored now.
         self.is_fresh = true;
         Ok(())
     }

@@ -39,7 +39,7 @@ pub(super) async fn booking(desk: &Desk, id: BookingId) -> Result<Option<Booking
     Ok(found.into_iter().next())
 }
 
-/// Bookings with their lines, by id. Both are read in one state: somebody may commit between two
+/// Bookings with their lines, by id. Both are read in one state: another server may commit between two
 /// statements.
 async fn whole(lane: &mut Lane, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
     lane.begin(SNAPSHOT).await?;

@@ -55,11 +55,11 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
     let database = Database::new(&options, Serves::Primary, Arc::new(SystemClock))?;
     let database = database.patient(MIGRATE_ANSWER_MS);
     let mut lane = database.lane().await?;
-    // Somebody else's migration may take minutes, and ends; a table that a server at work has locked
+    // The migration of another process may take minutes, and ends; a table that a server at work has locked
     // is not waited for so long, for everybody who comes after waits behind it.
     let patient =
         format!("SET lock_timeout = {MIGRATE_ANSWER_MS}; {LOCK} SET lock_timeout = {LOCK_MS}");
-    // Closed at the end, however it ends: nobody else may get it with our lock.
+    // Closed at the end, however it ends: no other caller may get it with our lock.
     lane.begin(&patient).await?;
     let found = version(&mut lane).await?;
     if found > SCHEMA {
@@ -71,7 +71,7 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         .run_async(lane.driver()?)
         .await
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
-    // Also when a call before was cut off between the two, or somebody dropped one.
+    // Also when a call before was cut off between the two, or a guard was dropped.
     if found < SCHEMA || !guards::missing(&mut lane).await?.is_empty() {
         lane.run(GUARDS).await?;
     }

@@ -36,7 +36,7 @@ pub(super) async fn settle(
     batch: (Id, Id),
 ) -> Result<Option<Written>, Failure> {
     let until = clock.boot().plus(Duration::from_millis(SETTLE_MS));
-    // Somebody waits for this. A question that is given up may still be heard: it does no harm.
+    // A caller waits for this. A query that is given up may still run: it does no harm.
     tokio::select! {
         biased;
         known = try_often(database, clock, batch) => known,

@@ -20,7 +20,7 @@ pub(super) type Sweeps = tokio::sync::Mutex<Each<usize>>;
 
 impl Parts {
     /// Has every event write down what is overdue in it, as much as one command may. Tells how many
-    /// holds that were, the command's limit at most: then there may be more. Whoever takes long is
+    /// holds that were, the command's limit at most: then there may be more. An event that takes long is
     /// not waited for, and is counted the next time.
     pub(super) async fn sweep(&self, transaction: Transaction) -> Result<Done, Rejection> {
         let Command::Sweep { limit } = transaction.command else {

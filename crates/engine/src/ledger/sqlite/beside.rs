@@ -21,7 +21,7 @@ impl<T> Chunks<T> {
     /// Hands a thing over.
     ///
     /// # Errors
-    /// When nobody takes any more: whoever took has a fault to tell of.
+    /// When the receiver is gone: it has a fault to report.
     pub(super) fn push(&mut self, thing: T) -> Result<(), Fault> {
         self.chunk.push(thing);
         if self.chunk.len() < CHUNK {
@@ -33,7 +33,7 @@ impl<T> Chunks<T> {
     }
 
     fn finish(self) {
-        // Nobody to take it: then there is a fault already.
+        // No receiver: then there is a fault already.
         self.send.send(self.chunk).unwrap_or_default();
     }
 }

@@ -14,7 +14,7 @@ use crate::ledger::clock::LedgerClock;
 pub(super) struct Shared {
     /// Whether commands are taken.
     pub(super) writable: AtomicBool,
-    /// Whether somebody asked for its end.
+    /// Whether its end was asked for.
     pub(super) closing: AtomicBool,
     pub(super) closed: AtomicBool,
     clock: LedgerClock,

@@ -1,5 +1,5 @@
 //! Moves the write-ahead log into the database file beside the writer, on a thread and a connection
-//! of its own: the move waits for the disk, and nobody's hold should wait with it.
+//! of its own: the move waits for the disk, and no hold should wait with it.
 //!
 //! While the writer goes on writing, such a move never reaches the end of the log, so it alone would
 //! let the log grow for ever, and SQLite does not sync the database after it. The thread therefore

@@ -1,5 +1,5 @@
 //! The check value of a row. SQLite hands out flipped bits without a word (assurance.md, I25), so
-//! every row carries a sum of its own values and whoever reads the row tests it.
+//! every row carries a sum of its own values, which each read tests.
 
 /// Adds up the values of one row, in the order of its columns.
 ///

@@ -51,7 +51,7 @@ fn set_up_writer(connection: &Connection) -> Result<(), Fault> {
     // Each COMMIT returns when its bytes are durable. Nothing less is ever acknowledged.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "fullfsync", true)?;
-    // `checkpoint` moves the log into the database, not a commit that somebody waits for.
+    // `checkpoint` moves the log into the database, not a commit that a caller waits for.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     set_up(connection)

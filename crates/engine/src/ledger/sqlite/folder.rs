@@ -56,7 +56,7 @@ impl Folder {
         }
     }
 
-    /// Makes the folder, for nobody else's eyes, and takes its lock.
+    /// Makes the folder, readable by its owner only, and takes its lock.
     pub(super) fn take(&self) -> Result<FolderLock, OpenError> {
         let mut builder = DirBuilder::new();
         builder

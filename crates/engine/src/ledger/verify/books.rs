@@ -214,7 +214,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// Whatever is held or sold and belongs to nobody.
+    /// What is held or sold without an owner.
     pub(crate) fn check_ownerless(&self, report: &mut VerifyReport) {
         for ((event, no), row) in self.rows.iter().filter(|(_, row)| !row.is_owned) {
             if let Some(event) = self.event(*event) {

@@ -9,7 +9,7 @@ use flate2::{Compress, Crc, FlushCompress};
 
 use super::{Coding, Effort, brotli_writer};
 
-/// A member of gzip without a name or a time, written by nobody in particular (RFC 1952, 2.3).
+/// A member of gzip without a name or a time, without an operating system (RFC 1952, 2.3).
 const GZIP_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// The last block, and it is stored (RFC 1951, 3.2.4).
 const STORED_LAST: u8 = 1;

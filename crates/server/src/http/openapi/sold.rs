@@ -185,10 +185,10 @@ pub(super) struct Booking {
 /// How bookings are paid here.
 #[derive(ToSchema)]
 pub(super) struct Payments {
-    /// Who takes the money. Nobody: holds are confirmed; somebody: what costs something goes through
+    /// The payment provider. Without one holds are confirmed; with one what costs something goes through
     /// checkout.
     provider: Option<String>,
-    /// Whether a session may confirm what costs something. Where nobody takes money and this is false, it
+    /// Whether a session may confirm what costs something. Without a provider, and when this is false, it
     /// confirms only what costs nothing, and the shop sells the rest with its key.
     free_sales: bool,
     /// What the page of a demo pays with; a shop has none.

@@ -212,7 +212,7 @@ pub(super) struct NewWebhookEndpoint {
     disabled_at: Option<String>,
     #[schema(format = DateTime)]
     quiet_until: Option<String>,
-    /// `whsec_` and base 64: what messages are signed with, told to whoever made or rotated it.
+    /// `whsec_` and base 64: what messages are signed with, shown to the caller that made or rotated it.
     secret: String,
     #[schema(format = DateTime)]
     server_time: String,

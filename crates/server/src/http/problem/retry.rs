@@ -14,7 +14,7 @@ pub(super) struct RetryAfter(pub(super) u32);
 pub(super) const SOON: RetryAfter = RetryAfter(1);
 
 impl RetryAfter {
-    /// Never none: whoever waits that long is late enough.
+    /// Never none: a client that waits that long is late enough.
     pub(super) fn after(span: Duration) -> Self {
         Self(u32::try_from(whole_seconds(span)).unwrap_or(u32::MAX))
     }

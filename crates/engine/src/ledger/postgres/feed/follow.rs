@@ -1,4 +1,4 @@
-//! The feed as this server shows it: what was numbered, for each event in order, whoever wrote it. Events
+//! The feed as this server shows it: what was numbered, for each event in order, from all servers. Events
 //! are shown side by side: one whose memory is taken or cannot be read keeps no other waiting.
 
 use std::collections::BTreeMap;
@@ -292,7 +292,7 @@ impl Showing {
                 .commits_of(&mut lane, &events.collect())
                 .await?
         };
-        // What nobody else has need not be copied. If they are shown in vain, they are read back.
+        // What has no other owner need not be copied. If they are shown in vain, they are read back.
         self.desk.own_batches.forget(found.keys().copied());
         let mut commits: Vec<Commit> = Vec::new();
         for (id, first) in &batches {

@@ -27,7 +27,7 @@ SELECT n, greatest(xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xi
                    > pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift AS has_moved
 FROM sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED";
 
-/// Whoever writes now has the old shift; whoever comes waits, and has the new one.
+/// Transactions that write now have the old shift; later ones wait, and have the new one.
 const STOP_WRITERS: &str = "-- stop_writers
 LOCK TABLE batches IN SHARE ROW EXCLUSIVE MODE";
 

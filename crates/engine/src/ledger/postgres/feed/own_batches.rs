@@ -42,7 +42,7 @@ impl OwnBatches {
         let mut batches = self.batches();
         batches.steps += steps(&commits);
         batches.commits.insert(id, Arc::new(commits));
-        // Also those that were shown before their answer came here: nobody lets go of them.
+        // Also those that were shown before their answer came here: none of them is dropped.
         while batches.steps > OWN_STEPS_MAX
             && let Some((_, oldest)) = batches.commits.pop_first()
         {

@@ -45,11 +45,11 @@ pub(super) struct Replica {
     pub(super) bookings: BTreeMap<BookingId, i64>,
     /// Everything below this transaction is in here.
     horizon: i64,
-    /// Nobody knows what this server's last statement did: everything is read anew.
+    /// The outcome of this server's last statement is unknown: everything is read anew.
     cold: bool,
     /// How often all of it was read.
     loads: u64,
-    /// A batch of this server whose outcome nobody knows.
+    /// A batch of this server whose outcome is unknown.
     unsettled: Option<Id>,
     /// When the latest commit was made that is in here.
     latest: Timestamp,
@@ -111,7 +111,7 @@ impl Replica {
         self.unsettled = None;
     }
 
-    /// When the latest commit was made that is in here. Whoever decides on this decides no earlier.
+    /// When the latest commit was made that is in here. A decision on this is no earlier.
     pub(super) fn latest(&self) -> Timestamp {
         self.latest
     }
@@ -164,7 +164,7 @@ impl Replica {
             }
         };
         if let Err(failure) = read {
-            // The news are lost, and somebody has to be told of them.
+            // The news are lost, and a caller has to get them.
             self.forget();
             return Err(failure);
         }

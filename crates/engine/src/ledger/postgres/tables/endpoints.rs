@@ -20,7 +20,7 @@ pub(in super::super) const ENDPOINTS: &str = concat!(
     " FROM webhook_endpoints ORDER BY id"
 );
 
-/// Nobody stores a command meanwhile: each has looked for endpoints before, and is stored by now, or
+/// No command is stored meanwhile: each has looked for endpoints before, and is stored by now, or
 /// looks after this.
 pub(in super::super) const ALONE: &str = "-- alone
 LOCK TABLE webhook_endpoints IN ACCESS EXCLUSIVE MODE";
@@ -45,8 +45,8 @@ pub(in super::super) const DISABLE_ENDPOINT: &str = concat!(
     endpoint_columns!()
 );
 
-/// All that waits is due, with all its attempts; whoever still works on one keeps it until its time is
-/// over. The endpoint is locked first, as by whoever notes attempts.
+/// All that waits is due, with all its attempts; a server that still works on one keeps it until its time is
+/// over. The endpoint is locked first, as it is to note attempts.
 pub(in super::super) const ENABLE_ENDPOINT: &str = concat!(
     "-- enable_endpoint
      WITH enabled AS (

@@ -23,7 +23,7 @@ WITH first AS MATERIALIZED (
 )
 SELECT o.at, o.kind, o.booking, o.amount, o.total FROM outbox o JOIN free USING (n) ORDER BY n";
 
-/// The oldest of each booking, whoever works on it.
+/// The oldest of each booking, also those that other servers work on.
 pub(in super::super) const OVERDUE_EFFECTS: &str = "-- overdue_effects
 SELECT at, kind, booking, amount, total FROM (
     SELECT DISTINCT ON (booking) n, at, kind, booking, amount, total

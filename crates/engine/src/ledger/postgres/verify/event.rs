@@ -46,7 +46,7 @@ pub(super) async fn check(
 ) -> Result<(), Failure> {
     let rows = lane.rows(events::EVENT, &[(&no, Type::INT4)]).await?;
     let Some(row) = rows.first() else {
-        // Nobody deletes events.
+        // Events are never deleted.
         report.find(None, "events", format!("event {no} went away"));
         return Ok(());
     };

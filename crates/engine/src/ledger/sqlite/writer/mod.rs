@@ -60,7 +60,7 @@ enum Outcome {
     Known(Result<Done, Rejection>),
 }
 
-/// The writer's whole state. Whoever waits stands in it, so that nobody hears anything before the
+/// The writer's whole state. It has the waiting callers, so that none gets an answer before the
 /// ledger is known to be read-only.
 pub(super) struct Writer {
     /// Ends before the writer's own connection: the last one to close empties the log.
@@ -128,7 +128,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
 }
 
 /// Keeps the connection until the ledger is closed or dropped. Without it the next reader would be
-/// the only one, read the whole log anew, and show a commit that failed at its sync: nobody was told
+/// the only one, read the whole log anew, and show a commit that failed at its sync: no caller was told
 /// of it, and it may be gone after a power cut.
 fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
     loop {
@@ -175,7 +175,7 @@ impl Writer {
         })
     }
 
-    /// Works until the ledger is closed or dropped; gives whoever waits for the closing.
+    /// Works until the ledger is closed or dropped; returns the caller that waits for the closing.
     fn run(&mut self, jobs: &Receiver<Job>) -> Result<Option<oneshot::Sender<()>>, Fault> {
         while let Some(job) = self.next_job(jobs) {
             match job {
@@ -263,7 +263,7 @@ impl Writer {
         }
         self.page_in(&transaction.command)?;
         let chart = transaction.chart.take();
-        // What nobody hears is not told.
+        // Without a subscriber nothing is published.
         let before = (!self.ends.endpoints.is_empty())
             .then(|| Before::of(&self.decider.inventory, &transaction.command));
         match self.decider.decide(now, transaction) {
@@ -360,7 +360,7 @@ impl Writer {
                     None => Err(Rejection::OutcomeUnknown),
                 },
             };
-            // Whoever does not wait any more is not told: the command is carried out all the same.
+            // A caller that has gone away gets no answer: the command is carried out all the same.
             if reply.send(done).is_err() {
                 tracing::trace!("nobody waits for the answer");
             }
