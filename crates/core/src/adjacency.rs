@@ -9,11 +9,11 @@ use crate::pick::Availability;
 use crate::{Chart, Row, UnitNo};
 
 /// Two free seats beside each other are no orphans, however many more there are.
-const ENOUGH: usize = 2;
+const REACH: u32 = 2;
 
-/// The seats that `taken` would leave single although it need not. Empty: the choice is fine.
+/// Returns the seats that `taken` would leave single although it need not; none is a choice that passes.
 ///
-/// `hall` tells which seats could be taken before the choice; `taken` is sorted and distinct.
+/// `hall` says which seats could be taken before the choice; `taken` is sorted and distinct.
 pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo]) -> Vec<UnitNo> {
     let row_of = |unit: &UnitNo| chart.row_of(*unit).map(|(number, _)| number);
     taken
@@ -24,6 +24,17 @@ pub(crate) fn orphans(chart: &Chart, hall: &impl Availability, taken: &[UnitNo])
         })
         .flatten()
         .collect()
+}
+
+/// Returns the seats that [`orphans`] may look at, the chosen ones among them.
+pub(crate) fn neighbours(chart: &Chart, taken: &[UnitNo]) -> impl Iterator<Item = UnitNo> {
+    taken.iter().flat_map(|unit| {
+        let row = chart.row_of(*unit).map(|(_, row)| row.range());
+        let row = row.unwrap_or(*unit..*unit);
+        let from = unit.0.saturating_sub(REACH).max(row.start.0);
+        let to = unit.0.saturating_add(REACH + 1).min(row.end.0);
+        (from..to).map(UnitNo)
+    })
 }
 
 /// What a choice leaves of one run, as far as it must be known.
@@ -58,7 +69,7 @@ fn orphans_of_row(row: &Row, hall: &impl Availability, taken: &[UnitNo]) -> Vec<
         let free = seats
             .map(UnitNo)
             .take_while(|seat| hall.is_available(*seat));
-        free.take(ENOUGH).collect()
+        free.take(UnitNo(REACH).index()).collect()
     };
     let mut orphans = Vec::new();
     let mut left = Left::default();

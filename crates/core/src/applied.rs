@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, Booking, BookingId, Event, EventNo, Hold, HoldId, Origin, Seq, Text, Timestamp,
+    Amount, Booking, BookingId, Event, EventNo, Hold, HoldId, Holder, Origin, Seq, Text, Timestamp,
     Transition, UnitNo,
 };
 
@@ -102,6 +102,19 @@ pub struct Applied {
     pub settled: Vec<Effect>,
     /// The event that is new or changed.
     pub event: Option<EventNo>,
+    /// What else it was decided on.
+    pub basis: Basis,
+}
+
+/// The rows that a decision rests on besides those that it changes and that of its event. A ledger of
+/// several servers compares them in its write; a rule that looked at anything else would be right on one
+/// server and race on two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Basis {
+    /// Holders whose account was read.
+    pub holders: Vec<Holder>,
+    /// Units whose state was read and stays.
+    pub units: Vec<UnitNo>,
 }
 
 impl Applied {
@@ -115,6 +128,7 @@ impl Applied {
             effects: Vec::new(),
             settled: Vec::new(),
             event: None,
+            basis: Basis::default(),
         }
     }
 

@@ -38,7 +38,7 @@ mod tally;
 mod auditor;
 mod inventory;
 
-pub use applied::{Answer, Applied, Commit, Effect};
+pub use applied::{Answer, Applied, Basis, Commit, Effect};
 pub use auditor::{Audit, Auditor, History, HoldTerms, Invariant, Violation};
 pub use booking::{Booking, BookingState, Line, LineState};
 pub use chart::{
@@ -64,8 +64,8 @@ pub use policy::{
     PolicyChange, PolicyField, PolicyKind, PolicyValue,
 };
 pub use rejection::{
-    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, REJECTION_CODES, Rejection,
-    Unavailable,
+    Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Member, REJECTION_CODES,
+    Rejection, Unavailable,
 };
 pub use seating::Seating;
 pub use tally::Tally;

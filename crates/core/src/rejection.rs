@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use self::Member::{Booking, Names, Number, Time, Units};
 use crate::{AreaNo, BookingId, Fence, Seq, Span, StateKind, Text, Timestamp, UnitNo};
 
 /// A setting or field with a value that cannot be.
@@ -105,6 +106,16 @@ pub enum Budget {
     Held,
     /// Units bought by the holder.
     Bought,
+}
+
+impl Budget {
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Bought => "bought",
+        }
+    }
 }
 
 /// What a client should do after a refusal.
@@ -210,124 +221,92 @@ pub enum Rejection {
     ShuttingDown,
 }
 
-/// Declares the code of each rejection, and the list of all codes.
-macro_rules! codes {
-    ($($rejection:pat => $code:literal,)+) => {
-        /// Every code of a rejection, each once.
+/// What a refusal carries besides its code, for clients to act on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "most names say it all")]
+pub enum Member<'a> {
+    Number(u64),
+    Text(&'a str),
+    Time(Timestamp),
+    Booking(BookingId),
+    Names(&'a [String]),
+    /// Units, whose names only the event's chart knows.
+    Units(&'a [UnitNo]),
+    /// Several members: what the chart names, and the event's commit number.
+    Unavailable(&'a Unavailable),
+}
+
+/// Declares of each refusal: its code, what a client should do next, and its members by name. Transports,
+/// metrics and the API's description take all of it from here.
+macro_rules! refusals {
+    ($($refusal:pat => $code:literal, $advice:ident, [$($name:literal: $member:expr),*];)+) => {
+        /// Every code, in the order of the table. One whose advice depends on its data is there twice.
         pub const REJECTION_CODES: &[&str] = &[$($code),+];
 
+        #[expect(unused_variables, reason = "each function looks at its own column")]
         impl Rejection {
             /// Returns its code, the same in every transport.
             pub const fn code(&self) -> &'static str {
-                match self { $($rejection => $code,)+ }
+                match self { $($refusal => $code,)+ }
+            }
+
+            /// Returns what the client should do next.
+            pub const fn advice(&self) -> Advice {
+                match self { $($refusal => Advice::$advice,)+ }
+            }
+
+            /// Returns what it carries, by name.
+            pub fn members(&self) -> Vec<(&'static str, Member<'_>)> {
+                match self { $($refusal => vec![$(($name, $member)),*],)+ }
             }
         }
     };
 }
 
-codes! {
-    Rejection::Invalid(_) => "invalid_request",
-    Rejection::UnitUnavailable(_) => "unit_unavailable",
-    Rejection::UnknownUnit(_) => "unknown_unit",
-    Rejection::EventNotFound => "event_not_found",
-    Rejection::EventExists => "event_exists",
-    Rejection::NotOnSale { .. } => "not_on_sale",
-    Rejection::BudgetExceeded { .. } => "budget_exceeded",
-    Rejection::AdjacencyRefused(_) => "adjacency_refused",
-    Rejection::TooManyUnits { .. } => "too_many_units",
-    Rejection::HoldNotFound => "hold_not_found",
-    Rejection::HoldExpired => "hold_expired",
-    Rejection::HoldReleased => "hold_released",
-    Rejection::HoldConsumed(_) => "hold_consumed",
-    Rejection::HoldRevoked(_) => "hold_revoked",
-    Rejection::CapReached(_) => "cap_reached",
-    Rejection::StaleFence(_) => "stale_fence",
-    Rejection::PaymentInProgress(_) => "payment_in_progress",
-    Rejection::PaymentRequired => "payment_required",
-    Rejection::PaymentMismatch(_) => "payment_mismatch",
-    Rejection::BookingNotFound => "booking_not_found",
-    Rejection::AlreadyCancelled(_) => "already_cancelled",
-    Rejection::BookingNotConfirmed => "booking_not_confirmed",
-    Rejection::CancelClosed(_) => "cancel_closed",
-    Rejection::IdempotencyKeyMissing => "idempotency_key_missing",
-    Rejection::IdempotencyKeyReused => "idempotency_key_reused",
-    Rejection::Overloaded => "overloaded",
-    Rejection::ReadOnly => "read_only",
-    Rejection::OutcomeUnknown => "outcome_unknown",
-    Rejection::MemoryMismatch => "memory_mismatch",
-    Rejection::ShuttingDown => "shutting_down",
+refusals! {
+    Self::Invalid(_) => "invalid_request", DoNotRetry, [];
+    Self::UnitUnavailable(refusal) => "unit_unavailable", RetryAfter,
+        ["conflicts": Member::Unavailable(refusal)];
+    Self::UnknownUnit(names) => "unknown_unit", DoNotRetry, ["unknown": Names(names)];
+    Self::EventNotFound => "event_not_found", DoNotRetry, [];
+    Self::EventExists => "event_exists", DoNotRetry, [];
+    Self::NotOnSale { opens_at: Some(at) } => "not_on_sale", RetryAfter, ["sale_opens_at": Time(*at)];
+    Self::NotOnSale { opens_at: None } => "not_on_sale", DoNotRetry, [];
+    Self::BudgetExceeded { budget, limit, used } => "budget_exceeded", DoNotRetry, [
+        "budget": Member::Text(budget.as_str()),
+        "limit": Number(u64::from(*limit)),
+        "used": Number(u64::from(*used))
+    ];
+    Self::AdjacencyRefused(units) => "adjacency_refused", DoNotRetry, ["orphans": Units(units)];
+    Self::TooManyUnits { limit } => "too_many_units", DoNotRetry, ["limit": Number(u64::from(*limit))];
+    Self::HoldNotFound => "hold_not_found", DoNotRetry, [];
+    Self::HoldExpired => "hold_expired", Reacquire, [];
+    Self::HoldReleased => "hold_released", Reacquire, [];
+    Self::HoldConsumed(booking) => "hold_consumed", AskState, ["booking": Booking(*booking)];
+    Self::HoldRevoked(reason) => "hold_revoked", Reacquire, ["reason": Member::Text(reason.as_str())];
+    Self::CapReached(at) => "cap_reached", DoNotRetry, ["max_expires_at": Time(*at)];
+    Self::StaleFence(fence) => "stale_fence", AskState, ["fence": Number(fence.0)];
+    Self::PaymentInProgress(booking) => "payment_in_progress", AskState, ["booking": Booking(*booking)];
+    Self::PaymentRequired => "payment_required", DoNotRetry, [];
+    Self::PaymentMismatch(booking) => "payment_mismatch", DoNotRetry, ["booking": Booking(*booking)];
+    Self::BookingNotFound => "booking_not_found", DoNotRetry, [];
+    Self::AlreadyCancelled(units) => "already_cancelled", AskState, ["units": Units(units)];
+    Self::BookingNotConfirmed => "booking_not_confirmed", AskState, [];
+    Self::CancelClosed(at) => "cancel_closed", DoNotRetry, ["cancel_until": Time(*at)];
+    Self::IdempotencyKeyMissing => "idempotency_key_missing", DoNotRetry, [];
+    Self::IdempotencyKeyReused => "idempotency_key_reused", DoNotRetry, [];
+    Self::Overloaded => "overloaded", RetryAfter, [];
+    Self::ReadOnly => "read_only", RetryAfter, [];
+    Self::OutcomeUnknown => "outcome_unknown", RetryAfter, [];
+    Self::MemoryMismatch => "memory_mismatch", RetryAfter, [];
+    Self::ShuttingDown => "shutting_down", RetryAfter, [];
 }
 
 impl Rejection {
-    /// What the client should do next.
-    pub const fn advice(&self) -> Advice {
-        match self {
-            Self::UnitUnavailable(_)
-            | Self::NotOnSale { opens_at: Some(_) }
-            | Self::Overloaded
-            | Self::ReadOnly
-            | Self::OutcomeUnknown
-            | Self::MemoryMismatch
-            | Self::ShuttingDown => Advice::RetryAfter,
-            Self::HoldExpired | Self::HoldReleased | Self::HoldRevoked(_) => Advice::Reacquire,
-            Self::StaleFence(_)
-            | Self::PaymentInProgress(_)
-            | Self::AlreadyCancelled(_)
-            | Self::BookingNotConfirmed
-            | Self::HoldConsumed(_) => Advice::AskState,
-            Self::Invalid(_)
-            | Self::UnknownUnit(_)
-            | Self::EventNotFound
-            | Self::EventExists
-            | Self::NotOnSale { opens_at: None }
-            | Self::BudgetExceeded { .. }
-            | Self::AdjacencyRefused(_)
-            | Self::TooManyUnits { .. }
-            | Self::HoldNotFound
-            | Self::CapReached(_)
-            | Self::PaymentRequired
-            | Self::PaymentMismatch(_)
-            | Self::BookingNotFound
-            | Self::CancelClosed(_)
-            | Self::IdempotencyKeyMissing
-            | Self::IdempotencyKeyReused => Advice::DoNotRetry,
-        }
-    }
-
-    /// Whether it names units or areas, whose public names only the event's chart knows.
-    pub const fn names_units(&self) -> bool {
-        match self {
-            Self::UnitUnavailable(_)
-            | Self::UnknownUnit(_)
-            | Self::AdjacencyRefused(_)
-            | Self::AlreadyCancelled(_) => true,
-            Self::Invalid(_)
-            | Self::EventNotFound
-            | Self::EventExists
-            | Self::NotOnSale { .. }
-            | Self::BudgetExceeded { .. }
-            | Self::TooManyUnits { .. }
-            | Self::HoldNotFound
-            | Self::HoldExpired
-            | Self::HoldReleased
-            | Self::HoldConsumed(_)
-            | Self::HoldRevoked(_)
-            | Self::CapReached(_)
-            | Self::StaleFence(_)
-            | Self::PaymentInProgress(_)
-            | Self::PaymentRequired
-            | Self::PaymentMismatch(_)
-            | Self::BookingNotFound
-            | Self::BookingNotConfirmed
-            | Self::CancelClosed(_)
-            | Self::IdempotencyKeyMissing
-            | Self::IdempotencyKeyReused
-            | Self::Overloaded
-            | Self::ReadOnly
-            | Self::OutcomeUnknown
-            | Self::MemoryMismatch
-            | Self::ShuttingDown => false,
-        }
+    /// Returns whether it carries units or areas, whose public names only the event's chart knows.
+    pub fn names_units(&self) -> bool {
+        let names = |member| matches!(member, Names(_) | Units(_) | Member::Unavailable(_));
+        self.members().into_iter().any(|(_, member)| names(member))
     }
 }
 

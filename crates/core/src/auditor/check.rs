@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::correction::BeyondCap;
+use super::bounds::Bounds;
 use super::live::{Memory, Pin};
 use super::{History, Invariant, Violation};
 use crate::{Cause, Commit, Fence, HoldId, Seq, Span, Timestamp, UnitNo};
 
 pub(super) struct Walk<'a> {
     pub(super) history: &'a History,
+    pub(super) bounds: Option<Bounds>,
     pub(super) memory: Memory<'a>,
     pub(super) violations: Vec<Violation>,
     pub(super) seq: Seq,
@@ -17,6 +18,15 @@ pub(super) struct Walk<'a> {
     pub(super) set_back: Span,
     /// Ends beyond caps that a later correction of the clock may explain.
     pub(super) beyond_cap: Vec<BeyondCap>,
+}
+
+/// An end beyond its hold's cap, and by how much. The cap is the one that the hold has in the end: where the
+/// clock was set back in its life, that is earlier by as much.
+pub(super) struct BeyondCap {
+    pub(super) hold: HoldId,
+    pub(super) by: Span,
+    /// Which of the violations.
+    pub(super) at: usize,
 }
 
 /// What one commit did to holds.
@@ -50,6 +60,7 @@ impl<'a> Walk<'a> {
     pub(super) fn new(history: &'a History) -> Self {
         Walk {
             history,
+            bounds: history.terms.as_ref().map(Bounds::from),
             memory: Memory::new(&history.holds),
             violations: Vec::new(),
             seq: Seq::default(),
@@ -96,6 +107,11 @@ impl<'a> Walk<'a> {
             let mut terms = hold.units.values();
             let first = terms.next();
             let uneven = terms.any(|other| Some(other) != first);
+            let most = self.bounds.map(|bounds| bounds.units_per_hold_max);
+            if most.is_some_and(|most| UnitNo(most).index() < units.len()) {
+                let detail = format!("{id:?} has {units:?}, limit {most:?}");
+                self.report(None, Invariant::I9OverBudget, detail);
+            }
             if causes.iter().any(|cause| ends_whole_hold(*cause)) && !units.is_empty() {
                 let detail = format!("{id:?} ended but keeps {units:?}");
                 self.report(None, Invariant::I5PartialHold, detail);
@@ -151,10 +167,10 @@ impl<'a> Walk<'a> {
     }
 
     fn budgets(&mut self, touched: &Touched) {
-        let Some(terms) = &self.history.terms else {
+        let Some(bounds) = self.bounds else {
             return;
         };
-        let limit = terms.units_per_holder_max;
+        let limit = bounds.units_per_holder_max;
         for hold in touched.holds.keys() {
             let Some(terms) = self.memory.terms(*hold) else {
                 continue;

@@ -1,18 +1,9 @@
 //! Corrections of the ledger's clock by an operator: the one commit that may be earlier than the one before
 //! it. It says by how much, and every hold ends earlier by exactly that, so that it keeps what it has left.
 
-use super::check::{Touched, Walk};
+use super::check::{BeyondCap, Touched, Walk};
 use super::{Invariant, Violation};
 use crate::{Cause, Commit, HoldId, Span};
-
-/// An end beyond its hold's cap, and by how much. The cap is the one that the hold has in the end: where the
-/// clock was set back in its life, that is earlier by as much.
-pub(super) struct BeyondCap {
-    hold: HoldId,
-    by: Span,
-    /// Which of the violations.
-    at: usize,
-}
 
 const CORRECTED: Cause = Cause::ClockCorrected;
 

@@ -7,12 +7,12 @@
 //! budget overrun (I9), a unit that is not in the chart (I10), gaps (I20), time going back (I21) but for a
 //! correction of the clock that keeps what each hold has left.
 
+mod bounds;
 mod check;
 mod correction;
 mod legal;
-mod step;
-
 mod live;
+mod step;
 
 use std::fmt;
 

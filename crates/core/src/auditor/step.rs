@@ -170,17 +170,27 @@ impl Walk<'_> {
             let detail = format!("{id:?} is over when made: end {until:?}");
             self.report_at(step, Invariant::I3BrokenState, detail);
         }
-        let window = self
-            .history
-            .terms
-            .as_ref()
-            .map(|terms| terms.payment_window);
         let beyond = if pinned_once {
-            window
+            self.bounds.map(|bounds| bounds.payment_window)
         } else {
             Some(Span::default())
         };
         self.cap(step, id, until, beyond);
+        if step.cause == Cause::Held {
+            self.cap_by_terms(step, id);
+        }
+    }
+
+    /// I8: a new hold has no later cap than the terms of its event allow.
+    fn cap_by_terms(&mut self, step: &Transition, id: HoldId) {
+        let (Some(bounds), Some(terms)) = (self.bounds, self.memory.terms(id)) else {
+            return;
+        };
+        let (cap, most) = (terms.max_expires_at, self.at.plus(bounds.hold_max));
+        if cap > most {
+            let detail = format!("{id:?} has the cap {cap:?}, allowed is {most:?}");
+            self.report_at(step, Invariant::I8BeyondCap, detail);
+        }
     }
 
     /// I8: no end beyond the cap, or so far beyond it; none is not known how far.

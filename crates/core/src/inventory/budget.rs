@@ -1,85 +1,44 @@
-//! What one holder may hold and buy (model.md 3). Holds that the clock has ended do not count,
-//! written down or not.
+//! What one holder may hold and buy (model.md 3). A limit is a function of the policy, of the holder's
+//! account and of what is asked for; there is no way from it to anything else.
 
 use super::Inventory;
-use super::books::{HolderAccount, OpenEvent};
-use crate::{Budget, Hold, HoldId, Holder, Rejection, Timestamp};
+use super::books::OpenEvent;
+use super::work::Work;
+use crate::{Budget, Hold, HoldId, Holder, Policy, Rejection};
 
-/// What a holder is about to have besides what he has.
+/// What a holder is about to have besides what they have.
 pub(super) struct Demand<'a> {
     pub(super) holder: &'a Holder,
-    /// A hold of his that will be replaced and does not count.
+    /// A hold of theirs that will be replaced and does not count.
     pub(super) besides: Option<HoldId>,
     pub(super) units: u32,
 }
 
-impl Inventory {
-    /// Passes when the holder may hold so many more units, and buy them.
-    ///
-    /// # Errors
-    /// `BudgetExceeded` with the limit and what counts against it.
-    pub(super) fn require_budget(
-        &self,
-        book: &OpenEvent,
-        now: Timestamp,
-        demand: &Demand<'_>,
-    ) -> Result<(), Rejection> {
-        let limit = book.event.policy.units_per_holder_max;
-        self.with_held(book, now, demand, |held| {
-            within(Budget::Held, limit, held, demand.units)
-        })?;
-        self.require_bought(book, now, demand)
-    }
+/// What a holder has, holds that the clock has ended left out. All that a limit may rest on but the event:
+/// to read it is noted in the [`crate::Basis`] of the command.
+#[derive(Clone, Copy)]
+struct Account {
+    held: u32,
+    bought: u32,
+}
 
-    /// Passes when the holder may buy so many more units. What he holds he may buy, so it counts.
-    ///
-    /// # Errors
-    /// `BudgetExceeded` with the limit and what counts against it.
-    pub(super) fn require_bought(
-        &self,
-        book: &OpenEvent,
-        now: Timestamp,
-        demand: &Demand<'_>,
-    ) -> Result<(), Rejection> {
-        let Some(limit) = book.event.policy.units_bought_per_holder_max else {
-            return Ok(());
-        };
-        let bought = book.holder(demand.holder).map_or(0, |holder| holder.bought);
-        self.with_held(book, now, demand, |held| {
-            within(
-                Budget::Bought,
-                limit,
-                bought.saturating_add(held),
-                demand.units,
-            )
-        })
-    }
+/// A limit: what it thinks of an account that gets so many units more.
+type Limit = fn(&Policy, Account, u32) -> Result<(), Rejection>;
 
-    /// Asks `check` with the number of units held live.
-    fn with_held(
-        &self,
-        book: &OpenEvent,
-        now: Timestamp,
-        demand: &Demand<'_>,
-        check: impl Fn(u32) -> Result<(), Rejection>,
-    ) -> Result<(), Rejection> {
-        let Some(holder) = book.holder(demand.holder) else {
-            return check(0);
-        };
-        let besides = demand.besides.and_then(|id| self.holds.get(&id));
-        let written_down = holder.held.saturating_sub(besides.map_or(0, Hold::count));
-        // Never less than what is live, and known without a look at his holds.
-        check(written_down).or_else(|_| check(self.held_live(holder, now, demand.besides)))
-    }
+fn may_hold(policy: &Policy, account: Account, units: u32) -> Result<(), Rejection> {
+    let limit = policy.units_per_holder_max;
+    within(Budget::Held, limit, account.held, units)?;
+    may_buy(policy, account, units)
+}
 
-    fn held_live(&self, holder: &HolderAccount, now: Timestamp, besides: Option<HoldId>) -> u32 {
-        let live = (now.after(), HoldId::from_bits(0))..;
-        holder
-            .holds
-            .range(live)
-            .filter(|(_, id)| Some(*id) != besides)
-            .filter_map(|(_, id)| self.holds.get(id))
-            .fold(0, |sum, hold| sum.saturating_add(hold.count()))
+/// What a holder holds they may buy, so it counts.
+fn may_buy(policy: &Policy, account: Account, units: u32) -> Result<(), Rejection> {
+    match policy.units_bought_per_holder_max {
+        Some(limit) => {
+            let used = account.bought.saturating_add(account.held);
+            within(Budget::Bought, limit, used, units)
+        }
+        None => Ok(()),
     }
 }
 
@@ -92,4 +51,62 @@ fn within(budget: Budget, limit: u32, used: u32, units: u32) -> Result<(), Rejec
         limit,
         used,
     })
+}
+
+impl Inventory {
+    /// Passes when the holder may hold so many more units, and buy them.
+    ///
+    /// # Errors
+    /// `BudgetExceeded` with the limit and what counts against it.
+    pub(super) fn require_budget(
+        &self,
+        work: &mut Work<'_>,
+        book: &OpenEvent,
+        demand: &Demand<'_>,
+    ) -> Result<(), Rejection> {
+        self.require(work, book, demand, may_hold)
+    }
+
+    /// Passes when the holder may buy so many more units.
+    ///
+    /// # Errors
+    /// As [`Inventory::require_budget`].
+    pub(super) fn require_bought(
+        &self,
+        work: &mut Work<'_>,
+        book: &OpenEvent,
+        demand: &Demand<'_>,
+    ) -> Result<(), Rejection> {
+        self.require(work, book, demand, may_buy)
+    }
+
+    fn require(
+        &self,
+        work: &mut Work<'_>,
+        book: &OpenEvent,
+        demand: &Demand<'_>,
+        limit: Limit,
+    ) -> Result<(), Rejection> {
+        work.basis.holders.push(demand.holder.clone());
+        let known = book.holder(demand.holder);
+        let besides = demand.besides.and_then(|id| self.holds.get(&id));
+        let written_down = known.map_or(0, |known| known.held);
+        // Never less than what is live, and known without a look at the holds.
+        let most = Account {
+            held: written_down.saturating_sub(besides.map_or(0, Hold::count)),
+            bought: known.map_or(0, |known| known.bought),
+        };
+        let check = |account| limit(&book.event.policy, account, demand.units);
+        check(most).or_else(|_| {
+            let live = (work.now.after(), HoldId::from_bits(0))..;
+            let holds = known
+                .into_iter()
+                .flat_map(|known| known.holds.range(live.clone()));
+            let held = holds
+                .filter(|(_, id)| Some(*id) != demand.besides)
+                .filter_map(|(_, id)| self.holds.get(id))
+                .fold(0, |sum: u32, hold| sum.saturating_add(hold.count()));
+            check(Account { held, ..most })
+        })
+    }
 }

@@ -37,15 +37,15 @@ impl Inventory {
         let added = self.added_units(work, book, hold, (&units, &add))?;
         units.extend(&added);
         units.sort_unstable();
-        require_adjacency(book, &units, Some(hold.id))?;
+        require_adjacency(work, book, &units, Some(hold.id))?;
         Ok(self.make_change(work, change.on.hold, &drop, &added))
     }
 
-    /// The units for `add` beside those that are kept. Whoever only drops passes: a policy that
-    /// became stricter meanwhile must not keep him from coming closer to it.
+    /// Returns the units for `add`, in addition to those that are kept. A change that only drops units
+    /// passes: a policy that became stricter meanwhile must not keep the holder from coming closer to it.
     fn added_units(
         &self,
-        work: &Work<'_>,
+        work: &mut Work<'_>,
         book: &OpenEvent,
         hold: &Hold,
         (kept, add): (&[UnitNo], &Selection),
@@ -63,7 +63,7 @@ impl Inventory {
             besides: Some(hold.id),
             units,
         };
-        self.require_budget(book, work.now, &demand)?;
+        self.require_budget(work, book, &demand)?;
         Ok(added)
     }
 

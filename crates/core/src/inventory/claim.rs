@@ -3,7 +3,8 @@
 
 use super::Inventory;
 use super::books::OpenEvent;
-use crate::adjacency::orphans;
+use super::work::Work;
+use crate::adjacency::{neighbours, orphans};
 use crate::near::alternatives_near;
 use crate::pick::{Availability, Want, best_seats};
 use crate::{
@@ -174,19 +175,31 @@ fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
 /// # Errors
 /// `AdjacencyRefused` with the seats that would be left single.
 pub(super) fn require_adjacency(
+    work: &mut Work<'_>,
     book: &OpenEvent,
     units: &[UnitNo],
     own: Option<HoldId>,
 ) -> Result<(), Rejection> {
     match book.event.policy.adjacency {
         Adjacency::None => return Ok(()),
-        Adjacency::NoOrphan => {}
+        Adjacency::NoOrphan => rest_on_neighbours(work, book, units),
     }
     let orphans = orphans(&book.event.chart, &WithoutHold { book, own }, units);
     if orphans.is_empty() {
         Ok(())
     } else {
         Err(Rejection::AdjacencyRefused(orphans))
+    }
+}
+
+/// Notes the seats that an adjacency rule of the event looks at for a choice.
+pub(super) fn rest_on_neighbours(work: &mut Work<'_>, book: &OpenEvent, units: &[UnitNo]) {
+    match book.event.policy.adjacency {
+        Adjacency::None => {}
+        Adjacency::NoOrphan => work
+            .basis
+            .units
+            .extend(neighbours(&book.event.chart, units)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Inventory;
 use super::books::OpenEvent;
 use super::budget::Demand;
-use super::claim::{Choice, require_adjacency};
+use super::claim::{Choice, require_adjacency, rest_on_neighbours};
 use super::work::Work;
 use crate::{
     Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Rejection, Span, Timestamp,
@@ -34,11 +34,11 @@ impl Inventory {
             besides: None,
             units: asked.count,
         };
-        self.require_budget(book, now, &demand)?;
+        self.require_budget(work, book, &demand)?;
         match new.wish {
-            Wish::Named(_) => require_adjacency(book, &claim.units, None)?,
+            Wish::Named(_) => require_adjacency(work, book, &claim.units, None)?,
             // The engine's own pick leaves no orphan that it need not.
-            Wish::Best { .. } => {}
+            Wish::Best { .. } => rest_on_neighbours(work, book, &claim.units),
         }
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
     }

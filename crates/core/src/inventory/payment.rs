@@ -167,7 +167,7 @@ impl Inventory {
     }
 
     /// Whether the units of a booking pass FREE > SOLD (model.md 3).
-    fn may_sell_late(&self, work: &Work<'_>, id: BookingId) -> bool {
+    fn may_sell_late(&self, work: &mut Work<'_>, id: BookingId) -> bool {
         let Some(booking) = self.bookings.get(&id) else {
             return false;
         };
@@ -179,7 +179,7 @@ impl Inventory {
         units.iter().all(is_free)
             && self.can_give_lines(id)
             && self
-                .require_sellable(book, work.now, &units, &booking.holder)
+                .require_sellable(work, book, &units, &booking.holder)
                 .is_ok()
     }
 

@@ -9,7 +9,7 @@ use super::work::Work;
 use crate::limits::UNITS_PER_STAFF_COMMAND_MAX;
 use crate::{
     Answer, Booking, BookingId, BookingState, EventNo, Fence, Holder, Invalid, Line, LineState,
-    Rejection, Selection, Text, Timestamp, UnitNo,
+    Rejection, Selection, Text, UnitNo,
 };
 
 /// For whom units are sold without a hold.
@@ -32,7 +32,7 @@ impl Inventory {
         require_staff_count(selection)?;
         book.event.require_on_sale(work.now)?;
         let units = self.claim_named(book, work.now, selection, Some(&buyer.holder))?;
-        self.require_sellable(book, work.now, &units, &buyer.holder)?;
+        self.require_sellable(work, book, &units, &buyer.holder)?;
         let line = |held: crate::HeldUnit| Line {
             unit: held.unit,
             price: held.price,
@@ -63,19 +63,19 @@ impl Inventory {
     /// `NotOnSale`, `BudgetExceeded` for units bought, `AdjacencyRefused`.
     pub(super) fn require_sellable(
         &self,
+        work: &mut Work<'_>,
         book: &OpenEvent,
-        now: Timestamp,
         units: &[UnitNo],
         holder: &Holder,
     ) -> Result<(), Rejection> {
-        book.event.require_on_sale(now)?;
+        book.event.require_on_sale(work.now)?;
         let demand = Demand {
             holder,
             besides: None,
             units: u32::try_from(units.len()).unwrap_or(u32::MAX),
         };
-        self.require_bought(book, now, &demand)?;
-        require_adjacency(book, units, None)
+        self.require_bought(work, book, &demand)?;
+        require_adjacency(work, book, units, None)
     }
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use super::Inventory;
 use crate::unit::{Owner, Step};
 use crate::{
-    Answer, Applied, Booking, BookingId, BookingState, Cause, Commit, Effect, EventNo, Fence, Hold,
-    HoldId, HoldState, Origin, Text, Timestamp, Transition, UnitNo, UnitState, Version,
+    Answer, Applied, Basis, Booking, BookingId, BookingState, Cause, Commit, Effect, EventNo,
+    Fence, Hold, HoldId, HoldState, Origin, Text, Timestamp, Transition, UnitNo, UnitState,
+    Version,
 };
 
 /// What a command did so far.
@@ -21,6 +22,7 @@ pub(super) struct Work<'a> {
     pub(super) effects: Vec<Effect>,
     pub(super) settled: Vec<Effect>,
     pub(super) event: Option<EventNo>,
+    pub(super) basis: Basis,
 }
 
 /// Where a live hold goes next.
@@ -42,6 +44,7 @@ impl<'a> Work<'a> {
             effects: Vec::new(),
             settled: Vec::new(),
             event: None,
+            basis: Basis::default(),
         }
     }
 
@@ -85,6 +88,7 @@ impl<'a> Work<'a> {
             effects: self.effects,
             settled: self.settled,
             event: self.event,
+            basis: self.basis,
         }
     }
 }

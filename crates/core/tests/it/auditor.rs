@@ -126,7 +126,7 @@ const SPOILED: [(&str, usize, &[Invariant], Spoil); 34] = [
     (
         "a hold expires while it is live",
         TAKEN_OVER,
-        &[Invariant::I2HeldTwice],
+        &[Invariant::I2HeldTwice, Invariant::I8BeyondCap],
         |history| {
             history.commits[TAKEN_OVER].at = history.commits[SHORT].at;
         },
@@ -571,6 +571,24 @@ fn a_pin_goes_beyond_the_cap_by_one_window() {
     assert!(!beyond(30_000, Some(30_000)));
     assert!(beyond(30_001, Some(30_000)));
     assert!(!beyond(99_999, None));
+}
+
+/// Where the terms are known, a hold is held to them.
+#[test]
+fn a_hold_beyond_its_terms_is_named() {
+    let under = |change: fn(&mut Policy)| {
+        let (mut history, mut terms) = (good(), policy());
+        change(&mut terms);
+        history.terms = Some(terms);
+        found(&history)
+    };
+    assert_eq!(under(|_| ()), []);
+    let most = |terms: &mut Policy| terms.units_per_hold_max = 2;
+    assert_eq!(under(most), [Invariant::I9OverBudget]);
+    let most = |terms: &mut Policy| terms.units_per_holder_max = 2;
+    assert_eq!(under(most), [Invariant::I9OverBudget]);
+    let shorter = |terms: &mut Policy| terms.hold_max = Span::from_ms(179_999);
+    assert_eq!(under(shorter), [Invariant::I8BeyondCap]);
 }
 
 #[test]

@@ -325,42 +325,12 @@ impl Metrics {
 
     /// Counts a refusal.
     pub fn refused(&self, rejection: &Rejection) {
-        match rejection {
-            Rejection::UnitUnavailable(refusal) => {
-                let units = u64::try_from(refusal.conflicts.len()).unwrap_or_default();
-                self.units_conflicted.inc_by(units);
-            }
-            Rejection::StaleFence(_) => {
-                self.stale_writes.inc();
-            }
-            Rejection::Invalid(_)
-            | Rejection::UnknownUnit(_)
-            | Rejection::EventNotFound
-            | Rejection::EventExists
-            | Rejection::NotOnSale { .. }
-            | Rejection::BudgetExceeded { .. }
-            | Rejection::AdjacencyRefused(_)
-            | Rejection::TooManyUnits { .. }
-            | Rejection::HoldNotFound
-            | Rejection::HoldExpired
-            | Rejection::HoldReleased
-            | Rejection::HoldConsumed(_)
-            | Rejection::HoldRevoked(_)
-            | Rejection::CapReached(_)
-            | Rejection::PaymentInProgress(_)
-            | Rejection::PaymentRequired
-            | Rejection::PaymentMismatch(_)
-            | Rejection::BookingNotFound
-            | Rejection::AlreadyCancelled(_)
-            | Rejection::BookingNotConfirmed
-            | Rejection::CancelClosed(_)
-            | Rejection::IdempotencyKeyMissing
-            | Rejection::IdempotencyKeyReused
-            | Rejection::Overloaded
-            | Rejection::ReadOnly
-            | Rejection::OutcomeUnknown
-            | Rejection::MemoryMismatch
-            | Rejection::ShuttingDown => {}
+        if let Rejection::UnitUnavailable(refusal) = rejection {
+            let units = u64::try_from(refusal.conflicts.len()).unwrap_or_default();
+            self.units_conflicted.inc_by(units);
+        }
+        if let Rejection::StaleFence(_) = rejection {
+            self.stale_writes.inc();
         }
     }
 }

@@ -2,6 +2,7 @@
 //! The one table behind `problem+json` answers and the pages under `/problems/`.
 
 use axum::http::StatusCode;
+use soldonce_core::Rejection;
 
 /// A kind of problem.
 #[derive(Debug, PartialEq, Eq)]
@@ -240,6 +241,13 @@ kinds! {
         "Repeat after `Retry-After` seconds: another server answers, or this one once it is back.";
 }
 
+/// Returns the kind of a rejection: the one of the same code.
+pub(super) fn of_rejection(rejection: &Rejection) -> &'static Kind {
+    let code = rejection.code();
+    let found = ALL.iter().find(|kind| kind.code == code);
+    found.copied().unwrap_or(&INTERNAL_ERROR)
+}
+
 /// The kind whose page has this name.
 pub(super) fn by_page(name: &str) -> Option<&'static Kind> {
     let is_named = |kind: &&&'static Kind| kind.page.strip_prefix("/problems/") == Some(name);
@@ -275,8 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_distinct() {
+    fn codes_are_distinct_and_those_of_all_rejections_are_among_them() {
         let codes: std::collections::BTreeSet<_> = ALL.iter().map(|kind| kind.code).collect();
         assert_eq!(codes.len(), ALL.len());
+        let missing = soldonce_core::REJECTION_CODES
+            .iter()
+            .find(|code| !codes.contains(*code));
+        assert_eq!(missing, None);
     }
 }

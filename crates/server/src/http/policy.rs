@@ -215,7 +215,7 @@ impl ToSchema for PolicySchema {
 }
 
 fn property(field: &PolicyField) -> Schema {
-    let object = ObjectBuilder::new().description(Some(field.about.trim()));
+    let object = ObjectBuilder::new().description(Some(about(field)));
     let int = |format| Some(SchemaFormat::KnownFormat(format));
     let (least, most) = field.bounds.range().unzip();
     let or_null = |of| SchemaType::from_iter([of, Type::Null]);
@@ -242,4 +242,18 @@ fn property(field: &PolicyField) -> Schema {
             .enum_values(Some(words.iter().copied())),
     };
     object.into()
+}
+
+/// What a field is for, and what it is in an event that was created without it.
+fn about(field: &PolicyField) -> String {
+    let about = field.about.trim();
+    match field.get(&Policy::default()) {
+        // The start of the event, as the text says.
+        PolicyValue::Null if field.kind == PolicyKind::Deadline => about.to_owned(),
+        PolicyValue::Null => format!("{about} Default: `null`."),
+        PolicyValue::Number(number) => format!("{about} Default: {number}."),
+        PolicyValue::Flag(flag) => format!("{about} Default: `{flag}`."),
+        PolicyValue::Word(word) => format!("{about} Default: `{word}`."),
+        PolicyValue::Time(time) => format!("{about} Default: {} ms.", time.ms()),
+    }
 }

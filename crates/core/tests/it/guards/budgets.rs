@@ -1,12 +1,14 @@
 //! What a holder may have, and what the box office may sell.
 
+use std::collections::BTreeSet;
+
 use soldonce_core::{
-    Adjacency, Authority, Budget, Command, Deadline, Fence, LineChoice, Policy, PolicyChange,
-    Rejection, StateKind, Timestamp,
+    Adjacency, Authority, Basis, Budget, Command, Deadline, Fence, LineChoice, Policy,
+    PolicyChange, Rejection, StateKind, Timestamp,
 };
 
 use super::{change, world, world_with};
-use crate::world::{World, booked, holder, policy};
+use crate::world::{World, booked, held, holder, on, policy};
 
 fn over_budget(budget: Budget, limit: u32, used: u32) -> Rejection {
     Rejection::BudgetExceeded {
@@ -115,7 +117,25 @@ fn the_box_office_keeps_the_rules_of_the_hall() {
     assert!(sell(&mut world, "ann", all).is_ok());
 }
 
-/// He comes closer to what is allowed now: that must not be refused.
+/// What the write of a ledger of several servers must compare.
+#[test]
+fn a_decision_says_what_it_rests_on() {
+    let mut world = world_with(Policy {
+        adjacency: Adjacency::NoOrphan,
+        ..policy()
+    });
+    let applied = world.try_hold("ann", "A-3 A-4").unwrap();
+    assert_eq!(applied.basis.holders, [holder("ann")]);
+    let seats: BTreeSet<_> = applied.basis.units.iter().copied().collect();
+    assert_eq!(world.names(seats), "A-1 A-2 A-3 A-4 A-5 A-6");
+    let hold = held(&applied).id;
+    let applied = world.apply(Command::Release { on: on(hold) }).unwrap();
+    assert_eq!(applied.basis, Basis::default());
+    let chosen = world.try_best("ann", 2).unwrap();
+    assert!(chosen.basis.units.len() > 2, "{:?}", chosen.basis);
+}
+
+/// The holder comes closer to what is allowed now: that must not be refused.
 #[test]
 fn dropping_units_needs_no_budget() {
     let mut world = world();

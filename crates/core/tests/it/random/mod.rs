@@ -7,6 +7,7 @@ mod command;
 mod ops;
 mod oracle;
 mod play;
+mod settings;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,8 +17,9 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use soldonce_core::{Booking, Hold, Unit};
 
 use crate::fixed::cases;
-use ops::{Op, ops, rules};
+use ops::{Op, ops};
 use play::{Fault, Mark, Play, start};
+use settings::rules;
 
 /// Goes through a run and gives what it reached.
 fn go(mut play: Play, ops: &[Op]) -> Result<BTreeSet<Mark>, TestCaseError> {

@@ -2,14 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use soldonce_core::{
-    Adjacency, Deadline, LatePayment, OnPaymentFailure, PaymentState, Policy, Span, Timestamp,
-    Together,
-};
-
-use crate::world::{START, policy};
+use soldonce_core::{PaymentState, Together};
 
 /// Seats by number, and places of the floor.
 #[derive(Clone, Debug)]
@@ -226,49 +219,4 @@ pub(super) fn ops(most: usize) -> impl Strategy<Value = Vec<Op>> {
         5 => rare(),
     ];
     vec(op, 1..most)
-}
-
-/// The rules of a run, from a seed of their own: a setting that is added changes nothing else that runs
-/// draw.
-pub(super) fn rules() -> impl Strategy<Value = Policy> {
-    any::<[u8; 32]>().no_shrink().prop_map(|seed| {
-        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-        let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-        settings().new_tree(&mut runner).unwrap().current()
-    })
-}
-
-/// Small budgets, so that they matter.
-fn settings() -> impl Strategy<Value = Policy> {
-    let late = proptest::sample::select(vec![
-        LatePayment::IfStillFree,
-        LatePayment::IfStillFree,
-        LatePayment::Refund,
-        LatePayment::Refuse,
-    ]);
-    let adjacency = proptest::sample::select(vec![Adjacency::None, Adjacency::NoOrphan]);
-    let bought = prop_oneof![2 => Just(None), 1 => (3..9_u32).prop_map(Some)];
-    let closes = prop_oneof![3 => Just(None), 1 => (1..900_000_i64).prop_map(Some)];
-    let keeps = any::<bool>();
-    let cap = proptest::sample::select(vec![60_000, 90_000, 180_000]);
-    let at = |ms| Deadline::At(Timestamp::from_ms(START.ms() + ms));
-    (late, adjacency, bought, closes, keeps, cap).prop_map(
-        move |(late, adjacency, bought, closes, keeps, cap)| Policy {
-            hold_max: Span::from_ms(cap),
-            units_per_hold_max: 4,
-            units_per_holder_max: 5,
-            units_bought_per_holder_max: bought,
-            late_payment: late,
-            on_payment_failure: if keeps {
-                OnPaymentFailure::Keep
-            } else {
-                OnPaymentFailure::Release
-            },
-            adjacency,
-            sale_closes_at: closes.map_or(Deadline::Never, at),
-            cancel_until: closes.map_or(Deadline::Never, |ms| at(ms / 2)),
-            retry_window: Span::from_ms(20_000),
-            ..policy()
-        },
-    )
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use soldonce_core::{
-    Adjacency, Answer, Applied, Booking, BookingId, Cause, Commit, HoldId, Holder, Timestamp,
-    Transition, UnitNo, UnitState,
+    Answer, Applied, Booking, BookingId, Cause, Commit, HoldId, Holder, Timestamp, Transition,
+    UnitNo, UnitState,
 };
 
 use super::replica::Replica;
@@ -123,10 +123,13 @@ impl Batch {
         });
         let mut seen: Vec<Touched> = changed.collect();
         let seating = replica.inventory.seating(replica.no);
-        seen.extend(self.neighbours(replica).into_iter().map(|no| {
-            let unit = seating.map(|seating| *seating.unit(no)).unwrap_or_default();
+        let read = self.applied.iter().flat_map(|done| &done.basis.units);
+        seen.extend(read.map(|no| {
+            let unit = seating
+                .map(|seating| *seating.unit(*no))
+                .unwrap_or_default();
             Touched {
-                unit: no,
+                unit: *no,
                 stays: true,
                 version: unit.version.0,
                 state: unit.state,
@@ -138,49 +141,10 @@ impl Batch {
         seen
     }
 
-    /// Seats that an adjacency rule looked at: two beside each one that was taken.
-    fn neighbours(&self, replica: &Replica) -> BTreeSet<UnitNo> {
-        let event = replica.inventory.event(replica.no);
-        let Some(event) = event.filter(|event| event.policy.adjacency != Adjacency::None) else {
-            return BTreeSet::new();
-        };
-        let mut beside = BTreeSet::new();
-        let taken = self.steps().filter(|step| {
-            matches!(
-                step.cause,
-                Cause::Held | Cause::Changed | Cause::SoldDirectly
-            )
-        });
-        for step in taken {
-            if let Some((_, row)) = event.chart.row_of(step.unit) {
-                let first = step.unit.0.saturating_sub(2).max(row.first.0);
-                let last = step.unit.0.saturating_add(3).min(row.end().0);
-                beside.extend((first..last).map(UnitNo));
-            }
-        }
-        beside
-    }
-
     /// The holders whose budgets the decisions rest on or move, by key.
     pub(super) fn accounts(&self, replica: &Replica) -> Vec<Account> {
-        let mut holders: Vec<&Holder> = Vec::new();
-        for done in &self.applied {
-            match &done.answer {
-                Answer::Held(hold) => holders.push(&hold.holder),
-                // A change that takes units needs room for them; one that drops some does not
-                // matter.
-                Answer::Hold(hold) if takes_units(done) => holders.push(&hold.holder),
-                Answer::EventCreated(_)
-                | Answer::Event(_)
-                | Answer::OwnHold(_)
-                | Answer::Hold(_)
-                | Answer::Booked(_)
-                | Answer::Booking(_)
-                | Answer::Units(..)
-                | Answer::Swept(_)
-                | Answer::ClockCorrected(_) => {}
-            }
-        }
+        let read = self.applied.iter().flat_map(|done| &done.basis.holders);
+        let mut holders: Vec<&Holder> = read.collect();
         let bookings = self.bookings();
         let bookings = bookings
             .iter()
@@ -214,12 +178,6 @@ fn each_once(ids: impl Iterator<Item = HoldId>) -> Vec<HoldId> {
     ids.sort_unstable();
     ids.dedup();
     ids
-}
-
-fn takes_units(applied: &Applied) -> bool {
-    let commits = applied.commits.iter();
-    let mut steps = commits.flat_map(|commit| &commit.transitions);
-    steps.any(|step| step.cause == Cause::Changed && !matches!(step.from, UnitState::Held { .. }))
 }
 
 /// What counts against one holder.

@@ -2,10 +2,7 @@
 //! fields go together. A field has one meaning wherever its name occurs.
 
 use serde_json::{Map, Value, json};
-use soldonce_core::limits::{
-    HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, PRICE_MAX, TEXT_CHARS_MAX, UNITS_PER_HOLD_MAX,
-    WINDOW_MS_MAX,
-};
+use soldonce_core::limits::{PRICE_MAX, TEXT_CHARS_MAX};
 use soldonce_core::{BookingState, HoldState};
 use soldonce_engine::keys::ADOPTED_NAME;
 use soldonce_engine::webhook::MessageKind;
@@ -18,7 +15,6 @@ const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 /// The rule of a field or parameter of this name.
 pub(super) fn of_field(name: &str) -> Option<Value> {
     let text = || json!({"maxLength": TEXT_CHARS_MAX, "pattern": ONE_LINE});
-    let span = |most: u64| json!({"minimum": HOLD_TTL_MS_MIN, "maximum": most});
     Some(match name {
         "holder" | "id" => json!({"pattern": ID}),
         "reason" | "reference" | "name" => text(),
@@ -49,9 +45,6 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         // The id of an event in one list, a number in the others.
         "after" => json!({"pattern": ID, "minimum": 0, "maximum": u64::MAX}),
         "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}$"}),
-        "hold_max_ms" | "hold_ttl_ms" => span(HOLD_LIFETIME_MS_MAX),
-        "payment_window_ms" | "retry_window_ms" => span(WINDOW_MS_MAX),
-        "units_per_hold_max" => json!({"minimum": 1, "maximum": UNITS_PER_HOLD_MAX}),
         _ => return None,
     })
 }

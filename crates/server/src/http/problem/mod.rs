@@ -1,7 +1,6 @@
 //! Refusals as `application/problem+json` (RFC 9457): the one mapping from the rejections of `core`
 //! to HTTP. What is said here is for the caller; what the log needs is written where it happens.
 
-mod rejections;
 mod retry;
 
 use std::time::Duration;
@@ -10,7 +9,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
-use soldonce_core::{Advice, Budget, Chart, Rejection, Unavailable};
+use soldonce_core::{Advice, Chart, Member, Rejection, Unavailable};
 use soldonce_engine::EngineError;
 use soldonce_engine::ledger::ReadError;
 use soldonce_engine::payment::ProviderError;
@@ -21,7 +20,6 @@ use super::{answer, conflicts};
 
 pub(super) use self::retry::whole_seconds;
 
-use self::rejections::{detail_of, kind_of};
 use self::retry::{RetryAfter, SOON, asked_pause};
 
 /// What a handler gives.
@@ -137,58 +135,26 @@ impl Problem {
         }
     }
 
-    /// A rejection, with its units named by `chart`.
+    /// A rejection as `core` declares it, with its units named by `chart`.
     pub(super) fn rejected(rejection: &Rejection, chart: Option<&Chart>) -> Self {
         let problem = Self {
             detail: detail_of(rejection),
             advice: rejection.advice(),
-            ..Self::new(kind_of(rejection))
+            ..Self::new(kinds::of_rejection(rejection))
         };
-        match rejection {
-            Rejection::UnitUnavailable(refusal) => match chart {
+        let members = rejection.members().into_iter();
+        members.fold(problem, |problem, (name, member)| match member {
+            Member::Number(number) => problem.with(name, &number),
+            Member::Text(text) => problem.with(name, &text),
+            Member::Time(at) => problem.with(name, &Rfc3339(at)),
+            Member::Booking(booking) => problem.with(name, &booking.to_string()),
+            Member::Names(names) => problem.with(name, &names),
+            Member::Units(units) => problem.with_units(name, chart, units),
+            Member::Unavailable(refusal) => match chart {
                 Some(chart) => problem.with_conflicts(chart, refusal),
                 None => problem.with("seq", &refusal.seq.0),
             },
-            Rejection::UnknownUnit(names) => problem.with("unknown", names),
-            Rejection::NotOnSale {
-                opens_at: Some(opens_at),
-            } => problem.with("sale_opens_at", &Rfc3339(*opens_at)),
-            Rejection::BudgetExceeded {
-                budget,
-                limit,
-                used,
-            } => problem
-                .with("budget", &budget_word(*budget))
-                .with("limit", limit)
-                .with("used", used),
-            Rejection::AdjacencyRefused(units) => problem.with_units("orphans", chart, units),
-            Rejection::AlreadyCancelled(units) => problem.with_units("units", chart, units),
-            Rejection::TooManyUnits { limit } => problem.with("limit", limit),
-            Rejection::HoldConsumed(booking)
-            | Rejection::PaymentInProgress(booking)
-            | Rejection::PaymentMismatch(booking) => problem.with("booking", &booking.to_string()),
-            Rejection::HoldRevoked(reason) => problem.with("reason", &reason.as_str()),
-            Rejection::CapReached(at) => problem.with("max_expires_at", &Rfc3339(*at)),
-            Rejection::StaleFence(fence) => problem.with("fence", &fence.0),
-            Rejection::CancelClosed(at) => problem.with("cancel_until", &Rfc3339(*at)),
-            Rejection::Invalid(_)
-            | Rejection::EventNotFound
-            | Rejection::EventExists
-            | Rejection::NotOnSale { opens_at: None }
-            | Rejection::HoldNotFound
-            | Rejection::HoldExpired
-            | Rejection::HoldReleased
-            | Rejection::PaymentRequired
-            | Rejection::BookingNotFound
-            | Rejection::BookingNotConfirmed
-            | Rejection::IdempotencyKeyMissing
-            | Rejection::IdempotencyKeyReused
-            | Rejection::Overloaded
-            | Rejection::ReadOnly
-            | Rejection::OutcomeUnknown
-            | Rejection::MemoryMismatch
-            | Rejection::ShuttingDown => problem,
-        }
+        })
     }
 
     /// The same in words that fit this request better.
@@ -295,11 +261,15 @@ fn append(to: &mut Vec<u8>, value: &impl Serialize) {
     }
 }
 
-fn budget_word(budget: Budget) -> &'static str {
-    match budget {
-        Budget::Held => "held",
-        Budget::Bought => "bought",
+/// What is wrong with this request, where the words of the kind do not say it.
+fn detail_of(rejection: &Rejection) -> Option<String> {
+    if let Rejection::Invalid(invalid) = rejection {
+        return Some(invalid.to_string());
     }
+    if let Rejection::TooManyUnits { limit } = rejection {
+        return Some(format!("one hold may have at most {limit} units"));
+    }
+    None
 }
 
 impl From<Rejection> for Problem {
