@@ -1,14 +1,15 @@
 //! The rule `no_orphan`: a choice must not leave a single free seat where it need not (model.md 3).
-//! Decides over the result of a command, for one hold at a time, from the seats beside the chosen
+//! Decides over the result of a command, for one hold at a time, from the seats next to the chosen
 //! ones alone: a row of a million seats costs no more than one of ten.
 //!
 //! In a run of L neighbouring available seats from which k are taken, a single seat cannot be
 //! avoided exactly when L - k is 1; every other single seat could have been.
 
-use crate::pick::Availability;
+use crate::number::index;
+use crate::seating::Availability;
 use crate::{Chart, Row, UnitNo};
 
-/// Two free seats beside each other are no orphans, however many more there are.
+/// Two neighbouring free seats are no orphans, however many more there are.
 const REACH: u32 = 2;
 
 /// Returns the seats that `taken` would leave single although it need not; none is a choice that passes.
@@ -45,7 +46,7 @@ struct Left {
 }
 
 impl Left {
-    /// Counts the free seats beside a chosen one.
+    /// Counts the free seats next to a chosen one.
     fn count(&mut self, free: &[UnitNo]) {
         self.seats += free.len();
         if let [single] = free {
@@ -53,7 +54,7 @@ impl Left {
         }
     }
 
-    /// The run ends: its single seats, unless one is all that it has.
+    /// Ends the run; returns its single seats, unless one is all that it has.
     fn end(&mut self) -> Vec<UnitNo> {
         let left = std::mem::take(self);
         if left.seats == 1 {
@@ -69,7 +70,7 @@ fn orphans_of_row(row: &Row, hall: &impl Availability, taken: &[UnitNo]) -> Vec<
         let free = seats
             .map(UnitNo)
             .take_while(|seat| hall.is_available(*seat));
-        free.take(UnitNo(REACH).index()).collect()
+        free.take(index(REACH)).collect()
     };
     let mut orphans = Vec::new();
     let mut left = Left::default();

@@ -11,7 +11,6 @@ use crate::{
 /// the ledger's rows are written from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Which event.
     pub event: EventNo,
     /// Its number, dense per event.
     pub seq: Seq,
@@ -19,9 +18,7 @@ pub struct Commit {
     pub at: Timestamp,
     /// Who and in which request.
     pub origin: Origin,
-    /// Staff's reason.
     pub reason: Option<Text>,
-    /// What happened to which unit.
     pub transitions: Vec<Transition>,
 }
 
@@ -36,9 +33,7 @@ pub enum Effect {
     Void(BookingId),
     /// Send money back.
     Refund {
-        /// For which booking.
         booking: BookingId,
-        /// How much.
         amount: Amount,
         /// How much is to have gone back in all when it is done. No two of a booking are equal.
         total: Amount,
@@ -48,7 +43,6 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// For which booking.
     pub const fn booking(&self) -> BookingId {
         match *self {
             Self::Authorise(booking)
@@ -63,19 +57,14 @@ impl Effect {
 /// The answer to a command that was taken.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// The new event.
     EventCreated(Arc<Event>),
     /// The event that was there already, or was changed.
     Event(Arc<Event>),
-    /// A new hold.
     Held(Hold),
     /// The holder's own hold of exactly these units (model.md 4).
     OwnHold(Hold),
-    /// The hold after the command.
     Hold(Hold),
-    /// A new booking.
     Booked(Booking),
-    /// The booking after the command.
     Booking(Booking),
     /// These units were blocked or unblocked.
     Units(EventNo, Vec<UnitNo>),
@@ -88,19 +77,15 @@ pub enum Answer {
 /// What a command did.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// What the caller is told.
     pub answer: Answer,
     /// What became of units, one commit for each event that was touched.
     pub commits: Vec<Commit>,
-    /// Holds that are new or changed.
     pub holds: Vec<HoldId>,
-    /// Bookings that are new or changed.
     pub bookings: Vec<BookingId>,
     /// What must be done outside.
     pub effects: Vec<Effect>,
     /// What was to be done outside and is done, or must not be done any more.
     pub settled: Vec<Effect>,
-    /// The event that is new or changed.
     pub event: Option<EventNo>,
     /// What else it was decided on.
     pub basis: Basis,
@@ -118,7 +103,7 @@ pub struct Basis {
 }
 
 impl Applied {
-    /// An answer that changed nothing.
+    /// Returns an answer that changed nothing.
     pub fn unchanged(answer: Answer) -> Self {
         Self {
             answer,
@@ -132,7 +117,7 @@ impl Applied {
         }
     }
 
-    /// Whether anything must become durable.
+    /// Returns whether anything must become durable.
     pub fn has_effect(&self) -> bool {
         !(self.commits.is_empty()
             && self.holds.is_empty()

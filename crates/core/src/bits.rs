@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::number::index;
+
 const BITS: u32 = u64::BITS;
 
 /// A set of numbers below a fixed length.
@@ -23,7 +25,7 @@ impl Bits {
         }
     }
 
-    /// Every number of `0..len`.
+    /// Returns every number of `0..len`.
     pub(crate) fn all(len: u32) -> Self {
         let words = len.div_ceil(BITS);
         Self {
@@ -37,7 +39,7 @@ impl Bits {
         self.words.get(word).is_some_and(|word| word & mask != 0)
     }
 
-    /// Puts a number in; tells whether it was absent.
+    /// Puts a number in; returns whether it was absent.
     pub(crate) fn insert(&mut self, number: u32) -> bool {
         let (at, mask) = place(number);
         let Some(word) = self.words.get_mut(at) else {
@@ -52,7 +54,7 @@ impl Bits {
         absent
     }
 
-    /// Takes a number out; tells whether it was present.
+    /// Takes a number out; returns whether it was present.
     pub(crate) fn remove(&mut self, number: u32) -> bool {
         let (at, mask) = place(number);
         let Some(word) = self.words.get_mut(at) else {
@@ -69,7 +71,7 @@ impl Bits {
         present
     }
 
-    /// The first number of `range` that is in the set.
+    /// Returns the first number of `range` that is in the set.
     pub(crate) fn next_in(&self, range: Range<u32>) -> Option<u32> {
         if range.is_empty() {
             return None;
@@ -81,7 +83,7 @@ impl Bits {
         found.filter(|number| *number < range.end)
     }
 
-    /// The first number in a word from `word` on, if that word begins before `end`.
+    /// Returns the first number in a word from `word` on, if that word begins before `end`.
     fn next_beyond(&self, word: u32, end: u32) -> Option<u32> {
         let words = end.div_ceil(BITS);
         let mut from = word;
@@ -94,7 +96,7 @@ impl Bits {
         None
     }
 
-    /// The first number of `range` that is not in the set; its end when all are.
+    /// Returns the first number of `range` that is not in the set; its end when all are.
     pub(crate) fn next_out(&self, range: Range<u32>) -> u32 {
         let mut from = range.start;
         while from < range.end {
@@ -109,13 +111,12 @@ impl Bits {
         range.end
     }
 
-    /// Bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         (self.words.capacity() + self.summary.capacity()) * size_of::<u64>()
     }
 }
 
-/// The first set bit from `number` on, in the word of `number`.
+/// Returns the first set bit from `number` on, in the word of `number`.
 fn next_of_word(words: &[u64], number: u32) -> Option<u32> {
     let rest = words.get(index(number / BITS))? & (u64::MAX << (number % BITS));
     (rest != 0).then(|| (number / BITS).saturating_mul(BITS) + rest.trailing_zeros())
@@ -132,10 +133,6 @@ fn ones(len: u32) -> Vec<u64> {
         *last = u64::MAX >> (BITS - beyond);
     }
     words
-}
-
-fn index(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

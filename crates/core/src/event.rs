@@ -4,38 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::limits::PRICE_MAX;
+use crate::number::{counter, place};
 use crate::{
     Amount, CategoryNo, Chart, Currency, EventId, Invalid, Policy, Rejection, Text, Timestamp,
 };
 
-/// The place of an event in its ledger, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventNo(pub u32);
-
-impl EventNo {
-    /// The same as an index.
-    pub fn index(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
-    }
+place! {
+    /// The place of an event in the ledger, from 0.
+    #[derive(Debug)]
+    EventNo(u32)
 }
 
-/// Number of a commit of one event, dense from 1. Zero is the state before the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Seq(pub u64);
-
-impl Seq {
-    /// The next one.
-    ///
-    /// # Panics
-    /// After 2^64 commits.
-    #[must_use]
-    pub fn next(self) -> Self {
-        Self(
-            self.0
-                .checked_add(1)
-                .expect("an event has less than 2^64 commits"),
-        )
-    }
+counter! {
+    /// Number of a commit of one event, dense from 1. Zero is the state before the first.
+    Seq
 }
 
 /// Whether an event sells.
@@ -43,60 +25,46 @@ impl Seq {
 pub enum EventState {
     /// It sells inside its sale window.
     Open,
-    /// It was called off, with a reason.
     Cancelled(Text),
 }
 
-/// What is asked for when an event is created.
+/// The request for a new event.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
-    /// Its name.
     pub id: EventId,
-    /// Its title for people.
     pub name: Text,
     /// When it starts; coupons and stock have no start.
     pub starts_at: Option<Timestamp>,
-    /// The currency of all its prices.
     pub currency: Currency,
-    /// Its seat plan.
     pub chart: Arc<Chart>,
     /// Price of each category, by the category's name.
     pub prices: BTreeMap<String, Amount>,
-    /// Its rules.
     pub policy: Policy,
     /// SHA-256 of the request: the same id with the same request is the same event.
     pub fingerprint: [u8; 32],
 }
 
-/// An event as it stands. Its chart never changes.
+/// An event as it is now. Its chart never changes.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Its place in the ledger.
     pub no: EventNo,
-    /// Its name.
     pub id: EventId,
-    /// Its title for people.
     pub name: Text,
-    /// When it starts.
     pub starts_at: Option<Timestamp>,
-    /// The currency of all its prices.
     pub currency: Currency,
-    /// Its seat plan.
     pub chart: Arc<Chart>,
     /// Price of each category, by the category's number.
     pub prices: Vec<Amount>,
-    /// Its rules.
     pub policy: Policy,
-    /// Whether it sells.
     pub state: EventState,
-    /// When it was made.
     pub created_at: Timestamp,
     /// Of the request that made it.
     pub fingerprint: [u8; 32],
 }
 
 impl Event {
-    /// The event that `new` asks for.
+    /// Returns the event that `new` asks for.
     ///
     /// # Errors
     /// [`Invalid`] for a policy out of bounds, a category without price or a price without category.
@@ -118,7 +86,6 @@ impl Event {
         })
     }
 
-    /// The price of a category.
     pub fn price(&self, category: CategoryNo) -> Amount {
         self.prices
             .get(category.index())

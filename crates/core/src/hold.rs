@@ -1,6 +1,6 @@
 //! A hold and what may happen to it (model.md 4). All its states and guards share this file.
 
-use crate::booking::Priced;
+use crate::number::count;
 use crate::{
     Amount, BookingId, EventNo, Fence, HoldId, Holder, Rejection, Text, Timestamp, UnitNo, Version,
 };
@@ -8,7 +8,6 @@ use crate::{
 /// One unit of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldUnit {
-    /// Which unit.
     pub unit: UnitNo,
     /// Its price, frozen when it was taken.
     pub price: Amount,
@@ -16,36 +15,23 @@ pub struct HeldUnit {
     pub version: Version,
 }
 
-impl Priced for HeldUnit {
-    fn price(&self) -> Amount {
-        self.price
-    }
-}
-
 /// What a hold is. Every state but the first two is final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldState {
-    /// Waiting for its holder.
     Active,
     /// Payment of this booking has begun.
     Pinned(BookingId),
-    /// Became this booking.
     Consumed(BookingId),
-    /// Given up by its holder.
     Released,
-    /// Ended by the clock.
     Expired,
-    /// Ended by staff, with a reason.
     Revoked(Text),
 }
 
 impl HoldState {
-    /// The word of every state.
     pub const WORDS: [&'static str; 6] = [
         "active", "pinned", "consumed", "released", "expired", "revoked",
     ];
 
-    /// The word of api.md, in lower case.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -57,12 +43,12 @@ impl HoldState {
         }
     }
 
-    /// Whether no command can change it any more.
+    /// Returns whether no command can change it any more.
     pub const fn is_terminal(&self) -> bool {
         !matches!(self, Self::Active | Self::Pinned(_))
     }
 
-    /// The booking it is or was meant for.
+    /// Returns the booking it is or was meant for.
     pub const fn booking(&self) -> Option<BookingId> {
         match self {
             Self::Pinned(booking) | Self::Consumed(booking) => Some(*booking),
@@ -74,20 +60,15 @@ impl HoldState {
 /// An exclusive, timed claim of a holder on one or more units of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Its name.
     pub id: HoldId,
-    /// The event of all its units.
     pub event: EventNo,
-    /// Who holds.
     pub holder: Holder,
-    /// What it is.
     pub state: HoldState,
     /// `1 + max(fence of its units)` when it last took or dropped one, those it dropped among them
     /// (T6): it never falls.
     pub fence: Fence,
     /// Its units, in unit order. Kept after its end, for the record.
     pub units: Vec<HeldUnit>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// From this point of time on it is over.
     pub expires_at: Timestamp,
@@ -103,7 +84,7 @@ impl Hold {
         !self.state.is_terminal() && now < self.expires_at
     }
 
-    /// What it is at `now`: a hold that is over says so before anybody wrote it down (T3).
+    /// Returns what it is at `now`: a hold that is over says so before it is written down (T3).
     pub fn state_at(&self, now: Timestamp) -> &HoldState {
         const EXPIRED: &HoldState = &HoldState::Expired;
         if self.state.is_terminal() || self.is_live(now) {
@@ -113,17 +94,20 @@ impl Hold {
         }
     }
 
-    /// The prices of its units.
+    /// Returns the prices of its units.
     pub fn total(&self) -> Amount {
         Amount::sum(self.units.iter().map(|held| held.price))
     }
 
-    /// How many units it has.
-    pub fn count(&self) -> u32 {
-        u32::try_from(self.units.len()).unwrap_or(u32::MAX)
+    /// Returns its units, in unit order.
+    pub(crate) fn unit_nos(&self) -> impl DoubleEndedIterator<Item = UnitNo> {
+        self.units.iter().map(|held| held.unit)
     }
 
-    /// Whether `unit` is one of its units.
+    pub fn count(&self) -> u32 {
+        count(self.units.len())
+    }
+
     pub fn has(&self, unit: UnitNo) -> bool {
         self.units
             .binary_search_by_key(&unit, |held| held.unit)

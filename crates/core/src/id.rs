@@ -36,88 +36,61 @@ pub(crate) fn refuse(text: &str, rule: &'static str) -> InvalidId {
     }
 }
 
-/// A text that callers choose: `[A-Za-z0-9._-]{1,64}` (api.md 2). Cheap to clone.
+/// Passes a text that callers may choose: `[A-Za-z0-9._-]{1,64}` (api.md 2).
 ///
 /// Every other character is refused, also those which Unicode normalisation would turn into a legal
 /// one, so no two accepted spellings name one thing.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(Arc<str>);
-
-impl Id {
-    /// Checks and copies `text`.
-    ///
-    /// # Errors
-    /// [`InvalidId`] when it is empty, longer than 64 bytes, or has another character.
-    pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        Self::check(text)?;
-        Ok(Self(text.into()))
+pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_legal) {
+        return Ok(());
     }
-
-    /// Checks `text`.
-    pub(crate) fn check(text: &str) -> Result<(), InvalidId> {
-        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_legal) {
-            return Ok(());
-        }
-        Err(refuse(
-            text,
-            "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
-        ))
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+    Err(refuse(
+        text,
+        "1 to 64 characters of A-Z, a-z, 0-9, `.`, `_`, `-`",
+    ))
 }
 
-impl fmt::Debug for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
+/// Declares a name that callers choose. Cheap to clone.
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Id);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Checks and copies `text`.
             ///
             /// # Errors
-            /// [`InvalidId`] when it is no legal id.
+            /// [`InvalidId`] when it is empty, longer than 64 bytes, or has an illegal character.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
-                Id::parse(text).map(Self)
+                check(text)?;
+                Ok(Self(text.into()))
             }
 
-            /// The text.
             pub fn as_str(&self) -> &str {
-                self.0.as_str()
+                &self.0
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(&self.0, f)
+                f.write_str(&self.0)
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(&self.0, f)
+                f.write_str(&self.0)
             }
         }
     };
 }
 
+text_id! {
+    /// A name inside a chart.
+    Id
+}
 text_id! {
     /// The name of an event.
     EventId
@@ -144,7 +117,7 @@ pub fn encode_128(bits: u128) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// The bits of a text of [`encode_128`]; nothing for any other spelling.
+/// Returns the bits of a text of [`encode_128`]; nothing for any other spelling.
 pub fn decode_128(text: &str) -> Option<u128> {
     if text.len() != DIGITS_OF_128_BITS || text.as_bytes().first().is_none_or(|first| *first > b'7')
     {
@@ -161,22 +134,21 @@ macro_rules! minted_id {
         $(#[$doc])*
         ///
         /// 48 bits of time in milliseconds, then 80 random bits: ids made later sort later, which
-        /// keeps the ledger's keys in order, and nobody guesses one.
+        /// keeps the ledger's keys in order, and none can be guessed.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// The id with these bits.
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits.to_be_bytes())
             }
 
-            /// The id with these bytes, most significant first.
+            /// Returns the id with these bytes, most significant first.
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(bytes)
             }
 
-            /// Its bytes, most significant first.
+            /// Returns its bytes, most significant first.
             pub const fn bytes(&self) -> &[u8; 16] {
                 &self.0
             }
@@ -227,54 +199,4 @@ pub struct Holder {
     pub caller: CallerId,
     /// Its name for the holder.
     pub name: HolderName,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn legal_ids_are_exactly_those_of_the_contract() {
-        for text in ["a", "A-1", "hamlet-1", "x.y_z-0", &"a".repeat(64)] {
-            assert_eq!(
-                Id::parse(text).map(|id| id.as_str().to_owned()),
-                Ok(text.to_owned())
-            );
-        }
-        let long = "a".repeat(65);
-        for text in [
-            "",
-            " ",
-            "a b",
-            "a\0",
-            "é",
-            "\u{212a}",
-            "a/b",
-            "{a}",
-            "a\r\n",
-            long.as_str(),
-        ] {
-            assert!(Id::parse(text).is_err(), "{text:?} was accepted");
-        }
-    }
-
-    #[test]
-    fn minted_ids_have_one_spelling() {
-        let id = HoldId::from_bits(u128::MAX - 5);
-        let text = id.to_string();
-        assert_eq!(text.parse(), Ok(id));
-        assert!(text.to_uppercase().parse::<HoldId>().is_err());
-        assert!(text.replace("hld_", "bkg_").parse::<HoldId>().is_err());
-        assert!(
-            "hld_8zzzzzzzzzzzzzzzzzzzzzzzzz".parse::<HoldId>().is_err(),
-            "over 128 bits"
-        );
-        assert!("hld_".parse::<HoldId>().is_err());
-    }
-
-    #[test]
-    fn later_ids_sort_later_in_every_form() {
-        let (a, b) = (HoldId::from_bits(7 << 80), HoldId::from_bits(8 << 80));
-        assert!(a < b && a.to_string() < b.to_string() && a.bytes() < b.bytes());
-    }
 }

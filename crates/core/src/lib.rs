@@ -3,17 +3,23 @@
 //! Everything here is decided by [`Inventory::apply`] from its own state, a command and a given
 //! `now`. No async, no I/O, no clock, no randomness, nothing outside the standard library.
 //!
-//! Reading order: the words ([`UnitState`], [`Hold`], [`Booking`]), what can be asked ([`Command`])
-//! and refused ([`Rejection`]), then the decisions in `inventory/`, one file a command. The
-//! [`Auditor`] checks a history without using any of it.
+//! Reading order: the states ([`UnitState`], [`Hold`], [`Booking`]), the commands ([`Command`]) and their
+//! refusals ([`Rejection`]), then the decisions in `inventory/`, one file a command. The [`Auditor`] checks
+//! a history with rules of its own.
 #![warn(clippy::as_conversions)]
+#![allow(
+    missing_docs,
+    reason = "a field or variant whose name says it all has no line"
+)]
 
 pub mod limits;
 
 mod id;
 mod money;
+mod number;
 mod text;
 mod time;
+mod words;
 
 mod booking;
 mod chart;
@@ -58,7 +64,6 @@ pub use inventory::Inventory;
 pub use money::{Amount, Currency};
 pub use near::alternatives_near;
 pub use payment::{GivenLines, Intent, Payment, PaymentReport, PaymentState};
-pub use pick::Availability;
 pub use policy::{
     Adjacency, Deadline, LatePayment, OnPaymentFailure, POLICY_FIELDS, Policy, PolicyBounds,
     PolicyChange, PolicyField, PolicyKind, PolicyValue,
@@ -67,7 +72,7 @@ pub use rejection::{
     Advice, Alternative, Budget, Conflict, ConflictState, Invalid, Member, REJECTION_CODES,
     Rejection, Unavailable,
 };
-pub use seating::Seating;
+pub use seating::{Availability, Seating};
 pub use tally::Tally;
 pub use terms::HoldTermsAsked;
 pub use text::Text;

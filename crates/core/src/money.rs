@@ -12,17 +12,16 @@ impl Amount {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// A price of `minor` units; nothing when negative or beyond the largest price.
+    /// Returns a price of `minor` units; nothing when negative or beyond the largest price.
     pub fn price(minor: i64) -> Option<Self> {
         (0..=PRICE_MAX).contains(&minor).then_some(Self(minor))
     }
 
-    /// An amount as it was stored.
+    /// Returns an amount as it was stored.
     pub const fn from_minor(minor: i64) -> Self {
         Self(minor)
     }
 
-    /// Minor units.
     pub const fn minor(self) -> i64 {
         self.0
     }
@@ -43,7 +42,7 @@ impl Amount {
         Self(self.0.saturating_sub(other.0).max(0))
     }
 
-    /// The sum of prices.
+    /// Returns the sum of prices.
     ///
     /// # Panics
     /// Never for prices of one command: `limits.rs` relates the largest price to the largest count.
@@ -69,7 +68,7 @@ const WITH_THREE_DIGITS: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// The currency of this code; nothing when it is not three letters A to Z.
+    /// Returns the currency of this code; nothing when it is not three letters A to Z.
     pub fn parse(code: &str) -> Option<Self> {
         let bytes: [u8; 3] = code.as_bytes().try_into().ok()?;
         bytes
@@ -78,9 +77,9 @@ impl Currency {
             .then_some(Self(bytes))
     }
 
-    /// How many digits of its minor units stand behind the point, as payment providers count them. ISO
-    /// 4217 and the tables of browsers say less for some: 5000 are 50.00 forints wherever they are
-    /// charged.
+    /// Returns how many digits of its minor units are behind the point, as payment providers count
+    /// them. ISO 4217 and the tables of browsers say less for some: 5000 are 50.00 forints wherever they
+    /// are charged.
     pub fn digits(&self) -> u8 {
         let is_in = |codes: &[&str]| codes.contains(&self.as_str());
         if is_in(&WITHOUT_DIGITS) {
@@ -92,7 +91,6 @@ impl Currency {
         }
     }
 
-    /// The code.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

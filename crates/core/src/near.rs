@@ -7,13 +7,15 @@ use crate::limits::{
     ALTERNATIVE_REACH_MAX, ALTERNATIVE_ROWS_MAX, ALTERNATIVE_SEATS_MAX, ALTERNATIVES_MAX,
     UNITS_PER_HOLD_MAX,
 };
-use crate::pick::{Availability, Piece, Rest, pieces};
+use crate::number::count;
+use crate::pick::{Piece, Rest, pieces};
+use crate::seating::Availability;
 use crate::{Alternative, Chart, Row, RowNo, UnitNo};
 
-/// As many neighbouring seats as were wanted, near the wanted ones and of the first one's price
+/// Returns as many neighbouring seats as were wanted, near the wanted ones and of the first one's price
 /// class: at most one offer a row, nearest rows first. What is offered passes `no_orphan`.
 ///
-/// `wanted` is sorted. Also for shields, which refuse before the ledger is asked.
+/// `wanted` is sorted. Also for shields, which refuse in front of the ledger.
 pub fn alternatives_near(
     chart: &Chart,
     hall: &impl Availability,
@@ -22,7 +24,7 @@ pub fn alternatives_near(
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else {
         return Vec::new();
     };
-    let quantity = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+    let quantity = count(wanted.len());
     let Some((home, home_row)) = chart.row_of(*first) else {
         return Vec::new();
     };
@@ -61,7 +63,7 @@ pub fn alternatives_near(
         .collect()
 }
 
-/// The part of a row that is near `middle`, which is twice a seat's number.
+/// Returns the part of a row that is near `middle`, which is twice a seat's number.
 fn searched(row: &Row, middle: u32) -> Range<UnitNo> {
     let from = (middle / 2).saturating_sub(ALTERNATIVE_SEATS_MAX);
     let to = (middle / 2).saturating_add(ALTERNATIVE_SEATS_MAX);
@@ -69,7 +71,7 @@ fn searched(row: &Row, middle: u32) -> Range<UnitNo> {
     UnitNo(from.clamp(first, end))..UnitNo(to.clamp(first, end))
 }
 
-/// The piece with what lies beyond the searched part of the row, as far as it must be known: two
+/// Returns the piece with what lies beyond the searched part of the row, as far as it must be known: two
 /// free seats are no orphans.
 fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
     for _ in 0..2 {
@@ -84,7 +86,7 @@ fn widened(mut piece: Piece, row: &Row, hall: &impl Availability) -> Piece {
     piece
 }
 
-/// The row itself, then those before and behind it, nearest first.
+/// Returns the row itself, then those before and behind it, nearest first.
 fn rows_around(chart: &Chart, home: RowNo) -> impl Iterator<Item = (RowNo, &Row)> {
     let beside = (1..=ALTERNATIVE_REACH_MAX).flat_map(move |away| {
         [home.0.checked_sub(away), home.0.checked_add(away)]

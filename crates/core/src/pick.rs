@@ -7,24 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::chart::{Distance, RankedRow};
-use crate::seating::{RowCount, Seating};
+use crate::number::index;
+use crate::seating::{Availability, RowCount, Seating};
 use crate::{CategoryNo, Chart, Row, UnitNo};
-
-/// Which units could be taken now.
-pub trait Availability {
-    /// Whether a new owner may take `unit`.
-    fn is_available(&self, unit: UnitNo) -> bool;
-
-    /// The first longest run of neighbouring numbers inside `within` that may all be taken.
-    ///
-    /// Asks for one unit after the other; whoever knows better should skip.
-    fn next_run(&self, within: Range<UnitNo>) -> Option<Range<UnitNo>> {
-        let mut units = (within.start.0..within.end.0).map(UnitNo);
-        let first = units.find(|unit| self.is_available(*unit))?;
-        let end = units.find(|unit| !self.is_available(*unit));
-        Some(first..end.unwrap_or(within.end))
-    }
-}
 
 /// How many seats of which price class.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +27,7 @@ pub(crate) struct Found {
     pub(crate) apart: Option<Vec<UnitNo>>,
 }
 
-/// The best seats of a hall, in unit order.
+/// Returns the best seats of a hall, in unit order.
 pub(crate) fn best_seats(seating: &Seating, want: Want) -> Found {
     if want.quantity == 0 || seating.open_seats() < want.quantity {
         return Found::default();
@@ -108,8 +93,8 @@ impl Piece {
         self.fits.end.0.saturating_sub(self.fits.start.0)
     }
 
-    /// The best place for so many seats. `middle` is twice the number where their middle should be,
-    /// and the places around it are compared by `distance` from their first seat.
+    /// Returns the best place for so many seats. `middle` is twice the number where their middle should
+    /// be, and the places around it are compared by `distance` from their first seat.
     pub(crate) fn window<D: Ord>(
         &self,
         quantity: u32,
@@ -145,7 +130,7 @@ impl Piece {
     }
 }
 
-/// The pieces of a row, from one end to the other.
+/// Returns the pieces of a row, from one end to the other.
 pub(crate) fn pieces<'a>(
     chart: &'a Chart,
     hall: &'a impl Availability,
@@ -169,7 +154,7 @@ pub(crate) fn pieces<'a>(
     })
 }
 
-/// The first neighbouring seats of a price class; none is any.
+/// Returns the first neighbouring seats of a price class; none is any.
 fn next_of_category(
     chart: &Chart,
     within: Range<UnitNo>,
@@ -184,7 +169,7 @@ fn next_of_category(
     Some(first..end.unwrap_or(within.end))
 }
 
-/// Neighbours in the best place of the hall that has room for them.
+/// Returns neighbours in the best place of the hall that has room for them.
 fn together(seating: &Seating, want: Want) -> Option<Window<Distance>> {
     let has_room =
         |count: &RowCount| count.open >= want.quantity && count.pairs >= want.quantity - 1;
@@ -212,8 +197,8 @@ fn together(seating: &Seating, want: Want) -> Option<Window<Distance>> {
     best
 }
 
-/// Rows that may have what is wanted, the best first, and the price class to look for seat by seat:
-/// none where all seats of the row are of the wanted one.
+/// Returns rows that may have what is wanted, the best first, and the price class to look for seat by
+/// seat: none where all seats of the row are of the wanted one.
 fn rows(
     seating: &Seating,
     want: Want,
@@ -234,7 +219,7 @@ fn rows(
     })
 }
 
-/// Seats of several pieces, the longest first: as few torn groups as can be.
+/// Returns seats of several pieces, the longest first: as few torn groups as can be.
 fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
     let hall = seating.open();
     let mut by_size: BTreeMap<u32, VecDeque<Piece>> = BTreeMap::new();
@@ -243,7 +228,7 @@ fn apart(seating: &Seating, want: Want) -> Option<Vec<UnitNo>> {
             let size = piece.seats();
             let known = by_size.entry(size).or_default();
             // No more pieces than can be used: a torn hall of a million seats needs no long list.
-            if known.len() <= UnitNo(want.quantity / size).index() {
+            if known.len() <= index(want.quantity / size) {
                 known.push_back(piece);
             }
         }

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use self::Member::{Booking, Names, Number, Time, Units};
-use crate::{AreaNo, BookingId, Fence, Seq, Span, StateKind, Text, Timestamp, UnitNo};
+use crate::words::words;
+use crate::{AreaNo, BookingId, Fence, Seq, Span, Text, Timestamp, UnitNo};
 
 /// A setting or field with a value that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,6 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// `field` is wrong because of `reason`.
     pub fn new(field: &'static str, reason: String) -> Self {
         Self { field, reason }
     }
@@ -30,61 +30,35 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// What stands in the way of one wanted seat or area.
+/// Why one wanted seat or area cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// A seat that somebody has.
     Seat {
-        /// Which seat.
         unit: UnitNo,
-        /// What it is.
         state: ConflictState,
         /// When it may be free, for held ones.
         retry_after: Option<Span>,
     },
     /// An area with too few free places.
-    Area {
-        /// Which area.
-        area: AreaNo,
-        /// How many places are free.
-        free: u32,
-    },
+    Area { area: AreaNo, free: u32 },
 }
 
-/// What a conflicting seat is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConflictState {
-    /// In somebody's hold.
-    Held,
-    /// Sold.
-    Sold,
-    /// Not for sale.
-    Blocked,
+words! {
+    /// What a conflicting seat is.
+    ConflictState:
+    Held = "held",
+    Sold = "sold",
+    Blocked = "blocked",
     /// In another hold of the same holder.
-    Yours,
+    Yours = "yours",
     /// Free, where something else was expected: it cannot be unblocked.
-    Free,
-}
-
-impl ConflictState {
-    /// The word of api.md, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => StateKind::Held.as_str(),
-            Self::Sold => StateKind::Sold.as_str(),
-            Self::Blocked => StateKind::Blocked.as_str(),
-            Self::Yours => "yours",
-            Self::Free => StateKind::Free.as_str(),
-        }
-    }
+    Free = "free",
 }
 
 /// Units that could be had instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {
-    /// Which units.
     pub units: Vec<UnitNo>,
-    /// Whether they are neighbours.
     pub together: bool,
 }
 
@@ -99,48 +73,24 @@ pub struct Unavailable {
     pub seq: Seq,
 }
 
-/// Which budget is used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
-    /// Units held live at once by the holder.
-    Held,
-    /// Units bought by the holder.
-    Bought,
+words! {
+    /// A budget that is used up: of units held live, or bought, by a holder.
+    Budget:
+    Held = "held",
+    Bought = "bought",
 }
 
-impl Budget {
-    /// Returns the word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Bought => "bought",
-        }
-    }
-}
-
-/// What a client should do after a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advice {
+words! {
+    /// What a client should do after a refusal.
+    Advice:
     /// The same request may pass later.
-    RetryAfter,
+    RetryAfter = "retry_after",
     /// The same request will never pass.
-    DoNotRetry,
+    DoNotRetry = "do_not_retry",
     /// The claim is gone; ask for a new hold.
-    Reacquire,
+    Reacquire = "reacquire",
     /// Something moved on; read the object first.
-    AskState,
-}
-
-impl Advice {
-    /// The word of model.md.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RetryAfter => "retry_after",
-            Self::DoNotRetry => "do_not_retry",
-            Self::Reacquire => "reacquire",
-            Self::AskState => "ask_state",
-        }
-    }
+    AskState = "ask_state",
 }
 
 /// Why a command had no effect.
@@ -148,24 +98,20 @@ impl Advice {
 pub enum Rejection {
     /// A field cannot be.
     Invalid(Invalid),
-    /// Somebody has a wanted unit.
+    /// A wanted unit is taken.
     UnitUnavailable(Box<Unavailable>),
     /// The chart has no unit or area of these names.
     UnknownUnit(Vec<String>),
-    /// No event of this name.
     EventNotFound,
     /// An event of this name exists and is another one.
     EventExists,
     /// The event does not sell now.
     NotOnSale {
-        /// When it will, if it will.
         opens_at: Option<Timestamp>,
     },
     /// The holder has, or would have, too many units.
     BudgetExceeded {
-        /// Which budget.
         budget: Budget,
-        /// The most it allows.
         limit: u32,
         /// How many count against it already.
         used: u32,
@@ -174,18 +120,15 @@ pub enum Rejection {
     AdjacencyRefused(Vec<UnitNo>),
     /// More units than one hold may have.
     TooManyUnits {
-        /// The most it may have.
         limit: u32,
     },
     /// No hold of this name, or not the caller's.
     HoldNotFound,
     /// Its time was over.
     HoldExpired,
-    /// Its holder gave it up.
     HoldReleased,
     /// It became this booking.
     HoldConsumed(BookingId),
-    /// Staff ended it.
     HoldRevoked(Text),
     /// It cannot be extended any further than this.
     CapReached(Timestamp),
@@ -223,7 +166,6 @@ pub enum Rejection {
 
 /// What a refusal carries besides its code, for clients to act on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "most names say it all")]
 pub enum Member<'a> {
     Number(u64),
     Text(&'a str),
@@ -303,7 +245,7 @@ refusals! {
 }
 
 impl Rejection {
-    /// Returns whether it carries units or areas, whose public names only the event's chart knows.
+    /// Returns whether it is about units or areas, whose public names only the event's chart knows.
     pub fn names_units(&self) -> bool {
         let names = |member| matches!(member, Names(_) | Units(_) | Member::Unavailable(_));
         self.members().into_iter().any(|(_, member)| names(member))

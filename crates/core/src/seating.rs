@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bits::Bits;
-use crate::pick::Availability;
+use crate::number::index;
 use crate::unit::Step;
 use crate::{
     Area, AreaNo, Chart, Fence, RowNo, StateKind, Tally, Timestamp, Transition, Unit, UnitNo,
@@ -14,7 +14,7 @@ use crate::{
 /// Every unit of an event as the ledger has it written down.
 ///
 /// Besides the states it keeps which units are *open* to a new owner: the free ones, and those of
-/// holds that the clock has ended, as far as it was told of them.
+/// holds that the clock has ended, as far as they were reported to it.
 #[derive(Clone, Debug)]
 pub struct Seating {
     chart: Arc<Chart>,
@@ -30,7 +30,6 @@ pub struct Seating {
 /// What is counted of a row, to pass by rows that cannot have what is looked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowCount {
-    /// Open seats.
     pub(crate) open: u32,
     /// Open seats whose next neighbour is open too.
     pub(crate) pairs: u32,
@@ -44,7 +43,6 @@ struct AreaCount {
 }
 
 impl Seating {
-    /// A hall with every unit free.
     pub fn new(chart: Arc<Chart>) -> Self {
         let area = |area: &Area| AreaCount {
             tally: Tally::all_free(area.capacity),
@@ -55,7 +53,7 @@ impl Seating {
             pairs: row.seats.saturating_sub(1),
         };
         Self {
-            units: vec![Unit::default(); UnitNo(chart.units()).index()],
+            units: vec![Unit::default(); index(chart.units())],
             total: Tally::all_free(chart.units()),
             open: Bits::all(chart.units()),
             open_seats: chart.seats(),
@@ -66,7 +64,6 @@ impl Seating {
         }
     }
 
-    /// The chart whose units these are.
     pub fn chart(&self) -> &Arc<Chart> {
         &self.chart
     }
@@ -81,17 +78,14 @@ impl Seating {
             .expect("a unit number comes from the event's own chart")
     }
 
-    /// All units, in unit order.
     pub fn units(&self) -> &[Unit] {
         &self.units
     }
 
-    /// How many units are in which state.
     pub fn tally(&self) -> Tally {
         self.total
     }
 
-    /// How many places of an area are in which state.
     pub fn area_tally(&self, area: AreaNo) -> Tally {
         self.areas
             .get(area.index())
@@ -99,7 +93,7 @@ impl Seating {
             .unwrap_or_default()
     }
 
-    /// Bytes on the heap, the chart's not counted: it is shared.
+    /// Returns its size on the heap in bytes, the chart's not counted: it is shared.
     pub fn heap_bytes(&self) -> usize {
         self.units.capacity() * size_of::<Unit>()
             + self.rows.capacity() * size_of::<RowCount>()
@@ -108,17 +102,15 @@ impl Seating {
             + self.blocked.heap_bytes()
     }
 
-    /// How many seats are open.
     pub(crate) fn open_seats(&self) -> u32 {
         self.open_seats
     }
 
-    /// What is counted of a row.
     pub(crate) fn row_count(&self, row: RowNo) -> Option<RowCount> {
         self.rows.get(row.index()).copied()
     }
 
-    /// The highest fence among `units`.
+    /// Returns the highest fence among `units`.
     pub(crate) fn newest_fence(&self, units: impl Iterator<Item = UnitNo>) -> Fence {
         units
             .map(|unit| self.unit(unit).fence)
@@ -126,7 +118,6 @@ impl Seating {
             .unwrap_or_default()
     }
 
-    /// How many places of an area are open.
     pub(crate) fn open_count(&self, area: AreaNo) -> u32 {
         self.areas.get(area.index()).map_or(0, |count| count.open)
     }
@@ -139,14 +130,14 @@ impl Seating {
         let passed = from.checked_rem(count).unwrap_or(0);
         let looked_at = passed.saturating_add(quantity).min(count);
         let mut places = self.places_in(&self.open, area, looked_at);
-        let first = UnitNo(passed).index().min(places.len());
+        let first = index(passed).min(places.len());
         places.rotate_left(first);
-        places.truncate(UnitNo(quantity).index());
+        places.truncate(index(quantity));
         places.sort_unstable();
         places
     }
 
-    /// The first `quantity` blocked places of an area, fewer if there are not so many.
+    /// Returns the first `quantity` blocked places of an area, fewer if there are not so many.
     pub(crate) fn blocked_places(&self, area: AreaNo, quantity: u32) -> Vec<UnitNo> {
         let quantity = quantity.min(self.area_tally(area).blocked);
         self.places_in(&self.blocked, area, quantity)
@@ -162,12 +153,9 @@ impl Seating {
             from = found.saturating_add(1);
             Some(UnitNo(found))
         };
-        std::iter::from_fn(next)
-            .take(UnitNo(quantity).index())
-            .collect()
+        std::iter::from_fn(next).take(index(quantity)).collect()
     }
 
-    /// Makes one transition of one unit.
     pub(crate) fn step(&mut self, unit: UnitNo, step: Step) -> Transition {
         let transition = self.unit_mut(unit).step(unit, step);
         self.count(unit, transition.from.kind(), transition.to.kind());
@@ -239,7 +227,7 @@ impl Seating {
         }
     }
 
-    /// How many neighbours of a seat are open, and the count of its row.
+    /// Returns how many neighbours of a seat are open, and the count of its row.
     fn row_count_mut(&mut self, seat: UnitNo) -> Option<(u32, &mut RowCount)> {
         let number = self.chart.row_no_of(seat)?;
         let row = self.chart.row_seats(number)?;
@@ -249,14 +237,28 @@ impl Seating {
         Some((neighbours, self.rows.get_mut(number.index())?))
     }
 
-    /// Whether a new owner may take `unit` at `now`.
+    /// Returns whether a new owner may take `unit` at `now`.
     pub fn is_available(&self, unit: UnitNo, now: Timestamp) -> bool {
         self.unit(unit).state.is_available(now)
     }
 
-    /// The open units, for choosing.
+    /// Returns the open units, for choosing.
     pub(crate) fn open(&self) -> OpenUnits<'_> {
         OpenUnits(&self.open)
+    }
+}
+
+/// Which units could be taken now.
+pub trait Availability {
+    fn is_available(&self, unit: UnitNo) -> bool;
+
+    /// Returns the first longest run of neighbouring numbers inside `within` that may all be taken. Looks at
+    /// one unit after the other; an index can do better.
+    fn next_run(&self, within: Range<UnitNo>) -> Option<Range<UnitNo>> {
+        let mut units = (within.start.0..within.end.0).map(UnitNo);
+        let first = units.find(|unit| self.is_available(*unit))?;
+        let end = units.find(|unit| !self.is_available(*unit));
+        Some(first..end.unwrap_or(within.end))
     }
 }
 

@@ -5,18 +5,14 @@ use crate::StateKind;
 /// How many units are in which state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Can be held.
     pub free: u32,
     /// In holds, as written down.
     pub held: u32,
-    /// In bookings.
     pub sold: u32,
-    /// Not for sale.
     pub blocked: u32,
 }
 
 impl Tally {
-    /// All units free.
     pub fn all_free(units: u32) -> Self {
         Self {
             free: units,
@@ -24,7 +20,6 @@ impl Tally {
         }
     }
 
-    /// All units counted.
     pub fn total(self) -> u32 {
         [self.free, self.held, self.sold, self.blocked]
             .iter()

@@ -1,13 +1,12 @@
-//! What can be said of a hold request without looking at units: the guards that come first. Ledgers
-//! and shields ask the same ones, so that both refuse with the same reason.
+//! What can be decided about a hold request without looking at units: the guards that come first. Ledgers
+//! and shields use the same ones, so that both refuse with the same reason.
 
 use crate::limits::HOLD_TTL_MS_MIN;
 use crate::{Event, Invalid, Rejection, Span, Timestamp};
 
-/// How much is asked for how long.
+/// How many units a request wants, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct HoldTermsAsked {
-    /// How many units.
     pub count: u32,
     /// For how long; none is the policy's.
     pub ttl: Option<Span>,
@@ -16,7 +15,7 @@ pub struct HoldTermsAsked {
 }
 
 impl Event {
-    /// Passes a request to hold so many units for so long, and gives its time to live.
+    /// Passes a request to hold so many units for so long, and returns its time to live.
     ///
     /// # Errors
     /// `NotOnSale`, `Invalid` for no unit or a time out of bounds, `TooManyUnits`; in this order.
@@ -36,7 +35,7 @@ impl Event {
         }
     }
 
-    /// The time to live that was asked for, or the policy's.
+    /// Returns the time to live that was asked for, or the policy's.
     pub(crate) fn require_ttl(
         &self,
         asked: Option<Span>,

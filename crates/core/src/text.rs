@@ -26,7 +26,6 @@ impl Text {
         Ok(Self(text.into()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -14,35 +14,35 @@ impl Timestamp {
     /// The latest one.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The point `ms` milliseconds after 1970-01-01 UTC.
+    /// Returns the point `ms` milliseconds after 1970-01-01 UTC.
     pub const fn from_ms(ms: i64) -> Self {
         Self(ms)
     }
 
-    /// Milliseconds since 1970-01-01 UTC.
+    /// Returns milliseconds since 1970-01-01 UTC.
     pub const fn ms(self) -> i64 {
         self.0
     }
 
-    /// The point `span` later, at most [`Timestamp::MAX`].
+    /// Returns the point `span` later, at most [`Timestamp::MAX`].
     #[must_use]
     pub fn plus(self, span: Span) -> Self {
         Self(self.0.saturating_add_unsigned(span.0))
     }
 
-    /// The point `span` earlier, at least [`Timestamp::MIN`].
+    /// Returns the point `span` earlier, at least [`Timestamp::MIN`].
     #[must_use]
     pub fn minus(self, span: Span) -> Self {
         Self(self.0.saturating_sub_unsigned(span.0))
     }
 
-    /// The millisecond after this one.
+    /// Returns the millisecond after this one.
     #[must_use]
     pub(crate) fn after(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// The time from `self` to `later`; zero when `later` is not later.
+    /// Returns the time from `self` to `later`; zero when `later` is not later.
     pub fn until(self, later: Timestamp) -> Span {
         Span(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
     }
@@ -59,12 +59,10 @@ impl fmt::Debug for Timestamp {
 pub struct Span(u64);
 
 impl Span {
-    /// `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms)
     }
 
-    /// Milliseconds.
     pub const fn ms(self) -> u64 {
         self.0
     }

@@ -3,17 +3,13 @@
 
 use std::fmt;
 
+use crate::number::{counter, place};
+use crate::words::words;
 use crate::{BookingId, HoldId, Timestamp};
 
-/// The place of a unit in its event's chart, from 0. Every command takes units in this order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnitNo(pub u32);
-
-impl UnitNo {
-    /// The same as an index.
-    pub fn index(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
-    }
+place! {
+    /// The place of a unit in its event's chart, from 0. Every command takes units in this order.
+    UnitNo(u32)
 }
 
 impl fmt::Debug for UnitNo {
@@ -22,66 +18,33 @@ impl fmt::Debug for UnitNo {
     }
 }
 
-/// A number that rises with every change of owner of a unit, never reused. Public: it orders, it
-/// does not authorise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Fence(pub u64);
-
-impl Fence {
-    /// The next higher fence.
-    ///
-    /// # Panics
-    /// After 2^64 owners.
-    #[must_use]
-    pub fn next(self) -> Self {
-        Self(
-            self.0
-                .checked_add(1)
-                .expect("a unit changes owner less than 2^64 times"),
-        )
-    }
+counter! {
+    /// A number that rises with every change of owner of a unit, never reused. Public: it orders, it
+    /// does not authorise.
+    Fence
 }
 
-/// How many transitions a unit has made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Version(pub u64);
-
-impl Version {
-    /// The version after one more transition.
-    ///
-    /// # Panics
-    /// After 2^64 transitions.
-    #[must_use]
-    pub fn next(self) -> Self {
-        Self(
-            self.0
-                .checked_add(1)
-                .expect("a unit makes less than 2^64 transitions"),
-        )
-    }
+counter! {
+    /// How many transitions a unit has made.
+    Version
 }
 
 /// What a unit is, as the ledger has it written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum UnitState {
-    /// Nobody's.
     #[default]
     Free,
     /// Claimed by a hold until a point of time; from then on it counts as free (T3).
     Held {
-        /// The owner.
         hold: HoldId,
-        /// The hold's `expires_at`.
         until: Timestamp,
     },
-    /// Sold to a booking.
     Sold(BookingId),
-    /// Taken out of sale by staff.
     Blocked,
 }
 
 impl UnitState {
-    /// Whether a new owner may take it at `now`: free, or held by a hold that is over.
+    /// Returns whether a new owner may take it at `now`: free, or held by a hold that is over.
     pub fn is_available(self, now: Timestamp) -> bool {
         match self {
             Self::Free => true,
@@ -90,7 +53,7 @@ impl UnitState {
         }
     }
 
-    /// The state without its owner.
+    /// Returns the state without its owner.
     pub fn kind(self) -> StateKind {
         match self {
             Self::Free => StateKind::Free,
@@ -101,7 +64,7 @@ impl UnitState {
     }
 }
 
-/// Who owns a unit, or acts on it.
+/// What owns a unit, or acts on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Nobody,
@@ -119,111 +82,42 @@ impl From<UnitState> for Owner {
     }
 }
 
-/// A unit's state as the public may see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StateKind {
-    /// Can be held.
-    Free,
-    /// In somebody's hold.
-    Held,
-    /// In somebody's booking.
-    Sold,
-    /// Not for sale.
-    Blocked,
+words! {
+    /// A unit's state as the public may see it.
+    StateKind:
+    Free = "free",
+    Held = "held",
+    Sold = "sold",
+    Blocked = "blocked",
 }
 
-impl StateKind {
-    /// Every kind, in the order of its number.
-    pub const ALL: [Self; 4] = [Self::Free, Self::Held, Self::Sold, Self::Blocked];
-
-    /// The word of model.md, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Held => "held",
-            Self::Sold => "sold",
-            Self::Blocked => "blocked",
-        }
-    }
-}
-
-/// Why a unit made a transition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cause {
-    /// A new hold.
-    Held,
-    /// A hold was extended.
-    Extended,
-    /// A hold got or lost units.
-    Changed,
-    /// Payment began.
-    Pinned,
+words! {
+    /// Why a unit made a transition.
+    Cause:
+    Held = "held",
+    Extended = "extended",
+    /// Its hold got or lost units.
+    Changed = "changed",
+    Pinned = "pinned",
     /// Payment failed; the buyer keeps the units.
-    Unpinned,
-    /// The holder gave it up.
-    Released,
-    /// The clock ended the hold.
-    Expired,
-    /// Staff ended the hold.
-    Revoked,
-    /// The hold became a booking.
-    Confirmed,
+    Unpinned = "unpinned",
+    Released = "released",
+    Expired = "expired",
+    Revoked = "revoked",
+    Confirmed = "confirmed",
     /// Sold without a hold: box office, or late money.
-    SoldDirectly,
-    /// A line was cancelled.
-    Cancelled,
+    SoldDirectly = "sold_directly",
+    Cancelled = "cancelled",
     /// Swapped inside a booking.
-    Exchanged,
-    /// Staff took it out of sale.
-    Blocked,
-    /// Staff put it back on sale.
-    Unblocked,
+    Exchanged = "exchanged",
+    Blocked = "blocked",
+    Unblocked = "unblocked",
     /// The ledger's clock was set back: nothing changed but the end of its hold.
-    ClockCorrected,
+    ClockCorrected = "clock_corrected",
 }
 
 impl Cause {
-    /// Every cause.
-    pub const ALL: [Self; 15] = [
-        Self::Held,
-        Self::Extended,
-        Self::Changed,
-        Self::Pinned,
-        Self::Unpinned,
-        Self::Released,
-        Self::Expired,
-        Self::Revoked,
-        Self::Confirmed,
-        Self::SoldDirectly,
-        Self::Cancelled,
-        Self::Exchanged,
-        Self::Blocked,
-        Self::Unblocked,
-        Self::ClockCorrected,
-    ];
-
-    /// The word for it in the audit and in answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Extended => "extended",
-            Self::Changed => "changed",
-            Self::Pinned => "pinned",
-            Self::Unpinned => "unpinned",
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-            Self::Confirmed => "confirmed",
-            Self::SoldDirectly => "sold_directly",
-            Self::Cancelled => "cancelled",
-            Self::Exchanged => "exchanged",
-            Self::Blocked => "blocked",
-            Self::Unblocked => "unblocked",
-            Self::ClockCorrected => "clock_corrected",
-        }
-    }
-
-    /// Whether a unit may go from one kind of state to another for this cause: the table of
+    /// Returns whether a unit may go from one kind of state to another for this cause: the table of
     /// model.md 3. Guards about time and ownership are the commands' business.
     pub const fn allows(self, from: StateKind, to: StateKind) -> bool {
         use StateKind::{Blocked, Free, Held, Sold};
@@ -246,10 +140,9 @@ impl Cause {
     }
 }
 
-/// One unit as it stands.
+/// One unit as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Unit {
-    /// What it is.
     pub state: UnitState,
     /// Rises with every change of owner.
     pub fence: Fence,
@@ -260,17 +153,12 @@ pub struct Unit {
 /// One step of one unit: a row of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Which unit.
     pub unit: UnitNo,
-    /// Its state before.
     pub from: UnitState,
-    /// Its state after.
     pub to: UnitState,
-    /// Its fence after.
+    /// After the step, as the version.
     pub fence: Fence,
-    /// Its version after.
     pub version: Version,
-    /// Why.
     pub cause: Cause,
     /// The hold in whose name it was done; none for staff and bookings.
     pub hold: Option<HoldId>,
@@ -282,59 +170,47 @@ pub(crate) struct Step {
     pub(crate) to: UnitState,
     pub(crate) fence: Fence,
     pub(crate) cause: Cause,
-    /// In whose name.
     pub(crate) by: Owner,
 }
 
 impl Unit {
-    /// Makes one transition and tells it. The units of a hold are exactly those whose state names it, and
+    /// Makes one transition and returns it. The units of a hold are exactly those whose state names it, and
     /// those of a booking likewise: only their owner gives them up, and a hold takes units for itself.
     ///
     /// # Panics
     /// When the table of model.md 3 has no such step, another owns the unit, or the fence would fall: the
     /// caller's checks are wrong, and stopping is better than selling twice.
     pub(crate) fn step(&mut self, unit: UnitNo, step: Step) -> Transition {
-        let from = self.state;
-        assert!(
-            step.cause.allows(from.kind(), step.to.kind()),
-            "{unit:?}: no step from {from:?} to {:?} for {:?}",
-            step.to,
-            step.cause
-        );
-        let is_owner = |owner: Owner| owner == Owner::Nobody || owner == step.by;
-        let for_itself = match step.to {
-            UnitState::Held { .. } => is_owner(step.to.into()),
+        let (from, by) = (self.state, step.by);
+        let Step {
+            to, fence, cause, ..
+        } = step;
+        let is_owner = |owner: Owner| owner == Owner::Nobody || owner == by;
+        let for_itself = match to {
+            UnitState::Held { .. } => is_owner(to.into()),
             UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => true,
         };
         assert!(
-            is_owner(from.into()) && for_itself,
-            "{unit:?}: {:?} takes it from {from:?} to {:?} for {:?}",
-            step.by,
-            step.to,
-            step.cause
+            cause.allows(from.kind(), to.kind()),
+            "{unit:?}: no step from {from:?} to {to:?} for {cause:?}"
         );
         assert!(
-            step.fence >= self.fence,
-            "{unit:?}: fence falls to {:?}",
-            step.fence
+            is_owner(from.into()) && for_itself,
+            "{unit:?}: {by:?} takes it from {from:?} to {to:?} for {cause:?}"
         );
+        assert!(fence >= self.fence, "{unit:?}: fence falls to {fence:?}");
+        let version = self.version.next();
         *self = Unit {
-            state: step.to,
-            fence: step.fence,
-            version: self.version.next(),
-        };
-        let Step {
-            to,
+            state: to,
             fence,
-            cause,
-            by,
-        } = step;
+            version,
+        };
         Transition {
             unit,
             from,
             to,
             fence,
-            version: self.version,
+            version,
             cause,
             hold: match by {
                 Owner::Hold(hold) => Some(hold),

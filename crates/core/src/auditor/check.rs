@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bounds::Bounds;
 use super::live::{Memory, Pin};
 use super::{History, Invariant, Violation};
+use crate::number::index;
 use crate::{Cause, Commit, Fence, HoldId, Seq, Span, Timestamp, UnitNo};
 
 pub(super) struct Walk<'a> {
@@ -108,7 +109,7 @@ impl<'a> Walk<'a> {
             let first = terms.next();
             let uneven = terms.any(|other| Some(other) != first);
             let most = self.bounds.map(|bounds| bounds.units_per_hold_max);
-            if most.is_some_and(|most| UnitNo(most).index() < units.len()) {
+            if most.is_some_and(|most| index(most) < units.len()) {
                 let detail = format!("{id:?} has {units:?}, limit {most:?}");
                 self.report(None, Invariant::I9OverBudget, detail);
             }
@@ -175,8 +176,9 @@ impl<'a> Walk<'a> {
             let Some(terms) = self.memory.terms(*hold) else {
                 continue;
             };
-            let held = self.memory.held_by(&terms.holder, self.at);
-            if u32::try_from(held).map_or(true, |held| held > limit) {
+            let live = self.memory.live_holds(&terms.holder, self.at);
+            let held: usize = live.map(|hold| hold.units.len()).sum();
+            if held > index(limit) {
                 let detail = format!("{:?} holds {held}, limit {limit}", terms.holder.name);
                 self.report(None, Invariant::I9OverBudget, detail);
             }
@@ -193,7 +195,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether all units of a hold must leave it in one commit.
+/// Returns whether all units of a hold must leave it in one commit.
 fn ends_whole_hold(cause: Cause) -> bool {
     match cause {
         Cause::Released | Cause::Expired | Cause::Revoked | Cause::Confirmed | Cause::Exchanged => {

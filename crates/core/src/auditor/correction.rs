@@ -57,7 +57,7 @@ impl Walk<'_> {
         self.beyond_cap.push(BeyondCap { hold, by, at });
     }
 
-    /// Every violation that no correction explains.
+    /// Returns every violation that no correction explains.
     pub(super) fn finish(self) -> Vec<Violation> {
         let explained = self.beyond_cap.iter();
         let explained = explained.filter(|beyond| beyond.by == Span::default());

@@ -1,5 +1,4 @@
-//! Which transitions are legal, in the auditor's own words: the table that the rules ask is not asked here,
-//! so that a wrong line in it is found.
+//! Which transitions are legal: the auditor's own table, so that a wrong line in that of the rules is found.
 
 use crate::Cause::{
     self, Blocked, Cancelled, Changed, ClockCorrected, Confirmed, Exchanged, Expired, Extended,

@@ -31,13 +31,6 @@ pub(super) struct LiveHold {
     pub(super) pin: Pin,
 }
 
-impl LiveHold {
-    /// Units that it has, if it is live at `at`.
-    fn live_units(&self, at: Timestamp) -> usize {
-        self.units.values().filter(|terms| at < terms.until).count()
-    }
-}
-
 /// The event as the transitions so far have left it.
 #[derive(Debug, Default)]
 pub(super) struct Memory<'a> {
@@ -88,13 +81,12 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Every hold that has units.
     pub(super) fn holding(&self) -> impl Iterator<Item = HoldId> + '_ {
         let holds = self.holds.iter().filter(|(_, hold)| !hold.units.is_empty());
         holds.map(|(id, _)| *id)
     }
 
-    /// Whether a hold had units and lost them all.
+    /// Returns whether a hold had units and lost them all.
     pub(super) fn is_over(&self, hold: HoldId) -> bool {
         self.over.contains(&hold)
     }
@@ -130,12 +122,14 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Units that a holder has in holds that are live at `at`.
-    pub(super) fn held_by(&self, holder: &Holder, at: Timestamp) -> usize {
+    /// Returns the holds of a holder that are live at `at`.
+    pub(super) fn live_holds(
+        &self,
+        holder: &Holder,
+        at: Timestamp,
+    ) -> impl Iterator<Item = &LiveHold> {
         let holds = self.by_holder.get(holder).into_iter().flatten();
-        holds
-            .filter_map(|id| self.holds.get(id))
-            .map(|hold| hold.live_units(at))
-            .sum()
+        let holds = holds.filter_map(|id| self.holds.get(id));
+        holds.filter(move |hold| hold.units.values().any(|terms| at < terms.until))
     }
 }

@@ -16,14 +16,13 @@ mod step;
 
 use std::fmt;
 
+use crate::words::words;
 use crate::{Commit, Hold, HoldId, Holder, Policy, Seq, Timestamp, UnitNo};
 
-/// What of a hold does not stand in its transitions.
+/// What the transitions of a hold do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldTerms {
-    /// Which hold.
     pub id: HoldId,
-    /// Who holds.
     pub holder: Holder,
     /// No extension goes beyond it.
     pub max_expires_at: Timestamp,
@@ -48,75 +47,45 @@ impl From<&Hold> for HoldTerms {
 /// All that happened to the units of one event, in the order of the commits.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// How many units the chart has.
     pub units: u32,
-    /// The terms of the event; none when they changed on the way, or nobody knows whether they did.
+    /// The terms of the event; none when they changed on the way, or it is not known whether they did.
     pub terms: Option<Policy>,
-    /// The holds that occur.
     pub holds: Vec<HoldTerms>,
-    /// What happened.
     pub commits: Vec<Commit>,
 }
 
-/// Which promise was broken (assurance.md 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Invariant {
-    /// A unit is in at most one booking.
-    I1SoldTwice,
-    /// A unit is in at most one live hold.
-    I2HeldTwice,
+words! {
+    /// Which promise was broken (assurance.md 3.1), with its number and name.
+    Invariant:
+    I1SoldTwice = "I1 sold-twice",
+    I2HeldTwice = "I2 held-twice",
     /// States follow from each other.
-    I3BrokenState,
+    I3BrokenState = "I3 broken-state",
     /// Confirm needs a live hold with the newest fence.
-    I4LateConfirm,
+    I4LateConfirm = "I4 late-confirm",
     /// A hold has all of its units or none.
-    I5PartialHold,
+    I5PartialHold = "I5 partial-hold",
     /// Fences rise with every change of owner.
-    I6FenceNotRising,
+    I6FenceNotRising = "I6 fence-not-rising",
     /// Only its owner ends a hold.
-    I7ForeignHold,
+    I7ForeignHold = "I7 foreign-hold",
     /// No hold lives beyond its cap.
-    I8BeyondCap,
+    I8BeyondCap = "I8 beyond-cap",
     /// No holder holds more than the budget.
-    I9OverBudget,
+    I9OverBudget = "I9 over-budget",
     /// Units are those of the chart.
-    I10UnknownUnit,
+    I10UnknownUnit = "I10 unknown-unit",
     /// Commits and versions have no gap.
-    I20Gap,
-    /// Time does not go back.
-    I21TimeWentBack,
-}
-
-impl Invariant {
-    /// Its number and name, as failures print it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::I1SoldTwice => "I1 sold-twice",
-            Self::I2HeldTwice => "I2 held-twice",
-            Self::I3BrokenState => "I3 broken-state",
-            Self::I4LateConfirm => "I4 late-confirm",
-            Self::I5PartialHold => "I5 partial-hold",
-            Self::I6FenceNotRising => "I6 fence-not-rising",
-            Self::I7ForeignHold => "I7 foreign-hold",
-            Self::I8BeyondCap => "I8 beyond-cap",
-            Self::I9OverBudget => "I9 over-budget",
-            Self::I10UnknownUnit => "I10 unknown-unit",
-            Self::I20Gap => "I20 gap",
-            Self::I21TimeWentBack => "I21 time-went-back",
-        }
-    }
+    I20Gap = "I20 gap",
+    I21TimeWentBack = "I21 time-went-back",
 }
 
 /// One broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which promise.
     pub invariant: Invariant,
-    /// In which commit.
     pub seq: Seq,
-    /// On which unit, if on one.
     pub unit: Option<UnitNo>,
-    /// What was found.
     pub detail: String,
 }
 
@@ -140,7 +109,7 @@ impl fmt::Display for Violation {
 pub struct Auditor;
 
 impl Auditor {
-    /// Every violation in the history of one event, in the order of the commits.
+    /// Returns every violation in the history of one event, in the order of the commits.
     pub fn check(history: &History) -> Vec<Violation> {
         let mut audit = Self::begin(history);
         for commit in &history.commits {
@@ -160,12 +129,10 @@ impl Auditor {
 pub struct Audit<'a>(check::Walk<'a>);
 
 impl Audit<'_> {
-    /// Checks the next commit.
     pub fn commit(&mut self, commit: &Commit) {
         self.0.commit(commit);
     }
 
-    /// Every violation so far.
     pub fn finish(self) -> Vec<Violation> {
         self.0.finish()
     }

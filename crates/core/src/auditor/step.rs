@@ -108,7 +108,7 @@ impl Walk<'_> {
             Cause::Released | Cause::Revoked => {
                 (!is_live).then_some((Invariant::I7ForeignHold, "ended when over"))
             }
-            // The clock's own doing, and what is not for held units, as `legal_step` tells.
+            // The clock's own doing, and what is not for held units, as `legal_step` reports.
             Cause::Expired
             | Cause::Held
             | Cause::SoldDirectly

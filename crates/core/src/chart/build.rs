@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lookup::{AreaIndex, RowIndex};
 use super::{Area, CategoryNo, Chart, Frame, Position, Row, RowNo, SeatIndex, Zone, short_label};
+use crate::id::check;
 use crate::limits::{AREAS_PER_CHART_MAX, CATEGORIES_PER_CHART_MAX, UNITS_PER_CHART_MAX};
+use crate::number::count;
 use crate::{Id, Invalid, UnitNo};
 
 /// A seat to be added to the current row.
 #[derive(Clone, Debug)]
 pub struct SeatSpec<'a> {
-    /// Its id, unique in the chart.
     pub id: &'a str,
-    /// What stands on it, if not the id's last part.
+    /// Its label, if not the id's last part.
     pub label: Option<&'a str>,
-    /// Its price class.
     pub category: &'a str,
     /// Where it is drawn. All seats have a position, or none.
     pub position: Option<Position>,
@@ -23,15 +23,10 @@ pub struct SeatSpec<'a> {
 /// An area to be added.
 #[derive(Clone, Debug)]
 pub struct AreaSpec<'a> {
-    /// Its id, unique among areas.
     pub id: &'a str,
-    /// Its name for people, if not the id.
     pub label: Option<&'a str>,
-    /// Its price class.
     pub category: &'a str,
-    /// How many places it has.
     pub capacity: u32,
-    /// Where it is drawn.
     pub frame: Option<Frame>,
 }
 
@@ -56,7 +51,6 @@ pub struct ChartBuilder {
 }
 
 impl ChartBuilder {
-    /// An empty chart of this name.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -71,12 +65,10 @@ impl ChartBuilder {
     pub fn zone(&mut self, id: &str, label: Option<&str>) -> Result<(), Invalid> {
         let id = Id::parse(id).map_err(|e| Invalid::new("chart.zone", e.to_string()))?;
         if !self.zone_ids.insert(id.clone()) {
-            return Err(Invalid::new(
-                "chart.zone",
-                format!("two zones are named `{id}`"),
-            ));
+            let text = format!("two zones are named `{id}`");
+            return Err(Invalid::new("chart.zone", text));
         }
-        let first_row = RowNo(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        let first_row = RowNo(count(self.rows.len()));
         let label = label_text("chart.zone", label.unwrap_or(id.as_str()))?;
         self.zones.push(Zone {
             id,
@@ -94,10 +86,8 @@ impl ChartBuilder {
     pub fn row(&mut self, label: &str) -> Result<(), Invalid> {
         let label = label_text("chart.row", label)?;
         let Some(zone) = self.zones.last_mut() else {
-            return Err(Invalid::new(
-                "chart.row",
-                format!("row `{label}` is in no zone"),
-            ));
+            let text = format!("row `{label}` is in no zone");
+            return Err(Invalid::new("chart.row", text));
         };
         zone.rows = zone.rows.saturating_add(1);
         self.rows.push(Row {
@@ -117,7 +107,7 @@ impl ChartBuilder {
         if number.0 >= UNITS_PER_CHART_MAX {
             return Err(too_many_units());
         }
-        Id::check(seat.id).map_err(|e| Invalid::new("chart.seat", e.to_string()))?;
+        check(seat.id).map_err(|e| Invalid::new("chart.seat", e.to_string()))?;
         let category = self.category(seat.category)?;
         // A zone that was just begun has no row yet; the last row is another zone's.
         let in_row = self.zones.last().is_some_and(|zone| zone.rows > 0);
@@ -148,16 +138,12 @@ impl ChartBuilder {
             return Err(Invalid::new("chart.areas", most));
         }
         if !self.area_ids.insert(id.clone()) {
-            return Err(Invalid::new(
-                "chart.area",
-                format!("two areas are named `{id}`"),
-            ));
+            let text = format!("two areas are named `{id}`");
+            return Err(Invalid::new("chart.area", text));
         }
         if area.capacity == 0 {
-            return Err(Invalid::new(
-                "chart.area",
-                format!("area `{id}` has no places"),
-            ));
+            let text = format!("area `{id}` has no places");
+            return Err(Invalid::new("chart.area", text));
         }
         self.places = self
             .places
@@ -183,7 +169,7 @@ impl ChartBuilder {
         self.focus = Some(focus);
     }
 
-    /// The finished chart.
+    /// Returns the finished chart.
     ///
     /// # Errors
     /// [`Invalid`] when it has no unit or too many, when two units share a name, when only some
@@ -197,10 +183,8 @@ impl ChartBuilder {
             return Err(too_many_units());
         }
         if units == 0 {
-            return Err(Invalid::new(
-                "chart",
-                "the chart has no seat and no area".to_owned(),
-            ));
+            let text = "the chart has no seat and no area".to_owned();
+            return Err(Invalid::new("chart", text));
         }
         if !self.positions.is_empty() && self.positions.len() != self.seat_categories.len() {
             let text = "either every seat has a position or none".to_owned();
@@ -242,7 +226,7 @@ impl ChartBuilder {
     }
 
     fn seats(&self) -> u32 {
-        u32::try_from(self.seat_categories.len()).unwrap_or(u32::MAX)
+        count(self.seat_categories.len())
     }
 
     fn index(&self) -> Result<SeatIndex, Invalid> {
@@ -253,13 +237,10 @@ impl ChartBuilder {
             std::str::from_utf8(bytes).unwrap_or_default()
         });
         SeatIndex::build(texts).map_err(|unit| {
-            let end = self.id_ends.get(unit.index()).copied().unwrap_or(0);
-            let before = unit
-                .index()
-                .checked_sub(1)
-                .and_then(|at| self.id_ends.get(at).copied());
-            let id = self.ids.get(before.unwrap_or(0)..end).unwrap_or_default();
-            let id = String::from_utf8_lossy(id);
+            let end = |at: usize| self.id_ends.get(at).copied();
+            let start = unit.index().checked_sub(1).and_then(end).unwrap_or(0);
+            let id = self.ids.get(start..end(unit.index()).unwrap_or(0));
+            let id = String::from_utf8_lossy(id.unwrap_or_default());
             Invalid::new("chart.seat", format!("two seats are named `{id}`"))
         })
     }
@@ -280,7 +261,7 @@ impl ChartBuilder {
     }
 }
 
-/// A seat `floor.17` beside an area `floor` would give one name to two units.
+/// Refuses a seat `floor.17` next to an area `floor`: two units would have one name.
 fn refuse_seats_named_like_places(chart: &Chart) -> Result<(), Invalid> {
     if chart.areas.is_empty() {
         return Ok(());

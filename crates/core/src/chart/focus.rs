@@ -27,22 +27,22 @@ pub(crate) struct RankedRow {
 }
 
 impl Chart {
-    /// The point whose surroundings are the best seats; none without positions.
+    /// Returns the point whose surroundings are the best seats; none without positions.
     pub fn focus(&self) -> Option<Position> {
         self.focus
     }
 
-    /// The focal point that the plan names.
+    /// Returns the focal point that the plan names.
     pub fn named_focus(&self) -> Option<Position> {
         self.named_focus
     }
 
-    /// Rows with seats, the best first.
+    /// Returns rows with seats, the best first.
     pub(crate) fn ranked_rows(&self) -> &[RankedRow] {
         &self.ranked_rows
     }
 
-    /// How far the middle of neighbouring seats of a row is from the focal point.
+    /// Returns how far the middle of neighbouring seats of a row is from the focal point.
     pub(crate) fn distance(&self, row: &RankedRow, first: UnitNo, quantity: u32) -> Distance {
         let half = quantity.saturating_sub(1) / 2;
         let left = UnitNo(first.0.saturating_add(half));
@@ -108,7 +108,7 @@ fn in_chart_order((number, row): (RowNo, &Row)) -> RankedRow {
     }
 }
 
-/// The square of twice the distance from a point to the middle of two others.
+/// Returns the square of twice the distance from a point to the middle of two others.
 fn square_between(point: Position, left: Position, right: Position) -> u64 {
     let twice = |point: i32, left: i32, right: i32| {
         let middle = i64::from(left) + i64::from(right);
@@ -151,7 +151,7 @@ impl Frontage {
         i64::from(self.most.x) - i64::from(self.least.x)
     }
 
-    /// Where the stage is drawn: above the seats, in the middle.
+    /// Returns where the stage is drawn: above the seats, in the middle.
     fn middle(self) -> Option<Position> {
         let x = i64::from(self.least.x) + self.width() / 2;
         let (x, y) = (i32::try_from(x).ok()?, self.least.y);

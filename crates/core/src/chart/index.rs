@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::UnitNo;
 use crate::limits::{ID_BYTES_MAX, UNITS_PER_CHART_MAX};
+use crate::number::{count, index};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeatIndex {
@@ -57,8 +58,8 @@ impl Slot {
     }
 
     fn text(self) -> Range<usize> {
-        let start = UnitNo(self.part(LENGTH_BITS + SEAT_BITS, START_BITS)).index();
-        start..start + UnitNo(self.part(0, LENGTH_BITS)).index()
+        let start = index(self.part(LENGTH_BITS + SEAT_BITS, START_BITS));
+        start..start + index(self.part(0, LENGTH_BITS))
     }
 
     fn is_like(self, hash: Hash) -> bool {
@@ -67,12 +68,12 @@ impl Slot {
 }
 
 impl SeatIndex {
-    /// The index of `ids`; the second of two equal ids is given back.
+    /// Returns the index of `ids`; the second of two equal ids is given back.
     pub(super) fn build<'a>(ids: impl Iterator<Item = &'a str>) -> Result<Self, UnitNo> {
         let mut index = Self::default();
         for id in ids {
             if index.lengths.len().is_multiple_of(BLOCK) {
-                let start = u32::try_from(index.texts.len()).unwrap_or(u32::MAX);
+                let start = count(index.texts.len());
                 index.starts.push(start);
             }
             index.texts.push_str(id);
@@ -105,7 +106,7 @@ impl SeatIndex {
         }
     }
 
-    /// The slot of `id`, or the empty one where it belongs.
+    /// Returns the slot of `id`, or the empty one where it belongs.
     fn probe(&self, id: &str, hash: Hash) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
         let is_here = |slot: &Slot| slot.is_like(hash) && self.texts.get(slot.text()) == Some(id);

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use super::{Area, AreaNo, CategoryNo, Row, RowNo};
 use crate::UnitNo;
+use crate::number::{count, index};
 
 /// Seats that share one entry of the index.
 const BLOCK: u32 = 64;
 
-/// The row of every 64th seat, and what is asked of rows most: eight bytes each, close together, so
+/// The row of every 64th seat, and what is looked up of rows most: eight bytes each, close together, so
 /// that a hold in a hall of ten thousand rows finds them at hand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowIndex {
@@ -26,7 +27,7 @@ struct RowEntry {
 
 impl RowIndex {
     pub(super) fn build(rows: &[Row], seat_categories: &[CategoryNo]) -> Self {
-        let seats = u32::try_from(seat_categories.len()).unwrap_or(u32::MAX);
+        let seats = count(seat_categories.len());
         let category = |row: &Row| {
             let seats = seat_categories.get(row.first.index()..row.end().index())?;
             let first = seats.first()?;
@@ -50,9 +51,9 @@ impl RowIndex {
         }
     }
 
-    /// The row of a seat of the chart.
+    /// Returns the row of a seat of the chart.
     pub(super) fn find(&self, seat: UnitNo) -> Option<RowNo> {
-        let block = UnitNo(seat.0 / BLOCK).index();
+        let block = index(seat.0 / BLOCK);
         let first = *self.row_of_block.get(block)?;
         let last = match self.row_of_block.get(block + 1) {
             Some(row) => row.index(),
@@ -62,7 +63,6 @@ impl RowIndex {
         Some(RowNo(first.0.saturating_add(starting_by(beyond, seat))))
     }
 
-    /// The seats of a row.
     pub(super) fn seats(&self, row: RowNo) -> Option<Range<UnitNo>> {
         let first = self.entries.get(row.index())?.first;
         Some(first..self.entries.get(row.index() + 1)?.first)
@@ -78,10 +78,9 @@ impl RowIndex {
     }
 }
 
-/// How many rows start at `seat` or before it.
+/// Returns how many rows start at `seat` or before it.
 fn starting_by(entries: &[RowEntry], seat: UnitNo) -> u32 {
-    let count = entries.partition_point(|entry| entry.first <= seat);
-    u32::try_from(count).unwrap_or(u32::MAX)
+    count(entries.partition_point(|entry| entry.first <= seat))
 }
 
 /// Areas by their ids.

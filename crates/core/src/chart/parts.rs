@@ -18,50 +18,40 @@ pub struct Position {
 /// A rectangle on the plan, in hundredths of a chart unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its upper left corner.
     pub at: Position,
-    /// Its width.
     pub width: i32,
-    /// Its height.
     pub height: i32,
 }
 
 /// A part of the hall.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Its name, unique in the chart.
     pub id: Id,
-    /// Its name for people.
     pub label: String,
     /// Its rows: from the first, so many.
     pub first_row: RowNo,
-    /// How many rows.
     pub rows: u32,
 }
 
-/// Seats beside each other.
+/// Neighbouring seats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its name for people.
     pub label: String,
-    /// Its first seat.
     pub first: UnitNo,
-    /// How many seats.
     pub seats: u32,
 }
 
 impl Row {
-    /// Its seats, from one end to the other.
+    /// Returns its seats, from one end to the other.
     pub fn units(&self) -> impl DoubleEndedIterator<Item = UnitNo> + Clone + use<> {
         (self.first.0..self.end().0).map(UnitNo)
     }
 
-    /// The first unit after its seats.
+    /// Returns the first unit after its seats.
     pub fn end(&self) -> UnitNo {
         UnitNo(self.first.0.saturating_add(self.seats))
     }
 
-    /// Its seats as a range.
     pub(crate) fn range(&self) -> Range<UnitNo> {
         self.first..self.end()
     }
@@ -70,27 +60,20 @@ impl Row {
 /// A set of interchangeable places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Its name, unique in the chart.
     pub id: Id,
-    /// Its name for people.
     pub label: String,
-    /// The price class of its places.
     pub category: CategoryNo,
-    /// Its first place.
     pub first: UnitNo,
-    /// How many places.
     pub capacity: u32,
-    /// Where it is drawn.
     pub frame: Option<Frame>,
 }
 
 impl Area {
-    /// The first unit after its places.
+    /// Returns the first unit after its places.
     pub fn end(&self) -> UnitNo {
         UnitNo(self.first.0.saturating_add(self.capacity))
     }
 
-    /// Whether `unit` is one of its places.
     pub fn contains(&self, unit: UnitNo) -> bool {
         (self.first..self.end()).contains(&unit)
     }
@@ -99,11 +82,9 @@ impl Area {
 /// How a unit is called in public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitName<'a> {
-    /// A seat, by its own id.
     Seat(&'a str),
     /// A place, by its area and its number from 1.
     Place {
-        /// Its area.
         area: &'a Area,
         /// Its number in the area, from 1.
         number: u32,

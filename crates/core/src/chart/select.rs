@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{AreaNo, Chart};
+use crate::number::count;
 use crate::{Rejection, UnitNo};
 
 /// What a request names, resolved against the event's chart: seats sorted and distinct, and how
@@ -21,7 +22,7 @@ impl Selection {
         }
     }
 
-    /// The quantities alone.
+    /// Returns the quantities alone.
     #[must_use]
     pub fn without_seats(self) -> Self {
         Self {
@@ -30,25 +31,23 @@ impl Selection {
         }
     }
 
-    /// The named seats, sorted and distinct.
+    /// Returns the named seats, sorted and distinct.
     pub fn seats(&self) -> &[UnitNo] {
         &self.seats
     }
 
-    /// How many places of which areas, each at least one.
+    /// Returns how many places of which areas, each at least one.
     pub fn areas(&self) -> &BTreeMap<AreaNo, u32> {
         &self.areas
     }
 
-    /// How many units it asks for.
     pub fn count(&self) -> u32 {
-        let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
+        let seats = count(self.seats.len());
         self.areas
             .values()
             .fold(seats, |sum, quantity| sum.saturating_add(*quantity))
     }
 
-    /// Whether it asks for nothing.
     pub fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.areas.is_empty()
     }

@@ -4,6 +4,7 @@ use super::Inventory;
 use super::claim::unavailable;
 use super::sell::require_staff_count;
 use super::work::Work;
+use crate::number::index;
 use crate::unit::{Owner, Step};
 use crate::{
     Answer, Cause, Conflict, ConflictState, EventNo, Rejection, Selection, Text, Timestamp, UnitNo,
@@ -49,7 +50,7 @@ impl Inventory {
             .collect();
         for (area, quantity) in selection.areas() {
             let found = book.seating.blocked_places(*area, *quantity);
-            if found.len() < UnitNo(*quantity).index() {
+            if found.len() < index(*quantity) {
                 let free = book.seating.open_count(*area);
                 conflicts.push(Conflict::Area { area: *area, free });
             }
@@ -81,7 +82,7 @@ impl Inventory {
     }
 }
 
-/// Why a unit that is not blocked cannot be unblocked.
+/// Returns why a unit that is not blocked cannot be unblocked.
 fn not_blocked(state: UnitState, now: Timestamp, unit: UnitNo) -> Conflict {
     let state = match state {
         over if over.is_available(now) => ConflictState::Free,

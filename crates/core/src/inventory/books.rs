@@ -24,11 +24,10 @@ pub(super) struct OpenEvent {
 /// What counts against a holder's budgets.
 #[derive(Debug, Default)]
 pub(super) struct HolderAccount {
-    /// His holds that are not over as written down, by the end of their time.
+    /// Holds that are not over as written down, by the end of their time.
     pub(super) holds: BTreeSet<(Timestamp, HoldId)>,
     /// Units of these holds.
     pub(super) held: u32,
-    /// Units he has bought.
     pub(super) bought: u32,
 }
 
@@ -75,7 +74,6 @@ impl OpenEvent {
 }
 
 impl Inventory {
-    /// The number of the next new event.
     pub(super) fn next_event(&self) -> Option<EventNo> {
         let count = u32::try_from(self.events.len()).ok()?;
         self.first.checked_add(count).map(EventNo)
@@ -150,7 +148,7 @@ impl Inventory {
         }
     }
 
-    /// The hold, if `by` may act on it. A foreign one answers like a missing one.
+    /// Returns the hold, if `by` may act on it. A foreign one answers like a missing one.
     pub(super) fn require_hold(&self, hold: HoldId, by: Authority) -> Result<&Hold, Rejection> {
         self.holds
             .get(&hold)
@@ -158,7 +156,7 @@ impl Inventory {
             .ok_or(Rejection::HoldNotFound)
     }
 
-    /// The booking, if `by` may act on it. A foreign one answers like a missing one.
+    /// Returns the booking, if `by` may act on it. A foreign one answers like a missing one.
     pub(super) fn require_booking(
         &self,
         booking: BookingId,
@@ -168,20 +166,6 @@ impl Inventory {
             .get(&booking)
             .filter(|booking| may_act(by, &booking.holder))
             .ok_or(Rejection::BookingNotFound)
-    }
-
-    pub(super) fn take_hold(&mut self, hold: HoldId) -> Hold {
-        self.remember_hold(hold);
-        self.holds
-            .remove(&hold)
-            .expect("the command looked it up before")
-    }
-
-    pub(super) fn booking_mut(&mut self, booking: BookingId) -> &mut Booking {
-        self.remember_booking(booking);
-        self.bookings
-            .get_mut(&booking)
-            .expect("looked up before, or pending: those are never forgotten")
     }
 }
 

@@ -1,5 +1,5 @@
 //! What one holder may hold and buy (model.md 3). A limit is a function of the policy, of the holder's
-//! account and of what is asked for; there is no way from it to anything else.
+//! account and of the demand; it has no access to anything else.
 
 use super::Inventory;
 use super::books::OpenEvent;
@@ -22,21 +22,21 @@ struct Account {
     bought: u32,
 }
 
-/// A limit: what it thinks of an account that gets so many units more.
-type Limit = fn(&Policy, Account, u32) -> Result<(), Rejection>;
+type Limit = fn(&Policy, Account, &Demand<'_>) -> Result<(), Rejection>;
 
-fn may_hold(policy: &Policy, account: Account, units: u32) -> Result<(), Rejection> {
+/// Passes units that the holder may hold, and buy.
+fn may_hold(policy: &Policy, account: Account, demand: &Demand<'_>) -> Result<(), Rejection> {
     let limit = policy.units_per_holder_max;
-    within(Budget::Held, limit, account.held, units)?;
-    may_buy(policy, account, units)
+    within(Budget::Held, limit, account.held, demand.units)?;
+    may_buy(policy, account, demand)
 }
 
-/// What a holder holds they may buy, so it counts.
-fn may_buy(policy: &Policy, account: Account, units: u32) -> Result<(), Rejection> {
+/// Passes units that the holder may buy; what they hold counts.
+fn may_buy(policy: &Policy, account: Account, demand: &Demand<'_>) -> Result<(), Rejection> {
     match policy.units_bought_per_holder_max {
         Some(limit) => {
             let used = account.bought.saturating_add(account.held);
-            within(Budget::Bought, limit, used, units)
+            within(Budget::Bought, limit, used, demand.units)
         }
         None => Ok(()),
     }
@@ -96,7 +96,7 @@ impl Inventory {
             held: written_down.saturating_sub(besides.map_or(0, Hold::count)),
             bought: known.map_or(0, |known| known.bought),
         };
-        let check = |account| limit(&book.event.policy, account, demand.units);
+        let check = |account| limit(&book.event.policy, account, demand);
         check(most).or_else(|_| {
             let live = (work.now.after(), HoldId::from_bits(0))..;
             let holds = known

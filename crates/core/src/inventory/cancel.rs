@@ -1,7 +1,8 @@
 //! Cancel: lines of a booking give their units back, each line once (model.md 5).
 
 use super::Inventory;
-use super::work::Work;
+use super::work::{KNOWN, Work};
+use crate::number::{count, index};
 use crate::unit::{Owner, Step};
 use crate::{
     Amount, Answer, AreaNo, Authority, Booking, BookingId, BookingState, Cause, Chart, Invalid,
@@ -31,8 +32,7 @@ impl Inventory {
         Ok(self.answer_booking(id))
     }
 
-    /// Owners may give units back until the event's deadline, which is its start unless it says
-    /// otherwise; staff always.
+    /// Passes staff, and owners until the event's deadline, which is its start unless it says otherwise.
     pub(super) fn require_before_deadline(
         &self,
         work: &Work<'_>,
@@ -48,7 +48,7 @@ impl Inventory {
         }
     }
 
-    /// Frees sold lines and tells what they had cost. `units` is sorted.
+    /// Frees sold lines and returns what they had cost. `units` is sorted.
     pub(super) fn give_back(
         &mut self,
         work: &mut Work<'_>,
@@ -57,10 +57,7 @@ impl Inventory {
         cause: Cause,
     ) -> Amount {
         self.remember_booking(id);
-        let mut booking = self
-            .bookings
-            .remove(&id)
-            .expect("the command looked it up before");
+        let mut booking = self.bookings.remove(&id).expect(KNOWN);
         let mut back = Vec::with_capacity(units.len());
         for line in &mut booking.lines {
             if line.state != LineState::Sold || units.binary_search(&line.unit).is_err() {
@@ -76,10 +73,9 @@ impl Inventory {
             line.state = LineState::Cancelled;
             back.push(line.price);
         }
-        let count = u32::try_from(back.len()).unwrap_or(u32::MAX);
         self.remember_bought(booking.event, &booking.holder);
         self.book_mut(booking.event)
-            .count_given_back(&booking.holder, count);
+            .count_given_back(&booking.holder, count(back.len()));
         booking.state = if sold_units(&booking).next().is_some() {
             BookingState::PartlyCancelled
         } else {
@@ -95,10 +91,7 @@ impl Inventory {
 pub(super) fn require_sold(booking: &Booking) -> Result<(), Rejection> {
     match booking.state {
         BookingState::Confirmed | BookingState::PartlyCancelled => Ok(()),
-        BookingState::Cancelled => {
-            let units = booking.lines.iter().map(|line| line.unit);
-            Err(Rejection::AlreadyCancelled(units.collect()))
-        }
+        BookingState::Cancelled => Err(Rejection::AlreadyCancelled(booking.units())),
         BookingState::PendingPayment
         | BookingState::Failed
         | BookingState::Expired
@@ -107,13 +100,13 @@ pub(super) fn require_sold(booking: &Booking) -> Result<(), Rejection> {
     }
 }
 
-/// The units that a booking owns, in unit order.
+/// Returns the units that a booking owns, in unit order.
 pub(super) fn sold_units(booking: &Booking) -> impl Iterator<Item = UnitNo> {
     let sold = |line: &&crate::Line| line.state == LineState::Sold;
     booking.lines.iter().filter(sold).map(|line| line.unit)
 }
 
-/// The units of the lines that are meant, sorted and distinct, all of them sold.
+/// Returns the units of the lines that are meant, sorted and distinct, all of them sold.
 ///
 /// # Errors
 /// `UnknownUnit` for what the booking never had, `AlreadyCancelled` for what it has no more,
@@ -145,7 +138,7 @@ pub(super) fn chosen_lines<'a>(
         let of_area = sold.iter().copied().filter(|unit| {
             chart.area_no_of(*unit) == Some(*area) && named.binary_search(unit).is_err()
         });
-        let wanted = UnitNo(*quantity).index();
+        let wanted = index(*quantity);
         let before = chosen.len();
         chosen.extend(of_area.take(wanted));
         if chosen.len() - before != wanted {

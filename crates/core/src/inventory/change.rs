@@ -6,6 +6,7 @@ use super::budget::Demand;
 use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::work::Work;
+use crate::number::{count, index};
 use crate::unit::{Owner, Step};
 use crate::{
     Answer, Cause, Change, Hold, HoldId, Invalid, Rejection, Selection, UnitNo, UnitState,
@@ -28,8 +29,8 @@ impl Inventory {
         if drop.is_empty() && add.is_empty() {
             return Ok(Answer::Hold(hold.clone()));
         }
-        let mut units: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
-        units.retain(|unit| drop.binary_search(unit).is_err());
+        let is_kept = |unit: &UnitNo| drop.binary_search(unit).is_err();
+        let mut units: Vec<UnitNo> = hold.unit_nos().filter(is_kept).collect();
         if units.is_empty() && add.is_empty() {
             let text = "at least one unit stays; release the hold to give up all".to_owned();
             return Err(Invalid::new("drop", text).into());
@@ -53,8 +54,7 @@ impl Inventory {
         if add.is_empty() {
             return Ok(Vec::new());
         }
-        let kept = u32::try_from(kept.len()).unwrap_or(u32::MAX);
-        let units = kept.saturating_add(add.count());
+        let units = count(kept.len()).saturating_add(add.count());
         book.event.require_on_sale(work.now)?;
         book.event.require_count(units)?;
         let added = self.claim_named(book, work.now, add, Some(&hold.holder))?;
@@ -74,37 +74,34 @@ impl Inventory {
         drop: &[UnitNo],
         added: &[UnitNo],
     ) -> Answer {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        self.end_overdue_holds(work, hold.event, added);
-        for unit in drop {
+        let hold = self.change_hold(work, id, |this, work, hold| {
+            this.end_overdue_holds(work, hold.event, added);
             let step = Step {
                 to: UnitState::Free,
                 fence: hold.fence,
                 cause: Cause::Changed,
                 by: Owner::Hold(id),
             };
-            self.step(work, hold.event, *unit, step);
-        }
-        // Above the units that are given up, too: the fence of a hold never falls, though all it takes
-        // in their place was never held.
-        let mut fenced: Vec<UnitNo> = hold.units.iter().map(|held| held.unit).collect();
-        fenced.extend(added);
-        let is_kept = |unit: &UnitNo| drop.binary_search(unit).is_err();
-        hold.units.retain(|held| is_kept(&held.unit));
-        let added = held_units(self.book_mut(hold.event), added);
-        hold.units.extend(added);
-        hold.units.sort_unstable_by_key(|held| held.unit);
-        hold.fence = self.next_fence(hold.event, &fenced);
-        self.restate_units(work, &mut hold, Cause::Changed);
-        self.track(&hold);
-        work.changed_hold(id);
-        self.holds.insert(id, hold.clone());
+            for unit in drop {
+                this.step(work, hold.event, *unit, step);
+            }
+            // Above the units that are given up, too: the fence of a hold never falls, though all it takes
+            // in their place was never held.
+            let fenced: Vec<UnitNo> = hold.unit_nos().chain(added.iter().copied()).collect();
+            hold.units
+                .retain(|held| drop.binary_search(&held.unit).is_err());
+            hold.units
+                .extend(held_units(this.book_mut(hold.event), added));
+            hold.units.sort_unstable_by_key(|held| held.unit);
+            hold.fence = this.next_fence(hold.event, &fenced);
+            this.restate_units(work, hold, Cause::Changed);
+            hold.clone()
+        });
         Answer::Hold(hold)
     }
 }
 
-/// The units to be given up, sorted and distinct: the named ones, and of each area the last places.
+/// Returns the units to be given up, sorted and distinct: the named ones, and of each area the last places.
 fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<UnitNo>, Rejection> {
     let chart = &book.event.chart;
     let mut drop = change.drop.clone();
@@ -116,10 +113,10 @@ fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<U
         return Err(Rejection::UnknownUnit(foreign));
     }
     for (area, quantity) in change.drop_places.areas() {
-        let own = hold.units.iter().rev().map(|held| held.unit);
+        let own = hold.unit_nos().rev();
         let places = own
             .filter(|unit| chart.area_no_of(*unit) == Some(*area) && !change.drop.contains(unit));
-        let (wanted, before) = (UnitNo(*quantity).index(), drop.len());
+        let (wanted, before) = (index(*quantity), drop.len());
         drop.extend(places.take(wanted));
         if drop.len() - before != wanted {
             return Err(Rejection::UnknownUnit(vec![chart.area_name(*area)]));
@@ -130,7 +127,7 @@ fn dropped_units(book: &OpenEvent, hold: &Hold, change: &Change) -> Result<Vec<U
     Ok(drop)
 }
 
-/// What is to be added beyond what the hold has.
+/// Returns what is to be added beyond what the hold has.
 fn added_selection(hold: &Hold, add: &Selection, drop: &[UnitNo]) -> Result<Selection, Rejection> {
     if add
         .seats()

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::confirm::new_booking;
-use super::work::{Turn, Work};
+use super::work::{KNOWN, Turn, Work};
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, GivenLines, HoldId, HoldState,
     Invalid, OnHold, OnPaymentFailure, Payment, Rejection, Text, Timestamp,
@@ -10,11 +10,8 @@ use crate::{
 
 /// The booking that a checkout begins.
 pub(super) struct Wanted {
-    /// Its name, fresh.
     pub(super) booking: BookingId,
-    /// The caller's own text for it.
     pub(super) reference: Option<Text>,
-    /// What is given back for it.
     pub(super) exchange: Option<GivenLines>,
 }
 
@@ -46,8 +43,7 @@ impl Inventory {
         let mut booking = new_booking(&hold, wanted.booking, wanted.reference, work.now);
         booking.payment = Some(Box::new(payment));
         work.effects.push(Effect::Authorise(booking.id));
-        self.add_booking(work, booking.clone());
-        Ok(Answer::Booked(booking))
+        Ok(self.add_booking(work, booking))
     }
 
     pub(super) fn abandon(&mut self, work: &mut Work<'_>, on: OnHold) -> Result<Answer, Rejection> {
@@ -61,18 +57,15 @@ impl Inventory {
         Ok(self.answer_hold(on.hold))
     }
 
-    /// The hold is meant for no booking any more; tells its event and its cap.
+    /// Unties a hold from its booking; returns its event and its cap.
     pub(super) fn let_go_of_booking(&mut self, id: HoldId) -> (EventNo, Timestamp) {
         self.remember_hold(id);
-        let hold = self
-            .holds
-            .get_mut(&id)
-            .expect("the command looked it up before");
+        let hold = self.holds.get_mut(&id).expect(KNOWN);
         hold.state = HoldState::Active;
         (hold.event, hold.max_expires_at)
     }
 
-    /// The buyer keeps the units for the retry window, or they are free at once.
+    /// Ends a payment: the buyer keeps the units for the retry window, or they are free at once.
     pub(super) fn fail_payment(&mut self, work: &mut Work<'_>, id: HoldId, booking: BookingId) {
         // The intent is settled, so the end of the hold must not cancel it.
         let (event, max_expires_at) = self.let_go_of_booking(id);
@@ -91,7 +84,6 @@ impl Inventory {
                 self.end_hold(work, id, HoldState::Released, Cause::Released);
             }
         }
-        self.booking_mut(booking).state = BookingState::Failed;
-        work.changed_booking(booking);
+        self.booking_mut(work, booking).state = BookingState::Failed;
     }
 }

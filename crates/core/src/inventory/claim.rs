@@ -6,7 +6,9 @@ use super::books::OpenEvent;
 use super::work::Work;
 use crate::adjacency::{neighbours, orphans};
 use crate::near::alternatives_near;
-use crate::pick::{Availability, Want, best_seats};
+use crate::number::{count, index};
+use crate::pick::{Want, best_seats};
+use crate::seating::Availability;
 use crate::{
     Adjacency, Alternative, AreaNo, Conflict, ConflictState, HoldId, Holder, Rejection, Selection,
     Timestamp, Together, Unavailable, UnitNo, UnitState, Wish,
@@ -20,7 +22,7 @@ pub(super) struct Choice {
 }
 
 impl Inventory {
-    /// The units of a wish, all open to a new owner at `now`.
+    /// Returns the units of a wish, all open to a new owner at `now`.
     ///
     /// # Errors
     /// `UnitUnavailable` with every conflict; `AdjacencyRefused` for named seats. What is chosen
@@ -50,7 +52,7 @@ impl Inventory {
         }
     }
 
-    /// The units of a selection, all open to a new owner at `now`.
+    /// Returns the units of a selection, all open to a new owner at `now`.
     pub(super) fn claim_named(
         &self,
         book: &OpenEvent,
@@ -68,7 +70,7 @@ impl Inventory {
             let places = book
                 .seating
                 .open_places(*area, *quantity, self.places_from());
-            let free = u32::try_from(places.len()).unwrap_or(u32::MAX);
+            let free = count(places.len());
             if free < *quantity {
                 conflicts.push(Conflict::Area { area: *area, free });
             }
@@ -83,7 +85,7 @@ impl Inventory {
         Ok(units)
     }
 
-    /// What stands in the way of taking one seat.
+    /// Returns the conflict of taking one seat, if there is one.
     fn conflict(
         &self,
         book: &OpenEvent,
@@ -114,7 +116,7 @@ impl Inventory {
     }
 }
 
-/// Every conflict, and what could be had instead, as of the event's last commit.
+/// Returns every conflict, and what could be had instead, as of the event's last commit.
 pub(super) fn unavailable(
     book: &OpenEvent,
     conflicts: Vec<Conflict>,
@@ -154,9 +156,9 @@ fn claim_best(
     Err(unavailable(book, Vec::new(), offer.into_iter().collect()))
 }
 
-/// Places of the first area that has enough of the wanted price class.
+/// Returns places of the first area that has enough of the wanted price class.
 fn best_places(book: &OpenEvent, want: Want, from: u32) -> Option<Vec<UnitNo>> {
-    let wanted = UnitNo(want.quantity).index();
+    let wanted = index(want.quantity);
     (0..)
         .map(AreaNo)
         .zip(book.event.chart.areas())

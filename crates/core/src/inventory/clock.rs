@@ -23,7 +23,7 @@ impl Inventory {
         origin: &Origin,
     ) -> Result<Applied, Rejection> {
         let mut work = Work::new(now, origin);
-        work.reason = Some(said(by)?);
+        work.reason = Some(reason(by)?);
         let events: Vec<EventNo> = self.events().map(|event| event.no).collect();
         for event in &events {
             if self.live_holds(*event) == 0 {
@@ -47,8 +47,8 @@ impl Inventory {
         Ok(work.finish(self, Answer::ClockCorrected(corrected)))
     }
 
-    /// The booking that must be here before the clock is corrected: that of the unit which says so, in an
-    /// event that is sold out.
+    /// Returns the booking that must be here before the clock is corrected: that of the unit which shows the
+    /// correction, in an event that is sold out.
     pub fn marked_booking(&self, event: EventNo) -> Option<BookingId> {
         if self.live_holds(event) > 0 {
             return None;
@@ -66,7 +66,7 @@ impl Inventory {
         }
     }
 
-    /// The unit of an event without live holds that says so: one that is not sold if there is one.
+    /// Returns the unit that shows it of an event without live holds: one that is not sold if there is one.
     fn marked(&self, event: EventNo) -> Option<(UnitNo, UnitState)> {
         let units = self.seating(event)?.units();
         let mut numbered = (0..).map(UnitNo).zip(units.iter().map(|unit| unit.state));
@@ -80,14 +80,11 @@ impl Inventory {
     }
 
     fn set_back(&mut self, work: &mut Work<'_>, id: HoldId, by: Span) {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        hold.expires_at = hold.expires_at.minus(by);
-        hold.max_expires_at = hold.max_expires_at.minus(by);
-        self.restate_units(work, &mut hold, Cause::ClockCorrected);
-        self.track(&hold);
-        self.holds.insert(id, hold);
-        work.changed_hold(id);
+        self.change_hold(work, id, |this, work, hold| {
+            hold.expires_at = hold.expires_at.minus(by);
+            hold.max_expires_at = hold.max_expires_at.minus(by);
+            this.restate_units(work, hold, Cause::ClockCorrected);
+        });
     }
 
     fn mark(&mut self, work: &mut Work<'_>, event: EventNo) {
@@ -104,16 +101,15 @@ impl Inventory {
         let Owner::Booking(booking) = step.by else {
             return;
         };
-        let lines = &mut self.booking_mut(booking).lines;
+        let lines = &mut self.booking_mut(work, booking).lines;
         for line in lines.iter_mut().filter(|line| line.unit == unit) {
             line.version = version;
         }
-        work.changed_booking(booking);
     }
 }
 
-/// What the commits say. The auditor reads it.
-fn said(by: Span) -> Result<Text, Rejection> {
+/// Returns the reason of the commits. The auditor reads it.
+fn reason(by: Span) -> Result<Text, Rejection> {
     let text = format!("the clock is set back by {} ms", by.ms());
     Text::parse(&text).map_err(|error| Invalid::new("by", error.to_string()).into())
 }

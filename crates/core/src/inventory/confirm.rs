@@ -22,11 +22,10 @@ impl Inventory {
         booking.state = BookingState::Confirmed;
         booking.confirmed_at = Some(work.now);
         self.count_sold(&booking);
-        self.add_booking(work, booking.clone());
-        Ok(Answer::Booked(booking))
+        Ok(self.add_booking(work, booking))
     }
 
-    /// As [`Inventory::confirm`], if it costs nothing.
+    /// Confirms a hold that costs nothing.
     pub(super) fn confirm_free(
         &mut self,
         work: &mut Work<'_>,
@@ -43,18 +42,13 @@ impl Inventory {
     }
 }
 
-/// The units of a hold as lines of a booking.
+/// Returns the units of a hold as lines of a booking.
 pub(super) fn lines_of(hold: &Hold, state: LineState) -> Vec<Line> {
-    let line = |held: &crate::HeldUnit| Line {
-        unit: held.unit,
-        price: held.price,
-        version: held.version,
-        state,
-    };
-    hold.units.iter().map(line).collect()
+    let lines = hold.units.iter().map(|held| Line::of(held, state));
+    lines.collect()
 }
 
-/// A booking of a hold, its units not sold yet.
+/// Returns a booking of a hold, its units not sold yet.
 pub(super) fn new_booking(
     hold: &Hold,
     id: BookingId,

@@ -39,14 +39,20 @@ impl Inventory {
         let found = &self.book(event)?.event;
         let policy = found.policy.changed(change)?;
         policy.require_sale(found.starts_at)?;
-        self.remember_event(event);
-        let book = self.book_mut(event);
-        book.event = Arc::new(Event {
-            policy,
-            ..Event::clone(&book.event)
-        });
-        work.event = Some(event);
-        Ok(Answer::Event(Arc::clone(&book.event)))
+        Ok(self.change_event(work, event, |event| event.policy = policy))
+    }
+
+    fn change_event(
+        &mut self,
+        work: &mut Work<'_>,
+        no: EventNo,
+        change: impl FnOnce(&mut Event),
+    ) -> Answer {
+        self.remember_event(no);
+        let book = self.book_mut(no);
+        change(Arc::make_mut(&mut book.event));
+        work.event = Some(no);
+        Answer::Event(Arc::clone(&book.event))
     }
 
     pub(super) fn cancel_event(
@@ -68,15 +74,8 @@ impl Inventory {
             };
             self.end_hold(work, hold, state, cause);
         }
-        self.remember_event(event);
-        let book = self.book_mut(event);
-        let state = EventState::Cancelled(reason.clone());
-        book.event = Arc::new(Event {
-            state,
-            ..Event::clone(&book.event)
-        });
         work.reason = Some(reason.clone());
-        work.event = Some(event);
-        Ok(Answer::Event(Arc::clone(&self.book_mut(event).event)))
+        let state = EventState::Cancelled(reason.clone());
+        Ok(self.change_event(work, event, |event| event.state = state))
     }
 }

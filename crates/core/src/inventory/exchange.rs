@@ -4,6 +4,7 @@
 use super::Inventory;
 use super::cancel::{chosen_lines, require_sold, sold_units};
 use super::work::Work;
+use crate::number::count;
 use crate::{
     Amount, Answer, Authority, Booking, BookingId, BookingState, Cause, Difference, GivenLines,
     Hold, Invalid, Line, LineState, OnHold, Payment, PaymentState, Rejection, UnitNo,
@@ -37,7 +38,7 @@ impl Inventory {
         Ok(self.answer_booking(id))
     }
 
-    /// What both kinds of exchange need: sold lines of a booking and a live hold of one owner, in one
+    /// Passes what both kinds of exchange need: sold lines of a booking and a live hold of one owner, in one
     /// event, in time.
     fn require_deal(
         &self,
@@ -66,11 +67,11 @@ impl Inventory {
         })
     }
 
-    /// The payment that a checkout asks for whose buyer gives lines back: the difference.
+    /// Returns the payment of a checkout whose buyer gives lines back: the difference.
     ///
     /// # Errors
     /// Those of an exchange; `Invalid` when it costs no more; `PaymentInProgress` while the money of
-    /// the lines was not taken, because nothing can be owed to somebody who may never pay.
+    /// the lines was not taken, because nothing can be owed to a buyer who may never pay.
     pub(super) fn pay_difference(
         &self,
         work: &Work<'_>,
@@ -96,7 +97,7 @@ impl Inventory {
         })
     }
 
-    /// Whether the lines that a booking's payment is the difference to are still there, for what they
+    /// Returns whether the lines that a booking's payment is the difference to are still there, for what they
     /// had cost then.
     pub(super) fn can_give_lines(&self, id: BookingId) -> bool {
         let Some(given) = self.lines_to_give(id) else {
@@ -115,19 +116,19 @@ impl Inventory {
         given.units.iter().all(is_sold) && paid == Some(true)
     }
 
-    /// The lines that a booking is exchanged for are given back. What they had cost stays where it is,
-    /// as the credit of the new booking.
+    /// Gives back the lines that a booking is exchanged for. What they had cost stays where it is, as the
+    /// credit of the new booking.
     pub(super) fn give_lines(&mut self, work: &mut Work<'_>, id: BookingId) {
         let Some(given) = self.lines_to_give(id).cloned() else {
             return;
         };
         let cost = self.give_back(work, given.booking, &given.units, Cause::Exchanged);
-        let Some(source) = &mut self.booking_mut(given.booking).payment else {
+        let Some(source) = &mut self.booking_mut(work, given.booking).payment else {
             return;
         };
         let credit = cost.min(source.left());
         source.carried = Amount::sum([source.carried, credit].into_iter());
-        if let Some(payment) = &mut self.booking_mut(id).payment {
+        if let Some(payment) = &mut self.booking_mut(work, id).payment {
             payment.credit = credit;
         }
     }
@@ -139,14 +140,14 @@ impl Inventory {
 
     fn swap(&mut self, work: &mut Work<'_>, id: BookingId, units: &[UnitNo], on: OnHold) {
         // Lines that were cancelled before stay in the booking's record; swapped ones leave it.
-        let booking = self.booking_mut(id);
+        let booking = self.booking_mut(work, id);
         let is_sold = |line: &Line| line.state == LineState::Sold;
         let (owned, cancelled) = booking.lines.iter().copied().partition(is_sold);
         booking.lines = owned;
         self.give_back(work, id, units, Cause::Exchanged);
         let new = self.sell_hold(work, on.hold, id, Cause::Exchanged);
-        let count = u32::try_from(new.len()).unwrap_or(u32::MAX);
-        let booking = self.booking_mut(id);
+        let units = count(new.len());
+        let booking = self.booking_mut(work, id);
         booking.lines.retain(is_sold);
         booking.state = if cancelled.is_empty() {
             BookingState::Confirmed
@@ -158,18 +159,18 @@ impl Inventory {
         booking.lines.sort_by_key(|line| line.unit);
         let (event, holder) = (booking.event, booking.holder.clone());
         self.remember_bought(event, &holder);
-        self.book_mut(event).count_bought(&holder, count);
+        self.book_mut(event).count_bought(&holder, units);
     }
 }
 
-/// What sold lines had cost; `units` is sorted.
+/// Returns what sold lines had cost; `units` is sorted.
 fn price_of(booking: &Booking, units: &[UnitNo]) -> Amount {
     let given =
         |line: &&Line| line.state == LineState::Sold && units.binary_search(&line.unit).is_ok();
     Amount::sum(booking.lines.iter().filter(given).map(|line| line.price))
 }
 
-/// The secret of a hold proves that hold alone: it reaches a booking only if both have one owner.
+/// Passes a booking and a hold of one owner: the secret of a hold proves that hold alone.
 fn require_same_owner(booking: &Booking, hold: &Hold, by: Authority) -> Result<(), Rejection> {
     match by {
         Authority::Secret if booking.holder != hold.holder => Err(Rejection::BookingNotFound),

@@ -69,12 +69,12 @@ impl Expiries {
         }
     }
 
-    /// The next end of all.
+    /// Returns the next end of all.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.first.first().map(|(at, _)| *at)
     }
 
-    /// All holds of an event that are not over as written down, by the end of their time.
+    /// Returns all holds of an event that are not over as written down, by the end of their time.
     pub(super) fn of_event(
         &self,
         event: EventNo,
@@ -86,7 +86,7 @@ impl Expiries {
             .copied()
     }
 
-    /// Holds of an event that ended after `last`, and at `now` at the latest.
+    /// Returns holds of an event that ended after `last`, and at `now` at the latest.
     pub(super) fn ended_since(
         &self,
         event: EventNo,
@@ -102,7 +102,7 @@ impl Expiries {
             .map(|(_, hold)| *hold)
     }
 
-    /// Holds that ended by `now`: event by event, the longest overdue event first.
+    /// Returns holds that ended by `now`: event by event, the longest overdue event first.
     pub(super) fn overdue(&self, now: Timestamp) -> impl Iterator<Item = HoldId> + '_ {
         self.first
             .iter()

@@ -43,8 +43,8 @@ impl Inventory {
         Ok(Answer::Held(self.make_hold(work, new, &claim, ttl)))
     }
 
-    /// The holder's own live hold of exactly the named seats: a double click, a lost reply or a
-    /// reload gets it back instead of a conflict with himself (model.md 4).
+    /// Returns the holder's own live hold of exactly the named seats: a double click, a lost reply or a
+    /// reload gets it back, and no conflict with itself (model.md 4).
     fn own_hold(&self, book: &OpenEvent, now: Timestamp, new: &NewHold) -> Option<&Hold> {
         let Wish::Named(selection) = &new.wish else {
             return None;
@@ -57,8 +57,7 @@ impl Inventory {
             return None;
         };
         let own = self.holds.get(&hold)?;
-        let units = own.units.iter().map(|held| held.unit);
-        let same_units = units.eq(selection.seats().iter().copied());
+        let same_units = own.unit_nos().eq(selection.seats().iter().copied());
         (own.is_live(now) && own.holder == new.holder && same_units).then_some(own)
     }
 
@@ -98,7 +97,7 @@ impl Inventory {
     }
 }
 
-/// `units` with their prices of today, not yet taken.
+/// Returns `units` with their present prices, not yet taken.
 pub(super) fn held_units(book: &OpenEvent, units: &[UnitNo]) -> Vec<HeldUnit> {
     let chart = &book.event.chart;
     let held = |unit: &UnitNo| HeldUnit {

@@ -62,12 +62,11 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// An inventory without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An inventory whose first event has this number.
+    /// Returns an inventory whose first event has this number.
     pub fn starting_at(first: EventNo) -> Self {
         Self {
             first: first.0,
@@ -76,7 +75,7 @@ impl Inventory {
         }
     }
 
-    /// The place of an event in `events`.
+    /// Returns the place of an event in `events`.
     fn place(&self, event: EventNo) -> usize {
         EventNo(event.0.wrapping_sub(self.first)).index()
     }
@@ -171,27 +170,24 @@ impl Inventory {
         }
     }
 
-    /// The event of this number.
     pub fn event(&self, event: EventNo) -> Option<&Arc<Event>> {
         self.events.get(self.place(event)).map(|book| &book.event)
     }
 
-    /// All events, in the order of their making.
+    /// Returns all events, in the order of their making.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.events.iter().map(|book| &book.event)
     }
 
-    /// The number of the event of this id.
     pub fn find_event(&self, id: &EventId) -> Option<EventNo> {
         self.by_id.get(id).copied()
     }
 
-    /// The units of an event.
     pub fn seating(&self, event: EventNo) -> Option<&Seating> {
         self.events.get(self.place(event)).map(|book| &book.seating)
     }
 
-    /// The number of the last commit of an event.
+    /// Returns the number of the last commit of an event.
     pub fn seq(&self, event: EventNo) -> Seq {
         self.events
             .get(self.place(event))
@@ -199,17 +195,17 @@ impl Inventory {
             .unwrap_or_default()
     }
 
-    /// A hold, unless it was forgotten.
+    /// Returns a hold, unless it was forgotten.
     pub fn hold(&self, hold: HoldId) -> Option<&Hold> {
         self.holds.get(&hold)
     }
 
-    /// A booking, unless it was forgotten.
+    /// Returns a booking, unless it was forgotten.
     pub fn booking(&self, booking: BookingId) -> Option<&Booking> {
         self.bookings.get(&booking)
     }
 
-    /// A booking, the one whose lines were given back for it or are to be, and so on: they share
+    /// Returns a booking, the one whose lines were given back for it or are to be, and so on: they share
     /// money. It ends at the first that is not here.
     pub fn exchanges(&self, booking: BookingId) -> impl Iterator<Item = BookingId> {
         std::iter::successors(Some(booking), |id| {
@@ -218,27 +214,27 @@ impl Inventory {
         })
     }
 
-    /// Holds that are here, forgotten ones not.
+    /// Returns holds that are here, forgotten ones not.
     pub fn holds(&self) -> impl Iterator<Item = &Hold> {
         self.holds.values()
     }
 
-    /// Bookings that are here, forgotten ones not.
+    /// Returns bookings that are here, forgotten ones not.
     pub fn bookings(&self) -> impl Iterator<Item = &Booking> {
         self.bookings.values()
     }
 
-    /// How many holds of an event are not over as written down. Constant time.
+    /// Returns how many holds of an event are not over as written down. Constant time.
     pub fn live_holds(&self, event: EventNo) -> usize {
         self.expiries.count(event)
     }
 
-    /// When the next hold ends by the clock. Constant time.
+    /// Returns when the next hold ends by the clock. Constant time.
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.expiries.next()
     }
 
-    /// The latest time a command was decided at.
+    /// Returns the latest time a command was decided at.
     pub fn clock(&self) -> Timestamp {
         self.clock
     }

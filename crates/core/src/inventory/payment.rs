@@ -1,5 +1,5 @@
-//! The provider's word moves the booking (model.md 5 and 6). Whatever must happen at the provider
-//! leaves as an effect of the same commit; money that comes too late is never dropped.
+//! Reports of the provider move the booking (model.md 5 and 6). What must happen at the provider leaves as
+//! an effect of the same commit; money that comes too late is never dropped.
 
 use super::Inventory;
 use super::cancel::sold_units;
@@ -35,8 +35,7 @@ impl Inventory {
             return Ok(Answer::Booking(booking.clone()));
         }
         let (state, hold) = (booking.state, booking.hold);
-        self.booking_mut(report.booking).payment = Some(Box::new(next));
-        work.changed_booking(report.booking);
+        self.booking_mut(work, report.booking).payment = Some(Box::new(next));
         if has_bounced {
             self.send_again(work, report.booking);
         }
@@ -46,7 +45,7 @@ impl Inventory {
         Ok(self.answer_booking(report.booking))
     }
 
-    /// What a payment that moved means for its booking.
+    /// Lets the booking follow its payment, which moved.
     fn follow(
         &mut self,
         work: &mut Work<'_>,
@@ -65,10 +64,10 @@ impl Inventory {
         }
     }
 
-    /// What was reserved for a sale is gone before it was taken: the intent of a payment that was given
-    /// up was cancelled while the buyer paid it, or it was not taken in time. The sale is undone.
+    /// Undoes a sale whose money was reserved and is gone before it was taken: the intent of a payment that
+    /// was given up was cancelled while the buyer paid it, or it was not taken in time.
     fn undo_unpaid(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
-        let booking = self.booking_mut(report.booking);
+        let booking = self.known_booking(report.booking);
         let taken = booking.payment.as_ref().map(|payment| payment.captured);
         let is_gone = match money(report.state) {
             Money::Gone => taken == Some(Amount::ZERO),
@@ -82,7 +81,7 @@ impl Inventory {
         }
     }
 
-    /// The booking waits for its money.
+    /// Follows the payment of a booking that waits for its money.
     fn settle(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: Option<HoldId>) {
         let Some(hold) = hold else { return };
         match money(report.state) {
@@ -93,7 +92,7 @@ impl Inventory {
         }
     }
 
-    /// The hold ended before the money came.
+    /// Follows the payment of a booking whose hold ended before the money came.
     fn settle_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Here => self.paid_late(work, report),
@@ -101,36 +100,37 @@ impl Inventory {
         }
     }
 
-    /// The money is on its way back.
+    /// Follows the payment of a booking whose money is on its way back.
     fn settle_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
-            Money::Gone => self.booking_mut(report.booking).state = BookingState::Refunded,
+            Money::Gone => {
+                self.booking_mut(work, report.booking).state = BookingState::Refunded;
+            }
             // It was to be voided and was taken all the same.
             Money::Here if report.state == PaymentState::Captured => self.send_back(work, report),
             Money::Here | Money::Pending => {}
         }
     }
 
-    /// Money came while the booking waited for it.
+    /// Sells the units of a booking whose money came in time.
     fn paid(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: HoldId) {
         if !self.is_live(hold, work) {
             // Its money is here: the intent must not be cancelled before that is dealt with.
             self.let_go_of_booking(hold);
             self.end_hold(work, hold, HoldState::Expired, Cause::Expired);
-            self.booking_mut(report.booking).state = BookingState::Expired;
+            self.booking_mut(work, report.booking).state = BookingState::Expired;
             self.paid_late(work, report);
             return;
         }
         if !self.can_give_lines(report.booking) {
             self.fail_payment(work, hold, report.booking);
-            self.booking_mut(report.booking).state = BookingState::NeedsRefund;
-            self.send_back(work, report);
+            self.need_refund(work, report);
             return;
         }
         self.give_lines(work, report.booking);
         let lines = self.sell_hold(work, hold, report.booking, Cause::Confirmed);
         let now = work.now;
-        let booking = self.booking_mut(report.booking);
+        let booking = self.booking_mut(work, report.booking);
         booking.lines = lines;
         booking.state = BookingState::Confirmed;
         booking.confirmed_at = Some(now);
@@ -145,9 +145,9 @@ impl Inventory {
             .is_some_and(|hold| hold.is_live(work.now))
     }
 
-    /// Money came after the hold ended: exactly the event's late policy happens.
+    /// Applies exactly the event's late policy to money that came after the hold ended.
     fn paid_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
-        let event = self.booking_mut(report.booking).event;
+        let event = self.known_booking(report.booking).event;
         self.open_ended_holds(event, work.now);
         let policy = self.book_mut(event).event.policy.late_payment;
         match policy {
@@ -158,23 +158,18 @@ impl Inventory {
                 self.sell_late(work, report.booking);
                 capture_if_authorised(work, report);
             }
-            LatePayment::IfStillFree | LatePayment::Refund => {
-                self.booking_mut(report.booking).state = BookingState::NeedsRefund;
-                self.send_back(work, report);
-            }
+            LatePayment::IfStillFree | LatePayment::Refund => self.need_refund(work, report),
             LatePayment::Refuse => self.send_back(work, report),
         }
     }
 
-    /// Whether the units of a booking pass FREE > SOLD (model.md 3).
+    /// Returns whether the units of a booking pass FREE > SOLD (model.md 3).
     fn may_sell_late(&self, work: &mut Work<'_>, id: BookingId) -> bool {
-        let Some(booking) = self.bookings.get(&id) else {
-            return false;
-        };
+        let booking = self.known_booking(id);
         let Ok(book) = self.book(booking.event) else {
             return false;
         };
-        let units: Vec<UnitNo> = booking.lines.iter().map(|line| line.unit).collect();
+        let units = booking.units();
         let is_free = |unit: &UnitNo| book.seating.is_available(*unit, work.now);
         units.iter().all(is_free)
             && self.can_give_lines(id)
@@ -185,9 +180,14 @@ impl Inventory {
 
     fn sell_late(&mut self, work: &mut Work<'_>, id: BookingId) {
         self.give_lines(work, id);
-        let mut booking = self.booking_mut(id).clone();
+        let mut booking = self.known_booking(id).clone();
         self.sell_lines(work, &mut booking);
-        *self.booking_mut(id) = booking;
+        *self.booking_mut(work, id) = booking;
+    }
+
+    fn need_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
+        self.booking_mut(work, report.booking).state = BookingState::NeedsRefund;
+        self.send_back(work, report);
     }
 
     fn send_back(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
@@ -198,12 +198,11 @@ impl Inventory {
         }
     }
 
-    /// Whether a declined card ends the payment: else the buyer may take another one.
-    fn is_over_when(&mut self, report: &PaymentReport) -> bool {
-        let event = self.booking_mut(report.booking).event;
-        let policy = &self.book_mut(event).event.policy;
-        report.state == PaymentState::Declined
-            && policy.on_payment_failure == OnPaymentFailure::Release
+    /// Returns whether a declined card ends the payment: else the buyer may take another one.
+    fn is_over_when(&self, report: &PaymentReport) -> bool {
+        let event = self.event(self.known_booking(report.booking).event);
+        let rule = event.map(|event| event.policy.on_payment_failure);
+        report.state == PaymentState::Declined && rule == Some(OnPaymentFailure::Release)
     }
 
     fn fail_or_expire(&mut self, work: &mut Work<'_>, hold: HoldId, report: &PaymentReport) {

@@ -5,10 +5,11 @@ use super::work::Work;
 use crate::{Amount, Answer, Authority, BookingId, Effect, Invalid, Rejection};
 
 impl Inventory {
-    /// Money that was paid through the provider goes back through it: never more than is left. After
+    /// Sends money back through the provider that it was paid through: never more than is left. After
     /// an exchange that cost more, some of it lies with the booking whose lines were given back.
     pub(super) fn refund(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) {
-        let left = self.booking_mut(id).payment.as_ref().map(|of| of.left());
+        let payment = self.known_booking(id).payment.as_ref();
+        let left = payment.map(|payment| payment.left());
         let mut next = left.map(|left| (id, amount.min(left)));
         while let Some((id, amount)) = next {
             let missing = amount.less(self.refund_own(work, id, amount));
@@ -16,18 +17,19 @@ impl Inventory {
         }
     }
 
-    /// Sends back of a booking's own payment; gives how much.
+    /// Sends money of a booking's own payment back; returns how much.
     fn refund_own(&mut self, work: &mut Work<'_>, id: BookingId, amount: Amount) -> Amount {
-        let Some(payment) = &mut self.booking_mut(id).payment else {
-            return Amount::ZERO;
-        };
-        let amount = amount.min(payment.own_left());
+        let payment = self.known_booking(id).payment.as_ref();
+        let left = payment.map_or(Amount::ZERO, |payment| payment.own_left());
+        let amount = amount.min(left);
         if amount == Amount::ZERO {
             return amount;
         }
+        let Some(payment) = &mut self.booking_mut(work, id).payment else {
+            return Amount::ZERO;
+        };
         payment.returned = Amount::sum([payment.returned, amount].into_iter());
         let total = payment.returned;
-        work.changed_booking(id);
         work.effects.push(Effect::Refund {
             booking: id,
             amount,
@@ -36,31 +38,30 @@ impl Inventory {
         amount
     }
 
-    /// What a booking's own payment lacks is taken from the booking whose lines were given back for
-    /// it; gives which one, and how much.
+    /// Takes what a booking's own payment lacks from the booking whose lines were given back for it; returns
+    /// which one, and how much.
     fn take_credit(
         &mut self,
         work: &mut Work<'_>,
         id: BookingId,
         missing: Amount,
     ) -> Option<(BookingId, Amount)> {
-        let payment = self.booking_mut(id).payment.as_mut()?;
+        let payment = self.known_booking(id).payment.as_ref()?;
         let source = payment.exchange.as_ref()?.booking;
         let taken = missing.min(payment.credit);
         if taken == Amount::ZERO {
             return None;
         }
+        let payment = self.booking_mut(work, id).payment.as_mut()?;
         payment.credit = payment.credit.less(taken);
-        work.changed_booking(id);
-        let of_source = self.booking_mut(source).payment.as_mut()?;
+        let of_source = self.booking_mut(work, source).payment.as_mut()?;
         of_source.carried = of_source.carried.less(taken);
-        work.changed_booking(source);
         Some((source, taken))
     }
 
-    /// Some of what went back came back again: what is missing goes once more.
+    /// Sends money once more that went back and came back again.
     pub(super) fn send_again(&mut self, work: &mut Work<'_>, id: BookingId) {
-        let Some(payment) = &self.booking_mut(id).payment else {
+        let Some(payment) = &self.known_booking(id).payment else {
             return;
         };
         let total = payment.returned;
@@ -74,7 +75,7 @@ impl Inventory {
         }
     }
 
-    /// Staff send back money of a booking that keeps its units.
+    /// Sends back money of a booking that keeps its units, for staff.
     pub(super) fn send_money_back(
         &mut self,
         work: &mut Work<'_>,

@@ -42,9 +42,10 @@ impl Inventory {
         }
     }
 
-    /// Puts a hold back, after its event. One that is not over enters the budgets and ends by the
-    /// clock; a pinned one needs its booking here too.
+    /// Puts a hold back, after its event and its units, in place of an older form of it. One that is not over
+    /// enters the budgets and ends by the clock; a pinned one needs its booking here too.
     pub fn restore_hold(&mut self, hold: Hold) {
+        self.drop_hold(hold.id);
         if !hold.state.is_terminal() && self.book(hold.event).is_ok() {
             self.track(&hold);
         }
@@ -81,13 +82,6 @@ impl Inventory {
         }
     }
 
-    /// As [`Inventory::restore_hold`], for one that may be here in another form. Its units come
-    /// first.
-    pub fn replace_hold(&mut self, hold: Hold) {
-        self.drop_hold(hold.id);
-        self.restore_hold(hold);
-    }
-
     /// Takes a hold out that is not stored, live or not.
     pub fn drop_hold(&mut self, hold: HoldId) {
         if let Some(known) = self.holds.remove(&hold)
@@ -97,19 +91,13 @@ impl Inventory {
         }
     }
 
-    /// Takes a booking out that is not stored.
-    pub fn drop_booking(&mut self, booking: BookingId) {
-        self.bookings.remove(&booking);
-    }
-
-    /// How many units a holder has bought.
     pub fn bought(&self, event: EventNo, holder: &Holder) -> u32 {
         let book = self.book(event).ok();
         let account = book.and_then(|book| book.holder(holder));
         account.map_or(0, |account| account.bought)
     }
 
-    /// Whether a holder holds or has bought anything.
+    /// Returns whether a holder holds or has bought anything.
     pub fn has_account(&self, event: EventNo, holder: &Holder) -> bool {
         let book = self.book(event).ok();
         book.is_some_and(|book| book.holder(holder).is_some())
@@ -123,7 +111,7 @@ impl Inventory {
         }
     }
 
-    /// The holds of a holder that are not over as written down, oldest end first.
+    /// Returns the holds of a holder that are not over as written down, oldest end first.
     pub fn holds_of(&self, event: EventNo, holder: &Holder) -> Vec<HoldId> {
         let book = self.book(event).ok();
         let account = book.and_then(|book| book.holder(holder));

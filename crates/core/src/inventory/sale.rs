@@ -5,9 +5,10 @@
 use super::Inventory;
 use super::confirm::lines_of;
 use super::work::Work;
+use crate::number::count;
 use crate::unit::{Owner, Step};
 use crate::{
-    Booking, BookingId, BookingState, Cause, HoldId, HoldState, Line, LineState, UnitNo, UnitState,
+    Booking, BookingId, BookingState, Cause, HoldId, HoldState, Line, LineState, UnitState,
 };
 
 impl Inventory {
@@ -19,50 +20,45 @@ impl Inventory {
         booking: BookingId,
         cause: Cause,
     ) -> Vec<Line> {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        for held in &mut hold.units {
+        self.change_hold(work, id, |this, work, hold| {
             let step = Step {
                 to: UnitState::Sold(booking),
                 fence: hold.fence,
                 cause,
                 by: Owner::Hold(id),
             };
-            held.version = self.step(work, hold.event, held.unit, step);
-        }
-        let lines = lines_of(&hold, LineState::Sold);
-        hold.state = HoldState::Consumed(booking);
-        self.holds.insert(id, hold);
-        work.changed_hold(id);
-        lines
+            for held in &mut hold.units {
+                held.version = this.step(work, hold.event, held.unit, step);
+            }
+            hold.state = HoldState::Consumed(booking);
+            lines_of(hold, LineState::Sold)
+        })
     }
 
     /// Sells free units to all lines of a booking, FREE > SOLD.
     pub(super) fn sell_lines(&mut self, work: &mut Work<'_>, booking: &mut Booking) {
-        let event = booking.event;
-        let units: Vec<UnitNo> = booking.lines.iter().map(|line| line.unit).collect();
+        let (event, units) = (booking.event, booking.units());
         self.end_overdue_holds(work, event, &units);
-        let fence = self.next_fence(event, &units);
+        let step = Step {
+            to: UnitState::Sold(booking.id),
+            fence: self.next_fence(event, &units),
+            cause: Cause::SoldDirectly,
+            by: Owner::Nobody,
+        };
         for line in &mut booking.lines {
-            let step = Step {
-                to: UnitState::Sold(booking.id),
-                fence,
-                cause: Cause::SoldDirectly,
-                by: Owner::Nobody,
-            };
             line.version = self.step(work, event, line.unit, step);
             line.state = LineState::Sold;
         }
-        booking.fence = fence;
+        booking.fence = step.fence;
         booking.state = BookingState::Confirmed;
         booking.confirmed_at = Some(work.now);
         self.count_sold(booking);
     }
 
-    /// The lines of a booking, all just sold, count against what its holder may buy.
+    /// Counts the lines of a booking, all just sold, against what its holder may buy.
     pub(super) fn count_sold(&mut self, booking: &Booking) {
-        let units = u32::try_from(booking.lines.len()).unwrap_or(u32::MAX);
         self.remember_bought(booking.event, &booking.holder);
+        let units = count(booking.lines.len());
         self.book_mut(booking.event)
             .count_bought(&booking.holder, units);
     }

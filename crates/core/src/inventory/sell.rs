@@ -7,12 +7,13 @@ use super::claim::require_adjacency;
 use super::hold::held_units;
 use super::work::Work;
 use crate::limits::UNITS_PER_STAFF_COMMAND_MAX;
+use crate::number::count;
 use crate::{
     Answer, Booking, BookingId, BookingState, EventNo, Fence, Holder, Invalid, Line, LineState,
     Rejection, Selection, Text, UnitNo,
 };
 
-/// For whom units are sold without a hold.
+/// The buyer of units that are sold without a hold.
 pub(super) struct Buyer {
     pub(super) booking: BookingId,
     pub(super) holder: Holder,
@@ -33,12 +34,8 @@ impl Inventory {
         book.event.require_on_sale(work.now)?;
         let units = self.claim_named(book, work.now, selection, Some(&buyer.holder))?;
         self.require_sellable(work, book, &units, &buyer.holder)?;
-        let line = |held: crate::HeldUnit| Line {
-            unit: held.unit,
-            price: held.price,
-            version: held.version,
-            state: LineState::Pending,
-        };
+        let lines = held_units(book, &units);
+        let line = |held| Line::of(held, LineState::Pending);
         let mut booking = Booking {
             id: buyer.booking,
             event,
@@ -46,18 +43,17 @@ impl Inventory {
             hold: None,
             state: BookingState::Confirmed,
             fence: Fence::default(),
-            lines: held_units(book, &units).into_iter().map(line).collect(),
+            lines: lines.iter().map(line).collect(),
             reference: buyer.reference,
             payment: None,
             created_at: work.now,
             confirmed_at: None,
         };
         self.sell_lines(work, &mut booking);
-        self.add_booking(work, booking.clone());
-        Ok(Answer::Booked(booking))
+        Ok(self.add_booking(work, booking))
     }
 
-    /// The guards of a hold that also a sale without one has to pass, its units being free.
+    /// Passes a sale of free units that a hold could have led to.
     ///
     /// # Errors
     /// `NotOnSale`, `BudgetExceeded` for units bought, `AdjacencyRefused`.
@@ -72,7 +68,7 @@ impl Inventory {
         let demand = Demand {
             holder,
             besides: None,
-            units: u32::try_from(units.len()).unwrap_or(u32::MAX),
+            units: count(units.len()),
         };
         self.require_bought(work, book, &demand)?;
         require_adjacency(work, book, units, None)
@@ -81,7 +77,7 @@ impl Inventory {
 
 /// Passes a number of units that staff may name at once.
 pub(super) fn require_staff_count(selection: &Selection) -> Result<(), Rejection> {
-    let limit = u32::try_from(UNITS_PER_STAFF_COMMAND_MAX).unwrap_or(u32::MAX);
+    let limit = count(UNITS_PER_STAFF_COMMAND_MAX);
     match selection.count() {
         0 => Err(Invalid::new("units", "name at least one unit".to_owned()).into()),
         named if named > limit => Err(Rejection::TooManyUnits { limit }),

@@ -1,5 +1,5 @@
 //! Trials: commands are decided, and taken back when the store did not take them. For ledgers whose
-//! store has the last word: what stands in memory after a rollback is what was stored before.
+//! store has the last word: after a rollback the memory is what was stored before.
 
 use std::sync::Arc;
 
@@ -8,12 +8,11 @@ use crate::{
     Booking, BookingId, Event, EventNo, Hold, HoldId, Holder, Seq, Timestamp, Unit, UnitNo,
 };
 
-/// What was there before the commands of a trial, oldest first. Something that changed twice stands
-/// here twice; going back to front, the oldest wins.
+/// What was there before the commands of a trial, oldest first. Something that changed twice is listed
+/// twice; from back to front, the oldest wins.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     clock: Timestamp,
-    /// How many events there were.
     count: usize,
     /// Where places of areas are looked for.
     places_from: u32,
@@ -32,9 +31,8 @@ impl Inventory {
         self.begin_trial_from(0);
     }
 
-    /// As [`Inventory::begin_trial`]; whoever wants any places of an area gets those from this open
-    /// one on, counted from 0 and around. Who decides elsewhere at the same moment, from another one,
-    /// takes others.
+    /// As [`Inventory::begin_trial`]; a command for any places of an area gets those from this open one on,
+    /// counted from 0 and around. A server that decides at the same moment, from another one, takes others.
     pub fn begin_trial_from(&mut self, place: u32) {
         let (clock, count) = (self.clock, self.events.len());
         self.trial.get_or_insert_with(|| Trial {
@@ -45,7 +43,7 @@ impl Inventory {
         });
     }
 
-    /// The open place of an area from which on places are taken.
+    /// Returns the open place of an area from which on places are taken.
     pub(super) fn places_from(&self) -> u32 {
         self.trial.as_ref().map_or(0, |trial| trial.places_from)
     }
@@ -55,8 +53,8 @@ impl Inventory {
         self.trial = None;
     }
 
-    /// Takes the commands of the trial back. Units that became open to new owners stay so: that is
-    /// the clock's doing.
+    /// Takes the commands of the trial back. Units that became open to new owners stay so: the
+    /// clock opened them.
     pub fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else {
             return;
@@ -65,9 +63,9 @@ impl Inventory {
             self.book_mut(event).seating.restore(no, unit);
         }
         for (id, before) in trial.holds.into_iter().rev() {
-            self.drop_hold(id);
-            if let Some(hold) = before {
-                self.restore_hold(hold);
+            match before {
+                Some(hold) => self.restore_hold(hold),
+                None => self.drop_hold(id),
             }
         }
         for (id, before) in trial.bookings.into_iter().rev() {

@@ -7,9 +7,11 @@ use super::Inventory;
 use crate::unit::{Owner, Step};
 use crate::{
     Answer, Applied, Basis, Booking, BookingId, BookingState, Cause, Commit, Effect, EventNo,
-    Fence, Hold, HoldId, HoldState, Origin, Text, Timestamp, Transition, UnitNo, UnitState,
+    Fence, Hold, HoldId, HoldState, Origin, Seq, Text, Timestamp, Transition, UnitNo, UnitState,
     Version,
 };
+
+pub(super) const KNOWN: &str = "the command looked it up before, or it is pending";
 
 /// What a command did so far.
 pub(super) struct Work<'a> {
@@ -25,7 +27,7 @@ pub(super) struct Work<'a> {
     pub(super) basis: Basis,
 }
 
-/// Where a live hold goes next.
+/// What becomes of a live hold that lives on.
 pub(super) struct Turn {
     pub(super) state: HoldState,
     pub(super) until: Timestamp,
@@ -60,7 +62,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Numbers the commits and closes the books.
+    /// Numbers the commits: one for each event that was touched.
     pub(super) fn finish(self, inventory: &mut Inventory, answer: Answer) -> Applied {
         let mut commits: Vec<Commit> = Vec::new();
         let mut of_event: BTreeMap<EventNo, usize> = BTreeMap::new();
@@ -94,14 +96,14 @@ impl<'a> Work<'a> {
 }
 
 impl Inventory {
-    fn next_seq(&mut self, event: EventNo) -> crate::Seq {
+    fn next_seq(&mut self, event: EventNo) -> Seq {
         self.remember_seq(event);
         let book = self.book_mut(event);
         book.seq = book.seq.next();
         book.seq
     }
 
-    /// Makes one transition of one unit and gives its new version.
+    /// Makes one transition of one unit and returns its new version.
     pub(super) fn step(
         &mut self,
         work: &mut Work<'_>,
@@ -115,60 +117,12 @@ impl Inventory {
         transition.version
     }
 
-    /// The fence of a new owner of `units` (T6).
+    /// Returns the fence of a new owner of `units` (T6).
     pub(super) fn next_fence(&self, event: EventNo, units: &[UnitNo]) -> Fence {
         self.seating(event)
             .map(|seating| seating.newest_fence(units.iter().copied()))
             .unwrap_or_default()
             .next()
-    }
-
-    /// Ends a hold: all its units become free, whatever payment was open is given up.
-    pub(super) fn end_hold(
-        &mut self,
-        work: &mut Work<'_>,
-        id: HoldId,
-        state: HoldState,
-        cause: Cause,
-    ) {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        for held in &mut hold.units {
-            let fence = self.unit_fence(hold.event, held.unit);
-            let step = Step {
-                to: UnitState::Free,
-                fence,
-                cause,
-                by: Owner::Hold(id),
-            };
-            held.version = self.step(work, hold.event, held.unit, step);
-        }
-        if let HoldState::Pinned(booking) = hold.state {
-            let expired = cause == Cause::Expired;
-            let ended = if expired {
-                BookingState::Expired
-            } else {
-                BookingState::Failed
-            };
-            self.booking_mut(booking).state = ended;
-            work.changed_booking(booking);
-            work.effects.push(Effect::CancelIntent(booking));
-        }
-        hold.state = state;
-        self.holds.insert(id, hold);
-        work.changed_hold(id);
-    }
-
-    /// The hold as it now is.
-    pub(super) fn answer_hold(&self, id: HoldId) -> Answer {
-        let hold = self.holds.get(&id);
-        Answer::Hold(hold.expect("the command looked it up before").clone())
-    }
-
-    /// The booking as it now is.
-    pub(super) fn answer_booking(&self, id: BookingId) -> Answer {
-        let booking = self.bookings.get(&id);
-        Answer::Booking(booking.expect("the command looked it up before").clone())
     }
 
     pub(super) fn unit_fence(&self, event: EventNo, unit: UnitNo) -> Fence {
@@ -177,7 +131,78 @@ impl Inventory {
             .unwrap_or_default()
     }
 
-    /// T4: whoever takes a unit of a hold that is over first ends that **whole** hold.
+    /// Returns a booking that the command looked up before, or a pending one: those are never forgotten.
+    pub(super) fn known_booking(&self, booking: BookingId) -> &Booking {
+        self.bookings.get(&booking).expect(KNOWN)
+    }
+
+    /// Returns the same to be changed, and notes it.
+    pub(super) fn booking_mut(&mut self, work: &mut Work<'_>, booking: BookingId) -> &mut Booking {
+        self.remember_booking(booking);
+        work.changed_booking(booking);
+        self.bookings.get_mut(&booking).expect(KNOWN)
+    }
+
+    /// Changes a hold that is not over. It leaves the indexes as it was and enters them as it is then, unless
+    /// it is over.
+    pub(super) fn change_hold<T>(
+        &mut self,
+        work: &mut Work<'_>,
+        id: HoldId,
+        change: impl FnOnce(&mut Self, &mut Work<'_>, &mut Hold) -> T,
+    ) -> T {
+        self.remember_hold(id);
+        let mut hold = self.holds.remove(&id).expect(KNOWN);
+        self.untrack(&hold);
+        let done = change(self, work, &mut hold);
+        if !hold.state.is_terminal() {
+            self.track(&hold);
+        }
+        self.holds.insert(id, hold);
+        work.changed_hold(id);
+        done
+    }
+
+    /// Ends a hold: all its units become free, and an open payment is given up.
+    pub(super) fn end_hold(
+        &mut self,
+        work: &mut Work<'_>,
+        id: HoldId,
+        state: HoldState,
+        cause: Cause,
+    ) {
+        let ended = if cause == Cause::Expired {
+            BookingState::Expired
+        } else {
+            BookingState::Failed
+        };
+        self.change_hold(work, id, |this, work, hold| {
+            for held in &mut hold.units {
+                let step = Step {
+                    to: UnitState::Free,
+                    fence: this.unit_fence(hold.event, held.unit),
+                    cause,
+                    by: Owner::Hold(id),
+                };
+                held.version = this.step(work, hold.event, held.unit, step);
+            }
+            if let HoldState::Pinned(booking) = hold.state {
+                this.booking_mut(work, booking).state = ended;
+                work.effects.push(Effect::CancelIntent(booking));
+            }
+            hold.state = state;
+        });
+    }
+
+    pub(super) fn answer_hold(&self, id: HoldId) -> Answer {
+        Answer::Hold(self.holds.get(&id).expect(KNOWN).clone())
+    }
+
+    pub(super) fn answer_booking(&self, id: BookingId) -> Answer {
+        Answer::Booking(self.known_booking(id).clone())
+    }
+
+    /// Ends the holds that are over and have some of `units`, each with **all** of its units (T4).
     pub(super) fn end_overdue_holds(
         &mut self,
         work: &mut Work<'_>,
@@ -195,43 +220,39 @@ impl Inventory {
 
     /// Writes the state, fence and end of a live hold to all its units.
     pub(super) fn restate_units(&mut self, work: &mut Work<'_>, hold: &mut Hold, cause: Cause) {
-        let to = UnitState::Held {
-            hold: hold.id,
-            until: hold.expires_at,
+        let step = Step {
+            to: UnitState::Held {
+                hold: hold.id,
+                until: hold.expires_at,
+            },
+            fence: hold.fence,
+            cause,
+            by: Owner::Hold(hold.id),
         };
         for held in &mut hold.units {
-            let step = Step {
-                to,
-                fence: hold.fence,
-                cause,
-                by: Owner::Hold(hold.id),
-            };
             held.version = self.step(work, hold.event, held.unit, step);
         }
     }
 
     /// Lets a live hold end at another time and be in another live state.
     pub(super) fn turn(&mut self, work: &mut Work<'_>, id: HoldId, turn: Turn) -> Hold {
-        let mut hold = self.take_hold(id);
-        self.untrack(&hold);
-        hold.expires_at = turn.until;
-        hold.state = turn.state;
-        self.restate_units(work, &mut hold, turn.cause);
-        self.track(&hold);
-        self.holds.insert(id, hold.clone());
-        work.changed_hold(id);
-        hold
+        self.change_hold(work, id, |this, work, hold| {
+            hold.expires_at = turn.until;
+            hold.state = turn.state;
+            this.restate_units(work, hold, turn.cause);
+            hold.clone()
+        })
     }
 
-    /// Takes a new booking into the books.
-    pub(super) fn add_booking(&mut self, work: &mut Work<'_>, booking: Booking) {
+    pub(super) fn add_booking(&mut self, work: &mut Work<'_>, booking: Booking) -> Answer {
         let id = booking.id;
         work.changed_booking(id);
         self.remember_booking(id);
-        let other = self.bookings.insert(id, booking);
+        let other = self.bookings.insert(id, booking.clone());
         assert!(
             other.is_none(),
             "{id}: the id of a new booking is another's already"
         );
+        Answer::Booked(booking)
     }
 }

@@ -14,11 +14,9 @@ use crate::{Amount, BookingId, Text, UnitNo};
 /// What a provider calls a payment, and what the buyer's browser needs to pay it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Intent {
-    /// Which provider.
     pub provider: Text,
-    /// Its name for the payment.
     pub id: Text,
-    /// Whoever has it may pay the intent: for the buyer alone.
+    /// Allows to pay the intent: for the buyer alone.
     pub client_secret: Text,
 }
 
@@ -34,7 +32,6 @@ impl fmt::Debug for Intent {
 /// Sold lines of a booking that are given back for other units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenLines {
-    /// Whose lines.
     pub booking: BookingId,
     /// Which units, sorted and distinct.
     pub units: Vec<UnitNo>,
@@ -68,7 +65,7 @@ pub struct Payment {
 }
 
 impl Payment {
-    /// A payment of `amount` that nobody has heard of yet.
+    /// Returns a payment of `amount` that the provider does not know yet.
     pub const fn new(amount: Amount) -> Self {
         Self {
             state: PaymentState::Created,
@@ -84,21 +81,21 @@ impl Payment {
         }
     }
 
-    /// What may still be sent back for its booking: its own money and its credit, without what is
+    /// Returns what may still be sent back for its booking: its own money and its credit, without what is
     /// another booking's.
     pub fn left(&self) -> Amount {
         let all = Amount::sum([self.own_left(), self.credit].into_iter());
         all.less(self.carried)
     }
 
-    /// What is paid for its booking and was not sent back: its own money that was taken, and its
+    /// Returns what is paid for its booking and was not sent back: its own money that was taken, and its
     /// credit, without what is another booking's.
     pub fn paid(&self) -> Amount {
         let taken = self.captured.less(self.given_back());
         Amount::sum([taken, self.credit].into_iter()).less(self.carried)
     }
 
-    /// What of its own money, reserved or taken, is not to go back.
+    /// Returns what of its own money, reserved or taken, is not to go back.
     pub(crate) fn own_left(&self) -> Amount {
         if self.state.has_money() {
             self.amount.less(self.returned)
@@ -107,12 +104,13 @@ impl Payment {
         }
     }
 
-    /// What the buyer has back.
+    /// Returns what the buyer has back.
     pub fn given_back(&self) -> Amount {
         self.refunded.checked_sub(self.bounced).unwrap_or_default()
     }
 
-    /// Whether a report is about this payment: the same amount, and the same intent if one is known.
+    /// Returns whether a report is about this payment: the same amount, and the same intent if one is
+    /// known.
     pub(crate) fn is_meant_by(&self, report: &PaymentReport) -> bool {
         let is_same = |(known, told): (&Intent, &Intent)| {
             known.provider == told.provider && known.id == told.id
@@ -121,7 +119,7 @@ impl Payment {
         report.amount == self.amount && intents.is_none_or(is_same)
     }
 
-    /// The payment after a report. It only moves forward: what was said before is believed again
+    /// Returns the payment after a report. It only moves forward: what was said before is believed again
     /// in any order, and changes nothing.
     #[must_use]
     pub(crate) fn after(&self, report: &PaymentReport) -> Self {
@@ -142,59 +140,5 @@ impl Payment {
             intent: self.intent.clone().or_else(|| report.intent.clone()),
             ..self.clone()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Currency;
-
-    /// What is told of a payment of 900: its state, what was sent back, what came back again.
-    fn told(state: PaymentState, refunded: i64, bounced: i64) -> PaymentReport {
-        PaymentReport {
-            booking: BookingId::from_bits(7),
-            state,
-            amount: Amount::from_minor(900),
-            currency: Currency::parse("EUR").expect("a currency"),
-            captured: Amount::from_minor(900),
-            refunded: Amount::from_minor(refunded),
-            bounced: Amount::from_minor(bounced),
-            intent: None,
-            settles: None,
-        }
-    }
-
-    #[test]
-    fn a_refund_that_came_back_counts_in_any_order_of_reports() {
-        use PaymentState::{Captured, Refunded};
-        let told = [
-            told(Captured, 0, 0),
-            told(Refunded, 900, 0),
-            told(Captured, 900, 900),
-            told(Refunded, 1_800, 900),
-        ];
-        let orders = [[0, 1, 2, 3], [0, 2, 1, 3], [2, 0, 3, 1], [3, 2, 1, 0]];
-        for order in orders {
-            let mut payment = Payment::new(Amount::from_minor(900));
-            for report in order.iter().filter_map(|at| told.get(*at)) {
-                payment = payment.after(report);
-            }
-            assert_eq!(payment.state, Refunded, "{order:?}");
-            assert_eq!(payment.given_back(), Amount::from_minor(900), "{order:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_else_moves_a_payment_back() {
-        let refunded = Payment::new(Amount::from_minor(900));
-        let refunded = refunded.after(&told(PaymentState::Refunded, 900, 0));
-        for state in PaymentState::ALL {
-            let after = refunded.after(&told(state, 0, 0));
-            assert_eq!(after.state, PaymentState::Refunded, "{state:?}");
-        }
-        let bounced = refunded.after(&told(PaymentState::Captured, 900, 900));
-        assert_eq!(bounced.state, PaymentState::Captured);
-        assert_eq!(bounced.given_back(), Amount::ZERO);
     }
 }

@@ -1,18 +1,15 @@
-//! What the provider says of a payment.
+//! What the provider reports of a payment.
 
 use crate::{Amount, Booking, BookingId, Currency, Effect, Intent, PaymentState};
 
-/// How a booking's payment stands, as the provider tells it. Amounts are totals, so that a report may
+/// The state of a booking's payment, as the provider reports it. Amounts are totals, so that a report may
 /// come twice, late and out of order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaymentReport {
-    /// Which booking.
     pub booking: BookingId,
-    /// What the payment is now.
     pub state: PaymentState,
     /// What the buyer was asked for.
     pub amount: Amount,
-    /// In which money.
     pub currency: Currency,
     /// What was taken so far.
     pub captured: Amount,
@@ -20,15 +17,14 @@ pub struct PaymentReport {
     pub refunded: Amount,
     /// What of that came back again.
     pub bounced: Amount,
-    /// Which payment it is at the provider.
     pub intent: Option<Intent>,
     /// The effect that is done with it.
     pub settles: Option<Effect>,
 }
 
 impl PaymentReport {
-    /// What a provider says that moves whole amounts only: all of `booking`'s money is in `state`, half
-    /// of it went back where some did.
+    /// Returns what a provider says that moves whole amounts only: all of `booking`'s money is in
+    /// `state`, half of it went back where some did.
     pub fn whole(booking: &Booking, currency: Currency, state: PaymentState) -> Self {
         let amount = booking
             .payment

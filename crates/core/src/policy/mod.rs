@@ -4,6 +4,7 @@
 mod setting;
 
 use crate::limits::{HOLD_LIFETIME_MS_MAX, HOLD_TTL_MS_MIN, UNITS_PER_HOLD_MAX, WINDOW_MS_MAX};
+use crate::words::words;
 use crate::{Invalid, Span, Timestamp};
 use setting::Setting;
 
@@ -13,14 +14,13 @@ pub enum Deadline {
     /// When the event starts; never, if it has no start.
     #[default]
     AtStart,
-    /// At this point of time.
     At(Timestamp),
-    /// Never: somebody said so.
+    /// Never, as its owner chose.
     Never,
 }
 
 impl Deadline {
-    /// Returns the point of time it means for an event that starts then; none is never.
+    /// Returns the point of time it is for an event that starts then; none is never.
     pub fn of(self, starts_at: Option<Timestamp>) -> Option<Timestamp> {
         match self {
             Self::AtStart => starts_at,
@@ -40,39 +40,37 @@ pub enum PolicyValue {
     Null,
     /// A count, or milliseconds.
     Number(u64),
-    /// A point of time.
     Time(Timestamp),
-    /// Yes or no.
     Flag(bool),
-    /// One of the field's words.
     Word(&'static str),
+}
+
+impl PolicyValue {
+    fn number(self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Null | Self::Time(_) | Self::Flag(_) | Self::Word(_) => None,
+        }
+    }
 }
 
 /// Which values a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyKind {
-    /// Milliseconds.
     Millis,
-    /// A count of 32 bits.
     Count,
-    /// A count of 32 bits, or none.
     CountOrNull,
-    /// A point of time, or none.
     TimeOrNull,
     /// A point of time, or `never`; null is the start of the event.
     Deadline,
-    /// Yes or no.
     Flag,
-    /// One of these words.
     Word(&'static [&'static str]),
 }
 
 /// The least and the greatest value of a field that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyBounds {
-    /// Milliseconds from and to.
     Millis(u64, u64),
-    /// A count from and to.
     Count(u32, u32),
     /// It is no number.
     None,
@@ -88,7 +86,7 @@ impl PolicyBounds {
         }
     }
 
-    /// Whether fields of a kind have such bounds.
+    /// Returns whether fields of a kind have such bounds.
     const fn fit(self, kind: PolicyKind) -> bool {
         match kind {
             PolicyKind::Millis => matches!(self, Self::Millis(..)),
@@ -106,9 +104,7 @@ impl PolicyBounds {
 pub struct PolicyField {
     /// What it is called in requests, answers and rows.
     pub name: &'static str,
-    /// Which values it takes.
     pub kind: PolicyKind,
-    /// Between which values, where it is a number.
     pub bounds: PolicyBounds,
     /// What it is called in a refusal.
     in_refusals: &'static str,
@@ -119,12 +115,10 @@ pub struct PolicyField {
 }
 
 impl PolicyField {
-    /// Returns the field of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         POLICY_FIELDS.iter().find(|field| field.name == name)
     }
 
-    /// Returns its value in a policy.
     pub fn get(&self, policy: &Policy) -> PolicyValue {
         (self.get)(policy)
     }
@@ -145,46 +139,21 @@ impl PolicyField {
     }
 }
 
-/// Declares a field that takes one of some words.
-macro_rules! words {
-    ($(#[doc = $about:literal])+ $name:ident: $($(#[$of:meta])+ $variant:ident = $word:literal,)+) => {
-        $(#[doc = $about])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-        pub enum $name {
-            $($(#[$of])+ $variant,)+
-        }
-
-        impl Setting for $name {
-            const KIND: PolicyKind = PolicyKind::Word(&[$($word),+]);
-
-            fn write(&self) -> PolicyValue {
-                PolicyValue::Word(match self { $(Self::$variant => $word,)+ })
-            }
-
-            fn read(value: PolicyValue) -> Option<Self> {
-                match value {
-                    $(PolicyValue::Word($word) => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
 words! {
     /// What happens to money that arrives after its hold ended (model.md 5).
+    #[derive(Default)]
     LatePayment:
     /// It goes back and the booking stays expired.
     Refuse = "refuse",
-    /// The units are sold if nobody has them; else it goes back.
+    /// The units are sold if they are free; else it goes back.
     #[default]
     IfStillFree = "if_still_free",
-    /// It goes back.
     Refund = "refund",
 }
 
 words! {
     /// What happens to the hold when payment fails.
+    #[derive(Default)]
     OnPaymentFailure:
     /// The same buyer keeps the units for the retry window.
     #[default]
@@ -195,8 +164,8 @@ words! {
 
 words! {
     /// Which seat choices are refused for the sake of the hall.
+    #[derive(Default)]
     Adjacency:
-    /// None.
     #[default]
     None = "none",
     /// Those that leave a single free seat where they need not.
@@ -207,7 +176,7 @@ words! {
 /// bounds of a number.
 macro_rules! policy {
     ($($(#[doc = $about:literal])+ $field:ident: $type:ty, $name:literal, $default:expr, $bounds:expr;)+) => {
-        /// Per event: times, budgets and rules (api.md 3 gives the defaults).
+        /// Per event: times, budgets and rules.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Policy {
             $($(#[doc = $about])+ pub $field: $type,)+
@@ -349,9 +318,8 @@ impl Policy {
     /// The first setting that is wrong, with the bound it breaks.
     pub fn validate(&self) -> Result<(), Invalid> {
         for field in POLICY_FIELDS {
-            let (Some((least, most)), PolicyValue::Number(number)) =
-                (field.bounds.range(), field.get(self))
-            else {
+            let number = field.get(self).number();
+            let Some(((least, most), number)) = field.bounds.range().zip(number) else {
                 continue;
             };
             if !(least..=most).contains(&number) {

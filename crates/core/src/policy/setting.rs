@@ -1,7 +1,7 @@
 //! How the types that fields of a policy have are written down and read.
 
 use super::{Deadline, NEVER, PolicyKind, PolicyValue};
-use crate::{Span, Timestamp};
+use crate::{Adjacency, LatePayment, OnPaymentFailure, Span, Timestamp};
 
 /// A type that a field of a policy may have.
 pub(super) trait Setting: Sized {
@@ -18,13 +18,7 @@ impl Setting for Span {
     }
 
     fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Number(ms) => Some(Self::from_ms(ms)),
-            PolicyValue::Null
-            | PolicyValue::Time(_)
-            | PolicyValue::Flag(_)
-            | PolicyValue::Word(_) => None,
-        }
+        value.number().map(Self::from_ms)
     }
 }
 
@@ -36,13 +30,7 @@ impl Setting for u32 {
     }
 
     fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Number(count) => Self::try_from(count).ok(),
-            PolicyValue::Null
-            | PolicyValue::Time(_)
-            | PolicyValue::Flag(_)
-            | PolicyValue::Word(_) => None,
-        }
+        Self::try_from(value.number()?).ok()
     }
 }
 
@@ -54,13 +42,10 @@ impl Setting for Option<u32> {
     }
 
     fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Null => Some(None),
-            PolicyValue::Number(_)
-            | PolicyValue::Time(_)
-            | PolicyValue::Flag(_)
-            | PolicyValue::Word(_) => u32::read(value).map(Some),
+        if value == PolicyValue::Null {
+            return Some(None);
         }
+        u32::read(value).map(Some)
     }
 }
 
@@ -88,13 +73,10 @@ impl Setting for bool {
     }
 
     fn read(value: PolicyValue) -> Option<Self> {
-        match value {
-            PolicyValue::Flag(flag) => Some(flag),
-            PolicyValue::Null
-            | PolicyValue::Number(_)
-            | PolicyValue::Time(_)
-            | PolicyValue::Word(_) => None,
-        }
+        let PolicyValue::Flag(flag) = value else {
+            return None;
+        };
+        Some(flag)
     }
 }
 
@@ -118,3 +100,22 @@ impl Setting for Deadline {
         }
     }
 }
+
+macro_rules! word_settings {
+    ($($name:ident),+) => {
+        $(impl Setting for $name {
+            const KIND: PolicyKind = PolicyKind::Word(&Self::WORDS);
+
+            fn write(&self) -> PolicyValue {
+                PolicyValue::Word(self.as_str())
+            }
+
+            fn read(value: PolicyValue) -> Option<Self> {
+                let named = |known: &Self| PolicyValue::Word(known.as_str()) == value;
+                Self::ALL.into_iter().find(named)
+            }
+        })+
+    };
+}
+
+word_settings!(LatePayment, OnPaymentFailure, Adjacency);

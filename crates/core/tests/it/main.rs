@@ -17,6 +17,8 @@ mod charts;
 mod corrections;
 mod exhaustive;
 mod guards;
+mod ids;
+mod payments;
 mod pick;
 mod random;
 mod rejections;

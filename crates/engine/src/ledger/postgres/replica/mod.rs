@@ -197,7 +197,7 @@ impl Replica {
             fresh.take_booking(row);
         }
         for row in lane.rows(holds::LIVE_HOLDS, &of_event).await? {
-            fresh.inventory.replace_hold(holds::read(&row)?);
+            fresh.inventory.restore_hold(holds::read(&row)?);
         }
         let holding = fresh.inventory.holds().map(|hold| holder_key(&hold.holder));
         fresh
@@ -271,7 +271,7 @@ impl Replica {
                 self.inventory.drop_hold(hold.id);
                 ended.push(hold.id);
             } else {
-                self.inventory.replace_hold(hold);
+                self.inventory.restore_hold(hold);
             }
         }
         for row in rows.holders {

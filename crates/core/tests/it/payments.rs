@@ -1,0 +1,75 @@
+//! A payment follows the reports of its provider, in whatever order they come.
+
+use soldonce_core::{Amount, BookingId, Command, Currency, Payment, PaymentReport, PaymentState};
+
+use crate::world::{World, booked, policy, rows_and_floor};
+
+/// A world with a payment of one seat, and its booking.
+fn paying() -> (World, BookingId) {
+    let mut world = World::new(rows_and_floor(&[6], 0), policy());
+    let hold = world.hold("ann", "A-1");
+    let booking = booked(&world.checkout(hold).unwrap()).id;
+    (world, booking)
+}
+
+/// Reports all of the money taken, and how many times of it were sent back and came back again.
+fn report(world: &mut World, id: BookingId, state: PaymentState, (refunded, bounced): (i64, i64)) {
+    let booking = world.inventory.booking(id).unwrap();
+    let amount = booking.payment.as_ref().unwrap().amount;
+    let times = |times: i64| Amount::from_minor(amount.minor() * times);
+    let whole = PaymentReport::whole(booking, Currency::parse("EUR").unwrap(), state);
+    let report = PaymentReport {
+        captured: amount,
+        refunded: times(refunded),
+        bounced: times(bounced),
+        ..whole
+    };
+    world.apply(Command::Payment(Box::new(report))).unwrap();
+}
+
+fn payment(world: &World, id: BookingId) -> &Payment {
+    world
+        .inventory
+        .booking(id)
+        .unwrap()
+        .payment
+        .as_ref()
+        .unwrap()
+}
+
+#[test]
+fn a_refund_that_came_back_counts_in_any_order_of_reports() {
+    use PaymentState::{Captured, Refunded};
+    let reports = [
+        (Captured, (0, 0)),
+        (Refunded, (1, 0)),
+        (Captured, (1, 1)),
+        (Refunded, (2, 1)),
+    ];
+    for order in [[0, 1, 2, 3], [0, 2, 1, 3], [2, 0, 3, 1], [3, 2, 1, 0]] {
+        let (mut world, id) = paying();
+        for (state, back) in order.map(|at| reports[at]) {
+            report(&mut world, id, state, back);
+        }
+        let payment = payment(&world, id);
+        assert_eq!(payment.state, Refunded, "{order:?}");
+        assert_eq!(payment.given_back(), payment.amount, "{order:?}");
+    }
+}
+
+#[test]
+fn nothing_else_moves_a_payment_back() {
+    let (mut world, id) = paying();
+    report(&mut world, id, PaymentState::Refunded, (1, 0));
+    for state in PaymentState::ALL {
+        report(&mut world, id, state, (0, 0));
+        assert_eq!(
+            payment(&world, id).state,
+            PaymentState::Refunded,
+            "{state:?}"
+        );
+    }
+    report(&mut world, id, PaymentState::Captured, (1, 1));
+    assert_eq!(payment(&world, id).state, PaymentState::Captured);
+    assert_eq!(payment(&world, id).given_back(), Amount::ZERO);
+}
