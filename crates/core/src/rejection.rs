@@ -245,12 +245,10 @@ refusals! {
 }
 
 impl Rejection {
-    /// Returns whether it carries units or areas, whose public names only the event's chart knows.
+    /// Returns whether it is about units or areas, whose public names only the event's chart knows.
     pub fn names_units(&self) -> bool {
-        let needs_chart = |member| matches!(member, Units(_) | Member::Unavailable(_));
-        self.members()
-            .into_iter()
-            .any(|(_, member)| needs_chart(member))
+        let names = |member| matches!(member, Names(_) | Units(_) | Member::Unavailable(_));
+        self.members().into_iter().any(|(_, member)| names(member))
     }
 }
 

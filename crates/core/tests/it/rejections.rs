@@ -23,6 +23,7 @@ fn a_refusal_carries_what_a_client_acts_on() {
     let named = |refusal: Rejection| refusal.names_units();
     assert!(named(Rejection::AlreadyCancelled(vec![UnitNo(1)])));
     assert!(named(Rejection::UnitUnavailable(Box::default())));
+    assert!(named(Rejection::UnknownUnit(vec!["Z-9".to_owned()])));
     assert!(!named(over) && !named(Rejection::HoldExpired));
 }
 
