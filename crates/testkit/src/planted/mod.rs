@@ -49,8 +49,8 @@ impl Patch {
             let value = values.next().map(str::trim).map(str::to_owned);
             value.with_context(|| format!("{name}: there is no line {field}"))
         };
-        let named = field("Test: ")?;
-        let (package, test) = named
+        let line = field("Test: ")?;
+        let (package, red) = line
             .split_once(' ')
             .with_context(|| format!("{name}: a test is a package and a name"))?;
         let hunks = hunks(text).with_context(|| name.to_owned())?;
@@ -58,7 +58,7 @@ impl Patch {
         Ok(Self {
             name: name.to_owned(),
             package: package.to_owned(),
-            test: test.to_owned(),
+            test: red.to_owned(),
             says: field("Says: ")?,
             hunks,
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use soldonce_core::{Answer, Applied, BookingId, Commit, HoldId, Timestamp, Transition};
+use soldonce_core::{Answer, Applied, BookingId, Command, Commit, HoldId, Timestamp, Transition};
 
 use super::limits::BATCH_STEPS_MAX;
 use crate::ledger::RequestKey;
