@@ -295,17 +295,16 @@ impl ScenarioSummary {
     }
 
     fn answers(&self) -> String {
-        let parts = [
-            list(&self.statuses, |status, count| format!("{status}: {count}")),
-            list(&self.errors, |error, count| format!("{error:?}: {count}")),
-            (self.missed > 0)
-                .then(|| format!("never sent: {}", self.missed))
-                .unwrap_or_default(),
-            (!self.as_expected)
-                .then(|| "NOT AS EXPECTED".to_owned())
-                .unwrap_or_default(),
-        ];
-        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let statuses = list(&self.statuses, |status, count| format!("{status}: {count}"));
+        let errors = list(&self.errors, |error, count| format!("{error:?}: {count}"));
+        let mut parts = vec![statuses, errors];
+        if self.missed > 0 {
+            parts.push(format!("never sent: {}", self.missed));
+        }
+        if !self.as_expected {
+            parts.push("NOT AS EXPECTED".to_owned());
+        }
+        parts.retain(|part| !part.is_empty());
         parts.join("\n")
     }
 }

@@ -136,7 +136,7 @@ mod tests {
         for ms in [1, 2, 3] {
             one.record(Duration::from_millis(ms));
         }
-        other.record(Duration::from_millis(1_000));
+        other.record(Duration::from_secs(1));
         one.add(&other);
         let figures = one.figures();
         assert_eq!((one.count(), figures.avg, figures.p50), (4, 251_500, 2_000));

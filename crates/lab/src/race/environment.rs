@@ -28,15 +28,14 @@ pub(super) struct Servers {
 impl Servers {
     /// Starts the servers that are needed and were not named.
     pub(super) fn start(args: &RaceArgs, strategies: &[&'static Strategy]) -> anyhow::Result<Self> {
-        let database = match &args.database_url {
-            Some(url) => Service::named(url),
-            None => {
-                let most = 2 * args.connections + CONNECTIONS_SPARE;
-                let most = format!("max_connections = {most}");
-                // A second for each deadlock would make a race of minutes.
-                let deadlocks = "deadlock_timeout = 100ms".to_owned();
-                private_postgres(&[deadlocks, most]).context("no --database-url")?
-            }
+        let database = if let Some(url) = &args.database_url {
+            Service::named(url)
+        } else {
+            let most = 2 * args.connections + CONNECTIONS_SPARE;
+            let most = format!("max_connections = {most}");
+            // A second for each deadlock would make a race of minutes.
+            let deadlocks = "deadlock_timeout = 100ms".to_owned();
+            private_postgres(&[deadlocks, most]).context("no --database-url")?
         };
         let is_needed = |method| strategies.iter().any(|one| one.method == method);
         let private = || private_redis().context("no --redis-url");

@@ -16,28 +16,30 @@ pub(super) fn bars(title: &str, rows: &[(&str, u64, String)]) -> String {
             .unwrap_or(1)
             .max(1),
     );
-    let (mut drawing, mut middle) = (String::new(), ROW / 2.0);
-    for (name, value, note) in rows {
+    let mut top = 0.0;
+    let row = |(name, value, note): &(&str, u64, String)| {
+        let middle = top + ROW / 2.0;
+        top += ROW;
         let (class, text) = (class(name), middle + 5.0);
         let width = LONGEST * float(*value) / most;
         let bar = if *value > 0 {
-            let top = middle - 10.0;
+            let y = middle - 10.0;
             format!(
-                "<rect class=\"bar {class}\" x=\"{LEFT}\" y=\"{top}\" width=\"{width:.1}\" height=\"20\" rx=\"3\" />"
+                "<rect class=\"bar {class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{width:.1}\" \
+                 height=\"20\" rx=\"3\" />"
             )
         } else {
             let x = LEFT + 4.0;
             format!("<circle class=\"bar {class}\" cx=\"{x}\" cy=\"{middle}\" r=\"4\" />")
         };
-        let (before, behind) = (LEFT - 14.0, LEFT + width.max(8.0) + 12.0);
-        drawing += &format!(
-            "<text class=\"name {class}\" x=\"{before}\" y=\"{text}\" text-anchor=\"end\">{}</text>\n\
-             {bar}\n<text x=\"{behind:.1}\" y=\"{text}\">{note}</text>\n",
-            escape(name),
-        );
-        middle += ROW;
-    }
-    svg(title, (1_120.0, middle - ROW / 2.0), &drawing)
+        let (name, before, behind) = (escape(name), LEFT - 14.0, LEFT + width.max(8.0) + 12.0);
+        format!(
+            "<text class=\"name {class}\" x=\"{before}\" y=\"{text}\" text-anchor=\"end\">{name}</text>\n\
+             {bar}\n<text x=\"{behind:.1}\" y=\"{text}\">{note}</text>\n"
+        )
+    };
+    let drawing: String = rows.iter().map(row).collect();
+    svg(title, (1_120.0, top), &drawing)
 }
 
 const WIDTH: f64 = 620.0;
@@ -109,17 +111,19 @@ impl Plot<'_> {
 
     fn lines(&self, scale: &Scale) -> String {
         let line = |(name, values): &(&str, Vec<u64>)| {
-            let (mut path, mut dots) = (String::new(), String::new());
-            for (at, (value, buyers)) in values.iter().zip(&self.buyers).enumerate() {
-                let (x, y, shown) = (self.x(at), scale.y(*value), (self.shown)(*value));
-                path += &format!("{x:.1},{y:.1} ");
-                dots += &format!(
-                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{}, {buyers} buyers: \
-                     {shown}</title></circle>\n",
-                    escape(name)
-                );
-            }
-            let (class, path) = (class(name), path.trim_end());
+            let points = values.iter().zip(&self.buyers).enumerate();
+            let points: Vec<(String, String)> = points
+                .map(|(at, (value, buyers))| {
+                    let (x, y, shown) = (self.x(at), scale.y(*value), (self.shown)(*value));
+                    let title = format!("{}, {buyers} buyers: {shown}", escape(name));
+                    let dot = format!(
+                        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{title}</title></circle>\n"
+                    );
+                    (format!("{x:.1},{y:.1}"), dot)
+                })
+                .collect();
+            let (path, dots): (Vec<_>, Vec<_>) = points.into_iter().unzip();
+            let (class, path, dots) = (class(name), path.join(" "), dots.concat());
             format!("<g class=\"line {class}\">\n<polyline points=\"{path}\" />\n{dots}</g>\n")
         };
         self.lines.iter().map(line).collect()
