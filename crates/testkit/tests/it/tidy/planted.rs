@@ -133,15 +133,15 @@ fn catches_a_patch_that_is_old_and_a_bug_without_one() {
             .collect()
     };
     let sound = "`soldonce-core some::test`";
-    let test = ("crates/core/tests/it/some.rs", "fn test() {}");
+    let red = ("crates/core/tests/it/some.rs", "fn test() {}");
     let count = |table: &str, files: &[(&'static str, &'static str)]| {
         let texts = files.iter().copied().collect();
         check(table, &patches, &texts).len()
     };
     let source = ("x", "old\n");
-    assert_eq!(count(&rows("", sound), &[source, test]), 0);
-    assert_eq!(count(&rows("", sound), &[("x", "older\n"), test]), 1);
-    assert_eq!(count(&rows("key-global", sound), &[source, test]), 1);
-    assert_eq!(count(&rows("", "patch"), &[source, test]), 35);
+    assert_eq!(count(&rows("", sound), &[source, red]), 0);
+    assert_eq!(count(&rows("", sound), &[("x", "older\n"), red]), 1);
+    assert_eq!(count(&rows("key-global", sound), &[source, red]), 1);
+    assert_eq!(count(&rows("", "patch"), &[source, red]), 35);
     assert_eq!(count(&rows("", sound), &[source]), 36);
 }
