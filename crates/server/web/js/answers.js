@@ -18,7 +18,8 @@ export const RECONCILING = ["hold", "change", "release"];
 /** Whether a hold was live when the server wrote it. @param {Hold} hold */
 function isLive(hold) {
   const isOpen = hold.state === "active" || hold.state === "pinned";
-  return isOpen && Date.parse(hold.server_time) < Date.parse(hold.expires_at);
+  const isOver = Date.parse(hold.server_time ?? "") >= Date.parse(hold.expires_at);
+  return isOpen && !isOver;
 }
 
 /** Shows a refusal. @param {State} state @param {Problem} problem @param {UnitRequest[]} [asked]
