@@ -13,7 +13,8 @@ LOCK TABLE units, lines, audit IN ACCESS EXCLUSIVE MODE;
 CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '%: %', TG_NAME, TG_ARGV[0]
-        USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME, DETAIL = coalesce(OLD::text, TG_OP);
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME,
+              DETAIL = coalesce(OLD::text, TG_OP);
 END $$;
 
 -- Of all lines of a unit one is sold at most.
@@ -45,8 +46,9 @@ WHEN (OLD.state = 2 AND NEW.state <> 0
 EXECUTE FUNCTION refuse_write('a sold unit may only become free');
 
 -- A unit of a live hold may only become free, too: it goes to another owner when the hold is over, or gave it up and
--- has had a higher fence since. And a unit is sold exactly to the booking that has its sold line. One call for both.
-CREATE OR REPLACE FUNCTION require_owner() RETURNS trigger LANGUAGE plpgsql AS $$
+-- has had a higher fence since. And a unit is sold exactly to the booking that has its sold line. One call for both,
+-- planned once for a connection, when tables may be small: it looks up rows by their keys all the same.
+CREATE OR REPLACE FUNCTION require_owner() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     IF OLD.state = 1 AND EXISTS (SELECT FROM holds WHERE id = OLD.owner AND state < 2 AND fence <= OLD.fence)
        OR (CASE WHEN NEW.state = 2 THEN NEW.owner END) IS DISTINCT FROM
@@ -64,7 +66,7 @@ WHEN (OLD.state = 2 OR NEW.state = 2 OR OLD.state = 1 AND NEW.state <> 0 AND NEW
 EXECUTE FUNCTION require_owner();
 
 -- So a sold line stays while its unit is sold.
-CREATE OR REPLACE FUNCTION require_no_sold_unit() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION require_no_sold_unit() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     IF EXISTS (SELECT FROM units u WHERE event_no = OLD.event_no AND unit_no = OLD.unit_no AND state = 2
                AND owner IS DISTINCT FROM (SELECT booking FROM lines WHERE event_no = OLD.event_no
