@@ -45,6 +45,14 @@ pub(super) fn object(app: &App, status: StatusCode, object: &impl Serialize) -> 
     json(status, body)
 }
 
+/// A JSON answer of an object that does not say the server's time.
+pub(super) fn plain(object: &impl Serialize) -> Response {
+    json(
+        StatusCode::OK,
+        serde_json::to_vec(object).unwrap_or_default(),
+    )
+}
+
 /// What the engine says about an event, a refusal with its units named by the event's chart.
 pub(super) fn about(app: &App, event: &EventId, said: Result<Reply, EngineError>) -> Handled {
     match said {

@@ -64,9 +64,10 @@ impl Asked {
         parsed.map_err(|_| Rejection::BookingNotFound.into())
     }
 
-    /// The query, of which the route knows these names.
-    pub(super) fn query(&self, known: &[&str]) -> Result<Query<'_>, Problem> {
-        Query::parse(self.parts.uri.query().unwrap_or_default(), known)
+    /// The query, which has no names but those of the route.
+    pub(super) fn query(&self) -> Result<Query<'_>, Problem> {
+        let text = self.parts.uri.query().unwrap_or_default();
+        Query::parse(text, self.route.query)
     }
 
     /// The request on its way through the engine, without an idempotency key.
@@ -119,17 +120,10 @@ impl Asked {
         self.read().await
     }
 
-    /// The body, which must be JSON.
+    /// The body, which must be JSON. Where the route needs none, nothing is the empty object.
     pub(super) async fn json(&mut self) -> Result<Bytes, Problem> {
         let bytes = self.read().await?;
-        self.require_json()?;
-        Ok(bytes)
-    }
-
-    /// The body, which must be JSON; nothing sent asks for nothing.
-    pub(super) async fn json_or_nothing(&mut self) -> Result<Bytes, Problem> {
-        let bytes = self.read().await?;
-        if bytes.is_empty() {
+        if bytes.is_empty() && !self.route.needs_body {
             return Ok(Bytes::from_static(b"{}"));
         }
         self.require_json()?;
@@ -152,7 +146,7 @@ impl Asked {
     /// costs neither a timer nor a copy.
     async fn read(&mut self) -> Result<Bytes, Problem> {
         // Nothing that is asked with a body is asked with a query too.
-        self.query(&[])?;
+        self.query()?;
         let most = self.route.body.bytes_max();
         let announced = self.parts.headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

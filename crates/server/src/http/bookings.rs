@@ -10,12 +10,63 @@ use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str, Whole};
 use super::kinds;
+use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, get, post};
 use super::problem::{Handled, Problem};
+use super::refusals::{NO_CHOICE, NO_HOLD, NO_RETURN, NO_SALE};
+use super::route::Admission::{Buy, Sell};
+use super::shapes::Booking;
+use super::table::Table;
 use super::units::{self, OwnUnitRequest, UnitRequest};
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Bookings);
+    table.add(
+        post("/v1/holds/{hold}/confirm", Buy)
+            .id("confirm_hold")
+            .summary("Turns a hold into a booking")
+            .may_take::<ConfirmRequest<'_>>(r#"{"reference": "order-77"}"#)
+            .keyed(Keyed::Required)
+            .headers(&[HOLD_SECRET])
+            .refuses(&[NO_HOLD])
+            .gives::<Booking>(201, "The booking"),
+        confirm,
+    );
+    table.add(
+        post("/v1/events/{event}/sales", Sell)
+            .id("sell")
+            .summary("Sells free units at once, as a box office does")
+            .takes::<SaleRequest<'_>>(
+                r#"{"holder": "ann", "units": [{"seat": "B-1"}], "reference": "till-4"}"#,
+            )
+            .keyed(Keyed::Required)
+            .refuses(&[NO_CHOICE, NO_SALE])
+            .gives::<Booking>(201, "The booking"),
+        sell,
+    );
+    table.add(
+        get("/v1/bookings/{booking}", Buy)
+            .id("read_booking")
+            .summary("Reads a booking")
+            .headers(&[HOLD_SECRET, BOOKING_SECRET])
+            .gives::<Booking>(200, "The booking"),
+        read,
+    );
+    table.add(
+        post("/v1/bookings/{booking}/cancel", Buy)
+            .id("cancel_booking")
+            .summary("Gives back lines of a booking, or all of them")
+            .may_take::<CancelRequest<'_>>(r#"{"units": [{"seat": "A-2"}]}"#)
+            .keyed(Keyed::Required)
+            .headers(&[HOLD_SECRET, BOOKING_SECRET])
+            .refuses(&[NO_RETURN])
+            .gives::<Booking>(200, "The booking"),
+        cancel,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ConfirmRequest<'a> {
+struct ConfirmRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
@@ -23,10 +74,9 @@ pub(super) struct ConfirmRequest<'a> {
     fence: Option<Whole<u64>>,
 }
 
-/// `POST /v1/holds/{hold}/confirm`
-pub(super) async fn confirm(mut asked: Asked) -> Handled {
+async fn confirm(mut asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: ConfirmRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     let fence = json::fence(request.fence);
@@ -52,7 +102,7 @@ pub(super) async fn confirm(mut asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SaleRequest<'a> {
+struct SaleRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
     /// For whom: the caller's own id of the buyer.
@@ -64,8 +114,7 @@ pub(super) struct SaleRequest<'a> {
     reference: Option<Str<'a>>,
 }
 
-/// `POST /v1/events/{event}/sales`
-pub(super) async fn sell(mut asked: Asked) -> Handled {
+async fn sell(mut asked: Asked) -> Handled {
     let event = asked.event_id()?;
     let body = asked.json().await?;
     let request: SaleRequest<'_> = json::parse(&body)?;
@@ -79,9 +128,8 @@ pub(super) async fn sell(mut asked: Asked) -> Handled {
     answer::about(&asked.app, &event, said)
 }
 
-/// `GET /v1/bookings/{booking}`
-pub(super) async fn read(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn read(asked: Asked) -> Handled {
+    asked.query()?;
     let booking = asked.booking_id()?;
     let found = asked.app.engine.booking(&asked.call()?, booking).await?;
     Ok(answer::reply(&asked.app, &found))
@@ -89,15 +137,14 @@ pub(super) async fn read(asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CancelRequest<'a> {
+struct CancelRequest<'a> {
     #[serde(borrow)]
     units: Option<Vec<OwnUnitRequest<'a>>>,
 }
 
-/// `POST /v1/bookings/{booking}/cancel`
-pub(super) async fn cancel(mut asked: Asked) -> Handled {
+async fn cancel(mut asked: Asked) -> Handled {
     let booking = asked.booking_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: CancelRequest<'_> = json::parse(&body)?;
     // All lines are meant when none are asked for, never when an empty list is.
     if request.units.as_ref().is_some_and(Vec::is_empty) {

@@ -2,31 +2,65 @@
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
 use super::kinds;
+use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
+use super::route::Admission::{Buy, Look};
+use super::route::{Route, Verb};
+use super::table::Table;
 use crate::desk::{BankAnswer, CardAnswer, DeskCard, DeskIntent, DeskRefusal};
 
-#[derive(Serialize)]
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Bookings);
+    table.add(
+        get("/v1/payments", Look)
+            .id("read_payments")
+            .summary("How bookings are paid here")
+            .gives::<PaymentsBody<'_>>(200, "Who takes the money, if anybody"),
+        payments,
+    );
+}
+
+/// Adds the routes of a demo, which a shop never has: they are no part of the API.
+pub(super) fn demo_routes(table: &mut Table) {
+    let route = |path| Route {
+        needs_body: true,
+        ..Route::new(Verb::Post, path, Buy)
+    };
+    table.push(route("/demo/payments/{intent}"), charge);
+    table.push(route("/demo/payments/{intent}/answer"), bank_answer);
+}
+
+/// How bookings are paid here.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Payments)]
 struct PaymentsBody<'a> {
+    /// The payment provider. Without one holds are confirmed; with one what costs something goes through
+    /// checkout.
     provider: Option<&'a str>,
+    /// Whether a session may confirm what costs something. Without a provider, and when this is false, it
+    /// confirms only what costs nothing, and the shop sells the rest with its key.
     free_sales: bool,
+    /// What the page of a demo pays with; a shop has none.
     demo_cards: Vec<CardBody>,
 }
 
-#[derive(Serialize)]
+/// A test card of a demo.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DemoCard)]
 struct CardBody {
     card: &'static str,
     name: &'static str,
     about: &'static str,
 }
 
-/// `GET /v1/payments`
-pub(super) async fn payments(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn payments(asked: Asked) -> Handled {
+    asked.query()?;
     let app = &asked.app;
     let desk = app.settings.demo_desk.as_ref();
     let cards: &[DeskCard] = desk.map_or(&[], |desk| desk.cards());
@@ -53,7 +87,7 @@ struct ChargeRequest<'a> {
 }
 
 /// `POST /demo/payments/{intent}`, of a demo alone
-pub(super) async fn charge(mut asked: Asked) -> Handled {
+async fn charge(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: ChargeRequest<'_> = json::parse(&body)?;
     let intent = asked.segment(2);
@@ -78,7 +112,7 @@ struct AnswerRequest<'a> {
 }
 
 /// `POST /demo/payments/{intent}/answer`, of a demo alone
-pub(super) async fn bank_answer(mut asked: Asked) -> Handled {
+async fn bank_answer(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: AnswerRequest<'_> = json::parse(&body)?;
     let intent = asked.segment(2);

@@ -4,37 +4,60 @@ use serde::{Serialize, Serializer};
 use soldonce_core::{Event, EventState, Text, Timestamp};
 use soldonce_engine::EventSummary;
 use soldonce_engine::reply::Rfc3339;
+use utoipa::ToSchema;
 
-use super::policy::PolicyBody;
+use super::policy::{PolicyBody, PolicySchema};
 
-#[derive(Serialize)]
+/// One performance, sale or drop.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Event)]
 pub(super) struct EventBody<'a> {
     id: &'a str,
     name: &'a str,
+    #[schema(value_type = Option<String>, format = DateTime)]
     starts_at: Option<Rfc3339>,
+    /// ISO 4217.
     currency: &'a str,
+    /// Of each category, in minor units.
+    #[schema(value_type = std::collections::BTreeMap<String, i64>)]
     prices: Prices<'a>,
+    #[schema(inline = false, value_type = PolicySchema)]
     policy: PolicyBody<'a>,
-    state: &'static str,
+    state: StateWord,
+    /// Why it was called off.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<&'a str>,
+    #[schema(value_type = String, format = DateTime)]
     created_at: Rfc3339,
+    /// Units in all, area places included.
     total: u32,
     free: u32,
+    /// Held for the moment; they may be free again.
     held: u32,
     on_sale: bool,
+    /// The last commit number.
     seq: u64,
-    /// What the reader of its chart had to change or leave out.
+    /// What the reader of the chart had to change or leave out.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Option<Vec<String>>, nullable = false)]
     notes: &'a [String],
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = EventState)]
+enum StateWord {
+    Open,
+    Cancelled,
 }
 
 impl<'a> EventBody<'a> {
     pub(super) fn new(summary: &'a EventSummary, now: Timestamp, notes: &'a [String]) -> Self {
         let (event, picture) = (&*summary.event, &summary.picture);
         let (state, reason) = match &event.state {
-            EventState::Open => ("open", None),
-            EventState::Cancelled(reason) => ("cancelled", Some(Text::as_str(reason))),
+            EventState::Open => (StateWord::Open, None),
+            EventState::Cancelled(reason) => (StateWord::Cancelled, Some(Text::as_str(reason))),
         };
         Self {
             id: event.id.as_str(),

@@ -12,20 +12,74 @@ use soldonce_core::{Amount, Currency, EventId, NewEvent, Policy, Text};
 use soldonce_engine::chart::{self, ReadChart};
 use soldonce_engine::{Caller, EventSummary, Ids, Listing, fingerprint};
 use tokio::task::spawn_blocking;
-
 use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
 use super::event_body::EventBody;
 use super::json::{self, Str, Time, Whole};
+use super::kinds;
+use super::operation::{AFTER, LIMIT, Tag, get, patch, post};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
+use super::route::Admission::{Admin, Look};
+use super::route::BodySize;
+use super::table::Table;
 use crate::limits::INLINE_PARSE_BYTES_MAX;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Events);
+    table.add(
+        get("/v1/events", Look)
+            .id("list_events")
+            .summary("Lists events by id; for shoppers only those with `listed` in their policy")
+            .query(&[AFTER, LIMIT])
+            .gives::<EventList<'_>>(200, "A page of events"),
+        list,
+    );
+    table.add(
+        post("/v1/events", Admin)
+            .id("create_event")
+            .summary("Creates an event; the same again is the same event")
+            .takes::<EventRequest<'_>>(
+                r#"{"id": "carmen-2026-12-05", "name": "Carmen", "currency": "EUR", "chart": {"format": "grid",
+                    "rows": 10, "seats_per_row": 20, "category": "Standard"},
+                    "prices": {"Standard": 4500}}"#,
+            )
+            .sized(BodySize::Chart)
+            .refuses(&[&[&kinds::EVENT_EXISTS]])
+            .gives::<EventBody<'_>>(201, "The new event")
+            .gives::<EventBody<'_>>(200, "The event, which was there already"),
+        create,
+    );
+    table.add(
+        get("/v1/events/{event}", Look)
+            .id("read_event")
+            .summary("Reads an event")
+            .gives::<EventBody<'_>>(200, "The event"),
+        read_one,
+    );
+    table.add(
+        patch("/v1/events/{event}", Admin)
+            .id("update_event")
+            .summary("Changes parts of an event's policy")
+            .takes::<UpdateRequest>(r#"{"policy": {"units_per_hold_max": 4}}"#)
+            .gives::<EventBody<'_>>(200, "The event"),
+        update,
+    );
+    table.add(
+        post("/v1/events/{event}/cancel", Admin)
+            .id("cancel_event")
+            .summary("Calls an event off and revokes its holds")
+            .may_take::<CallOffRequest<'_>>(r#"{"reason": "The singer is ill"}"#)
+            .gives::<EventBody<'_>>(200, "The event"),
+        call_off,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EventRequest<'a> {
+struct EventRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     id: Option<Str<'a>>,
@@ -54,8 +108,7 @@ struct Wanted {
     notes: Vec<String>,
 }
 
-/// `POST /v1/events`
-pub(super) async fn create(mut asked: Asked) -> Handled {
+async fn create(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let ids = asked.app.engine.ids().clone();
     let wanted = if body.len() <= INLINE_PARSE_BYTES_MAX {
@@ -130,15 +183,15 @@ fn prices(given: BTreeMap<String, Whole<i64>>) -> Result<BTreeMap<String, Amount
     given.into_iter().map(price).collect()
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct EventList<'a> {
     events: Vec<EventBody<'a>>,
+    /// Goes into `after` for the next page.
     next: Option<&'a str>,
 }
 
-/// `GET /v1/events`
-pub(super) async fn list(asked: Asked) -> Handled {
-    let query = asked.query(&["after", "limit"])?;
+async fn list(asked: Asked) -> Handled {
+    let query = asked.query()?;
     let after = query.get("after").map(EventId::parse).transpose();
     let after = after.map_err(|error| Problem::invalid("after", error))?;
     let limit = query.limit()?;
@@ -160,21 +213,19 @@ pub(super) async fn list(asked: Asked) -> Handled {
     Ok(answer::object(app, StatusCode::OK, &list))
 }
 
-/// `GET /v1/events/{event}`
-pub(super) async fn read_one(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn read_one(asked: Asked) -> Handled {
+    asked.query()?;
     let found = asked.app.engine.event(&asked.event_id()?).await?;
     Ok(described(&asked, &found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UpdateRequest {
+struct UpdateRequest {
     policy: PolicyRequest,
 }
 
-/// `PATCH /v1/events/{event}`
-pub(super) async fn update(mut asked: Asked) -> Handled {
+async fn update(mut asked: Asked) -> Handled {
     let event = asked.event_id()?;
     let body = asked.json().await?;
     let request: UpdateRequest = json::parse(&body)?;
@@ -190,16 +241,15 @@ pub(super) async fn update(mut asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CallOffRequest<'a> {
+struct CallOffRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reason: Option<Str<'a>>,
 }
 
-/// `POST /v1/events/{event}/cancel`
-pub(super) async fn call_off(mut asked: Asked) -> Handled {
+async fn call_off(mut asked: Asked) -> Handled {
     let event = asked.event_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: CallOffRequest<'_> = json::parse(&body)?;
     let reason = json::reason(request.reason.as_ref())?;
     let call = asked.call()?;

@@ -19,17 +19,45 @@ use tokio::sync::broadcast::Receiver;
 use super::app::App;
 use super::asked::Asked;
 use super::event_body::EventBody;
+use super::kinds;
+use super::operation::{Tag, get};
 use super::origin;
 use super::problem::{Handled, Problem};
+use super::route::Admission::Look;
 use super::streams::StreamPermit;
+use super::table::Table;
 use crate::limits::STREAM_KEEP_ALIVE_MS;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const KEEP_ALIVE: Bytes = Bytes::from_static(b": still here\n\n");
 
-/// `GET /v1/events/{event}/feed`
-pub(super) async fn feed(asked: Asked) -> Handled {
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Seats);
+    table.add(
+        get("/v1/events/{event}/feed", Look)
+            .id("read_feed")
+            .summary("The changes of the seats, as server-sent events without a gap")
+            .query(&[(
+                "after",
+                "The `seq` that is known; else the feed begins with what comes next",
+                "integer",
+            )])
+            .headers(&[(
+                "Last-Event-ID",
+                "As `after`, sent by browsers that reconnect",
+            )])
+            .refuses(&[&[&kinds::FORBIDDEN]])
+            .sends(
+                "text/event-stream",
+                "`id:` is the `seq`, `data:` a FeedEntry; `event: reset` asks for a new \
+                 snapshot",
+            ),
+        feed,
+    );
+}
+
+async fn feed(asked: Asked) -> Handled {
     origin::require_own(&asked.app.settings, &asked.parts)?;
     let event = asked.event_id()?;
     let after = after(&asked)?;
@@ -63,7 +91,7 @@ pub(super) async fn feed(asked: Asked) -> Handled {
 /// The last entry that the reader knows: a browser that reconnects says so itself; a new reader may
 /// say it in the query; without either it begins with what comes next.
 fn after(asked: &Asked) -> Result<Option<Seq>, Problem> {
-    let after = asked.query(&["after"])?.number("after")?;
+    let after = asked.query()?.number("after")?;
     if let Some(value) = asked.parts.headers.get(LAST_EVENT_ID) {
         let number = value.to_str().ok().and_then(|text| text.parse().ok());
         let rule = "the number of a feed entry";

@@ -10,12 +10,100 @@ use super::answer;
 use super::asked::Asked;
 use super::hoarding::More;
 use super::json::{self, Str, Whole};
+use super::kinds::{self, Kind};
+use super::operation::{HOLD_SECRET, Keyed, Tag, delete, get, patch, post};
 use super::problem::{Handled, Problem};
+use super::refusals::{NO_CHOICE, NO_HOLD, NO_SALE};
+use super::route::Admission::{Admin, Buy};
+use super::shapes::Hold;
+use super::table::Table;
 use super::units::{self, OwnUnitRequest, UnitRequest};
+
+const NO_RELEASE: &[&Kind] = &[
+    &kinds::HOLD_EXPIRED,
+    &kinds::HOLD_CONSUMED,
+    &kinds::HOLD_REVOKED,
+    &kinds::STALE_FENCE,
+];
+const NO_REVOKE: &[&Kind] = &[
+    &kinds::HOLD_EXPIRED,
+    &kinds::HOLD_RELEASED,
+    &kinds::HOLD_CONSUMED,
+];
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Holds);
+    table.add(
+        post("/v1/events/{event}/holds", Buy)
+            .id("hold")
+            .summary(
+                "Holds units, all or none. `best` and areas choose anew each time: without an \
+                 Idempotency-Key a request that is repeated because its answer was lost may hold \
+                 twice",
+            )
+            .takes::<HoldRequest<'_>>(
+                r#"{"holder": "ann", "units": [{"seat": "A-4"}, {"seat": "A-5"}]}"#,
+            )
+            .keyed(Keyed::Optional)
+            .refuses(&[NO_CHOICE, NO_SALE])
+            .gives::<Hold>(201, "The new hold, with its secret")
+            .gives::<Hold>(200, "The holder's own hold of exactly these seats"),
+        create,
+    );
+    table.add(
+        get("/v1/holds/{hold}", Buy)
+            .id("read_hold")
+            .summary("Reads a hold; never with its secret")
+            .headers(&[HOLD_SECRET])
+            .gives::<Hold>(200, "The hold"),
+        read,
+    );
+    table.add(
+        patch("/v1/holds/{hold}", Buy)
+            .id("change_hold")
+            .summary("Adds units and drops units, all or nothing")
+            .takes::<ChangeRequest<'_>>(r#"{"add": [{"seat": "A-3"}], "drop": [{"seat": "A-1"}]}"#)
+            .keyed(Keyed::Optional)
+            .headers(&[HOLD_SECRET])
+            .refuses(&[NO_CHOICE, NO_SALE, NO_HOLD])
+            .gives::<Hold>(200, "The hold"),
+        change,
+    );
+    table.add(
+        delete("/v1/holds/{hold}", Buy)
+            .id("release_hold")
+            .summary("Gives a hold up; repeating gives the same answer")
+            .query(&[("fence", "Refuse unless this is the hold's fence", "integer")])
+            .headers(&[HOLD_SECRET])
+            .refuses(&[NO_RELEASE])
+            .gives::<Hold>(200, "The hold"),
+        release,
+    );
+    table.add(
+        post("/v1/holds/{hold}/extend", Buy)
+            .id("extend_hold")
+            .summary("Pushes a hold's end later, never beyond its cap")
+            .may_take::<ExtendRequest>(r#"{"ttl_ms": 300000}"#)
+            .keyed(Keyed::Optional)
+            .headers(&[HOLD_SECRET])
+            .refuses(&[NO_HOLD, &[&kinds::CAP_REACHED]])
+            .gives::<Hold>(200, "The hold"),
+        extend,
+    );
+    table.add(
+        post("/v1/holds/{hold}/revoke", Admin)
+            .id("revoke_hold")
+            .summary("Ends a hold by staff")
+            .may_take::<RevokeRequest<'_>>(r#"{"reason": "The row is under repair"}"#)
+            .refuses(&[NO_REVOKE])
+            .gives::<Hold>(200, "The hold"),
+        revoke,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct HoldRequest<'a> {
+struct HoldRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     holder: Option<Str<'a>>,
@@ -29,7 +117,7 @@ pub(super) struct HoldRequest<'a> {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BestRequest<'a> {
+struct BestRequest<'a> {
     #[schema(value_type = u32)]
     quantity: Whole<u32>,
     #[serde(borrow)]
@@ -41,14 +129,13 @@ pub(super) struct BestRequest<'a> {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum TogetherWord {
+enum TogetherWord {
     #[default]
     Preferred,
     Required,
 }
 
-/// `POST /v1/events/{event}/holds`
-pub(super) async fn create(mut asked: Asked) -> Handled {
+async fn create(mut asked: Asked) -> Handled {
     let event = asked.event_id()?;
     let body = asked.json().await?;
     let request: HoldRequest<'_> = json::parse(&body)?;
@@ -94,9 +181,8 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
     }
 }
 
-/// `GET /v1/holds/{hold}`
-pub(super) async fn read(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn read(asked: Asked) -> Handled {
+    asked.query()?;
     let hold = asked.hold_id()?;
     let found = asked.app.engine.hold_now(&asked.call()?, hold).await?;
     Ok(answer::stored(&asked.app, &found))
@@ -104,7 +190,7 @@ pub(super) async fn read(asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ChangeRequest<'a> {
+struct ChangeRequest<'a> {
     #[serde(borrow, default)]
     add: Vec<UnitRequest<'a>>,
     #[serde(borrow, default)]
@@ -113,8 +199,7 @@ pub(super) struct ChangeRequest<'a> {
     fence: Option<Whole<u64>>,
 }
 
-/// `PATCH /v1/holds/{hold}`
-pub(super) async fn change(mut asked: Asked) -> Handled {
+async fn change(mut asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
     let body = asked.json().await?;
     let request: ChangeRequest<'_> = json::parse(&body)?;
@@ -147,17 +232,16 @@ async fn refused(engine: &Engine, hold: HoldId, error: EngineError) -> Problem {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ExtendRequest {
+struct ExtendRequest {
     #[schema(value_type = Option<u64>)]
     ttl_ms: Option<Whole<u64>>,
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,
 }
 
-/// `POST /v1/holds/{hold}/extend`
-pub(super) async fn extend(mut asked: Asked) -> Handled {
+async fn extend(mut asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: ExtendRequest = json::parse(&body)?;
     let ask = ExtendAsk {
         ttl: json::ttl(request.ttl_ms),
@@ -168,9 +252,8 @@ pub(super) async fn extend(mut asked: Asked) -> Handled {
     Ok(answer::reply(&asked.app, &reply))
 }
 
-/// `DELETE /v1/holds/{hold}`
-pub(super) async fn release(asked: Asked) -> Handled {
-    let fence = asked.query(&["fence"])?.fence()?;
+async fn release(asked: Asked) -> Handled {
+    let fence = asked.query()?.fence()?;
     let hold = asked.hold_id()?;
     let call = asked.call()?;
     let reply = asked.app.engine.release(&call, hold, fence).await?;
@@ -180,16 +263,15 @@ pub(super) async fn release(asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RevokeRequest<'a> {
+struct RevokeRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reason: Option<Str<'a>>,
 }
 
-/// `POST /v1/holds/{hold}/revoke`
-pub(super) async fn revoke(mut asked: Asked) -> Handled {
+async fn revoke(mut asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: RevokeRequest<'_> = json::parse(&body)?;
     let reason = json::reason(request.reason.as_ref())?;
     let call = asked.call()?;

@@ -11,11 +11,45 @@ use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
 use super::kinds;
+use super::operation::{Tag, delete, get, post};
 use super::problem::{Handled, Problem};
+use super::route::Admission::Admin;
+use super::table::Table;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Access);
+    table.add(
+        post("/v1/keys", Admin)
+            .id("create_key")
+            .summary("Makes an API key, which is told here and never again")
+            .takes::<KeyRequest<'_>>(r#"{"name": "box office", "scopes": ["sell"]}"#)
+            .gives::<NewKey>(201, "The key"),
+        create,
+    );
+    table.add(
+        get("/v1/keys", Admin)
+            .id("list_keys")
+            .summary("Every API key, oldest first, revoked ones too")
+            .gives::<KeyList>(200, "The keys"),
+        list,
+    );
+    table.add(
+        delete("/v1/keys/{key}", Admin)
+            .id("revoke_key")
+            .summary(
+                "Revokes an API key; this server refuses it at once, others of the ledger within \
+                 a second. A key that replaces it does not own its holds and bookings: those \
+                 open by their secrets, or with a key of scope `admin`",
+            )
+            .refuses(&[&[&kinds::LAST_ADMIN_KEY]])
+            .gives::<KeyRow>(200, "The key"),
+        revoke,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct KeyRequest<'a> {
+struct KeyRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = String)]
     name: Str<'a>,
@@ -23,19 +57,30 @@ pub(super) struct KeyRequest<'a> {
     scopes: Vec<Scope>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct NewKey {
-    #[serde(flatten)]
-    row: KeyRow,
+    id: String,
+    name: String,
+    #[schema(value_type = Vec<String>)]
+    scopes: Vec<Scope>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Rfc3339,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    revoked_at: Option<Rfc3339>,
+    /// Its text, in this answer alone.
     key: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Key)]
 struct KeyRow {
     id: String,
     name: String,
+    #[schema(value_type = Vec<String>)]
     scopes: Vec<Scope>,
+    #[schema(value_type = String, format = DateTime)]
     created_at: Rfc3339,
+    #[schema(value_type = Option<String>, format = DateTime)]
     revoked_at: Option<Rfc3339>,
 }
 
@@ -51,8 +96,7 @@ impl KeyRow {
     }
 }
 
-/// `POST /v1/keys`
-pub(super) async fn create(mut asked: Asked) -> Handled {
+async fn create(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: KeyRequest<'_> = json::parse(&body)?;
     let name = soldonce_core::Text::parse(&request.name.0);
@@ -65,22 +109,32 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
         return Err(Problem::invalid("scopes", rule));
     }
     let (made, key) = asked.app.engine.create_key(name, scopes).await?;
+    let KeyRow {
+        id,
+        name,
+        scopes,
+        created_at,
+        revoked_at,
+    } = KeyRow::new(&made);
     let answer = NewKey {
-        row: KeyRow::new(&made),
+        id,
+        name,
+        scopes,
+        created_at,
+        revoked_at,
         key,
     };
     Ok(answer::object(&asked.app, StatusCode::CREATED, &answer))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct KeyList {
     keys: Vec<KeyRow>,
     next: Option<String>,
 }
 
-/// `GET /v1/keys`
-pub(super) async fn list(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn list(asked: Asked) -> Handled {
+    asked.query()?;
     let keys = asked.app.engine.keys();
     let list = KeyList {
         keys: keys.iter().map(KeyRow::new).collect(),
@@ -89,9 +143,8 @@ pub(super) async fn list(asked: Asked) -> Handled {
     Ok(answer::object(&asked.app, StatusCode::OK, &list))
 }
 
-/// `DELETE /v1/keys/{id}`
-pub(super) async fn revoke(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn revoke(asked: Asked) -> Handled {
+    asked.query()?;
     let missing = || Problem::detailed(&kinds::NOT_FOUND, "there is no API key of this id");
     let id: KeyId = asked.segment(2).parse().map_err(|_| missing())?;
     let engine = &asked.app.engine;

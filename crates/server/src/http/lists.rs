@@ -8,47 +8,113 @@ use soldonce_engine::{ListAsk, ListPage};
 use super::answer::{self, PageEnd};
 use super::asked::Asked;
 use super::json::time_of;
+use super::operation::{AFTER, LIMIT, Tag, get};
 use super::problem::{Handled, Problem};
 use super::query::Query;
+use super::route::Admission::{Buy, Staff};
+use super::route::Parameter;
+use super::shapes::{BookingList, HoldList};
+use super::table::Table;
 
-/// `GET /v1/events/{event}/holds`
-pub(super) async fn holds(asked: Asked) -> Handled {
-    let names = ["state", "holder", "from", "until", "after", "limit"];
-    let ask = read(&asked.query(&names)?, &HoldState::WORDS)?;
+const HOLDER: Parameter = ("holder", "Whose; a session leaves it out", "string");
+const OF_HOLDER: Parameter = (
+    "holder",
+    "Of this holder, whichever key or session named it",
+    "string",
+);
+const HOLD_STATES: Parameter = (
+    "state",
+    "One or more of `active`, `pinned`, `consumed`, `released`, `expired`, `revoked`, with commas \
+     between",
+    "string",
+);
+const BOOKING_STATES: Parameter = (
+    "state",
+    "One or more of `pending_payment`, `confirmed`, `partly_cancelled`, `cancelled`, `failed`, \
+     `expired`, `needs_refund`, `refunded`, with commas between",
+    "string",
+);
+const REFERENCE: Parameter = ("reference", "With this reference", "string");
+const FROM: Parameter = ("from", "Made then or later, RFC 3339", "string");
+const UNTIL: Parameter = ("until", "Made before then, RFC 3339", "string");
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Holds);
+    table.add(
+        get("/v1/holds", Buy)
+            .id("list_holds")
+            .summary("The caller's live holds of one holder, newest first")
+            .query(&[HOLDER, AFTER])
+            .gives::<HoldList>(200, "A page of holds"),
+        own_holds,
+    );
+    table.tag(Tag::Bookings);
+    table.add(
+        get("/v1/bookings", Buy)
+            .id("list_bookings")
+            .summary("The caller's bookings of one holder, newest first")
+            .query(&[HOLDER, AFTER])
+            .gives::<BookingList>(200, "A page of bookings"),
+        own_bookings,
+    );
+    table.tag(Tag::Holds);
+    table.add(
+        get("/v1/events/{event}/holds", Staff)
+            .id("list_holds_of_event")
+            .summary(
+                "Holds of an event, over or not, oldest first: what was there when the first \
+                 page was asked for is on exactly one page",
+            )
+            .query(&[HOLD_STATES, OF_HOLDER, FROM, UNTIL, AFTER, LIMIT])
+            .gives::<HoldList>(200, "A page of holds, perhaps an empty one"),
+        holds,
+    );
+    table.tag(Tag::Bookings);
+    table.add(
+        get("/v1/events/{event}/bookings", Staff)
+            .id("list_bookings_of_event")
+            .summary(
+                "Bookings of an event, oldest first: what was there when the first page was \
+                 asked for is on exactly one page",
+            )
+            .query(&[
+                BOOKING_STATES,
+                OF_HOLDER,
+                REFERENCE,
+                FROM,
+                UNTIL,
+                AFTER,
+                LIMIT,
+            ])
+            .gives::<BookingList>(200, "A page of bookings, perhaps an empty one"),
+        bookings,
+    );
+}
+
+async fn holds(asked: Asked) -> Handled {
+    let ask = read(&asked.query()?, &HoldState::WORDS)?;
     let page = asked.app.engine.holds_in(&asked.event_id()?, &ask).await?;
     Ok(listed(&asked, "holds", &page))
 }
 
-/// `GET /v1/events/{event}/bookings`
-pub(super) async fn bookings(asked: Asked) -> Handled {
-    let names = [
-        "state",
-        "holder",
-        "reference",
-        "from",
-        "until",
-        "after",
-        "limit",
-    ];
+async fn bookings(asked: Asked) -> Handled {
     let words = BookingState::ALL.map(BookingState::as_str);
-    let ask = read(&asked.query(&names)?, &words)?;
+    let ask = read(&asked.query()?, &words)?;
     let event = asked.event_id()?;
     let page = asked.app.engine.bookings_in(&event, &ask).await?;
     Ok(listed(&asked, "bookings", &page))
 }
 
-/// `GET /v1/holds`
-pub(super) async fn own_holds(asked: Asked) -> Handled {
-    let query = asked.query(&["holder", "after"])?;
+async fn own_holds(asked: Asked) -> Handled {
+    let query = asked.query()?;
     let (holder, after) = (query.holder()?, after(&query)?);
     let call = asked.call()?;
     let page = asked.app.engine.holds_of(&call, holder, after).await?;
     Ok(listed(&asked, "holds", &page))
 }
 
-/// `GET /v1/bookings`
-pub(super) async fn own_bookings(asked: Asked) -> Handled {
-    let query = asked.query(&["holder", "after"])?;
+async fn own_bookings(asked: Asked) -> Handled {
+    let query = asked.query()?;
     let (holder, after) = (query.holder()?, after(&query)?);
     let call = asked.call()?;
     let page = asked.app.engine.bookings_of(&call, holder, after).await?;

@@ -1,7 +1,11 @@
-//! Every HTTP route (api.md 3 and 7) in one table. Handlers read > ask the engine > answer; whether
-//! a caller may touch a thing, and everything about units, is decided below this crate.
+//! Every HTTP route (api.md 3 and 7): each module of handlers adds its own to one table, of which the router and the
+//! API description are made. Handlers read > ask the engine > answer; whether a caller may touch a thing, and
+//! everything about units, is decided below this crate.
 
+mod operation;
+mod refusals;
 mod route;
+mod shapes;
 mod table;
 
 mod app;
@@ -67,7 +71,7 @@ use self::route::Route;
 use self::table::{FALLBACKS, Table};
 use crate::settings::ServerSettings;
 
-pub use self::openapi::document as openapi;
+pub use self::table::AdminRoutes;
 
 /// The routers of a server.
 #[derive(Debug)]
@@ -91,15 +95,6 @@ pub struct RouteInfo {
     pub admission: &'static str,
 }
 
-/// Where the routes for staff and the metrics are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdminRoutes {
-    /// With everything else.
-    Public,
-    /// On a second router alone, which has everything else too: an admin client needs one address.
-    Apart,
-}
-
 /// The routers of a server over `engine`. Feeds end at `shutdown`. The sweeper is not started: see
 /// [`run`](crate::run).
 pub fn routers(
@@ -111,7 +106,7 @@ pub fn routers(
     let mut table = Table::new(admin_routes);
     fill(&mut table);
     if settings.demo_desk.is_some() {
-        desk_of_demo(&mut table);
+        desk::demo_routes(&mut table);
     }
     let routes: Vec<Route> = table.routes.iter().copied().chain(FALLBACKS).collect();
     let app = Arc::new(App::new(engine, settings, shutdown, &routes));
@@ -121,6 +116,13 @@ pub fn routers(
         admin,
         connections: app.connections.clone(),
     }
+}
+
+/// The description of the API: OpenAPI, as JSON for people to read too.
+pub fn openapi() -> String {
+    let mut table = Table::new(AdminRoutes::Public);
+    fill(&mut table);
+    openapi::document(&table.operations)
 }
 
 /// Every route of a server.
@@ -136,85 +138,21 @@ pub fn route_table() -> Vec<RouteInfo> {
 }
 
 fn fill(table: &mut Table) {
-    events_and_seats(table);
-    holds_and_bookings(table);
-    staff_and_keys(table);
-    webhooks_out(table);
-    pages_and_health(table);
-}
-
-fn events_and_seats(table: &mut Table) {
-    table.add("list_events", events::list);
-    table.add("create_event", events::create);
-    table.add("read_event", events::read_one);
-    table.add("update_event", events::update);
-    table.add("cancel_event", events::call_off);
-    table.add("read_chart", seats::chart_of);
-    table.add("read_seats", seats::snapshot);
-    table.add("read_feed", feed::feed);
-}
-
-fn holds_and_bookings(table: &mut Table) {
-    table.add("hold", holds::create);
-    table.add("list_holds_of_event", lists::holds);
-    table.add("list_bookings_of_event", lists::bookings);
-    table.add("list_holds", lists::own_holds);
-    table.add("read_hold", holds::read);
-    table.add("change_hold", holds::change);
-    table.add("release_hold", holds::release);
-    table.add("extend_hold", holds::extend);
-    table.add("confirm_hold", bookings::confirm);
-    table.add("checkout_hold", payments::checkout);
-    table.add("abandon_checkout", payments::abandon);
-    table.add("revoke_hold", holds::revoke);
-    table.add("sell", bookings::sell);
-    table.add("list_bookings", lists::own_bookings);
-    table.add("read_booking", bookings::read);
-    table.add("cancel_booking", bookings::cancel);
-    table.add("refund_booking", payments::refund);
-    table.add("exchange_units", payments::exchange);
-    table.add("read_payments", desk::payments);
-    table.add("stripe_notice", webhooks::stripe);
-}
-
-/// Routes that a shop never has: they are no part of the API, and stand in no description of it.
-fn desk_of_demo(table: &mut Table) {
-    let charge = Route::of_demo("/demo/payments/{intent}");
-    table.push(charge, desk::charge);
-    let answer = Route::of_demo("/demo/payments/{intent}/answer");
-    table.push(answer, desk::bank_answer);
-}
-
-fn staff_and_keys(table: &mut Table) {
-    table.add("block", staff::block);
-    table.add("unblock", staff::unblock);
-    table.add("read_history", staff::history);
-    table.add("open_session", sessions::open);
-    table.add("create_key", keys::create);
-    table.add("list_keys", keys::list);
-    table.add("revoke_key", keys::revoke);
-}
-
-fn webhooks_out(table: &mut Table) {
-    table.add("create_webhook_endpoint", webhook_endpoints::create);
-    table.add("list_webhook_endpoints", webhook_endpoints::list);
-    table.add("delete_webhook_endpoint", webhook_endpoints::delete);
-    table.add("rotate_webhook_endpoint", webhook_endpoints::rotate);
-    table.add("disable_webhook_endpoint", webhook_endpoints::disable);
-    table.add("enable_webhook_endpoint", webhook_endpoints::enable);
-    table.add("list_webhook_deliveries", webhook_endpoints::deliveries);
-    table.add("resend_webhook_delivery", webhook_endpoints::resend);
-}
-
-fn pages_and_health(table: &mut Table) {
-    table.add("page", pages::index);
-    table.add("page_part", pages::asset);
-    table.add("problem", problems_page::page);
-    table.add("docs", pages::docs);
-    table.add("docs_with_slash", pages::docs);
-    table.add("docs_part", pages::docs_part);
-    table.add("openapi", openapi::serve);
-    table.add("healthz", system::healthz);
-    table.add("readyz", system::readyz);
-    table.add("metrics", system::metrics);
+    events::routes(table);
+    seats::routes(table);
+    feed::routes(table);
+    holds::routes(table);
+    bookings::routes(table);
+    payments::routes(table);
+    desk::routes(table);
+    lists::routes(table);
+    staff::routes(table);
+    sessions::routes(table);
+    keys::routes(table);
+    webhooks::routes(table);
+    webhook_endpoints::routes(table);
+    pages::routes(table);
+    problems_page::routes(table);
+    openapi::routes(table);
+    system::routes(table);
 }

@@ -13,8 +13,53 @@ use super::coding::{Coded, Coding};
 use super::conditional::is_known;
 use super::gathered::{Plan, gather};
 use super::kinds;
+use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
+use super::route::Admission::Anyone;
+use super::table::Table;
 use crate::limits::FILE_MAX_AGE_S;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::System);
+    table.add(
+        get("/", Anyone)
+            .id("page")
+            .summary("The live seat map")
+            .sends("text/html", "The page")
+            .or_unchanged(),
+        index,
+    );
+    table.add(
+        get("/assets/{*path}", Anyone)
+            .id("page_part")
+            .summary("Parts of the seat map page")
+            .sends_file(),
+        asset,
+    );
+    table.add(
+        get("/docs", Anyone)
+            .id("docs")
+            .summary("This description, for people")
+            .sends("text/html", "The page")
+            .or_unchanged(),
+        docs,
+    );
+    table.add(
+        get("/docs/", Anyone)
+            .id("docs_with_slash")
+            .summary("The same")
+            .sends("text/html", "The page")
+            .or_unchanged(),
+        docs,
+    );
+    table.add(
+        get("/docs/{*path}", Anyone)
+            .id("docs_part")
+            .summary("Parts of that page")
+            .sends_file(),
+        docs_part,
+    );
+}
 
 #[derive(Embed)]
 #[folder = "web/"]
@@ -224,25 +269,21 @@ fn media_of(path: &str) -> Option<HeaderValue> {
     Some(HeaderValue::from_static(media))
 }
 
-/// `GET /`
-pub(super) async fn index(asked: Asked) -> Handled {
+async fn index(asked: Asked) -> Handled {
     serve(&asked, asked.app.pages.map.get("index.html"), REVALIDATED)
 }
 
-/// `GET /assets/{*path}`
-pub(super) async fn asset(asked: Asked) -> Handled {
+async fn asset(asked: Asked) -> Handled {
     let path = asked.parts.uri.path().strip_prefix("/assets/");
     let (page, cache) = asked.app.pages.asset(path.unwrap_or_default());
     serve(&asked, page, cache)
 }
 
-/// `GET /docs`
-pub(super) async fn docs(asked: Asked) -> Handled {
+async fn docs(asked: Asked) -> Handled {
     serve(&asked, asked.app.pages.docs.get("docs.html"), REVALIDATED)
 }
 
-/// `GET /docs/{*path}`
-pub(super) async fn docs_part(asked: Asked) -> Handled {
+async fn docs_part(asked: Asked) -> Handled {
     let path = asked.parts.uri.path().strip_prefix("/docs/");
     let page = asked.app.pages.docs.get(path.unwrap_or_default());
     serve(&asked, page, REVALIDATED)

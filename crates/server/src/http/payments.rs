@@ -6,18 +6,79 @@ use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 
 use utoipa::ToSchema;
 
-use super::App;
 use super::answer;
+use super::app::App;
 use super::asked::Asked;
 use super::hoarding::More;
 use super::json::{self, Str, Whole};
 use super::kinds;
+use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, post};
 use super::problem::{Handled, Problem};
+use super::refusals::{ENDED, NO_HOLD, NO_PAYMENT, NO_RETURN};
+use super::route::Admission::{Admin, Buy};
+use super::shapes::{Booking, Hold};
+use super::table::Table;
 use super::units::{self, OwnUnitRequest};
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Bookings);
+    table.add(
+        post("/v1/holds/{hold}/checkout", Buy)
+            .id("checkout_hold")
+            .summary("Pins a hold and opens a payment for the buyer")
+            .may_take::<CheckoutRequest<'_>>(
+                r#"{"reference": "order-77", "return_url": "https://shop.example/paid"}"#,
+            )
+            .keyed(Keyed::Required)
+            .headers(&[HOLD_SECRET, BOOKING_SECRET])
+            .refuses(&[NO_HOLD, NO_RETURN, NO_PAYMENT])
+            .gives::<Booking>(201, "The booking, which waits for its payment"),
+        checkout,
+    );
+    table.tag(Tag::Holds);
+    table.add(
+        post("/v1/holds/{hold}/abandon", Buy)
+            .id("abandon_checkout")
+            .summary("Gives the payment of a hold up")
+            .may_take::<AbandonRequest>("{}")
+            .headers(&[HOLD_SECRET])
+            .refuses(&[ENDED, &[&kinds::STALE_FENCE]])
+            .gives::<Hold>(200, "The hold"),
+        abandon,
+    );
+    table.tag(Tag::Bookings);
+    table.add(
+        post("/v1/bookings/{booking}/refunds", Admin)
+            .id("refund_booking")
+            .summary("Sends money of a booking back that keeps its units")
+            .takes::<RefundRequest>(r#"{"amount": 500}"#)
+            .keyed(Keyed::Required)
+            .refuses(&[&[&kinds::NOTHING_PAID]])
+            .gives::<Booking>(200, "The booking"),
+        refund,
+    );
+    table.add(
+        post("/v1/exchanges", Buy)
+            .id("exchange_units")
+            .summary(
+                "Swaps lines of a booking for the units of a hold that cost no more; what costs \
+                 more is a checkout with `exchange`",
+            )
+            .takes::<ExchangeRequest<'_>>(
+                r#"{"booking": "bkg_01jdf8x0c8e6m7n2v4q5r9st0w", "release": [{"seat": "A-2"}],
+                    "hold": "hld_01jdf8x0c8e6m7n2v4q5r9st0x"}"#,
+            )
+            .keyed(Keyed::Required)
+            .headers(&[HOLD_SECRET, BOOKING_SECRET])
+            .refuses(&[NO_HOLD, NO_RETURN, &[&kinds::PAYMENT_REQUIRED]])
+            .gives::<Booking>(200, "The booking"),
+        exchange,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CheckoutRequest<'a> {
+struct CheckoutRequest<'a> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     reference: Option<Str<'a>>,
@@ -35,7 +96,7 @@ pub(super) struct CheckoutRequest<'a> {
 /// Lines of a booking that are given back when the hold is paid.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GivenRequest<'a> {
+struct GivenRequest<'a> {
     /// Whose lines.
     #[serde(borrow)]
     #[schema(value_type = String)]
@@ -45,10 +106,9 @@ pub(super) struct GivenRequest<'a> {
     release: Vec<OwnUnitRequest<'a>>,
 }
 
-/// `POST /v1/holds/{hold}/checkout`
-pub(super) async fn checkout(mut asked: Asked) -> Handled {
+async fn checkout(mut asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: CheckoutRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     json::url("return_url", request.return_url.as_ref())?;
@@ -77,15 +137,14 @@ pub(super) async fn checkout(mut asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AbandonRequest {
+struct AbandonRequest {
     #[schema(value_type = Option<u64>)]
     fence: Option<Whole<u64>>,
 }
 
-/// `POST /v1/holds/{hold}/abandon`
-pub(super) async fn abandon(mut asked: Asked) -> Handled {
+async fn abandon(mut asked: Asked) -> Handled {
     let hold = asked.hold_id()?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let request: AbandonRequest = json::parse(&body)?;
     let call = asked.call()?;
     let fence = json::fence(request.fence);
@@ -96,14 +155,13 @@ pub(super) async fn abandon(mut asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RefundRequest {
+struct RefundRequest {
     /// In minor units of the event's currency.
     #[schema(value_type = i64)]
     amount: Whole<i64>,
 }
 
-/// `POST /v1/bookings/{booking}/refunds`
-pub(super) async fn refund(mut asked: Asked) -> Handled {
+async fn refund(mut asked: Asked) -> Handled {
     let booking = asked.booking_id()?;
     let body = asked.json().await?;
     let request: RefundRequest = json::parse(&body)?;
@@ -120,7 +178,7 @@ pub(super) async fn refund(mut asked: Asked) -> Handled {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ExchangeRequest<'a> {
+struct ExchangeRequest<'a> {
     /// Whose lines.
     #[serde(borrow)]
     #[schema(value_type = String)]
@@ -136,8 +194,7 @@ pub(super) struct ExchangeRequest<'a> {
     fence: Option<Whole<u64>>,
 }
 
-/// `POST /v1/exchanges`
-pub(super) async fn exchange(mut asked: Asked) -> Handled {
+async fn exchange(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: ExchangeRequest<'_> = json::parse(&body)?;
     let given = given_lines("release", &request.booking, request.release)?;

@@ -5,11 +5,25 @@ use serde::Serialize;
 
 use super::asked::Asked;
 use super::kinds::{self, Kind};
+use super::operation::{Tag, get};
 use super::pages;
 use super::problem::{Handled, Problem};
+use super::route::Admission::Anyone;
+use super::table::Table;
 
-/// `GET /problems/{code}`
-pub(super) async fn page(asked: Asked) -> Handled {
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::System);
+    table.add(
+        get("/problems/{code}", Anyone)
+            .id("problem")
+            .summary("What a problem means")
+            .sends("text/html", "The page")
+            .or_unchanged(),
+        page,
+    );
+}
+
+async fn page(asked: Asked) -> Handled {
     let kind = kinds::by_page(&asked.segment(1));
     let kind = kind.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     Ok(pages::html(Body::from(write(kind))))

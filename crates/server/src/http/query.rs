@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use soldonce_core::{Fence, HolderName};
 
 use super::problem::Problem;
+use super::route::Parameter;
 use crate::limits::PAGE_MAX;
 
 /// Most characters of an unknown name that a refusal quotes.
@@ -18,7 +19,7 @@ pub(super) struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// Reads a query string.
-    pub(super) fn parse(text: &'a str, known: &[&str]) -> Result<Self, Problem> {
+    pub(super) fn parse(text: &'a str, known: &[Parameter]) -> Result<Self, Problem> {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -28,7 +29,7 @@ impl<'a> Query<'a> {
                 decode_owned(name).ok_or_else(bad)?,
                 decode_owned(value).ok_or_else(bad)?,
             );
-            if !known.contains(&&*name) {
+            if !known.iter().any(|(known, ..)| *known == name) {
                 return Err(unknown(&name, known));
             }
             if query.get(&name).is_some() {
@@ -84,7 +85,7 @@ impl<'a> Query<'a> {
     }
 }
 
-fn unknown(name: &str, known: &[&str]) -> Problem {
+fn unknown(name: &str, known: &[Parameter]) -> Problem {
     let name: String = name.chars().take(NAME_CHARS_MAX).collect();
     let name = name.escape_debug();
     match known {
@@ -93,6 +94,7 @@ fn unknown(name: &str, known: &[&str]) -> Problem {
             format!("unknown name `{name}`; this route takes none"),
         ),
         known => {
+            let known: Vec<&str> = known.iter().map(|(known, ..)| *known).collect();
             let known = known.join("`, `");
             Problem::invalid(
                 "query",
@@ -139,6 +141,9 @@ pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::operation::{AFTER, LIMIT};
+
+    const KNOWN: [Parameter; 2] = [AFTER, LIMIT];
 
     #[test]
     fn percent_signs_are_decoded_or_refused() {
@@ -151,16 +156,16 @@ mod tests {
 
     #[test]
     fn names_are_known_and_distinct() {
-        let query = Query::parse("after=a%20b&limit=5&", &["after", "limit"]).unwrap();
+        let query = Query::parse("after=a%20b&limit=5&", &KNOWN).unwrap();
         assert_eq!(query.get("after"), Some("a b"));
         assert_eq!(query.number("limit").unwrap(), Some(5));
         assert_eq!(query.get("fence"), None);
         for text in ["page=1", "after=1&after=2", "after=%"] {
-            assert!(Query::parse(text, &["after"]).is_err(), "{text}");
+            assert!(Query::parse(text, &[AFTER]).is_err(), "{text}");
         }
         for number in ["", "-1", "+1", "1e3", "99999999999999999999"] {
             let text = format!("limit={}", number.replace('+', "%2B"));
-            let query = Query::parse(&text, &["limit"]).unwrap();
+            let query = Query::parse(&text, &KNOWN).unwrap();
             assert!(query.number("limit").is_err(), "{number}");
         }
     }

@@ -14,7 +14,7 @@ use soldonce_engine::rate::Taken;
 use super::app::App;
 use super::kinds;
 use super::problem::{Problem, whole_seconds};
-use super::route::{Admission, Route, Verb, is_counted};
+use super::route::{Admission, Route, Verb};
 use super::streams::StreamPermit;
 use crate::accept::Peer;
 use crate::rate::{Counted, Counting, FORWARDED_FOR, RateKind, client, id_of, is_among, is_https};
@@ -62,7 +62,7 @@ impl App {
         admitted: &Result<Option<Caller>, Problem>,
         parts: &Parts,
     ) -> Option<Counting> {
-        if !is_counted(route.admission, route.path) {
+        if !route.is_counted() {
             return None;
         }
         let kind = match admitted {

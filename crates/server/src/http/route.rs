@@ -1,4 +1,4 @@
-//! What the route table says of one route: the way in, who may use it, and how much may be sent.
+//! A route: its method and path, who may use it, and what may be sent.
 
 use axum::routing::MethodFilter;
 
@@ -69,13 +69,20 @@ impl Admission {
     }
 }
 
-/// A line of the route table.
+/// The name, the meaning and the JSON type of a value in the query.
+pub(super) type Parameter = (&'static str, &'static str, &'static str);
+
+/// What is known of a route before its handler runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub(super) verb: Verb,
     pub(super) path: &'static str,
     pub(super) admission: Admission,
     pub(super) body: BodySize,
+    /// Whether an empty body is refused.
+    pub(super) needs_body: bool,
+    /// Other names in the query are refused.
+    pub(super) query: &'static [Parameter],
 }
 
 /// How much a body may have.
@@ -99,26 +106,29 @@ impl BodySize {
     }
 }
 
-/// Whether a request for a route counts for its caller. Of what is for anyone only the largest answers
-/// do: the others cost no more than a refusal.
-pub(super) fn is_counted(admission: Admission, path: &str) -> bool {
-    admission != Admission::Anyone || LARGE.iter().any(|large| path.starts_with(large))
-}
-
 /// Where the largest answers for anyone are.
 const LARGE: [&str; 3] = [METRICS, "/openapi.json", "/docs"];
 /// Where metrics are.
 pub(super) const METRICS: &str = "/metrics";
 
 impl Route {
-    /// A route of the demo's desk.
-    pub(super) const fn of_demo(path: &'static str) -> Self {
+    /// A route that reads neither a body nor a query.
+    pub(super) const fn new(verb: Verb, path: &'static str, admission: Admission) -> Self {
         Self {
-            verb: Verb::Post,
+            verb,
             path,
-            admission: Admission::Buy,
+            admission,
             body: BodySize::Usual,
+            needs_body: false,
+            query: &[],
         }
+    }
+
+    /// Whether a request counts for its caller. Of routes for anyone only those with the largest answers do: the
+    /// others cost no more than a refusal.
+    pub(super) fn is_counted(self) -> bool {
+        let is_large = || LARGE.iter().any(|large| self.path.starts_with(large));
+        self.admission != Admission::Anyone || is_large()
     }
 
     /// Whether it moves to the admin listener when there is one.

@@ -19,13 +19,38 @@ use super::answer;
 use super::asked::Asked;
 use super::coding::{Coding, OpenBody};
 use super::conditional::is_known;
+use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
 use super::rendered::{Rendering, Wanted};
+use super::route::Admission::Look;
+use super::shapes::{Chart as ChartShape, Seats};
+use super::table::Table;
 use crate::limits::CHART_MAX_AGE_S;
 
-/// `GET /v1/events/{event}/seats`
-pub(super) async fn snapshot(asked: Asked) -> Handled {
-    asked.query(&[])?;
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Seats);
+    table.add(
+        get("/v1/events/{event}/chart", Look)
+            .id("read_chart")
+            .summary("The seat plan, which never changes")
+            .headers(&[IF_NONE_MATCH])
+            .gives_bare::<ChartShape>("The chart")
+            .or_unchanged(),
+        chart_of,
+    );
+    table.add(
+        get("/v1/events/{event}/seats", Look)
+            .id("read_seats")
+            .summary("The seats as they are at one commit number")
+            .headers(&[IF_NONE_MATCH])
+            .gives::<Seats>(200, "The seats")
+            .or_unchanged(),
+        snapshot,
+    );
+}
+
+async fn snapshot(asked: Asked) -> Handled {
+    asked.query()?;
     let app = &*asked.app;
     let found = app.engine.event(&asked.event_id()?).await?;
     let seq = found.picture.seq;
@@ -59,9 +84,8 @@ pub(super) async fn snapshot(asked: Asked) -> Handled {
     Ok(response)
 }
 
-/// `GET /v1/events/{event}/chart`
-pub(super) async fn chart_of(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn chart_of(asked: Asked) -> Handled {
+    asked.query()?;
     let app = &*asked.app;
     let event = app.engine.find_event(&asked.event_id()?).await?;
     let tag = etag(&event, Seq(0))?;

@@ -10,25 +10,43 @@ use super::answer;
 use super::asked::Asked;
 use super::auth::SECURE_COOKIE;
 use super::json;
+use super::operation::{Tag, post};
 use super::origin;
 use super::problem::{Handled, Problem};
+use super::route::Admission::NewShopper;
+use super::table::Table;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Access);
+    table.add(
+        post("/v1/sessions", NewShopper)
+            .id("open_session")
+            .summary("Lets a shopper in; also sets a cookie")
+            .may_take::<SessionRequest>("{}")
+            .gives::<SessionBody<'_>>(201, "The session"),
+        open,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SessionRequest {}
+struct SessionRequest {}
 
-#[derive(Serialize)]
+/// A shopper's session.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
 struct SessionBody<'a> {
+    /// The token, for clients that keep no cookies.
     session: &'a str,
     holder: &'a str,
+    #[schema(value_type = String, format = DateTime)]
     expires_at: Rfc3339,
 }
 
-/// `POST /v1/sessions`
-pub(super) async fn open(mut asked: Asked) -> Handled {
+async fn open(mut asked: Asked) -> Handled {
     // A page of another origin must not replace the shopper's session by a new one.
     origin::require_own(&asked.app.settings, &asked.parts)?;
-    let body = asked.json_or_nothing().await?;
+    let body = asked.json().await?;
     let SessionRequest {} = json::parse(&body)?;
     let app = &asked.app;
     let (session, token) = app.engine.open_session();

@@ -9,13 +9,51 @@ use utoipa::ToSchema;
 use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
+use super::operation::{Tag, get, post};
 use super::problem::{Handled, Problem};
+use super::refusals::NO_CHOICE;
+use super::route::Admission::Admin;
+use super::shapes::{BlockedUnits, Transition, UnblockedUnits};
+use super::table::Table;
 use super::units::{self, UnitRequest};
 use axum::http::StatusCode;
 
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Seats);
+    table.add(
+        post("/v1/events/{event}/block", Admin)
+            .id("block")
+            .summary("Takes free units out of sale, all or none")
+            .takes::<BlockRequest<'_>>(
+                r#"{"units": [{"seat": "B-1"}], "reason": "A camera is there"}"#,
+            )
+            .refuses(&[NO_CHOICE])
+            .gives::<BlockedUnits>(200, "The units"),
+        block,
+    );
+    table.add(
+        post("/v1/events/{event}/unblock", Admin)
+            .id("unblock")
+            .summary("Puts blocked units back on sale, all or none")
+            .takes::<BlockRequest<'_>>(
+                r#"{"units": [{"seat": "B-1"}], "reason": "A camera is there"}"#,
+            )
+            .refuses(&[NO_CHOICE])
+            .gives::<UnblockedUnits>(200, "The units"),
+        unblock,
+    );
+    table.add(
+        get("/v1/events/{event}/units/{unit}/history", Admin)
+            .id("read_history")
+            .summary("Every transition of a unit, oldest first")
+            .gives::<History<'_>>(200, "The history"),
+        history,
+    );
+}
+
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BlockRequest<'a> {
+struct BlockRequest<'a> {
     #[serde(borrow)]
     units: Vec<UnitRequest<'a>>,
     #[serde(borrow)]
@@ -30,13 +68,11 @@ enum Block {
     Off,
 }
 
-/// `POST /v1/events/{event}/block`
-pub(super) async fn block(asked: Asked) -> Handled {
+async fn block(asked: Asked) -> Handled {
     set(asked, Block::On).await
 }
 
-/// `POST /v1/events/{event}/unblock`
-pub(super) async fn unblock(asked: Asked) -> Handled {
+async fn unblock(asked: Asked) -> Handled {
     set(asked, Block::Off).await
 }
 
@@ -87,15 +123,16 @@ fn in_the_way(refusal: Unavailable, to: Block, chart: &Chart) -> Problem {
     }
 }
 
-#[derive(Serialize)]
+/// What happened to a unit.
+#[derive(Serialize, ToSchema)]
 struct History<'a> {
     unit: &'a str,
+    #[schema(value_type = Vec<Transition>)]
     transitions: Vec<TransitionBody<'a>>,
 }
 
-/// `GET /v1/events/{event}/units/{unit}/history`
-pub(super) async fn history(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn history(asked: Asked) -> Handled {
+    asked.query()?;
     let event = asked.event_id()?;
     let unit = asked.segment(4);
     let (_, commits) = asked.app.engine.unit_history(&event, &unit).await?;

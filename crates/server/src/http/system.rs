@@ -1,28 +1,96 @@
 //! Health, readiness, metrics.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use prometheus_client::encoding::text::encode;
+use serde::Serialize;
 use soldonce_engine::ClockState;
+use utoipa::ToSchema;
 
 use super::answer;
 use super::asked::Asked;
 use super::classic;
 use super::kinds;
+use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
+use super::route::Admission::Anyone;
+use super::route::METRICS;
+use super::table::Table;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::System);
+    table.add(
+        get("/healthz", Anyone)
+            .id("healthz")
+            .summary("The process answers")
+            .gives_bare::<ServerStatus>("It does"),
+        healthz,
+    );
+    table.add(
+        get("/readyz", Anyone)
+            .id("readyz")
+            .summary("Commands are taken")
+            .refuses(&[&[&kinds::READ_ONLY, &kinds::SHUTTING_DOWN]])
+            .gives_bare::<ServerStatus>("They are"),
+        readyz,
+    );
+    table.add(
+        get(METRICS, Anyone)
+            .id("metrics")
+            .summary("Counters and times; on the admin listener if there is one")
+            .sends(
+                "text/plain",
+                "Prometheus text; OpenMetrics where `Accept` names it",
+            ),
+        metrics,
+    );
+}
 
 const CLASSIC: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
+/// How the server is.
+#[derive(Serialize, ToSchema)]
+struct ServerStatus {
+    status: StatusWord,
+    /// Left out while the ledger's clock is not ahead of the machine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    clock: Option<ClockWord>,
+    /// How far the ledger's clock is ahead of the machine's, where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    clock_ahead_ms: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum StatusWord {
+    Ok,
+    Ready,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ClockWord {
+    Ahead,
+    FarAhead,
+}
+
 /// `GET /healthz`: the process answers.
-pub(super) async fn healthz(_: Asked) -> Handled {
-    Ok(answer::json(StatusCode::OK, r#"{"status":"ok"}"#))
+async fn healthz(_: Asked) -> Handled {
+    let status = ServerStatus {
+        status: StatusWord::Ok,
+        clock: None,
+        clock_ahead_ms: None,
+    };
+    Ok(answer::plain(&status))
 }
 
 /// `GET /readyz`: commands are taken. Tells when the ledger's clock is `ahead` of the machine's, or `far_ahead`.
-pub(super) async fn readyz(asked: Asked) -> Handled {
+async fn readyz(asked: Asked) -> Handled {
     let app = &asked.app;
     if app.shutdown.is_cancelled() {
         return Err(Problem::new(&kinds::SHUTTING_DOWN));
@@ -31,18 +99,21 @@ pub(super) async fn readyz(asked: Asked) -> Handled {
         return Err(Problem::new(&kinds::READ_ONLY));
     }
     let ahead = app.engine.clock_ahead_ms();
-    let body = match ClockState::of(ahead) {
-        ClockState::Together => r#"{"status":"ready"}"#.to_owned(),
-        state @ (ClockState::Ahead | ClockState::FarAhead) => {
-            let clock = state.as_str();
-            format!(r#"{{"status":"ready","clock":"{clock}","clock_ahead_ms":{ahead}}}"#)
-        }
+    let clock = match ClockState::of(ahead) {
+        ClockState::Together => None,
+        ClockState::Ahead => Some(ClockWord::Ahead),
+        ClockState::FarAhead => Some(ClockWord::FarAhead),
     };
-    Ok(answer::json(StatusCode::OK, body))
+    let status = ServerStatus {
+        status: StatusWord::Ready,
+        clock_ahead_ms: clock.as_ref().and_then(|_| u64::try_from(ahead).ok()),
+        clock,
+    };
+    Ok(answer::plain(&status))
 }
 
 /// `GET /metrics`: `OpenMetrics` where `Accept` names it.
-pub(super) async fn metrics(asked: Asked) -> Handled {
+async fn metrics(asked: Asked) -> Handled {
     let mut text = String::new();
     encode(&mut text, &asked.app.registry).map_err(|error| Problem::internal(&error))?;
     let (text, media) = if classic::is_open_metrics_asked(&asked.parts.headers) {

@@ -5,15 +5,23 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 
-use super::AdminRoutes;
 use super::app::App;
 use super::asked::Asked;
 use super::endpoint::{endpoint, serve};
 use super::kinds;
-use super::openapi;
+use super::operation::{Operation, Tag};
 use super::origin;
 use super::problem::{Handled, Problem};
-use super::route::{Admission, BodySize, Route, Verb};
+use super::route::{Admission, Route, Verb};
+
+/// Where the routes for staff and the metrics are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminRoutes {
+    /// With everything else.
+    Public,
+    /// On a second router alone, which has everything else too: an admin client needs one address.
+    Apart,
+}
 
 /// What no route takes: no such path, and no such method.
 pub(super) const FALLBACKS: [Route; 2] = [
@@ -22,12 +30,7 @@ pub(super) const FALLBACKS: [Route; 2] = [
 ];
 
 const fn fallback_route(path: &'static str) -> Route {
-    Route {
-        verb: Verb::Any,
-        path,
-        admission: Admission::Anyone,
-        body: BodySize::Usual,
-    }
+    Route::new(Verb::Any, path, Admission::Anyone)
 }
 
 async fn no_such_path(_: Asked) -> Handled {
@@ -47,6 +50,9 @@ pub(super) struct Table {
     /// Every route, on a listener of its own; None when the public one has them all.
     admin: Option<Router<Arc<App>>>,
     pub(super) routes: Vec<Route>,
+    /// What the API's description is made of.
+    pub(super) operations: Vec<Operation>,
+    tag: Tag,
 }
 
 impl Table {
@@ -55,19 +61,28 @@ impl Table {
             public: Router::new(),
             admin: (admin_routes == AdminRoutes::Apart).then(Router::new),
             routes: Vec::new(),
+            operations: Vec::new(),
+            tag: Tag::System,
         }
     }
 
-    /// Serves an operation of the API's description.
-    pub(super) fn add<F, Fut>(&mut self, operation: &str, handler: F)
+    /// Sets the chapter of the operations that follow.
+    pub(super) const fn tag(&mut self, tag: Tag) {
+        self.tag = tag;
+    }
+
+    /// Serves an operation with its handler.
+    pub(super) fn add<F, Fut>(&mut self, operation: Operation, handler: F)
     where
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        let route = openapi::route_of(operation).expect("the operation is described");
-        self.push(route, handler);
+        self.push(operation.route, handler);
+        let tag = self.tag;
+        self.operations.push(Operation { tag, ..operation });
     }
 
+    /// Serves a route that is no part of the API.
     pub(super) fn push<F, Fut>(&mut self, route: Route, handler: F)
     where
         F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,

@@ -11,12 +11,98 @@ use super::answer;
 use super::asked::Asked;
 use super::json::{self, Str};
 use super::kinds;
+use super::operation::{Keyed, LIMIT, Tag, delete, get, post};
 use super::problem::{Handled, Problem};
-use crate::limits::PAGE_MAX;
+use super::route::Admission::Admin;
+use super::shapes::{DeliveryState, MessageType, NewWebhookEndpoint, WebhookEndpoint};
+use super::table::Table;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Webhooks);
+    table.add(
+        post("/v1/webhook-endpoints", Admin)
+            .id("create_webhook_endpoint")
+            .summary(
+                "Makes an endpoint, which hears of every commit from now on; its secret is told \
+                 here, again to the same key, and never else",
+            )
+            .takes::<WebhookEndpointRequest<'_>>(
+                r#"{"url": "https://shop.example/soldonce", "types": ["booking.confirmed"]}"#,
+            )
+            .keyed(Keyed::Optional)
+            .gives::<NewWebhookEndpoint>(201, "The endpoint"),
+        create,
+    );
+    table.add(
+        get("/v1/webhook-endpoints", Admin)
+            .id("list_webhook_endpoints")
+            .summary("Every endpoint, oldest first")
+            .gives::<EndpointList<'_>>(200, "The endpoints"),
+        list,
+    );
+    table.add(
+        delete("/v1/webhook-endpoints/{endpoint}", Admin)
+            .id("delete_webhook_endpoint")
+            .summary("Deletes an endpoint with all that waits for it")
+            .gives::<WebhookEndpoint>(200, "The endpoint"),
+        remove,
+    );
+    table.add(
+        post("/v1/webhook-endpoints/{endpoint}/rotate", Admin)
+            .id("rotate_webhook_endpoint")
+            .summary("Gives an endpoint another secret; the one before signs beside it for a day")
+            .gives::<NewWebhookEndpoint>(200, "The endpoint"),
+        rotate,
+    );
+    table.add(
+        post("/v1/webhook-endpoints/{endpoint}/disable", Admin)
+            .id("disable_webhook_endpoint")
+            .summary(
+                "Sends nothing more to an endpoint; what it would hear waits, for a week at most",
+            )
+            .gives::<WebhookEndpoint>(200, "The endpoint"),
+        disable,
+    );
+    table.add(
+        post("/v1/webhook-endpoints/{endpoint}/enable", Admin)
+            .id("enable_webhook_endpoint")
+            .summary(
+                "Sends to an endpoint again, also one that said it was gone: what waits, at once \
+                 and with all attempts",
+            )
+            .gives::<WebhookEndpoint>(200, "The endpoint"),
+        enable,
+    );
+    log_routes(table);
+}
+
+fn log_routes(table: &mut Table) {
+    table.add(
+        get("/v1/webhook-endpoints/{endpoint}/deliveries", Admin)
+            .id("list_webhook_deliveries")
+            .summary(
+                "What was delivered to an endpoint and what is on its way, newest first; kept \
+                 for a week",
+            )
+            .query(&[("after", "The `next` of the page before", "integer"), LIMIT])
+            .gives::<DeliveryList<'_>>(200, "A page of deliveries"),
+        deliveries,
+    );
+    table.add(
+        post(
+            "/v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend",
+            Admin,
+        )
+        .id("resend_webhook_delivery")
+        .summary("Delivers a message again, at once and with all attempts")
+        .gives::<DeliveryRow<'_>>(200, "The delivery"),
+        resend,
+    );
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WebhookEndpointRequest<'a> {
+struct WebhookEndpointRequest<'a> {
     /// Where messages are posted: `https`, out in the internet.
     #[serde(borrow)]
     #[schema(value_type = String)]
@@ -50,23 +136,39 @@ struct NewSecret<'a> {
     secret: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookEndpointList)]
 struct EndpointList<'a> {
+    #[schema(value_type = Vec<WebhookEndpoint>)]
     endpoints: Vec<EndpointBody<'a>>,
     next: Option<String>,
 }
 
-#[derive(Serialize)]
+/// A message on its way to one endpoint.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookDelivery)]
 struct DeliveryRow<'a> {
+    /// `webhook-id`: the same in each attempt.
     message: String,
     #[serde(rename = "type")]
+    #[schema(value_type = MessageType)]
     kind: &'static str,
+    /// When that happened which it tells.
+    #[schema(value_type = String, format = DateTime)]
     at: Rfc3339,
+    #[schema(value_type = DeliveryState)]
     state: &'static str,
+    /// Since it was last asked for.
     attempts: u32,
+    /// Of the last answer.
     status: Option<u16>,
+    /// Why the last attempt failed: `refused`, `redirected`, `gone`, `no_connection`,
+    /// `no_answer_in_time`, `connection_broke`, `certificate_expired`, `certificate_of_another_name`,
+    /// `certificate_not_trusted`, `tls_failed`, `forbidden_address`, `bad_url`.
     problem: Option<&'a str>,
+    #[schema(value_type = Option<String>, format = DateTime)]
     tried_at: Option<Rfc3339>,
+    #[schema(value_type = Option<String>, format = DateTime)]
     next_at: Option<Rfc3339>,
 }
 
@@ -86,7 +188,8 @@ impl<'a> DeliveryRow<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookDeliveryList)]
 struct DeliveryList<'a> {
     deliveries: Vec<DeliveryRow<'a>>,
     next: Option<String>,
@@ -106,8 +209,7 @@ fn one(asked: &Asked, found: Option<Endpoint>) -> Handled {
     Ok(answer::object(&asked.app, StatusCode::OK, &row))
 }
 
-/// `POST /v1/webhook-endpoints`
-pub(super) async fn create(mut asked: Asked) -> Handled {
+async fn create(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: WebhookEndpointRequest<'_> = json::parse(&body)?;
     let kinds = request.kinds()?;
@@ -117,9 +219,8 @@ pub(super) async fn create(mut asked: Asked) -> Handled {
     Ok(answer::reply(&asked.app, &made))
 }
 
-/// `GET /v1/webhook-endpoints`
-pub(super) async fn list(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn list(asked: Asked) -> Handled {
+    asked.query()?;
     let endpoints = asked.app.engine.endpoints().await?;
     let list = EndpointList {
         endpoints: endpoints.iter().map(EndpointBody::new).collect(),
@@ -128,33 +229,29 @@ pub(super) async fn list(asked: Asked) -> Handled {
     Ok(answer::object(&asked.app, StatusCode::OK, &list))
 }
 
-/// `DELETE /v1/webhook-endpoints/{endpoint}`
-pub(super) async fn delete(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn remove(asked: Asked) -> Handled {
+    asked.query()?;
     let id = endpoint_id(&asked)?;
     let deleted = asked.app.engine.delete_endpoint(id).await?;
     one(&asked, deleted)
 }
 
-/// `POST /v1/webhook-endpoints/{endpoint}/disable`
-pub(super) async fn disable(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn disable(asked: Asked) -> Handled {
+    asked.query()?;
     let id = endpoint_id(&asked)?;
     let disabled = asked.app.engine.disable_endpoint(id).await?;
     one(&asked, disabled)
 }
 
-/// `POST /v1/webhook-endpoints/{endpoint}/enable`
-pub(super) async fn enable(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn enable(asked: Asked) -> Handled {
+    asked.query()?;
     let id = endpoint_id(&asked)?;
     let enabled = asked.app.engine.enable_endpoint(id).await?;
     one(&asked, enabled)
 }
 
-/// `POST /v1/webhook-endpoints/{endpoint}/rotate`
-pub(super) async fn rotate(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn rotate(asked: Asked) -> Handled {
+    asked.query()?;
     let id = endpoint_id(&asked)?;
     let rotated = asked.app.engine.rotate_endpoint(id).await?;
     let (endpoint, secret) = rotated.ok_or_else(missing)?;
@@ -165,21 +262,12 @@ pub(super) async fn rotate(asked: Asked) -> Handled {
     Ok(answer::object(&asked.app, StatusCode::OK, &answer))
 }
 
-/// `GET /v1/webhook-endpoints/{endpoint}/deliveries`
-pub(super) async fn deliveries(asked: Asked) -> Handled {
-    let query = asked.query(&["after", "limit"])?;
+async fn deliveries(asked: Asked) -> Handled {
+    let query = asked.query()?;
     // No delivery has a number beyond those of the ledger.
     let after = query.number("after")?;
     let after = after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
-    let limit = match query.number("limit")? {
-        None => PAGE_MAX,
-        Some(limit @ 1..=PAGE_MAX) => limit,
-        Some(limit) => {
-            let reason = format!("{limit} is outside 1 ..= {PAGE_MAX}");
-            return Err(Problem::invalid("limit", reason));
-        }
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let limit = query.limit()?;
     let id = endpoint_id(&asked)?;
     let found = asked.app.engine.deliveries(id, after, limit).await?;
     let found = found.ok_or_else(missing)?;
@@ -191,9 +279,8 @@ pub(super) async fn deliveries(asked: Asked) -> Handled {
     Ok(answer::object(&asked.app, StatusCode::OK, &list))
 }
 
-/// `POST /v1/webhook-endpoints/{endpoint}/deliveries/{message}/resend`
-pub(super) async fn resend(asked: Asked) -> Handled {
-    asked.query(&[])?;
+async fn resend(asked: Asked) -> Handled {
+    asked.query()?;
     let id = endpoint_id(&asked)?;
     let message: MessageId = asked.segment(4).parse().map_err(|_| missing())?;
     let opened = asked.app.engine.resend(id, message).await?;

@@ -1,22 +1,40 @@
 //! What the payment provider tells unasked. The signature over the raw bytes comes first, and the
 //! answer after the commit: whatever else happens, the provider tells it again.
 
-use axum::http::{HeaderName, StatusCode};
-use axum::response::Response;
+use axum::http::HeaderName;
+use serde::Serialize;
 use soldonce_engine::payment::stripe::{WebhookError, verify};
 use soldonce_engine::payment::{AccountId, Notice};
+use utoipa::ToSchema;
 
 use super::answer;
 use super::app::App;
 use super::asked::Asked;
 use super::kinds;
+use super::operation::{Tag, post};
 use super::problem::{Handled, Problem};
+use super::refusals::COMMANDS;
+use super::route::Admission::Anyone;
+use super::route::BodySize;
+use super::table::Table;
 use crate::settings::StripeNotices;
 
 const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
 
-/// `POST /v1/webhooks/stripe`
-pub(super) async fn stripe(mut asked: Asked) -> Handled {
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Bookings);
+    table.add(
+        post("/v1/webhooks/stripe", Anyone)
+            .id("stripe_notice")
+            .summary("For Stripe: what became of payments, signed")
+            .sized(BodySize::Notice)
+            .refuses(&[&[&kinds::NOT_FOUND, &kinds::PAYMENT_UNAVAILABLE], COMMANDS])
+            .gives_bare::<Received>("It is committed"),
+        stripe,
+    );
+}
+
+async fn stripe(mut asked: Asked) -> Handled {
     let body = asked.raw().await?;
     let Some(settings) = asked.app.settings.stripe.clone() else {
         return Err(Problem::new(&kinds::NOT_FOUND));
@@ -34,7 +52,7 @@ pub(super) async fn stripe(mut asked: Asked) -> Handled {
     if is_ours(&settings, &notice) {
         engine.take_notice(&notice).await?;
     }
-    Ok(taken())
+    Ok(answer::plain(&Received { received: true }))
 }
 
 /// Whether a notice is about the account and the kind of money that this server is set up for. The own
@@ -71,6 +89,8 @@ fn refused(app: &App, error: &WebhookError) -> Problem {
     Problem::invalid("Stripe-Signature", error)
 }
 
-fn taken() -> Response {
-    answer::json(StatusCode::OK, "{\"received\":true}")
+/// A notice is taken.
+#[derive(Serialize, ToSchema)]
+struct Received {
+    received: bool,
 }

@@ -42,5 +42,6 @@ mod openapi;
 mod pages;
 mod payments;
 mod races;
+mod refusals;
 mod served;
 mod webhooks;

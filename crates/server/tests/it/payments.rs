@@ -18,14 +18,14 @@ use crate::harness::{Held, NOON, Store, TestApp, hall, units};
 use crate::log;
 
 /// A server that is paid through fake-stripe; the test carries the notices.
-struct Shop {
-    app: TestApp,
-    fake: FakeStripe,
+pub(crate) struct Shop {
+    pub(crate) app: TestApp,
+    pub(crate) fake: FakeStripe,
     inbox: Inbox,
 }
 
 impl Shop {
-    async fn open(store: Store) -> Self {
+    pub(crate) async fn open(store: Store) -> Self {
         Self::that_believes(store, |_, _| {}).await
     }
 
@@ -65,13 +65,13 @@ impl Shop {
         app.keep_secret(fake.webhook_secret());
         drop(app.engine.clone().paid_by(Arc::new(stripe)));
         Self {
-            app: app.with_hall(1).await,
+            app: app.with_hall(3).await,
             fake,
             inbox,
         }
     }
 
-    async fn checkout(&self, held: &Held) -> Value {
+    pub(crate) async fn checkout(&self, held: &Held) -> Value {
         let path = format!("{}/checkout", held.path());
         let (by, key) = (&self.app.sell, held.id.as_str());
         let begun = self.app.post(&path).by(by).key(key).send().await;
@@ -105,7 +105,7 @@ impl Shop {
     }
 
     /// As the outbox does.
-    async fn capture(&self, begun: &Value) {
+    pub(crate) async fn capture(&self, begun: &Value) {
         let intent = begun["payment"]["intent"].as_str().unwrap();
         let intent = IntentId::parse(intent).unwrap();
         let id = begun["id"].as_str().unwrap().parse().unwrap();
@@ -121,7 +121,7 @@ impl Shop {
         found.expect(StatusCode::OK).json()
     }
 
-    async fn paid(&self, held: &Held) -> Value {
+    pub(crate) async fn paid(&self, held: &Held) -> Value {
         let begun = self.checkout(held).await;
         let intent = begun["payment"]["intent"].as_str().unwrap();
         self.fake.pay(intent, "pm_card_visa").await.unwrap();

@@ -1,47 +1,56 @@
-//! The API description, OpenAPI 3.1: the operations of the route table, and schemas from the types
-//! that requests are read into. Committed as `openapi.json`; a test compares it with the routes.
+//! The API description, OpenAPI 3.1: made of the table of operations, and of the types that requests are
+//! read into and answers are written from. It is committed as `openapi.json`, which a test compares, and served
+//! as committed.
 
 mod limits;
-mod lists;
-mod operations;
-mod refusals;
+mod messages;
 mod rules;
 mod schemas;
-mod sold;
-mod table;
-mod webhooks;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use self::operations::{Content, KEYED, Keyed, Operation};
-use self::table::OPERATIONS;
 use super::answer;
 use super::asked::Asked;
+use super::auth::SECURE_COOKIE;
 use super::coding::{Coded, Coding};
 use super::conditional::is_known;
+use super::operation::{Answer, Content, Keyed, Operation, Tag, get};
 use super::problem::Handled;
 use super::problems_page;
-use super::route::{Admission, Route, is_counted};
+use super::refusals;
+use super::route::Admission::{self, Anyone};
+use super::table::Table;
 
-/// The OpenAPI document, as JSON for people to read too.
-pub fn document() -> String {
-    let mut text = serde_json::to_string_pretty(&build()).unwrap_or_default();
-    text.push('\n');
-    text
+const COMMITTED: &str = include_str!("../../../openapi.json");
+const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
+     with the first answer, marked `Idempotency-Replayed: true`, for 24 hours; of a refund or a \
+     cancellation for as long as the booking";
+/// Of a feed.
+const EVENTS: &str = "text/event-stream";
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::System);
+    table.add(
+        get("/openapi.json", Anyone)
+            .id("openapi")
+            .summary("This description")
+            .sends("application/json", "An OpenAPI 3.1 document")
+            .or_unchanged(),
+        serve,
+    );
 }
 
-/// `GET /openapi.json`
-pub(super) async fn serve(asked: Asked) -> Handled {
+async fn serve(asked: Asked) -> Handled {
     static DOCUMENT: OnceLock<(Coded, HeaderValue)> = OnceLock::new();
     let (coded, tag) = DOCUMENT.get_or_init(|| {
-        let text = document();
-        let tag = tag_of(&text);
-        (Coded::new(text.into()), tag)
+        let text = Bytes::from_static(COMMITTED.as_bytes());
+        (Coded::new(text), tag_of(COMMITTED))
     });
     let coding = Coding::accepted(&asked.parts.headers);
     let mut response = if is_known(&asked.parts.headers, tag) {
@@ -65,8 +74,13 @@ fn tag_of(text: &str) -> HeaderValue {
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("W/\"\""))
 }
 
-fn build() -> Value {
-    json!({
+/// Describes these operations, as JSON for people to read too.
+pub(super) fn document(operations: &[Operation]) -> String {
+    let tag = |tag: Tag| {
+        let (name, about) = tag.words();
+        json!({"name": name, "description": about})
+    };
+    let document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Soldonce",
@@ -75,81 +89,83 @@ fn build() -> Value {
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": operations::TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect::<Value>(),
-        "paths": paths(),
-        "webhooks": webhooks::messages(),
+        "tags": Tag::ALL.map(tag),
+        "paths": paths(operations),
+        "webhooks": messages::all(),
         "components": {
-            "schemas": schemas::all(),
+            "schemas": schemas::all(operations),
             "headers": limits::headers(),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "An API key, or a session's token"},
-                "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SECURE_COOKIE, "description": "Without its prefix where the server lets cookies travel over HTTP (`--cookie plain`)"},
+                "session": {"type": "apiKey", "in": "cookie", "name": SECURE_COOKIE, "description": "Without its prefix where the server lets cookies travel over HTTP (`--cookie plain`)"},
             },
         },
         "x-problems": problems_page::rows(),
-    })
+    });
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
-fn operations() -> impl Iterator<Item = &'static Operation> {
-    let own = OPERATIONS.iter();
-    own.chain(lists::OPERATIONS).chain(webhooks::OPERATIONS)
-}
-
-/// The route of the operation of this id.
-pub(super) fn route_of(id: &str) -> Option<Route> {
-    Some(operations().find(|operation| operation.id == id)?.route)
-}
-
-fn paths() -> Value {
+fn paths(operations: &[Operation]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in operations() {
+    for operation in operations {
         // OpenAPI has no word for "the rest of the path".
         let path = operation.route.path.replace("{*", "{");
         let methods = paths.entry(path).or_insert_with(|| json!({}));
-        if let Some(methods) = methods.as_object_mut() {
-            methods.insert(
-                operation.route.verb.as_str().to_ascii_lowercase(),
-                describe(operation),
-            );
-        }
+        let method = operation.route.verb.as_str().to_ascii_lowercase();
+        rules::merge(methods, json!({ method: describe(operation, operations) }));
     }
     Value::Object(paths)
 }
 
-fn describe(operation: &Operation) -> Value {
+fn describe(operation: &Operation, all: &[Operation]) -> Value {
+    let security = match operation.route.admission {
+        Admission::Anyone | Admission::NewShopper => json!([]),
+        Admission::Look => json!([{}, {"key": []}, {"session": []}]),
+        Admission::Buy => json!([{"key": []}, {"session": []}]),
+        Admission::Sell | Admission::Staff | Admission::Admin => json!([{"key": []}]),
+    };
     let mut described = json!({
         "operationId": operation.id,
-        "tags": [operation.tag],
+        "tags": [operation.tag.words().0],
         "summary": operation.summary,
-        "responses": responses(operation),
+        "security": security,
+        "x-admission": operation.route.admission.as_str(),
+        "responses": responses(operation, all),
     });
     let parameters = parameters(operation);
-    if let Some(described) = described.as_object_mut() {
-        if !parameters.is_empty() {
-            described.insert("parameters".to_owned(), parameters.into());
-        }
-        if let Some(schema) = operation.request {
-            let required = !operations::MAY_BE_EMPTY.contains(&schema);
-            let body = json!({"required": required, "content": {"application/json": {"schema": reference(schema)}}});
-            described.insert("requestBody".to_owned(), body);
-        }
-        let security = match operation.route.admission {
-            Admission::Anyone | Admission::NewShopper => json!([]),
-            Admission::Look => json!([{}, {"key": []}, {"session": []}]),
-            Admission::Buy => json!([{"key": []}, {"session": []}]),
-            Admission::Sell | Admission::Staff | Admission::Admin => json!([{"key": []}]),
-        };
-        described.insert("security".to_owned(), security);
-        described.insert(
-            "x-admission".to_owned(),
-            operation.route.admission.as_str().into(),
-        );
+    if !parameters.is_empty() {
+        rules::merge(&mut described, json!({ "parameters": parameters }));
+    }
+    if let Some(body) = &operation.body {
+        let example: Value = serde_json::from_str(body.example).expect("the example is JSON");
+        let schema = reference(&(body.schema.name)());
+        let media = json!({"schema": schema, "example": example});
+        let required = operation.route.needs_body;
+        let body = json!({"required": required, "content": {"application/json": media}});
+        rules::merge(&mut described, json!({ "requestBody": body }));
     }
     described
 }
 
 fn reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+/// What a segment of a path names.
+fn about_segment(name: &str) -> &'static str {
+    match name {
+        "event" => "The event's id",
+        "hold" => "The hold's id, `hld_..`",
+        "booking" => "The booking's id, `bkg_..`",
+        "unit" => "A seat's id, or a place's such as `floor.17`",
+        "key" => "The key's id, `cal_..`",
+        "endpoint" => "The endpoint's id, `whe_..`",
+        "message" => "The message's id, `msg_..`",
+        "code" => "A problem's code, with dashes",
+        _ => "A file",
+    }
 }
 
 fn parameters(operation: &Operation) -> Vec<Value> {
@@ -168,32 +184,21 @@ fn parameters(operation: &Operation) -> Vec<Value> {
             "schema": schema,
         })
     };
+    let segments = operation.route.path.split('/');
+    let named = segments.filter_map(|part| part.strip_prefix('{'));
     let mut parameters = Vec::new();
-    for name in operation
-        .route
-        .path
-        .split('/')
-        .filter_map(|part| part.strip_prefix('{'))
-    {
+    for name in named {
         let name = name.trim_start_matches('*').trim_end_matches('}');
-        parameters.push(parameter(
-            name,
-            "path",
-            operations::about_segment(name),
-            &text,
-        ));
+        parameters.push(parameter(name, "path", about_segment(name), &text));
     }
-    for (name, about, kind) in operation.query {
+    for (name, about, kind) in operation.route.query {
         parameters.push(parameter(name, "query", about, &json!({"type": kind})));
     }
     if operation.keyed != Keyed::No {
         let schema = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
         let mut key = parameter("Idempotency-Key", "header", KEYED, &schema);
-        if operation.keyed == Keyed::Required
-            && let Some(key) = key.as_object_mut()
-        {
-            key.insert("required".to_owned(), true.into());
-        }
+        let required = operation.keyed == Keyed::Required;
+        rules::merge(&mut key, json!({ "required": required }));
         parameters.push(key);
     }
     for (name, about) in operation.headers {
@@ -202,20 +207,19 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     parameters
 }
 
-fn responses(operation: &Operation) -> Value {
-    let is_limited = is_counted(operation.route.admission, operation.route.path);
+fn responses(operation: &Operation, all: &[Operation]) -> Value {
     let mut responses = Map::new();
-    for (status, about, content) in operation.answers {
-        let mut response = json!({ "description": about });
-        if let (Some(response), Some(content)) = (response.as_object_mut(), described(*content)) {
-            response.insert("content".to_owned(), content);
+    for answer in &operation.answers {
+        let mut response = json!({ "description": answer.about });
+        if let Some(content) = content(answer) {
+            rules::merge(&mut response, json!({ "content": content }));
         }
-        if let (Some(response), true) = (response.as_object_mut(), is_limited) {
-            response.insert("headers".to_owned(), limits::of_answer());
+        if operation.route.is_counted() {
+            rules::merge(&mut response, json!({ "headers": limits::of_answer() }));
         }
-        responses.insert(status.to_string(), response);
+        responses.insert(answer.status.to_string(), response);
     }
-    for (status, codes) in refusals::of(operation) {
+    for (status, codes) in refusals::of(operation, all) {
         let mut refusal = json!({
             "description": format!("`{}`", codes.join("`, `")),
             "content": {"application/problem+json": {"schema": reference("Problem")}},
@@ -229,12 +233,12 @@ fn responses(operation: &Operation) -> Value {
     Value::Object(responses)
 }
 
-/// Of a feed.
-const EVENTS: &str = "text/event-stream";
-
-fn described(content: Content) -> Option<Value> {
-    match content {
-        Content::Json(schema) => Some(json!({"application/json": {"schema": reference(schema)}})),
+fn content(answer: &Answer) -> Option<Value> {
+    match answer.content {
+        Content::Timed(schema) | Content::Json(schema) => {
+            let schema = reference(&(schema.name)());
+            Some(json!({"application/json": {"schema": schema}}))
+        }
         Content::Media(EVENTS) => Some(json!({ EVENTS: {"schema": {
             "type": "string", "contentMediaType": EVENTS,
             "contentSchema": {
@@ -250,6 +254,10 @@ fn described(content: Content) -> Option<Value> {
                 },
             },
         }}})),
+        // Its shape is another standard's.
+        Content::Media(media @ "application/json") => {
+            Some(json!({ media: {"schema": {"type": "object"}} }))
+        }
         Content::Media(media) => Some(json!({ media: {"schema": {"type": "string"}} })),
         Content::Nothing => None,
     }

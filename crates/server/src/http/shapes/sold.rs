@@ -1,13 +1,11 @@
-//! The shapes of holds, bookings, histories and refusals.
+//! Units, holds, bookings and histories.
 #![expect(dead_code, reason = "only their shape is read")]
 
 use utoipa::ToSchema;
 
-use super::schemas::UnitState;
-
 /// A unit: a seat, or a place of an area.
 #[derive(ToSchema)]
-pub(super) struct Unit {
+pub(in crate::http) struct Unit {
     #[schema(nullable = false)]
     seat: Option<String>,
     #[schema(nullable = false)]
@@ -17,9 +15,18 @@ pub(super) struct Unit {
     place: Option<String>,
 }
 
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(in crate::http) enum UnitState {
+    Free,
+    Held,
+    Sold,
+    Blocked,
+}
+
 /// A unit of a hold.
 #[derive(ToSchema)]
-pub(super) struct HeldUnit {
+pub(in crate::http) struct HeldUnit {
     #[schema(nullable = false)]
     seat: Option<String>,
     #[schema(nullable = false)]
@@ -34,7 +41,7 @@ pub(super) struct HeldUnit {
 
 /// An exclusive, timed claim.
 #[derive(ToSchema)]
-pub(super) struct Hold {
+pub(in crate::http) struct Hold {
     id: String,
     /// Proves ownership. Only in answers to the request that made the hold.
     #[schema(nullable = false)]
@@ -66,14 +73,11 @@ pub(super) struct Hold {
     /// The commit number of the command.
     #[schema(nullable = false)]
     seq: Option<u64>,
-    /// Left out in messages.
-    #[schema(format = DateTime, nullable = false)]
-    server_time: Option<String>,
 }
 
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-pub(super) enum HoldState {
+pub(in crate::http) enum HoldState {
     Active,
     Pinned,
     Consumed,
@@ -83,19 +87,17 @@ pub(super) enum HoldState {
 }
 
 #[derive(ToSchema)]
-pub(super) struct HoldList {
+pub(in crate::http) struct HoldList {
     holds: Vec<Hold>,
     next: Option<String>,
     /// Every commit up to this one is in the list; in lists of an event.
     #[schema(nullable = false)]
     seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
 }
 
 /// A unit of a booking.
 #[derive(ToSchema)]
-pub(super) struct Line {
+pub(in crate::http) struct Line {
     #[schema(nullable = false)]
     seat: Option<String>,
     #[schema(nullable = false)]
@@ -109,7 +111,7 @@ pub(super) struct Line {
 
 /// What the provider did.
 #[derive(ToSchema)]
-pub(super) struct Payment {
+pub(in crate::http) struct Payment {
     /// As the provider last said.
     state: String,
     /// What the buyer is to pay, in minor units.
@@ -136,7 +138,7 @@ pub(super) struct Payment {
 
 /// What was given back for a booking, or is to be when it is paid.
 #[derive(ToSchema)]
-pub(super) struct ExchangedFor {
+pub(in crate::http) struct ExchangedFor {
     /// Whose lines.
     booking: String,
     release: Vec<Unit>,
@@ -148,7 +150,7 @@ pub(super) struct ExchangedFor {
 
 /// A sale.
 #[derive(ToSchema)]
-pub(super) struct Booking {
+pub(in crate::http) struct Booking {
     id: String,
     event: String,
     holder: String,
@@ -177,74 +179,33 @@ pub(super) struct Booking {
     /// Opens the booking for as long as it is kept, as the header `Booking-Secret`. Left out in lists.
     #[schema(nullable = false)]
     secret: Option<String>,
-    /// Left out in messages.
-    #[schema(format = DateTime, nullable = false)]
-    server_time: Option<String>,
-}
-
-/// How bookings are paid here.
-#[derive(ToSchema)]
-pub(super) struct Payments {
-    /// The payment provider. Without one holds are confirmed; with one what costs something goes through
-    /// checkout.
-    provider: Option<String>,
-    /// Whether a session may confirm what costs something. Without a provider, and when this is false, it
-    /// confirms only what costs nothing, and the shop sells the rest with its key.
-    free_sales: bool,
-    /// What the page of a demo pays with; a shop has none.
-    demo_cards: Vec<DemoCard>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-/// A test card of a demo.
-#[derive(ToSchema)]
-pub(super) struct DemoCard {
-    card: String,
-    name: String,
-    about: String,
 }
 
 #[derive(ToSchema)]
-pub(super) struct BookingList {
+pub(in crate::http) struct BookingList {
     bookings: Vec<Booking>,
     next: Option<String>,
     /// Every commit up to this one is in the list; in lists of an event.
     #[schema(nullable = false)]
     seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
 }
 
 #[derive(ToSchema)]
-pub(super) struct BlockedUnits {
+pub(in crate::http) struct BlockedUnits {
     blocked: Vec<Unit>,
     #[schema(nullable = false)]
     seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
 }
 
 #[derive(ToSchema)]
-pub(super) struct UnblockedUnits {
+pub(in crate::http) struct UnblockedUnits {
     unblocked: Vec<Unit>,
     #[schema(nullable = false)]
     seq: Option<u64>,
-    #[schema(format = DateTime)]
-    server_time: String,
-}
-
-/// What happened to a unit.
-#[derive(ToSchema)]
-pub(super) struct History {
-    unit: String,
-    transitions: Vec<Transition>,
-    #[schema(format = DateTime)]
-    server_time: String,
 }
 
 #[derive(ToSchema)]
-pub(super) struct Transition {
+pub(in crate::http) struct Transition {
     #[schema(format = DateTime)]
     at: String,
     seq: u64,
@@ -259,97 +220,4 @@ pub(super) struct Transition {
     fence: u64,
     version: u64,
     request_id: String,
-}
-
-/// A refusal (RFC 9457). Which of the last members it has, its code tells.
-#[derive(ToSchema)]
-pub(super) struct Problem {
-    /// A page about it.
-    r#type: String,
-    title: String,
-    status: u16,
-    /// What is wrong with this request.
-    detail: String,
-    code: String,
-    advice: Advice,
-    #[schema(nullable = false)]
-    conflicts: Option<Vec<Conflict>>,
-    #[schema(nullable = false)]
-    alternatives: Option<Vec<Alternative>>,
-    /// The commit number at which it was true.
-    #[schema(nullable = false)]
-    seq: Option<u64>,
-    /// Names that the chart does not have.
-    #[schema(nullable = false)]
-    unknown: Option<Vec<String>>,
-    /// Lines that are cancelled already.
-    #[schema(nullable = false)]
-    units: Option<Vec<Unit>>,
-    #[schema(nullable = false)]
-    orphans: Option<Vec<Unit>>,
-    #[schema(nullable = false)]
-    budget: Option<String>,
-    #[schema(nullable = false)]
-    limit: Option<u64>,
-    #[schema(nullable = false)]
-    used: Option<u32>,
-    /// When to ask again, milliseconds.
-    #[schema(nullable = false)]
-    retry_after_ms: Option<u64>,
-    #[schema(nullable = false)]
-    booking: Option<String>,
-    #[schema(nullable = false)]
-    reason: Option<String>,
-    #[schema(nullable = false)]
-    fence: Option<u64>,
-    #[schema(nullable = false, format = DateTime)]
-    max_expires_at: Option<String>,
-    #[schema(nullable = false, format = DateTime)]
-    sale_opens_at: Option<String>,
-    #[schema(nullable = false, format = DateTime)]
-    cancel_until: Option<String>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(super) enum Advice {
-    RetryAfter,
-    DoNotRetry,
-    Reacquire,
-    AskState,
-}
-
-/// A wanted seat or area that cannot be had.
-#[derive(ToSchema)]
-pub(super) struct Conflict {
-    #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
-    area: Option<String>,
-    state: ConflictState,
-    /// When a held seat may be free.
-    #[schema(nullable = false)]
-    retry_after_ms: Option<u64>,
-    /// How many places of the area are free.
-    #[schema(nullable = false)]
-    free: Option<u32>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(super) enum ConflictState {
-    Held,
-    Sold,
-    Blocked,
-    Yours,
-    Full,
-    Free,
-}
-
-/// Units that could be had instead.
-#[derive(ToSchema)]
-pub(super) struct Alternative {
-    units: Vec<Unit>,
-    /// Whether they are neighbours.
-    together: bool,
 }

@@ -1,0 +1,50 @@
+//! The messages to webhook endpoints, as the section `webhooks` describes them.
+
+use serde_json::{Value, json};
+use soldonce_engine::webhook::MessageKind;
+
+use super::super::operation::Tag;
+
+/// The messages by their types.
+pub(super) fn all() -> Value {
+    let message = |kind: MessageKind| (kind.as_str().to_owned(), json!({"post": one(kind)}));
+    Value::Object(MessageKind::ALL.map(message).into_iter().collect())
+}
+
+fn one(kind: MessageKind) -> Value {
+    let header = |name: &str, about: &str| {
+        json!({
+            "name": name, "in": "header", "required": true, "description": about,
+            "schema": {"type": "string"},
+        })
+    };
+    let (about, schema) = match kind {
+        MessageKind::HoldExpired => ("The clock ended a hold", "HoldMessage"),
+        MessageKind::BookingConfirmed => ("Units were sold", "BookingMessage"),
+        MessageKind::BookingCancelled => ("Lines of a booking were cancelled", "BookingMessage"),
+        MessageKind::BookingRefunded => ("Money went back", "BookingMessage"),
+        MessageKind::BookingExchanged => (
+            "Lines of a booking were swapped for others",
+            "BookingMessage",
+        ),
+    };
+    json!({
+        "operationId": format!("on_{}", kind.as_str().replace('.', "_")),
+        "tags": [Tag::Webhooks.words().0],
+        "summary": about,
+        "parameters": [
+            header("webhook-id", "The message's id; the same in every attempt"),
+            header("webhook-timestamp", "When it is sent, in seconds since 1970"),
+            header("webhook-signature", "`v1,` and a signature for each secret that counts"),
+        ],
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {"schema": super::reference(schema)}},
+        },
+        "responses": {
+            "2XX": {"description": "The message is taken"},
+            "410": {"description": "The endpoint is gone: nothing more is sent to it"},
+            "default": {"description": "The message is sent again, later and later"},
+        },
+    })
+}

@@ -1,0 +1,125 @@
+//! Charts, the seats as they are, and the feed.
+#![expect(dead_code, reason = "only their shape is read")]
+#![expect(
+    clippy::struct_field_names,
+    reason = "fields are named as the API names them"
+)]
+
+use utoipa::ToSchema;
+
+use super::sold::UnitState;
+
+/// A seat plan in the native format.
+#[derive(ToSchema)]
+pub(in crate::http) struct Chart {
+    format: String,
+    name: String,
+    /// The point that `best` seats surround, if the plan names one.
+    #[schema(nullable = false)]
+    focus: Option<Point>,
+    zones: Vec<Zone>,
+    areas: Vec<Area>,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct Point {
+    x: f64,
+    y: f64,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct Zone {
+    zone: String,
+    name: String,
+    rows: Vec<Row>,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct Row {
+    row: String,
+    seats: Vec<Seat>,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct Seat {
+    /// Its id.
+    seat: String,
+    /// For people.
+    label: String,
+    category: String,
+    #[schema(nullable = false)]
+    x: Option<f64>,
+    #[schema(nullable = false)]
+    y: Option<f64>,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct Area {
+    /// Its id.
+    area: String,
+    /// For people.
+    label: String,
+    capacity: u32,
+    category: String,
+    #[schema(nullable = false)]
+    x: Option<f64>,
+    #[schema(nullable = false)]
+    y: Option<f64>,
+    #[schema(nullable = false)]
+    width: Option<f64>,
+    #[schema(nullable = false)]
+    height: Option<f64>,
+}
+
+/// The seats at one commit number. Those in no list are free.
+#[derive(ToSchema)]
+pub(in crate::http) struct Seats {
+    event: String,
+    seq: u64,
+    /// Units in all, area places included.
+    total: u32,
+    free: u32,
+    held: Vec<String>,
+    sold: Vec<String>,
+    blocked: Vec<String>,
+    areas: Vec<AreaCounts>,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct AreaCounts {
+    area: String,
+    capacity: u32,
+    free: u32,
+    held: u32,
+    sold: u32,
+    blocked: u32,
+}
+
+/// One commit as the public sees it.
+#[derive(ToSchema)]
+pub(in crate::http) struct FeedEntry {
+    /// Dense: a missing number is a missing entry.
+    seq: u64,
+    #[schema(format = DateTime)]
+    at: String,
+    changes: Vec<FeedChange>,
+}
+
+/// A seat with its state, or an area with its counts.
+#[derive(ToSchema)]
+pub(in crate::http) struct FeedChange {
+    #[schema(nullable = false)]
+    seat: Option<String>,
+    #[schema(nullable = false)]
+    state: Option<UnitState>,
+    #[schema(nullable = false)]
+    area: Option<String>,
+    #[schema(nullable = false)]
+    free: Option<u32>,
+    #[schema(nullable = false)]
+    held: Option<u32>,
+    #[schema(nullable = false)]
+    sold: Option<u32>,
+    #[schema(nullable = false)]
+    blocked: Option<u32>,
+}

@@ -1,0 +1,86 @@
+//! Webhook endpoints, what was delivered to them, and the messages.
+#![expect(dead_code, reason = "only their shape is read")]
+
+use utoipa::ToSchema;
+
+use super::sold::{Booking, Hold};
+
+/// News of a hold.
+#[derive(ToSchema)]
+pub(in crate::http) struct HoldMessage {
+    r#type: MessageType,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    data: Hold,
+}
+
+/// News of a booking.
+#[derive(ToSchema)]
+pub(in crate::http) struct BookingMessage {
+    r#type: MessageType,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    data: Booking,
+}
+
+/// Where messages are posted.
+#[derive(ToSchema)]
+pub(in crate::http) struct WebhookEndpoint {
+    id: String,
+    url: String,
+    types: Vec<MessageType>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When its secret was changed last.
+    #[schema(format = DateTime)]
+    rotated_at: Option<String>,
+    /// Since when nothing is sent to it, because it answered 410 or staff said so.
+    #[schema(format = DateTime)]
+    disabled_at: Option<String>,
+    /// It asked by `Retry-After` not to be called before.
+    #[schema(format = DateTime)]
+    quiet_until: Option<String>,
+}
+
+#[derive(ToSchema)]
+pub(in crate::http) struct NewWebhookEndpoint {
+    id: String,
+    url: String,
+    types: Vec<MessageType>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    rotated_at: Option<String>,
+    #[schema(format = DateTime)]
+    disabled_at: Option<String>,
+    #[schema(format = DateTime)]
+    quiet_until: Option<String>,
+    /// `whsec_` and base 64: what messages are signed with, shown to the caller that made or rotated it.
+    secret: String,
+}
+
+/// What a message tells.
+#[derive(ToSchema)]
+pub(in crate::http) enum MessageType {
+    #[schema(rename = "hold.expired")]
+    HoldExpired,
+    #[schema(rename = "booking.confirmed")]
+    BookingConfirmed,
+    #[schema(rename = "booking.cancelled")]
+    BookingCancelled,
+    #[schema(rename = "booking.refunded")]
+    BookingRefunded,
+    #[schema(rename = "booking.exchanged")]
+    BookingExchanged,
+}
+
+/// Where a delivery stands.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(in crate::http) enum DeliveryState {
+    Open,
+    Delivered,
+    GivenUp,
+}
