@@ -20,4 +20,5 @@ mod schema;
 mod servers;
 mod siege;
 mod store;
+mod update;
 mod webhooks;
