@@ -46,13 +46,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let made = engine.hold(&call, &id, HoldAsk { holder, wish, ttl });
     let hold = HoldId::from_bits(u128::from_be_bytes(made.await?.stored.subject));
     let path = hold.to_string(); // a key, since it sells: repeated with it, it has its effect once
-    call.key = Some(RequestKey::new(
-        call.caller.id(),
-        "confirm",
-        "order-77",
-        &[&path],
-        b"{}",
-    ));
+    let key = RequestKey::new(call.caller.id(), "confirm", "order-77", &[&path], b"{}");
+    call.key = Some(key.into());
     let booked = engine.confirm(&call, hold, None, None).await?;
     println!("{}}}", String::from_utf8_lossy(&booked.stored.body));
     engine.close().await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use soldonce_core::{Authority, CallerId, HolderName, Rejection, Span};
 
+use crate::idempotency::CallKey;
 use crate::keys::{KeyId, Scope};
 use crate::ledger::RequestKey;
 use crate::secret::Session;
@@ -100,7 +101,7 @@ pub struct Call {
     /// The request's id, for the audit.
     pub request: Arc<str>,
     /// Its idempotency key, if it has one.
-    pub key: Option<RequestKey>,
+    pub key: Option<CallKey>,
     /// The hold secret that was sent with it.
     pub secret: Option<HoldSecret>,
     /// The secret of a booking, or of the hold that it was made of: a request may name another hold,
@@ -109,6 +110,12 @@ pub struct Call {
 }
 
 impl Call {
+    /// Returns the name of its idempotency record, if it has a key.
+    pub fn record(&self) -> Option<RequestKey> {
+        let caller = self.caller.id();
+        self.key.as_ref().map(|key| key.name(caller))
+    }
+
     /// Returns what the caller sent to prove that a booking is its own.
     pub(crate) fn booking_proof(&self) -> Option<&HoldSecret> {
         self.booking_secret.as_ref().or(self.secret.as_ref())

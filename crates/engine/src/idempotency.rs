@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
@@ -26,6 +27,48 @@ impl RequestKey {
         Self {
             scoped: ScopedKey(first_half(scope)),
             fingerprint: Fingerprint(first_half(request)),
+        }
+    }
+}
+
+/// The idempotency key of a call.
+#[derive(Clone, Debug)]
+pub enum CallKey {
+    /// By the name of its record.
+    Named(RequestKey),
+    /// As it was sent. Its name is computed when the ledger is asked: most refusals of a rush come before.
+    Sent {
+        /// The route: method and path template.
+        route: String,
+        /// The key.
+        key: String,
+        /// The ids in its path.
+        path: Vec<String>,
+        /// Its JSON body.
+        body: Bytes,
+    },
+}
+
+impl From<RequestKey> for CallKey {
+    fn from(key: RequestKey) -> Self {
+        Self::Named(key)
+    }
+}
+
+impl CallKey {
+    /// Returns the name of its record for this caller.
+    pub(crate) fn name(&self, caller: CallerId) -> RequestKey {
+        match self {
+            Self::Named(key) => *key,
+            Self::Sent {
+                route,
+                key,
+                path,
+                body,
+            } => {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                RequestKey::new(caller, route, key, &path, body)
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ pub use engine::{
     Reply, SellAsk, WishAsk, World, mismatches, run_key_watch, run_outbox, run_reconciler,
     run_shield_messages, run_sweeper, run_webhooks,
 };
-pub use idempotency::fingerprint;
+pub use idempotency::{CallKey, fingerprint};
 pub use ids::Ids;
 pub use ledger::RequestKey;
 pub use live::Listing;

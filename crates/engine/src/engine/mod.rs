@@ -224,7 +224,7 @@ impl Engine {
         let transaction = Transaction {
             origin,
             command,
-            key: call.key,
+            key: call.record(),
             chart: None,
         };
         let done = self.parts.ledger.transact(transaction).await;

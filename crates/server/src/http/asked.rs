@@ -13,7 +13,7 @@ use axum::http::{HeaderName, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use soldonce_core::{BookingId, EventId, HoldId, Rejection};
-use soldonce_engine::{Call, Caller, HoldSecret, RequestKey};
+use soldonce_engine::{Call, CallKey, Caller, HoldSecret};
 
 use super::app::App;
 use super::kinds;
@@ -84,11 +84,15 @@ impl Asked {
 
     /// The request on its way through the engine, with its idempotency key if it has one. `path` are
     /// the ids of its path, `body` is what it asks.
-    pub(super) fn keyed_call(&self, path: &[&str], body: &[u8]) -> Result<Call, Problem> {
+    pub(super) fn keyed_call(&self, path: &[&str], body: &Bytes) -> Result<Call, Problem> {
         let mut call = self.call()?;
         if let Some(key) = self.idempotency_key()? {
-            let route = self.route.label();
-            call.key = Some(RequestKey::new(call.caller.id(), &route, key, path, body));
+            call.key = Some(CallKey::Sent {
+                route: self.route.label(),
+                key: key.to_owned(),
+                path: path.iter().map(|id| (*id).to_owned()).collect(),
+                body: body.clone(),
+            });
         }
         Ok(call)
     }

@@ -213,7 +213,7 @@ async fn create(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: WebhookEndpointRequest<'_> = json::parse(&body)?;
     let kinds = request.kinds()?;
-    let key = asked.keyed_call(&[], &body)?.key;
+    let key = asked.keyed_call(&[], &body)?.record();
     let engine = &asked.app.engine;
     let made = engine.add_endpoint(&request.url.0, kinds, key).await?;
     Ok(answer::reply(&asked.app, &made))

@@ -204,11 +204,12 @@ impl Bot {
     fn keyed_call(&self) -> Call {
         let bits = self.engine.ids().bits().to_be_bytes();
         let (scoped, fingerprint) = (ScopedKey(bits), Fingerprint(bits));
+        let key = RequestKey {
+            scoped,
+            fingerprint,
+        };
         Call {
-            key: Some(RequestKey {
-                scoped,
-                fingerprint,
-            }),
+            key: Some(key.into()),
             ..self.call()
         }
     }

@@ -21,4 +21,5 @@ mod schema;
 mod servers;
 mod siege;
 mod store;
+mod update;
 mod webhooks;

@@ -190,7 +190,7 @@ impl Rig {
                 scopes: Arc::from([Scope::Admin]),
             },
             request: "test".into(),
-            key: Some(RequestKey::new(caller(), "test", &key, &[], b"")),
+            key: Some(RequestKey::new(caller(), "test", &key, &[], b"").into()),
             secret: None,
             booking_secret: None,
         }

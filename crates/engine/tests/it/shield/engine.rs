@@ -85,7 +85,7 @@ pub(super) fn call(key: Option<soldonce_engine::RequestKey>) -> Call {
             scopes: Arc::new([Scope::Sell]),
         },
         request: "req_test".into(),
-        key,
+        key: key.map(Into::into),
         secret: None,
         booking_secret: None,
     }

@@ -340,8 +340,8 @@ impl Replica {
         self.inventory.restore_booking(row.booking);
     }
 
-    /// Forgets holds that are over and bookings that wait for no money: a command that names one
-    /// reads it back first.
+    /// Forgets holds that are over and bookings that wait for no money, with the holds that they came from: a
+    /// command that names one reads both back first.
     pub(super) fn let_go(
         &mut self,
         holds: impl IntoIterator<Item = HoldId>,
@@ -358,6 +358,9 @@ impl Replica {
     }
 
     fn forget_booking(&mut self, id: BookingId) {
+        if let Some(hold) = self.inventory.booking(id).and_then(|known| known.hold) {
+            self.inventory.forget_hold(hold);
+        }
         self.inventory.forget_booking(id);
         if self.inventory.booking(id).is_none() {
             self.bookings.remove(&id);
@@ -368,4 +371,57 @@ impl Replica {
 fn missing(no: EventNo) -> Failure {
     let what = format!("event {} or one of its units is missing", no.0);
     Failure::Damaged(crate::ledger::rows::Damaged::new("events", what))
+}
+
+#[cfg(test)]
+mod tests {
+    use soldonce_core::{
+        Booking, BookingState, CallerId, Fence, Hold, HoldState, Holder, HolderName,
+    };
+
+    use super::*;
+
+    /// A booking that is cancelled comes back with its hold, which nobody names.
+    #[test]
+    fn nothing_stays_of_a_booking_that_is_let_go() {
+        let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));
+        let holder = Holder {
+            caller: CallerId::from_bits(3),
+            name: HolderName::parse("ann").unwrap(),
+        };
+        let mut replica = Replica::new(EventNo(0));
+        replica.inventory.restore_hold(Hold {
+            id: hold,
+            event: EventNo(0),
+            holder: holder.clone(),
+            state: HoldState::Consumed(booking),
+            fence: Fence(1),
+            units: Vec::new(),
+            created_at: Timestamp::MIN,
+            expires_at: Timestamp::MIN,
+            max_expires_at: Timestamp::MIN,
+            together: None,
+        });
+        let row = BookingRow {
+            version: 1,
+            booking: Booking {
+                id: booking,
+                event: EventNo(0),
+                holder,
+                hold: Some(hold),
+                state: BookingState::Cancelled,
+                fence: Fence(1),
+                lines: Vec::new(),
+                reference: None,
+                payment: None,
+                created_at: Timestamp::MIN,
+                confirmed_at: None,
+            },
+        };
+        replica.take_booking(row);
+        replica.let_go([], [booking]);
+        assert_eq!(replica.inventory.bookings().count(), 0);
+        assert_eq!(replica.inventory.holds().count(), 0);
+        assert!(replica.bookings.is_empty());
+    }
 }

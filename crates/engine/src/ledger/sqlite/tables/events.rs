@@ -234,3 +234,86 @@ fn known_policy(json: &str) -> Result<Policy, Fault> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+    use soldonce_core::{Amount, NewEvent, POLICY_FIELDS};
+
+    use super::*;
+    use crate::ledger::sqlite::connection::make_tables;
+
+    fn new_event() -> Event {
+        let grid = json!({"format": "grid", "rows": 1, "seats_per_row": 2, "category": "S"});
+        let chart = crate::chart::read(grid.to_string().as_bytes())
+            .unwrap()
+            .chart;
+        let new = NewEvent {
+            id: EventId::parse("hamlet").unwrap(),
+            name: Text::parse("Hamlet").unwrap(),
+            starts_at: None,
+            currency: Currency::parse("EUR").unwrap(),
+            chart: Arc::new(chart),
+            prices: [("S".to_owned(), Amount::from_minor(4_500))].into(),
+            policy: Policy::default(),
+            fingerprint: [1; 32],
+        };
+        Event::create(EventNo(0), &new, Timestamp::from_ms(1)).unwrap()
+    }
+
+    /// A file with one event, whose policy was stored by another build.
+    fn with_policy(event: &Event, policy: &Map<String, Value>) -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        make_tables(&connection).unwrap();
+        insert(&connection, event, 1).unwrap();
+        let policy = serde_json::to_string(policy).unwrap();
+        let columns = Columns {
+            chart_no: 1,
+            prices: &prices_to_json(&event.prices).unwrap(),
+            policy: &policy,
+        };
+        let sum = checksum(event, &columns).stored();
+        let sql = "-- of_another_build\nUPDATE events SET policy = ?1, checksum = ?2";
+        connection.execute(sql, params![policy, sum]).unwrap();
+        connection
+    }
+
+    fn stored() -> Map<String, Value> {
+        let json = policy_to_json(&Policy::default()).unwrap();
+        serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn an_event_of_an_older_build_is_read_and_changed() {
+        let mut event = new_event();
+        for absent in POLICY_FIELDS {
+            let mut older = stored();
+            older.remove(absent.name).unwrap();
+            let connection = with_policy(&event, &older);
+            let read = |_| Ok(Arc::clone(&event.chart));
+            let found = all(&connection, read).unwrap();
+            assert_eq!(found[0].policy, Policy::default(), "{}", absent.name);
+            let policy = event.policy.clone();
+            event.policy.units_per_hold_max = 7;
+            update(&connection, &event).unwrap();
+            let found = all(&connection, |_| Ok(Arc::clone(&event.chart))).unwrap();
+            assert_eq!(found[0].policy, event.policy, "{}", absent.name);
+            event.policy = policy;
+        }
+    }
+
+    /// One process owns the file: a field of a newer build says that an old program was put back.
+    #[test]
+    fn an_event_of_a_newer_build_is_refused_by_the_name_of_its_field() {
+        let event = new_event();
+        let mut newer = stored();
+        newer.insert("quiet_rows".to_owned(), json!(3));
+        let connection = with_policy(&event, &newer);
+        let refused = all(&connection, |_| Ok(Arc::clone(&event.chart)));
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("`quiet_rows`: start that one"),
+            "{refused}"
+        );
+    }
+}
