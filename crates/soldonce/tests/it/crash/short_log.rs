@@ -73,7 +73,8 @@ async fn serve(data: &Path) {
     let engine = engine.await.unwrap();
     engine.adopt_admin_key(ADMIN_KEY).await.unwrap();
     let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    println!("{LISTENS}{}", public.local_addr().unwrap());
+    // The test runner may have begun the line with the name of the test.
+    println!("\n{LISTENS}{}", public.local_addr().unwrap());
     let listeners = Listeners {
         public,
         admin: None,
