@@ -28,20 +28,21 @@
 
 mod accept;
 mod client;
-mod desk;
 mod http;
 pub mod limits;
 mod rate;
 mod run;
 mod settings;
+mod test_payments;
 mod throttle;
 
 pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, serve};
 pub use client::{Client, ClientError, Response};
-pub use desk::{
-    BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
-};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
 pub use settings::{Access, CookieSecurity, ServerSettings, StreamLimits, StripeNotices};
+pub use test_payments::{
+    BankAnswer, CardAnswer, TestCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
+    TestPayments,
+};

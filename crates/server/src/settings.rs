@@ -6,9 +6,9 @@ use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::WebhookSecrets;
 
 use crate::accept::AcceptLimits;
-use crate::desk::PaymentDesk;
 use crate::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 use crate::rate::RateLimits;
+use crate::test_payments::TestPayments;
 
 /// Whether shoppers may come without an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ pub struct ServerSettings {
     /// How Stripe's notices are verified; by default none is believed.
     pub stripe: Option<StripeNotices>,
     /// Where the page of a demo pays with test cards; default nowhere, and a shop never has one.
-    pub demo_desk: Option<Arc<dyn PaymentDesk>>,
+    pub test_payments: Option<Arc<dyn TestPayments>>,
     /// Bounds on feed streams.
     pub streams: StreamLimits,
     /// How often callers may ask, and which proxies are believed.

@@ -40,10 +40,10 @@ mod feed;
 mod streams;
 
 mod bookings;
-mod desk;
 mod hoarding;
 mod holds;
 mod payments;
+mod test_payments;
 mod webhook_endpoints;
 mod webhooks;
 
@@ -105,8 +105,8 @@ pub fn routers(
 ) -> Routers {
     let mut table = Table::new(admin_routes);
     fill(&mut table);
-    if settings.demo_desk.is_some() {
-        desk::demo_routes(&mut table);
+    if settings.test_payments.is_some() {
+        test_payments::demo_routes(&mut table);
     }
     let routes: Vec<Route> = table.routes.iter().copied().chain(FALLBACKS).collect();
     let app = Arc::new(App::new(engine, settings, shutdown, &routes));
@@ -144,7 +144,7 @@ fn fill(table: &mut Table) {
     holds::routes(table);
     bookings::routes(table);
     payments::routes(table);
-    desk::routes(table);
+    test_payments::routes(table);
     lists::routes(table);
     staff::routes(table);
     sessions::routes(table);

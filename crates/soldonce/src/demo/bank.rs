@@ -1,4 +1,4 @@
-//! The buyers' bank of the demo, and the desk where they pay: carries the page's test cards to the
+//! The buyers' bank of the demo, and their test payments: carries the page's test cards to the
 //! provider, and ends the silence of cards whose bank is slow. Tells the ledger nothing itself; that is
 //! for the provider's notices.
 
@@ -11,7 +11,8 @@ use soldonce_clock::BootTime;
 use soldonce_core::BookingId;
 use soldonce_engine::Engine;
 use soldonce_server::{
-    BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal, PaymentDesk,
+    BankAnswer, CardAnswer, TestCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
+    TestPayments,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -66,9 +67,9 @@ impl Bank {
         &self,
         intent: &str,
         card: &TestCard,
-    ) -> Result<CardAnswer, DeskRefusal> {
+    ) -> Result<CardAnswer, TestPaymentRefusal> {
         let charged = self.stripe.pay(intent, card.payment_method).await;
-        if charged.map_err(|_| DeskRefusal::State)? == Charged::Declined {
+        if charged.map_err(|_| TestPaymentRefusal::State)? == Charged::Declined {
             return Ok(CardAnswer::Declined);
         }
         let mut silent = self.silent();
@@ -146,39 +147,43 @@ impl Bank {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn require_own(&self, of: DeskIntent<'_>) -> Result<(), DeskRefusal> {
+    fn require_own(&self, of: TestIntent<'_>) -> Result<(), TestPaymentRefusal> {
         if self.stripe.is_paid_with(of.intent, of.client_secret) {
             Ok(())
         } else {
-            Err(DeskRefusal::Unknown)
+            Err(TestPaymentRefusal::Unknown)
         }
     }
 
-    async fn bank_says(&self, intent: &str, verdict: Verdict) -> Result<(), DeskRefusal> {
+    async fn bank_says(&self, intent: &str, verdict: Verdict) -> Result<(), TestPaymentRefusal> {
         if self.stripe.prove(intent, verdict).await.is_ok() {
             return Ok(());
         }
         let decided = self.stripe.decide(intent, verdict).await;
-        decided.map_err(|_| DeskRefusal::State)
+        decided.map_err(|_| TestPaymentRefusal::State)
     }
 }
 
-impl PaymentDesk for Bank {
-    fn cards(&self) -> &[DeskCard] {
+impl TestPayments for Bank {
+    fn cards(&self) -> &[TestCard] {
         &cards::SHOWN
     }
 
-    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer> {
+    fn charge<'a>(
+        &'a self,
+        of: TestIntent<'a>,
+        card: &'a str,
+    ) -> TestPaymentFuture<'a, CardAnswer> {
         Box::pin(async move {
             self.require_own(of)?;
             let mut all = cards::ALL.iter();
             let chosen = all.find(|known| known.shown.card == card);
-            let chosen = chosen.ok_or(DeskRefusal::Card)?;
+            let chosen = chosen.ok_or(TestPaymentRefusal::Card)?;
             self.charge_card(of.intent, chosen).await
         })
     }
 
-    fn answer<'a>(&'a self, of: DeskIntent<'a>, answer: BankAnswer) -> DeskFuture<'a> {
+    fn answer<'a>(&'a self, of: TestIntent<'a>, answer: BankAnswer) -> TestPaymentFuture<'a> {
         Box::pin(async move {
             self.require_own(of)?;
             let verdict = match answer {

@@ -13,7 +13,7 @@ use soldonce_engine::{
     Call, Caller, CheckoutAsk, Engine, EngineError, EventSummary, HoldAsk, Listing, NamedUnits,
     Reply, WishAsk,
 };
-use soldonce_server::{CardAnswer, DeskRefusal};
+use soldonce_server::{CardAnswer, TestPaymentRefusal};
 use tokio_util::sync::CancellationToken;
 
 use super::bank::Bank;
@@ -101,7 +101,7 @@ impl Bot {
     }
 
     /// A refusal is part of a shopper's life: the time for it was over.
-    async fn charge(&mut self, intent: &Intent) -> Result<CardAnswer, DeskRefusal> {
+    async fn charge(&mut self, intent: &Intent) -> Result<CardAnswer, TestPaymentRefusal> {
         if self.chance(10) {
             self.bank
                 .charge_card(intent.id.as_str(), &cards::DECLINED)

@@ -8,7 +8,7 @@ use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{Access, CookieSecurity, Drained, Listeners, PaymentDesk, ServerSettings};
+use soldonce_server::{Access, CookieSecurity, Drained, Listeners, ServerSettings, TestPayments};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -59,13 +59,13 @@ impl Signals {
     }
 }
 
-/// Opens the ledger and starts serving. `desk` is for the demo alone.
+/// Opens the ledger and starts serving. `payments` is for the demo alone.
 ///
 /// # Errors
 /// When the address is taken, the folder belongs to another process, or the ledger is damaged.
 pub(crate) async fn start(
     settings: &Settings,
-    desk: Option<Arc<dyn PaymentDesk>>,
+    payments: Option<Arc<dyn TestPayments>>,
 ) -> anyhow::Result<Started> {
     let signals = Signals::catch()?;
     settings.clear_links.iter().for_each(ClearLink::warn);
@@ -95,7 +95,7 @@ pub(crate) async fn start(
         rates: settings.limits.rates(),
         accept: settings.limits.accept(),
         stripe,
-        demo_desk: desk,
+        test_payments: payments,
     };
     let listeners = Listeners {
         public: listener,

@@ -7,7 +7,7 @@ use soldonce_core::Chart;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::database::Lane;
+use super::database::Connection;
 use super::failure::Failure;
 use super::tables::events::{self, EventRow};
 use crate::ledger::rows::Damaged;
@@ -18,18 +18,24 @@ pub(super) struct Charts(Mutex<BTreeMap<i64, Arc<Chart>>>);
 
 impl Charts {
     /// The event of a row, with its chart.
-    pub(super) async fn event(&self, lane: &mut Lane, row: &Row) -> Result<EventRow, Failure> {
+    pub(super) async fn event(
+        &self,
+        connection: &mut Connection,
+        row: &Row,
+    ) -> Result<EventRow, Failure> {
         let number = events::chart_no(row)?;
         let known = self.map().get(&number).map(Arc::clone);
         let chart = match known {
             Some(chart) => chart,
-            None => self.fetch(lane, number).await?,
+            None => self.fetch(connection, number).await?,
         };
         Ok(events::read(row, chart)?)
     }
 
-    async fn fetch(&self, lane: &mut Lane, number: i64) -> Result<Arc<Chart>, Failure> {
-        let rows = lane.rows(events::CHART, &[(&number, Type::INT8)]).await?;
+    async fn fetch(&self, connection: &mut Connection, number: i64) -> Result<Arc<Chart>, Failure> {
+        let rows = connection
+            .rows(events::CHART, &[(&number, Type::INT8)])
+            .await?;
         let missing = || Damaged::new("charts", format!("there is no chart {number}"));
         let row = rows.first().ok_or_else(missing)?;
         let chart = Arc::new(events::read_chart(number, row)?);

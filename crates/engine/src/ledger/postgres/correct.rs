@@ -11,9 +11,9 @@ use tokio_postgres::types::Type;
 
 use super::address::Serves;
 use super::batch::Batch;
-use super::booth::Booth;
-use super::database::{Database, Lane};
-use super::desk::Desk;
+use super::context::Context;
+use super::database::{Connection, Database};
+use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS};
@@ -82,14 +82,20 @@ pub async fn correct_clock(
 ) -> Result<ClockCorrected, OpenError> {
     require_nobody(options, Arc::clone(&clock)).await?;
     let ledger = PostgresLedger::open(options, clock, entropy, observer).await?;
-    let corrected = correct(&ledger.parts.desk).await;
+    let corrected = correct(&ledger.parts.context).await;
     crate::ledger::Ledger::close(&ledger).await;
     corrected
 }
 
 async fn require_nobody(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Result<(), OpenError> {
     let database = Database::new(options, Serves::Primary, clock)?;
-    let others: i64 = match database.lane().await?.rows(OTHERS, &[]).await?.first() {
+    let others: i64 = match database
+        .connection()
+        .await?
+        .rows(OTHERS, &[])
+        .await?
+        .first()
+    {
         Some(row) => Columns::new(row, "pg_stat_activity").get(0)?,
         None => 0,
     };
@@ -102,37 +108,40 @@ async fn require_nobody(options: &PostgresOptions, clock: Arc<dyn Clock>) -> Res
 }
 
 /// Waits until every commit has its number; those that come are of servers that should have been stopped.
-async fn correct(desk: &Desk) -> Result<ClockCorrected, OpenError> {
-    let end = desk
+async fn correct(context: &Context) -> Result<ClockCorrected, OpenError> {
+    let end = context
         .clock
         .boot()
         .plus(Duration::from_millis(CORRECT_WAIT_MS));
-    while desk.clock.boot() < end {
-        let mut lane = desk.database.lane().await?;
-        lane.begin_write().await?;
-        let corrected = correct_within(desk, &mut lane).await;
+    while context.clock.boot() < end {
+        let mut connection = context.database.connection().await?;
+        connection.begin_write().await?;
+        let corrected = correct_within(context, &mut connection).await;
         if let Ok(Some(done)) = corrected {
-            lane.commit().await?;
+            connection.commit().await?;
             return Ok(done);
         }
-        lane.roll_back().await;
-        drop(lane);
+        connection.roll_back().await;
+        drop(connection);
         corrected?;
-        let soon = desk
+        let soon = context
             .clock
             .boot()
             .plus(Duration::from_millis(NUMBER_EVERY_MS));
-        desk.clock.sleep_until(soon).await;
+        context.clock.sleep_until(soon).await;
     }
     let text = "commits wait for their numbers: see `soldonce doctor`, nothing was changed";
     Err(OpenError::Failed(text.to_owned()))
 }
 
 /// In the transaction that is open; none while a commit has no number.
-async fn correct_within(desk: &Desk, lane: &mut Lane) -> Result<Option<ClockCorrected>, OpenError> {
-    lane.rows(STOP_NUMBERS, &[]).await?;
-    lane.run(STOP_CLOCK).await?;
-    let rows = lane.rows(CLOCKS, &[]).await?;
+async fn correct_within(
+    context: &Context,
+    connection: &mut Connection,
+) -> Result<Option<ClockCorrected>, OpenError> {
+    connection.rows(STOP_NUMBERS, &[]).await?;
+    connection.run(STOP_CLOCK).await?;
+    let rows = connection.rows(CLOCKS, &[]).await?;
     let nothing = || Failure::from(Damaged::new("clock", "its row is missing"));
     let columns = Columns::new(rows.first().ok_or_else(nothing)?, "clock");
     let clocks: (i64, i64) = (columns.get(0)?, columns.get(1)?);
@@ -145,34 +154,38 @@ async fn correct_within(desk: &Desk, lane: &mut Lane) -> Result<Option<ClockCorr
         return Ok(Some(ClockCorrected::default()));
     };
     let now = correction.now.ms();
-    lane.rows(SET_CLOCK, &[(&now, Type::INT8)]).await?;
+    connection.rows(SET_CLOCK, &[(&now, Type::INT8)]).await?;
     let mut all = ClockCorrected::default();
-    for booth in desk.catalogue.all() {
-        all = all.and(correct_event(desk, lane, &booth, correction).await?);
+    for slot in context.catalogue.all() {
+        all = all.and(correct_event(context, connection, &slot, correction).await?);
     }
     let by = i64::try_from(correction.by.ms()).unwrap_or(i64::MAX);
     for sql in SET_BACK {
-        lane.rows(sql, &[(&by, Type::INT8)]).await?;
+        connection.rows(sql, &[(&by, Type::INT8)]).await?;
     }
-    lane.rows(PASS_OLD, &[]).await?;
+    connection.rows(PASS_OLD, &[]).await?;
     all.set_back_ms = correction.by.ms();
     Ok(Some(all))
 }
 
 async fn correct_event(
-    desk: &Desk,
-    lane: &mut Lane,
-    booth: &Booth,
+    context: &Context,
+    connection: &mut Connection,
+    slot: &EventSlot,
     Correction { now, by }: Correction,
 ) -> Result<ClockCorrected, OpenError> {
-    let mut replica = booth.replica.lock().await;
+    let mut replica = slot.replica.lock().await;
     replica.forget();
     let mut named = Named::default();
-    desk.refresh(lane, booth, &mut replica, &named).await?;
+    context
+        .refresh(connection, slot, &mut replica, &named)
+        .await?;
     named
         .bookings
-        .extend(replica.inventory.marked_booking(booth.no));
-    desk.refresh(lane, booth, &mut replica, &named).await?;
+        .extend(replica.inventory.marked_booking(slot.no));
+    context
+        .refresh(connection, slot, &mut replica, &named)
+        .await?;
     let applied = replica
         .inventory
         .correct_clock(now, by, &Correction::origin())
@@ -182,15 +195,15 @@ async fn correct_event(
     batch.add(applied, None);
     let dispatch = Dispatch {
         given: Some(now.ms()),
-        ..desk.dispatch(&replica, &batch, now)
+        ..context.dispatch(&replica, &batch, now)
     };
     let statement = Statement::new(&replica, &dispatch)?;
-    let outcome = statement.send_within(lane, |_| {}).await?;
+    let outcome = statement.send_within(connection, |_| {}).await?;
     replica.forget();
     match outcome {
         Outcome::Stored(_) => Ok(done),
         Outcome::Stale => {
-            let text = format!("event {} has moved meanwhile: try again", booth.no.0);
+            let text = format!("event {} has moved meanwhile: try again", slot.no.0);
             Err(OpenError::Failed(text))
         }
     }

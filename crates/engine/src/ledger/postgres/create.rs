@@ -8,14 +8,14 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_postgres::types::Type;
 
 use super::Parts;
-use super::booth::Booth;
-use super::database::{Lane, Value};
+use super::database::{Connection, Value};
+use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
 use super::queue;
 use super::replica::{Named, Replica, SNAPSHOT};
-use super::route::ask;
+use super::route::submit;
 use super::settle;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
@@ -68,15 +68,15 @@ impl Parts {
         };
         let id = new.id.clone();
         for _ in 0..TRIES_MAX {
-            let known = self.desk.catalogue.find(&id);
-            if let Some(booth) = known.and_then(|no| self.desk.catalogue.booth(no)) {
-                return ask(&booth, transaction).await;
+            let known = self.context.catalogue.find(&id);
+            if let Some(slot) = known.and_then(|no| self.context.catalogue.slot(no)) {
+                return submit(&slot, transaction).await;
             }
             let turn = self.creating.lock().await;
             self.discover()
                 .await
                 .map_err(|failure| failure.of_read().rejection())?;
-            if self.desk.catalogue.find(&id).is_some() {
+            if self.context.catalogue.find(&id).is_some() {
                 continue;
             }
             let created = self.try_create(&transaction, new).await;
@@ -88,8 +88,9 @@ impl Parts {
                 Err(Failure::Unknown(why)) => {
                     tracing::warn!(why, "a new event got no answer");
                     // Nothing is told of it before what was stored so far is where it has to be.
-                    let (desk, batch) = (&self.desk, self.desk.batch_id());
-                    let settled = settle::settle(&desk.database, &desk.clock, (batch, desk.server));
+                    let (context, batch) = (&self.context, self.context.batch_id());
+                    let settled =
+                        settle::settle(&context.database, &context.clock, (batch, context.server));
                     settled.await.map_err(|failure| failure.rejection())?;
                 }
                 Err(failure) => return Err(failure.rejection()),
@@ -103,9 +104,9 @@ impl Parts {
         transaction: &Transaction,
         new: &NewEvent,
     ) -> Result<Result<Done, Rejection>, Failure> {
-        let mut inventory = Inventory::starting_at(self.desk.catalogue.next());
+        let mut inventory = Inventory::starting_at(self.context.catalogue.next());
         let command = Command::CreateEvent(Box::new(new.clone()));
-        let applied = inventory.apply(self.desk.time.now(), &transaction.origin, command);
+        let applied = inventory.apply(self.context.time.now(), &transaction.origin, command);
         let applied = match applied {
             Ok(applied) => applied,
             Err(rejection) => return Ok(Err(rejection)),
@@ -113,17 +114,17 @@ impl Parts {
         let Answer::EventCreated(event) = &applied.answer else {
             return Ok(Err(Rejection::ReadOnly));
         };
-        let mut lane = self.desk.database.lane().await?;
-        lane.begin_write().await?;
-        match insert(&mut lane, event, transaction.chart.as_deref()).await {
-            Ok(()) => lane.commit().await?,
+        let mut connection = self.context.database.connection().await?;
+        connection.begin_write().await?;
+        match insert(&mut connection, event, transaction.chart.as_deref()).await {
+            Ok(()) => connection.commit().await?,
             Err(failure @ Failure::Unknown(_)) => return Err(failure),
             Err(failure) => {
-                lane.roll_back().await;
+                connection.roll_back().await;
                 return Err(failure);
             }
         }
-        drop(lane);
+        drop(connection);
         self.discover().await?;
         Ok(Ok(super::decide::fresh(applied.answer)))
     }
@@ -154,37 +155,39 @@ impl Parts {
     }
 
     async fn take_up_new(&self) -> Result<(), Failure> {
-        let desk = &self.desk;
-        let first = int(desk.catalogue.next().0)?;
-        let mut lane = desk.database.lane().await?;
-        let rows = lane
+        let context = &self.context;
+        let first = int(context.catalogue.next().0)?;
+        let mut connection = context.database.connection().await?;
+        let rows = connection
             .rows(events::EVENTS_FROM, &[(&first, Type::INT4)])
             .await?;
         for row in &rows {
-            let event = desk.charts.event(&mut lane, row).await?.event;
-            self.take_up(&mut lane, &event).await?;
+            let event = context.charts.event(&mut connection, row).await?.event;
+            self.take_up(&mut connection, &event).await?;
         }
         Ok(())
     }
 
-    async fn take_up(&self, lane: &mut Lane, event: &Event) -> Result<(), Failure> {
+    async fn take_up(&self, connection: &mut Connection, event: &Event) -> Result<(), Failure> {
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-        let booth = Arc::new(Booth::new(event, queue));
+        let slot = Arc::new(EventSlot::new(event, queue));
         {
-            let mut replica = booth.replica.lock().await;
+            let mut replica = slot.replica.lock().await;
             let named = Named::default();
-            let refresh = self.desk.refresh(lane, &booth, &mut replica, &named);
+            let refresh = self
+                .context
+                .refresh(connection, &slot, &mut replica, &named);
             refresh.await?;
-            self.show(lane, &booth, &mut replica).await?;
+            self.show(connection, &slot, &mut replica).await?;
         }
         // Another server may have been here first.
         if self
-            .desk
+            .context
             .catalogue
-            .add(event.id.clone(), Arc::clone(&booth))
+            .add(event.id.clone(), Arc::clone(&slot))
         {
-            let desk = Arc::clone(&self.desk);
-            self.tasks().spawn(queue::run(desk, booth, jobs));
+            let context = Arc::clone(&self.context);
+            self.tasks().spawn(queue::run(context, slot, jobs));
         }
         Ok(())
     }
@@ -193,52 +196,54 @@ impl Parts {
     /// is stored.
     async fn show(
         &self,
-        lane: &mut Lane,
-        booth: &Booth,
+        connection: &mut Connection,
+        slot: &EventSlot,
         replica: &mut Replica,
     ) -> Result<(), Failure> {
-        if self.desk.catalogue.booth(booth.no).is_some() {
+        if self.context.catalogue.slot(slot.no).is_some() {
             return Ok(());
         }
-        let no = int(booth.no.0)?;
+        let no = int(slot.no.0)?;
         let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
-        lane.begin(SNAPSHOT).await?;
-        let heads = lane.rows(HEAD, &of_event).await?;
-        let units = lane.rows(UNITS_SHOWN, &of_event).await?;
-        lane.commit().await?;
+        connection.begin(SNAPSHOT).await?;
+        let heads = connection.rows(HEAD, &of_event).await?;
+        let units = connection.rows(UNITS_SHOWN, &of_event).await?;
+        connection.commit().await?;
         let head = heads
             .first()
             .map(|row| Columns::new(row, "feed_heads").unsigned(0));
         let seq = Seq(head.transpose()?.unwrap_or(0));
-        let Some(event) = replica.inventory.event(booth.no).map(Arc::clone) else {
+        let Some(event) = replica.inventory.event(slot.no).map(Arc::clone) else {
             return Ok(());
         };
-        let mut shown = Inventory::starting_at(booth.no);
+        let mut shown = Inventory::starting_at(slot.no);
         shown.restore_event(Event::clone(&event), seq);
         for row in &units {
             let (unit, state) = units::read(row)?;
             // It is one of this chart, or the event would not have been loaded.
-            shown
-                .restore_unit(booth.no, unit, state)
-                .unwrap_or_default();
+            shown.restore_unit(slot.no, unit, state).unwrap_or_default();
         }
         let applied = Applied {
-            event: Some(booth.no),
+            event: Some(slot.no),
             ..Applied::unchanged(Answer::Event(event))
         };
-        self.desk.observer.stored(&shown, &[applied]);
-        booth.show(seq);
-        let every = (0..shown.event(booth.no).map_or(0, |event| event.chart.units())).map(UnitNo);
+        self.context.observer.stored(&shown, &[applied]);
+        slot.show(seq);
+        let every = (0..shown.event(slot.no).map_or(0, |event| event.chart.units())).map(UnitNo);
         let every: Vec<UnitNo> = every.collect();
-        self.desk
+        self.context
             .observer
-            .refreshed(&replica.inventory, booth.no, &every);
+            .refreshed(&replica.inventory, slot.no, &every);
         Ok(())
     }
 }
 
 /// Writes an event, its chart unless it is there, and its units, all free.
-async fn insert(lane: &mut Lane, event: &Event, document: Option<&[u8]>) -> Result<(), Failure> {
+async fn insert(
+    connection: &mut Connection,
+    event: &Event,
+    document: Option<&[u8]>,
+) -> Result<(), Failure> {
     let written;
     let document = if let Some(document) = document {
         document
@@ -247,7 +252,7 @@ async fn insert(lane: &mut Lane, event: &Event, document: Option<&[u8]>) -> Resu
             .map_err(|error| Damaged::new("charts", error.to_string()))?;
         &written
     };
-    let chart_no = chart(lane, event, document).await?;
+    let chart_no = chart(connection, event, document).await?;
     let no = int(event.no.0)?;
     let prices = prices_to_json(&event.prices)?;
     let policy = policy_to_json(&event.policy)?;
@@ -267,17 +272,21 @@ async fn insert(lane: &mut Lane, event: &Event, document: Option<&[u8]>) -> Resu
         (&created_at, Type::INT8),
         (&fingerprint, Type::BYTEA),
     ];
-    lane.rows(events::ADD_EVENT, &values).await?;
+    connection.rows(events::ADD_EVENT, &values).await?;
     let count = int(event.chart.units())?;
     let values: [Value<'_>; 2] = [(&no, Type::INT4), (&count, Type::INT4)];
-    lane.rows(units::ADD_UNITS, &values).await?;
+    connection.rows(units::ADD_UNITS, &values).await?;
     Ok(())
 }
 
-async fn chart(lane: &mut Lane, event: &Event, document: &[u8]) -> Result<i64, Failure> {
+async fn chart(
+    connection: &mut Connection,
+    event: &Event,
+    document: &[u8],
+) -> Result<i64, Failure> {
     let sha = sha256(document);
     let sha = sha.as_slice();
-    let found = lane
+    let found = connection
         .rows(events::CHART_BY_HASH, &[(&sha, Type::BYTEA)])
         .await?;
     if let Some(row) = found.first() {
@@ -291,7 +300,7 @@ async fn chart(lane: &mut Lane, event: &Event, document: &[u8]) -> Result<i64, F
         (&units, Type::INT4),
         (&digest, Type::BYTEA),
     ];
-    let added = lane.rows(events::ADD_CHART, &values).await?;
+    let added = connection.rows(events::ADD_CHART, &values).await?;
     let row = added
         .first()
         .ok_or_else(|| Damaged::new("charts", "no number"))?;

@@ -66,9 +66,9 @@ impl Database {
     }
 
     /// A connection for some statements.
-    pub(super) async fn lane(&self) -> Result<Lane, Failure> {
+    pub(super) async fn connection(&self) -> Result<Connection, Failure> {
         let object = self.pool.get().await;
-        Ok(Lane {
+        Ok(Connection {
             object: Some(object.map_err(|error| Failure::of_pool(&error))?),
             database: self.clone(),
             open: false,
@@ -81,7 +81,7 @@ impl Database {
         sql: &'static str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        self.lane().await?.rows(sql, values).await
+        self.connection().await?.rows(sql, values).await
     }
 
     fn late(&self) -> Failure {
@@ -104,14 +104,14 @@ impl Database {
 
 /// One connection, given back to the pool when it is dropped. Dropped in the middle of a statement
 /// or a transaction, the connection is closed instead.
-pub(super) struct Lane {
+pub(super) struct Connection {
     object: Option<Object>,
     database: Database,
     /// A statement without answer, or a transaction, is open.
     open: bool,
 }
 
-impl Lane {
+impl Connection {
     /// The rows of one statement.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl Lane {
         self.open
     }
 
-    /// Opens a transaction. Until its end, dropping the lane closes the connection.
+    /// Opens a transaction. Until its end, dropping the connection closes the connection.
     pub(super) async fn begin(&mut self, sql: &str) -> Result<(), Failure> {
         // Before it is asked for: what is refused in the middle of it may have begun it.
         self.open = true;
@@ -237,7 +237,7 @@ fn gone() -> Failure {
     Failure::Away("the connection is closed".to_owned())
 }
 
-impl Drop for Lane {
+impl Drop for Connection {
     fn drop(&mut self) {
         if self.open {
             self.give_up();

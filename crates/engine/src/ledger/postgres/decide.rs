@@ -35,7 +35,7 @@ pub(super) fn decide(
     let before = Before::of(&replica.inventory, &asked.command);
     let command = asked.command.clone();
     match replica.inventory.apply(now, &asked.origin, command) {
-        Err(rejection) => Decision::Quiet(Err(told(rejection, shown))),
+        Err(rejection) => Decision::Quiet(Err(with_shown_seq(rejection, shown))),
         Ok(applied) if applied.has_effect() => {
             let event = replica.inventory.event(replica.no);
             let record = asked.key.and_then(|key| {
@@ -60,7 +60,7 @@ pub(super) fn fresh(answer: Answer) -> Done {
 }
 
 /// A rejection with the number that the feed shows, not that of this server's memory.
-fn told(mut rejection: Rejection, shown: Seq) -> Rejection {
+fn with_shown_seq(mut rejection: Rejection, shown: Seq) -> Rejection {
     if let Rejection::UnitUnavailable(unavailable) = &mut rejection {
         unavailable.seq = shown;
     }

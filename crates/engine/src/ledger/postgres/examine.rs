@@ -80,21 +80,21 @@ pub struct Examination {
 pub async fn examine(options: &PostgresOptions) -> Result<Examination, OpenError> {
     let clock = SystemClock;
     let database = Database::new(options, Serves::Any, Arc::new(clock))?;
-    let mut lane = database.lane().await?;
+    let mut connection = database.connection().await?;
     // The first time a statement is prepared, too.
-    lane.rows(EXAMINED, &[]).await?;
+    connection.rows(EXAMINED, &[]).await?;
     let begun = clock.boot();
-    let rows = lane.rows(EXAMINED, &[]).await?;
+    let rows = connection.rows(EXAMINED, &[]).await?;
     let round_trip = clock.boot().since(begun);
     let here = clock.wall_ms();
     let nothing = || Failure::Unknown("no row came".to_owned());
     let columns = Columns::new(rows.first().ok_or_else(nothing)?, "pg_settings");
     let setting = |name, at| Ok::<_, OpenError>((name, columns.get::<String>(at)?));
     let there: i64 = columns.get(9)?;
-    let schema = schema::version(&mut lane).await?;
+    let schema = schema::version(&mut connection).await?;
     let (mut waiting_ms, mut ledger_ahead_ms) = (None, 0);
     if schema == schema::SCHEMA {
-        let rows = lane.rows(WAITING, &[]).await?;
+        let rows = connection.rows(WAITING, &[]).await?;
         let columns = Columns::new(rows.first().ok_or_else(nothing)?, "batches");
         (waiting_ms, ledger_ahead_ms) = (columns.get(0)?, columns.get(1)?);
     }

@@ -2,7 +2,7 @@
 //! missing or switched off is noticed by no statement, and the database refuses less.
 
 use super::OpenError;
-use super::database::Lane;
+use super::database::Connection;
 use super::failure::Failure;
 use super::tables::Columns;
 
@@ -31,8 +31,8 @@ WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 ///
 /// # Errors
 /// [`Failure`], when the database does not answer.
-pub(super) async fn missing(lane: &mut Lane) -> Result<Vec<String>, Failure> {
-    let rows = lane.rows(MISSING, &[]).await?;
+pub(super) async fn missing(connection: &mut Connection) -> Result<Vec<String>, Failure> {
+    let rows = connection.rows(MISSING, &[]).await?;
     let names = rows.iter().map(|row| Columns::new(row, "guards").get(0));
     Ok(names.collect::<Result<_, _>>()?)
 }
@@ -41,8 +41,8 @@ pub(super) async fn missing(lane: &mut Lane) -> Result<Vec<String>, Failure> {
 ///
 /// # Errors
 /// [`OpenError`], which says what to do.
-pub(super) async fn require(lane: &mut Lane) -> Result<(), OpenError> {
-    match missing(lane).await?.as_slice() {
+pub(super) async fn require(connection: &mut Connection) -> Result<(), OpenError> {
+    match missing(connection).await?.as_slice() {
         [] => Ok(()),
         missing => Err(OpenError::Guards {
             missing: missing.join("`, `"),

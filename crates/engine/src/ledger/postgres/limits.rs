@@ -47,7 +47,7 @@ pub(super) const FEED_LATE_MS: u64 = 5_000;
 /// longer, what is stored is read.
 pub(super) const HOLDS_WAIT_MS: u64 = 100;
 /// Connections at once for events that others wrote to.
-pub(super) const FOLLOW_LANES_MAX: usize = 4;
+pub(super) const FOLLOW_CONNECTIONS_MAX: usize = 4;
 /// Events at once whose holds that are over are being written down.
 pub(super) const SWEEPS_MAX: usize = 16;
 /// Longest wait of a sweep for events that take long, milliseconds.

@@ -4,7 +4,7 @@
 //! server reads what others wrote, and decides anew. So the database has the last word.
 //!
 //! Reading order: `replica` (what a server remembers), `decide`, `batch`, `read_set` (what its decisions
-//! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 11), `desk`
+//! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 11), `context`
 //! (refresh, store, settle), `queue` (how commands come to the call), `settle` (answers that never came),
 //! `time`, `tables/` (the rows). Beside them: `verify`, which changes nothing.
 
@@ -27,18 +27,18 @@ mod read_set;
 mod replica;
 mod write;
 
-mod booth;
+mod catch_panic;
+mod context;
 mod correct;
 mod create;
-mod desk;
-mod each;
+mod event_slot;
+mod event_tasks;
 mod examine;
 mod feed;
 mod guards;
 mod queue;
 mod reads;
 mod route;
-mod survive;
 mod sweep;
 mod tasks;
 mod verify;
@@ -56,7 +56,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::address::Serves;
-use self::desk::Desk;
+use self::context::Context;
 use super::{
     Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
 };
@@ -80,7 +80,7 @@ pub struct PostgresLedger {
 
 /// What its tasks need to begin other tasks.
 struct Parts {
-    desk: Arc<Desk>,
+    context: Arc<Context>,
     tasks: Mutex<JoinSet<()>>,
     /// One new event at a time.
     creating: tokio::sync::Mutex<()>,
@@ -112,11 +112,11 @@ impl PostgresLedger {
         let database = database::Database::new(options, Serves::Primary, Arc::clone(&clock))?;
         schema::require(&database, options).await?;
         let masters = schema::masters(&database, entropy).await?;
-        let row_types = write::RowTypes::read(&mut database.lane().await?).await?;
-        let desk = Arc::new(Desk {
+        let row_types = write::RowTypes::read(&mut database.connection().await?).await?;
+        let context = Arc::new(Context {
             time: time::Time::new(Arc::clone(&clock), options.time),
-            server: desk::server_id(entropy),
-            catalogue: booth::Catalogue::default(),
+            server: context::server_id(entropy),
+            catalogue: event_slot::Catalogue::default(),
             charts: charts::Charts::default(),
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
@@ -128,23 +128,23 @@ impl PostgresLedger {
             observer,
             row_types,
         });
-        desk.observer.opened(&soldonce_core::Inventory::new());
+        context.observer.opened(&soldonce_core::Inventory::new());
         let parts = Parts {
-            desk,
+            context,
             tasks: Mutex::new(JoinSet::new()),
             creating: tokio::sync::Mutex::new(()),
             discovering: create::Looks::default(),
-            sweeps: tokio::sync::Mutex::new(each::Each::new("swept")),
+            sweeps: tokio::sync::Mutex::new(event_tasks::EventTasks::new("swept")),
         };
         let ledger = Self {
             parts: Arc::new(parts),
             shutdown: CancellationToken::new(),
             masters,
         };
-        tasks::push_clock(&ledger.parts.desk).await?;
-        let mut lane = ledger.parts.desk.database.lane().await?;
-        let known = feed::Known::end(&mut lane).await?;
-        drop(lane);
+        tasks::push_clock(&ledger.parts.context).await?;
+        let mut connection = ledger.parts.context.database.connection().await?;
+        let known = feed::Known::end(&mut connection).await?;
+        drop(connection);
         ledger.parts.discover().await?;
         ledger.start_tasks(known);
         Ok(ledger)
@@ -173,11 +173,11 @@ impl Ledger for PostgresLedger {
     }
 
     fn hold(&self, hold: HoldId) -> LedgerFuture<'_, Result<Option<Hold>, ReadError>> {
-        Box::pin(async move { Ok(reads::hold(&self.parts.desk, hold).await?) })
+        Box::pin(async move { Ok(reads::hold(&self.parts.context, hold).await?) })
     }
 
     fn booking(&self, booking: BookingId) -> LedgerFuture<'_, Result<Option<Booking>, ReadError>> {
-        Box::pin(async move { Ok(reads::booking(&self.parts.desk, booking).await?) })
+        Box::pin(async move { Ok(reads::booking(&self.parts.context, booking).await?) })
     }
 
     fn holds_of(
@@ -187,7 +187,7 @@ impl Ledger for PostgresLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
         Box::pin(
-            async move { Ok(reads::holds_of(&self.parts.desk, &holder, before, limit).await?) },
+            async move { Ok(reads::holds_of(&self.parts.context, &holder, before, limit).await?) },
         )
     }
 
@@ -197,9 +197,9 @@ impl Ledger for PostgresLedger {
         before: Option<BookingId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::bookings_of(&self.parts.desk, &holder, before, limit).await?) },
-        )
+        Box::pin(async move {
+            Ok(reads::bookings_of(&self.parts.context, &holder, before, limit).await?)
+        })
     }
 
     fn holds_in(
@@ -208,7 +208,9 @@ impl Ledger for PostgresLedger {
         after: Option<HoldId>,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Hold>, ReadError>> {
-        Box::pin(async move { Ok(reads::holds_in(&self.parts.desk, event, after, limit).await?) })
+        Box::pin(
+            async move { Ok(reads::holds_in(&self.parts.context, event, after, limit).await?) },
+        )
     }
 
     fn bookings_in(
@@ -218,7 +220,7 @@ impl Ledger for PostgresLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
         Box::pin(
-            async move { Ok(reads::bookings_in(&self.parts.desk, event, after, limit).await?) },
+            async move { Ok(reads::bookings_in(&self.parts.context, event, after, limit).await?) },
         )
     }
 
@@ -227,7 +229,7 @@ impl Ledger for PostgresLedger {
         keep: Span,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
-        Box::pin(async move { Ok(reads::take_effects(&self.parts.desk, keep, limit).await?) })
+        Box::pin(async move { Ok(reads::take_effects(&self.parts.context, keep, limit).await?) })
     }
 
     fn overdue_effects(
@@ -235,7 +237,9 @@ impl Ledger for PostgresLedger {
         before: Timestamp,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<OpenEffect>, ReadError>> {
-        Box::pin(async move { Ok(reads::overdue_effects(&self.parts.desk, before, limit).await?) })
+        Box::pin(
+            async move { Ok(reads::overdue_effects(&self.parts.context, before, limit).await?) },
+        )
     }
 
     fn unsettled(
@@ -243,7 +247,7 @@ impl Ledger for PostgresLedger {
         before: Timestamp,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Booking>, ReadError>> {
-        Box::pin(async move { Ok(reads::unsettled(&self.parts.desk, before, limit).await?) })
+        Box::pin(async move { Ok(reads::unsettled(&self.parts.context, before, limit).await?) })
     }
 
     fn unit_history(
@@ -252,9 +256,9 @@ impl Ledger for PostgresLedger {
         unit: UnitNo,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::unit_history(&self.parts.desk, (event, unit), limit).await?) },
-        )
+        Box::pin(async move {
+            Ok(reads::unit_history(&self.parts.context, (event, unit), limit).await?)
+        })
     }
 
     fn commits_after(
@@ -263,29 +267,29 @@ impl Ledger for PostgresLedger {
         after: Seq,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Commit>, ReadError>> {
-        Box::pin(
-            async move { Ok(reads::commits_after(&self.parts.desk, (event, after), limit).await?) },
-        )
+        Box::pin(async move {
+            Ok(reads::commits_after(&self.parts.context, (event, after), limit).await?)
+        })
     }
 
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
-        Box::pin(async move { reads::history(&self.parts.desk, &event).await })
+        Box::pin(async move { reads::history(&self.parts.context, &event).await })
     }
 
     fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
-        Box::pin(async move { Ok(reads::keys(&self.parts.desk).await?) })
+        Box::pin(async move { Ok(reads::keys(&self.parts.context).await?) })
     }
 
     fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
         Box::pin(async move {
-            let added = reads::add_key(&self.parts.desk, &key).await;
+            let added = reads::add_key(&self.parts.context, &key).await;
             added.map_err(|failure| failure.rejection())
         })
     }
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
         Box::pin(async move {
-            let revoked = reads::revoke_key(&self.parts.desk, key, at).await;
+            let revoked = reads::revoke_key(&self.parts.context, key, at).await;
             revoked.map_err(|failure| failure.rejection())
         })
     }
@@ -299,24 +303,24 @@ impl Ledger for PostgresLedger {
     }
 
     fn now(&self) -> Timestamp {
-        self.parts.desk.time.now()
+        self.parts.context.time.now()
     }
 
     fn is_writable(&self) -> bool {
-        self.parts.desk.is_open() && self.parts.desk.is_answered()
+        self.parts.context.is_open() && self.parts.context.is_answered()
     }
 
     fn close(&self) -> LedgerFuture<'_, ()> {
-        self.parts.desk.open.store(false, Ordering::Release);
+        self.parts.context.open.store(false, Ordering::Release);
         self.shutdown.cancel();
-        for booth in self.parts.desk.catalogue.all() {
-            booth.close();
+        for slot in self.parts.context.catalogue.all() {
+            slot.close();
         }
         let tasks = std::mem::take(&mut *self.parts.tasks());
         Box::pin(async move {
             finish(tasks).await;
             // What is stored and shown stays readable.
-            if let Err(failure) = tasks::push_clock(&self.parts.desk).await {
+            if let Err(failure) = tasks::push_clock(&self.parts.context).await {
                 tracing::debug!(%failure, "the ledger's clock was not pushed on at the end");
             }
         })

@@ -11,35 +11,39 @@ use soldonce_core::{Command, Rejection, Wish};
 use tokio::sync::mpsc;
 
 use super::batch::Batch;
-use super::booth::{Booth, Job};
-use super::database::Lane;
+use super::catch_panic::catch_panic;
+use super::context::{Context, Stored, answers, replay};
+use super::database::Connection;
 use super::decide::{Decision, all_named, decide, fresh};
-use super::desk::{Desk, Stored, answers, replay};
+use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use super::limits::{
     ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
 use super::replica::{Named, Replica};
-use super::survive::survive;
 use crate::ledger::{Done, RequestKey};
 
 /// Serves one event until its queue is closed.
-pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Receiver<Job>) {
-    let (mut taken, mut lane) = (Vec::with_capacity(BATCH_MAX), None);
+pub(super) async fn run(
+    context: Arc<Context>,
+    slot: Arc<EventSlot>,
+    mut jobs: mpsc::Receiver<Job>,
+) {
+    let (mut taken, mut connection) = (Vec::with_capacity(BATCH_MAX), None);
     let patience = Duration::from_millis(ANSWER_MS);
-    while next(&mut jobs, &mut taken, &mut lane).await {
-        let mut replica = if let Ok(replica) = booth.replica.try_lock() {
+    while next(&mut jobs, &mut taken, &mut connection).await {
+        let mut replica = if let Ok(replica) = slot.replica.try_lock() {
             replica
         } else {
             // Its owner may be waiting for a connection.
-            lane = None;
-            booth.replica.lock().await
+            connection = None;
+            slot.replica.lock().await
         };
         let mut round = Round {
-            desk: &desk,
-            booth: &booth,
+            context: &context,
+            slot: &slot,
             replica: &mut replica,
-            lane: &mut lane,
+            connection: &mut connection,
             waiting: taken.drain(..).collect(),
             is_fresh: false,
             place: 0,
@@ -47,12 +51,12 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
         };
         // Those who wait are told by the end of their job. What is stored is whole; what is
         // remembered may not be.
-        let begun = desk.clock.boot();
-        let Some(done) = survive(round.work()).await else {
+        let begun = context.clock.boot();
+        let Some(done) = catch_panic(round.work()).await else {
             replica.forget();
             continue;
         };
-        let is_silent = desk.clock.boot().since(begun) >= patience;
+        let is_silent = context.clock.boot().since(begun) >= patience;
         if let Err(why) = done
             && is_silent
         {
@@ -67,13 +71,13 @@ pub(super) async fn run(desk: Arc<Desk>, booth: Arc<Booth>, mut jobs: mpsc::Rece
 async fn next(
     jobs: &mut mpsc::Receiver<Job>,
     taken: &mut Vec<Job>,
-    lane: &mut Option<Lane>,
+    connection: &mut Option<Connection>,
 ) -> bool {
     gather(jobs, taken).await;
     if !taken.is_empty() {
         return true;
     }
-    *lane = None;
+    *connection = None;
     if jobs.recv_many(taken, BATCH_MAX).await == 0 {
         return false;
     }
@@ -107,11 +111,11 @@ fn refuse_waiting(jobs: &mut mpsc::Receiver<Job>, why: &Rejection) {
 
 /// The commands of one batch on their way, until each has its answer.
 struct Round<'a> {
-    desk: &'a Desk,
-    booth: &'a Booth,
+    context: &'a Context,
+    slot: &'a EventSlot,
     replica: &'a mut Replica,
     /// The connection of the batch before.
-    lane: &'a mut Option<Lane>,
+    connection: &'a mut Option<Connection>,
     waiting: VecDeque<Job>,
     /// Whether the memory was read after all of these were asked.
     is_fresh: bool,
@@ -168,40 +172,44 @@ impl Round<'_> {
 
     /// Decides what waits and stores it. Callers without an answer afterwards wait on.
     async fn step(&mut self) -> Result<(), Failure> {
-        let mut lane = match self.lane.take().filter(Lane::may_stay) {
-            Some(lane) => lane,
-            None => self.desk.database.lane().await?,
+        let mut connection = match self.connection.take().filter(Connection::may_stay) {
+            Some(connection) => connection,
+            None => self.context.database.connection().await?,
         };
         let named = all_named(self.waiting.iter().map(|job| &job.transaction));
         let loads = self.replica.loads();
-        if !self.read(&mut lane, &named).await? {
+        if !self.read(&mut connection, &named).await? {
             return Ok(());
         }
         let is_new = self.replica.loads() > loads;
-        let now = self.desk.time.now();
+        let now = self.context.time.now();
         self.replica.inventory.begin_trial_from(self.place);
         let mut batch = Batch::default();
         let (decided, doubtful) = self.decide(now, &mut batch);
         let stored = if batch.applied.is_empty() {
             self.replica.inventory.keep();
-            if lane.is_open() {
-                lane.roll_back().await;
+            if connection.is_open() {
+                connection.roll_back().await;
             }
             Stored::Yes
         } else {
-            let store = self.desk.store(&mut lane, self.replica, &mut batch, now);
+            let store = self
+                .context
+                .store(&mut connection, self.replica, &mut batch, now);
             store.await
         };
         let is_alone = is_new && batch.applied.len() == 1;
         let stored = if is_alone && matches!(stored, Stored::Wrong) {
-            let why = self.desk.sold_already(&mut lane, self.booth, &batch);
+            let why = self
+                .context
+                .sold_already(&mut connection, self.slot, &batch);
             Stored::Refused(why.await.unwrap_or_else(|failure| failure.rejection()))
         } else {
             stored
         };
-        *self.lane = Some(lane).filter(Lane::may_stay);
+        *self.connection = Some(connection).filter(Connection::may_stay);
         self.replica.let_go(named.holds, named.bookings);
-        self.booth.note_end(&self.replica.inventory);
+        self.slot.note_end(&self.replica.inventory);
         self.waiting = doubtful;
         self.conclude(stored, decided, batch)
     }
@@ -214,10 +222,10 @@ impl Round<'_> {
         batch: Batch,
     ) -> Result<(), Failure> {
         match stored {
-            Stored::Yes => tell(decided, batch),
+            Stored::Yes => answer_all(decided, batch),
             Stored::Anew => {
                 if self.is_fresh {
-                    self.place = self.desk.place();
+                    self.place = self.context.place();
                 }
                 self.again(decided);
             }
@@ -261,36 +269,38 @@ impl Round<'_> {
 
     /// Brings the memory to what the commands that wait need; whether it could. A cancellation ends
     /// every hold of the event, so it has the event alone from before it reads to its commit.
-    async fn read(&mut self, lane: &mut Lane, named: &Named) -> Result<bool, Failure> {
+    async fn read(&mut self, connection: &mut Connection, named: &Named) -> Result<bool, Failure> {
         let is_alone = self.waiting.iter().any(ends_every_hold);
         let is_cold = self.replica.is_cold();
         let must_read = is_cold || is_alone || self.is_fresh || !self.replica.knows(named);
         if is_cold || (must_read && !is_alone) || self.waiting.iter().any(chooses) {
-            self.refresh(lane, named).await?;
+            self.refresh(connection, named).await?;
         }
         if is_alone {
-            match self.desk.lock_event(lane, self.booth.no).await {
+            match self.context.lock_event(connection, self.slot.no).await {
                 Err(failure) if failure.is_contention() => return Ok(false),
                 taken => taken?,
             }
-            self.refresh(lane, named).await?;
+            self.refresh(connection, named).await?;
         }
         Ok(true)
     }
 
-    async fn refresh(&mut self, lane: &mut Lane, named: &Named) -> Result<(), Failure> {
-        let refresh = self.desk.refresh(lane, self.booth, self.replica, named);
+    async fn refresh(&mut self, connection: &mut Connection, named: &Named) -> Result<(), Failure> {
+        let refresh = self
+            .context
+            .refresh(connection, self.slot, self.replica, named);
         refresh.await?;
-        self.replay_known(lane).await?;
+        self.replay_known(connection).await?;
         self.is_fresh = true;
         Ok(())
     }
 
     /// Answers those whose key was used before.
-    async fn replay_known(&mut self, lane: &mut Lane) -> Result<(), Failure> {
+    async fn replay_known(&mut self, connection: &mut Connection) -> Result<(), Failure> {
         let key = |job: &Job| job.transaction.key;
         let keys: Vec<RequestKey> = self.waiting.iter().filter_map(key).collect();
-        let records = self.desk.records(lane, &keys).await?;
+        let records = self.context.records(connection, &keys).await?;
         if records.is_empty() {
             return Ok(());
         }
@@ -314,7 +324,7 @@ impl Round<'_> {
         now: soldonce_core::Timestamp,
         batch: &mut Batch,
     ) -> (Vec<(Job, Outcome)>, VecDeque<Job>) {
-        let shown = self.booth.shown();
+        let shown = self.slot.shown();
         let (mut decided, mut doubtful) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
@@ -346,7 +356,7 @@ fn chooses(job: &Job) -> bool {
 }
 
 /// Answers everybody whose command was stored, or had nothing to store.
-fn tell(decided: Vec<(Job, Outcome)>, batch: Batch) {
+fn answer_all(decided: Vec<(Job, Outcome)>, batch: Batch) {
     let mut answers: Vec<_> = answers(batch).into_iter().map(Some).collect();
     for (job, outcome) in decided {
         let done = match outcome {

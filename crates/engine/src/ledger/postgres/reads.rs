@@ -8,8 +8,8 @@ use soldonce_core::{
 };
 use tokio_postgres::types::Type;
 
-use super::database::{Lane, Value};
-use super::desk::Desk;
+use super::context::Context;
+use super::database::{Connection, Value};
 use super::failure::Failure;
 use super::feed;
 use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
@@ -20,12 +20,12 @@ use crate::ledger::rows::stored;
 use crate::ledger::{OpenEffect, ReadError};
 
 /// A hold by its id.
-pub(super) async fn hold(desk: &Desk, hold: HoldId) -> Result<Option<Hold>, Failure> {
-    Ok(holds_by_id(desk, &[Id(*hold.bytes())]).await?.pop())
+pub(super) async fn hold(context: &Context, hold: HoldId) -> Result<Option<Hold>, Failure> {
+    Ok(holds_by_id(context, &[Id(*hold.bytes())]).await?.pop())
 }
 
-async fn holds_by_id(desk: &Desk, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
-    let rows = desk
+async fn holds_by_id(context: &Context, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
+    let rows = context
         .database
         .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
         .await?;
@@ -33,23 +33,23 @@ async fn holds_by_id(desk: &Desk, ids: &[Id]) -> Result<Vec<Hold>, Failure> {
 }
 
 /// A booking by its id.
-pub(super) async fn booking(desk: &Desk, id: BookingId) -> Result<Option<Booking>, Failure> {
-    let mut lane = desk.database.lane().await?;
-    let found = whole(&mut lane, &[Id(*id.bytes())]).await?;
+pub(super) async fn booking(context: &Context, id: BookingId) -> Result<Option<Booking>, Failure> {
+    let mut connection = context.database.connection().await?;
+    let found = whole(&mut connection, &[Id(*id.bytes())]).await?;
     Ok(found.into_iter().next())
 }
 
 /// Bookings with their lines, by id. Both are read in one state: another server may commit between two
 /// statements.
-async fn whole(lane: &mut Lane, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
-    lane.begin(SNAPSHOT).await?;
-    match bookings_by_id(lane, ids).await {
+async fn whole(connection: &mut Connection, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
+    connection.begin(SNAPSHOT).await?;
+    match bookings_by_id(connection, ids).await {
         Ok(found) => {
-            lane.commit().await?;
+            connection.commit().await?;
             Ok(found.into_iter().map(|row| row.booking).collect())
         }
         Err(failure) => {
-            lane.roll_back().await;
+            connection.roll_back().await;
             Err(failure)
         }
     }
@@ -57,36 +57,39 @@ async fn whole(lane: &mut Lane, ids: &[Id]) -> Result<Vec<Booking>, Failure> {
 
 /// The newest holds of a holder that are not over and older than `before`.
 pub(super) async fn holds_of(
-    desk: &Desk,
+    context: &Context,
     holder: &Holder,
     before: Option<HoldId>,
     limit: usize,
 ) -> Result<Vec<Hold>, Failure> {
     let (mut ids, mut taken) = (Vec::new(), Vec::new());
-    let until = desk.clock.boot().plus(Duration::from_millis(HOLDS_WAIT_MS));
-    for booth in desk.catalogue.all() {
+    let until = context
+        .clock
+        .boot()
+        .plus(Duration::from_millis(HOLDS_WAIT_MS));
+    for slot in context.catalogue.all() {
         tokio::select! {
             biased;
-            replica = booth.replica.lock() => {
-                ids.extend(replica.inventory.holds_of(booth.no, holder));
+            replica = slot.replica.lock() => {
+                ids.extend(replica.inventory.holds_of(slot.no, holder));
             }
-            () = desk.clock.sleep_until(until) => taken.push(int(booth.no.0)?),
+            () = context.clock.sleep_until(until) => taken.push(int(slot.no.0)?),
         }
     }
     if !taken.is_empty() {
-        ids.extend(stored_holds_of(desk, holder, &taken).await?);
+        ids.extend(stored_holds_of(context, holder, &taken).await?);
     }
     ids.retain(|id| before.is_none_or(|before| *id < before));
     ids.sort_unstable();
     let newest = ids.into_iter().rev().take(limit);
-    let mut found = holds_by_id(desk, &holds::ids(newest)).await?;
+    let mut found = holds_by_id(context, &holds::ids(newest)).await?;
     found.sort_unstable_by_key(|hold| std::cmp::Reverse(hold.id));
     Ok(found)
 }
 
 /// The live holds of a holder in events whose memory others have: as they are stored.
 async fn stored_holds_of(
-    desk: &Desk,
+    context: &Context,
     holder: &Holder,
     events: &[i32],
 ) -> Result<Vec<HoldId>, Failure> {
@@ -98,7 +101,10 @@ async fn stored_holds_of(
         (&caller, Type::BYTEA),
         (&name, Type::TEXT),
     ];
-    let rows = desk.database.rows(holds::HOLDS_OF_HOLDER, &values).await?;
+    let rows = context
+        .database
+        .rows(holds::HOLDS_OF_HOLDER, &values)
+        .await?;
     let id = |row: &tokio_postgres::Row| -> Result<HoldId, Failure> {
         let id: Id = Columns::new(row, "holds").get(0)?;
         Ok(HoldId::from_bytes(id.0))
@@ -108,32 +114,34 @@ async fn stored_holds_of(
 
 /// The newest bookings of a holder that are older than `before`.
 pub(super) async fn bookings_of(
-    desk: &Desk,
+    context: &Context,
     holder: &Holder,
     before: Option<BookingId>,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
     let (key, limit) = (holder_key(holder), i64::try_from(limit).unwrap_or(i64::MAX));
-    let mut lane = desk.database.lane().await?;
+    let mut connection = context.database.connection().await?;
     let before = Id(before.map_or([u8::MAX; 16], |id| *id.bytes()));
     let values: [Value<'_>; 3] = [
         (&key, Type::BYTEA),
         (&before, Type::BYTEA),
         (&limit, Type::INT8),
     ];
-    let rows = lane.rows(bookings::BOOKINGS_OF_HOLDER, &values).await?;
+    let rows = connection
+        .rows(bookings::BOOKINGS_OF_HOLDER, &values)
+        .await?;
     let ids: Result<Vec<Id>, _> = rows
         .iter()
         .map(|row| Columns::new(row, "bookings").get(0))
         .collect();
-    let mut found = whole(&mut lane, &ids?).await?;
+    let mut found = whole(&mut connection, &ids?).await?;
     found.reverse();
     Ok(found)
 }
 
 /// The holds of an event after an id, in the order of their ids.
 pub(super) async fn holds_in(
-    desk: &Desk,
+    context: &Context,
     event: EventNo,
     after: Option<HoldId>,
     limit: usize,
@@ -145,13 +153,13 @@ pub(super) async fn holds_in(
         (&after, Type::BYTEA),
         (&limit, Type::INT8),
     ];
-    let rows = desk.database.rows(holds::HOLDS_AFTER, &values).await?;
+    let rows = context.database.rows(holds::HOLDS_AFTER, &values).await?;
     Ok(rows.iter().map(holds::read).collect::<Result<_, _>>()?)
 }
 
 /// The bookings of an event after an id, in the order of their ids.
 pub(super) async fn bookings_in(
-    desk: &Desk,
+    context: &Context,
     event: EventNo,
     after: Option<BookingId>,
     limit: usize,
@@ -163,11 +171,11 @@ pub(super) async fn bookings_in(
         (&after, Type::BYTEA),
         (&limit, Type::INT8),
     ];
-    let mut lane = desk.database.lane().await?;
-    let rows = lane.rows(bookings::BOOKINGS_AFTER, &values).await?;
+    let mut connection = context.database.connection().await?;
+    let rows = connection.rows(bookings::BOOKINGS_AFTER, &values).await?;
     let ids = rows.iter().map(|row| Columns::new(row, "bookings").get(0));
     let ids = ids.collect::<Result<Vec<Id>, _>>()?;
-    let mut found = whole(&mut lane, &ids).await?;
+    let mut found = whole(&mut connection, &ids).await?;
     found.sort_unstable_by_key(|booking| booking.id);
     Ok(found)
 }
@@ -175,63 +183,68 @@ pub(super) async fn bookings_in(
 /// Bookings whose payment is not at its end, or whose money must go back, oldest first. One that is later
 /// than now was made before the clock was set back.
 pub(super) async fn unsettled(
-    desk: &Desk,
+    context: &Context,
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<Booking>, Failure> {
     let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
-    let now = desk.time.now().ms();
-    let mut lane = desk.database.lane().await?;
+    let now = context.time.now().ms();
+    let mut connection = context.database.connection().await?;
     let values: [Value<'_>; 3] = [
         (&before, Type::INT8),
         (&now, Type::INT8),
         (&limit, Type::INT8),
     ];
-    let rows = lane.rows(bookings::UNSETTLED_BOOKINGS, &values).await?;
+    let rows = connection
+        .rows(bookings::UNSETTLED_BOOKINGS, &values)
+        .await?;
     let ids: Result<Vec<Id>, _> = rows
         .iter()
         .map(|row| Columns::new(row, "bookings").get(0))
         .collect();
-    whole(&mut lane, &ids?).await
+    whole(&mut connection, &ids?).await
 }
 
 /// The oldest effect of each booking that no other server works on.
 pub(super) async fn take_effects(
-    desk: &Desk,
+    context: &Context,
     keep: Span,
     limit: usize,
 ) -> Result<Vec<OpenEffect>, Failure> {
-    let now = desk.time.now();
+    let now = context.time.now();
     let (until, limit) = (
         now.plus(keep).ms(),
         i64::try_from(limit).unwrap_or(i64::MAX),
     );
     let now = now.ms();
     let values: [Value<'_>; 4] = [
-        (&desk.server, Type::BYTEA),
+        (&context.server, Type::BYTEA),
         (&now, Type::INT8),
         (&until, Type::INT8),
         (&limit, Type::INT8),
     ];
-    let rows = desk.database.rows(outbox::TAKE_EFFECTS, &values).await?;
+    let rows = context.database.rows(outbox::TAKE_EFFECTS, &values).await?;
     Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
 }
 
 /// The oldest effect of each booking, if it was left before `before`.
 pub(super) async fn overdue_effects(
-    desk: &Desk,
+    context: &Context,
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<OpenEffect>, Failure> {
     let (before, limit) = (before.ms(), i64::try_from(limit).unwrap_or(i64::MAX));
     let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
-    let rows = desk.database.rows(outbox::OVERDUE_EFFECTS, &values).await?;
+    let rows = context
+        .database
+        .rows(outbox::OVERDUE_EFFECTS, &values)
+        .await?;
     Ok(rows.iter().map(outbox::read).collect::<Result<_, _>>()?)
 }
 
 /// Every transition of a unit, oldest first.
 pub(super) async fn unit_history(
-    desk: &Desk,
+    context: &Context,
     (event, unit): (EventNo, UnitNo),
     limit: usize,
 ) -> Result<Vec<Commit>, Failure> {
@@ -241,41 +254,44 @@ pub(super) async fn unit_history(
         i64::try_from(limit).unwrap_or(i64::MAX),
     );
     let values: [Value<'_>; 3] = [(&no, Type::INT4), (&unit, Type::INT4), (&limit, Type::INT8)];
-    let rows = desk.database.rows(audit::AUDIT_OF_UNIT, &values).await?;
+    let rows = context.database.rows(audit::AUDIT_OF_UNIT, &values).await?;
     let commits = rows.iter().map(|row| audit::read_one(event, row));
     Ok(commits.collect::<Result<_, _>>()?)
 }
 
 /// Commits of an event that have numbers after `after`. Those that can have one get it first.
 pub(super) async fn commits_after(
-    desk: &Desk,
+    context: &Context,
     (event, after): (EventNo, Seq),
     limit: usize,
 ) -> Result<Vec<Commit>, Failure> {
-    feed::number(desk).await?;
+    feed::number(context).await?;
     let limit = u64::try_from(limit.min(COMMITS_READ_MAX)).unwrap_or(0);
     let (no, first) = (int(event.0)?, stored(after.0)?);
     let last = stored(after.0.saturating_add(limit))?;
     let values: [Value<'_>; 3] = [(&no, Type::INT4), (&first, Type::INT8), (&last, Type::INT8)];
-    let rows = desk.database.rows(audit::AUDIT_AFTER, &values).await?;
+    let rows = context.database.rows(audit::AUDIT_AFTER, &values).await?;
     let mut commits = audit::read(event, &rows)?;
     commits.retain(|commit| commit.seq > after && commit.seq.0 <= after.0.saturating_add(limit));
     Ok(commits)
 }
 
 /// All that happened in an event. Commits without numbers yet get those that follow.
-pub(super) async fn history(desk: &Desk, id: &EventId) -> Result<History, ReadError> {
+pub(super) async fn history(context: &Context, id: &EventId) -> Result<History, ReadError> {
     let missing = || ReadError::Failed(format!("there is no event `{id}`"));
-    let event = desk.catalogue.find(id).ok_or_else(missing)?;
-    let booth = desk.catalogue.booth(event).ok_or_else(missing)?;
+    let event = context.catalogue.find(id).ok_or_else(missing)?;
+    let slot = context.catalogue.slot(event).ok_or_else(missing)?;
     let units = {
-        let replica = booth.replica.lock().await;
+        let replica = slot.replica.lock().await;
         let event = replica.inventory.event(event);
         event.map_or(0, |event| event.chart.units())
     };
     let no = int(event.0).map_err(Failure::from)?;
     let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
-    let rows = desk.database.rows(audit::AUDIT_OF_EVENT, &of_event).await?;
+    let rows = context
+        .database
+        .rows(audit::AUDIT_OF_EVENT, &of_event)
+        .await?;
     let mut commits = audit::read(event, &rows).map_err(Failure::from)?;
     let mut last = Seq::default();
     for commit in &mut commits {
@@ -284,16 +300,23 @@ pub(super) async fn history(desk: &Desk, id: &EventId) -> Result<History, ReadEr
         }
         last = commit.seq;
     }
-    let rows = desk.database.rows(holds::HOLDS_OF_EVENT, &of_event).await?;
+    let rows = context
+        .database
+        .rows(holds::HOLDS_OF_EVENT, &of_event)
+        .await?;
     let holds = rows
         .iter()
         .map(|row| Ok(HoldTerms::from(&holds::read(row)?)));
     let holds = holds.collect::<Result<_, Failure>>()?;
     // Read last: terms that have not changed by now did not change before.
-    let mut lane = desk.database.lane().await?;
-    let rows = lane.rows(events::EVENT, &of_event).await?;
+    let mut connection = context.database.connection().await?;
+    let rows = connection.rows(events::EVENT, &of_event).await?;
     let terms = match rows.first() {
-        Some(row) => desk.charts.event(&mut lane, row).await?.steady_terms(),
+        Some(row) => context
+            .charts
+            .event(&mut connection, row)
+            .await?
+            .steady_terms(),
         None => None,
     };
     Ok(History {
@@ -305,13 +328,13 @@ pub(super) async fn history(desk: &Desk, id: &EventId) -> Result<History, ReadEr
 }
 
 /// Every API key.
-pub(super) async fn keys(desk: &Desk) -> Result<Vec<ApiKey>, Failure> {
-    let rows = desk.database.rows(keys::API_KEYS, &[]).await?;
+pub(super) async fn keys(context: &Context) -> Result<Vec<ApiKey>, Failure> {
+    let rows = context.database.rows(keys::API_KEYS, &[]).await?;
     Ok(rows.iter().map(keys::read).collect::<Result<_, _>>()?)
 }
 
 /// Stores an API key.
-pub(super) async fn add_key(desk: &Desk, key: &ApiKey) -> Result<(), Failure> {
+pub(super) async fn add_key(context: &Context, key: &ApiKey) -> Result<(), Failure> {
     let (id, scopes, created_at) = (
         Id(*key.id.bytes()),
         keys::scopes_text(key),
@@ -325,14 +348,18 @@ pub(super) async fn add_key(desk: &Desk, key: &ApiKey) -> Result<(), Failure> {
         (&hash, Type::BYTEA),
         (&created_at, Type::INT8),
     ];
-    desk.database.rows(keys::ADD_API_KEY, &values).await?;
+    context.database.rows(keys::ADD_API_KEY, &values).await?;
     Ok(())
 }
 
 /// Revokes an API key; whether there was one to revoke.
-pub(super) async fn revoke_key(desk: &Desk, key: KeyId, at: Timestamp) -> Result<bool, Failure> {
+pub(super) async fn revoke_key(
+    context: &Context,
+    key: KeyId,
+    at: Timestamp,
+) -> Result<bool, Failure> {
     let (id, at) = (Id(*key.bytes()), at.ms());
     let values: [Value<'_>; 2] = [(&id, Type::BYTEA), (&at, Type::INT8)];
-    let rows = desk.database.rows(keys::REVOKE_API_KEY, &values).await?;
+    let rows = context.database.rows(keys::REVOKE_API_KEY, &values).await?;
     Ok(!rows.is_empty())
 }

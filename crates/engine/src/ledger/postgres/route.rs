@@ -7,8 +7,8 @@ use soldonce_core::{Command, EventNo, HoldId, LineChoice, Rejection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
-use super::booth::{Booth, Job};
-use super::desk::replay;
+use super::context::replay;
+use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use crate::ledger::{Done, Transaction, named};
 
@@ -75,7 +75,7 @@ fn subject(command: &Command) -> Subject {
 
 impl Parts {
     pub(super) async fn route(&self, transaction: Transaction) -> Result<Done, Rejection> {
-        if !self.desk.is_open() {
+        if !self.context.is_open() {
             return Err(Rejection::ShuttingDown);
         }
         // What is rare is boxed: every hold would move the room for it, too.
@@ -89,21 +89,21 @@ impl Parts {
                 Err(rejection) => return Box::pin(self.replay(&transaction, rejection)).await,
             },
         };
-        let booth = self.booth(event).await?;
-        ask(&booth, transaction).await
+        let slot = self.slot(event).await?;
+        submit(&slot, transaction).await
     }
 
-    /// The booth of an event; one that another server made is read first.
-    async fn booth(&self, event: EventNo) -> Result<Arc<Booth>, Rejection> {
-        if let Some(booth) = self.desk.catalogue.booth(event) {
-            return Ok(booth);
+    /// The slot of an event; one that another server made is read first.
+    async fn slot(&self, event: EventNo) -> Result<Arc<EventSlot>, Rejection> {
+        if let Some(slot) = self.context.catalogue.slot(event) {
+            return Ok(slot);
         }
         Box::pin(self.discover())
             .await
             .map_err(|failure| failure.of_read().rejection())?;
-        self.desk
+        self.context
             .catalogue
-            .booth(event)
+            .slot(event)
             .ok_or(Rejection::EventNotFound)
     }
 
@@ -111,10 +111,10 @@ impl Parts {
         let away = |failure: Failure| failure.rejection();
         let named = named(command);
         if let Some(hold) = named.hold {
-            if let Some(event) = self.desk.routes.find(hold) {
+            if let Some(event) = self.context.routes.find(hold) {
                 return Ok(event);
             }
-            let found = Box::pin(self.desk.event_of_hold(hold))
+            let found = Box::pin(self.context.event_of_hold(hold))
                 .await
                 .map_err(away)?;
             if let Some(event) = found {
@@ -122,7 +122,7 @@ impl Parts {
             }
         }
         if let Some(booking) = named.booking {
-            let found = Box::pin(self.desk.event_of_booking(booking)).await;
+            let found = Box::pin(self.context.event_of_booking(booking)).await;
             let found = found.map_err(away)?;
             return found.ok_or(Rejection::BookingNotFound);
         }
@@ -139,8 +139,8 @@ impl Parts {
             return Err(rejection);
         };
         let found = async {
-            let mut lane = self.desk.database.lane().await?;
-            self.desk.records(&mut lane, &[key]).await
+            let mut connection = self.context.database.connection().await?;
+            self.context.records(&mut connection, &[key]).await
         };
         let records = found
             .await
@@ -152,10 +152,10 @@ impl Parts {
 }
 
 /// Puts a command into the queue of its event and waits for the answer.
-pub(super) async fn ask(booth: &Booth, transaction: Transaction) -> Result<Done, Rejection> {
+pub(super) async fn submit(slot: &EventSlot, transaction: Transaction) -> Result<Done, Rejection> {
     let (reply, answer) = oneshot::channel();
     let job = Job { transaction, reply };
-    let queue = booth.queue().ok_or(Rejection::ShuttingDown)?;
+    let queue = slot.queue().ok_or(Rejection::ShuttingDown)?;
     match queue.try_send(job) {
         // The task ended before it answered.
         Ok(()) => answer.await.unwrap_or(Err(Rejection::OutcomeUnknown)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_postgres::types::Type;
 
 use super::address::Serves;
-use super::database::{Database, Lane};
+use super::database::{Connection, Database};
 use super::failure::Failure;
 use super::limits::{LOCK_MS, MIGRATE_ANSWER_MS};
 use super::tables::{Columns, keys};
@@ -54,28 +54,28 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
     };
     let database = Database::new(&options, Serves::Primary, Arc::new(SystemClock))?;
     let database = database.patient(MIGRATE_ANSWER_MS);
-    let mut lane = database.lane().await?;
+    let mut connection = database.connection().await?;
     // The migration of another process may take minutes, and ends; a table that a server at work has locked
     // is not waited for so long, for everybody who comes after waits behind it.
     let patient =
         format!("SET lock_timeout = {MIGRATE_ANSWER_MS}; {LOCK} SET lock_timeout = {LOCK_MS}");
     // Closed at the end, however it ends: no other caller may get it with our lock.
-    lane.begin(&patient).await?;
-    let found = version(&mut lane).await?;
+    connection.begin(&patient).await?;
+    let found = version(&mut connection).await?;
     if found > SCHEMA {
         return Err(mismatch(found));
     }
     let mut runner = migrations::migrations::runner();
     runner.set_migration_table_name("soldonce_migrations");
     let report = runner
-        .run_async(lane.driver()?)
+        .run_async(connection.driver()?)
         .await
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
     // Also when a call before was cut off between the two, or a guard was dropped.
-    if found < SCHEMA || !guards::missing(&mut lane).await?.is_empty() {
-        lane.run(GUARDS).await?;
+    if found < SCHEMA || !guards::missing(&mut connection).await?.is_empty() {
+        connection.run(GUARDS).await?;
     }
-    lane.run(UNLOCK).await?;
+    connection.run(UNLOCK).await?;
     Ok(Migrated::new(found, SCHEMA, &report))
 }
 
@@ -84,8 +84,8 @@ pub(super) async fn require(
     database: &Database,
     options: &PostgresOptions,
 ) -> Result<(), OpenError> {
-    let mut lane = database.lane().await?;
-    for row in lane.rows(SETTINGS, &[]).await? {
+    let mut connection = database.connection().await?;
+    for row in connection.rows(SETTINGS, &[]).await? {
         let columns = Columns::new(&row, "pg_settings");
         let read = |at| columns.get::<&str>(at).map_err(Failure::from);
         if columns.get::<bool>(0).map_err(Failure::from)? {
@@ -101,27 +101,27 @@ pub(super) async fn require(
             return Err(OpenError::Unsafe { setting, value });
         }
     }
-    require_version(&mut lane).await?;
-    guards::require(&mut lane).await
+    require_version(&mut connection).await?;
+    guards::require(&mut connection).await
 }
 
 /// Passes a database with the tables of this program, be it a standby.
-pub(super) async fn require_version(lane: &mut Lane) -> Result<(), OpenError> {
-    match version(lane).await? {
+pub(super) async fn require_version(connection: &mut Connection) -> Result<(), OpenError> {
+    match version(connection).await? {
         SCHEMA => Ok(()),
         found => Err(mismatch(found)),
     }
 }
 
 /// The schema that is there; 0 is none.
-pub(super) async fn version(lane: &mut Lane) -> Result<i64, Failure> {
+pub(super) async fn version(connection: &mut Connection) -> Result<i64, Failure> {
     let first =
         |rows: &[tokio_postgres::Row]| rows.first().map(|row| Columns::new(row, "x").get(0));
-    let has: bool = first_or_default(&lane.rows(HAS_SCHEMA, &[]).await?)?;
+    let has: bool = first_or_default(&connection.rows(HAS_SCHEMA, &[]).await?)?;
     if !has {
         return Ok(0);
     }
-    let rows = lane.rows(SCHEMA_VERSION, &[]).await?;
+    let rows = connection.rows(SCHEMA_VERSION, &[]).await?;
     Ok(first(&rows).transpose()?.unwrap_or(0))
 }
 
@@ -155,10 +155,11 @@ pub(super) async fn masters(
 ) -> Result<Vec<MasterKey>, OpenError> {
     let fresh = secrecy::SecretBox::<[u8; 32]>::init_with_mut(|secret| entropy.fill(secret));
     let secret = fresh.expose_secret().as_slice();
-    let mut lane = database.lane().await?;
-    lane.rows(keys::ADD_MASTER_KEY, &[(&secret, Type::BYTEA)])
+    let mut connection = database.connection().await?;
+    connection
+        .rows(keys::ADD_MASTER_KEY, &[(&secret, Type::BYTEA)])
         .await?;
-    let rows = lane.rows(keys::MASTER_KEYS, &[]).await?;
+    let rows = connection.rows(keys::MASTER_KEYS, &[]).await?;
     let masters = rows
         .iter()
         .map(keys::read_master)

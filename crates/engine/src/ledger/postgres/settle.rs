@@ -10,7 +10,7 @@ use soldonce_core::Timestamp;
 use tokio_postgres::types::Type;
 
 use super::batch::Written;
-use super::database::{Database, Lane, Value};
+use super::database::{Connection, Database, Value};
 use super::failure::Failure;
 use super::limits::{SETTLE_EVERY_MS, SETTLE_MS, SETTLE_TRIES};
 use super::tables::{Columns, Id};
@@ -53,8 +53,9 @@ async fn try_often(
 ) -> Result<Option<Written>, Failure> {
     let mut last = Failure::Unknown("nobody was asked".to_owned());
     for _ in 0..SETTLE_TRIES {
-        let asked = async { ask(&mut database.lane().await?, batch, server).await };
-        match asked.await {
+        let settling =
+            async { settle_once(&mut database.connection().await?, batch, server).await };
+        match settling.await {
             Ok(known) => return Ok(known),
             Err(failure) => last = failure,
         }
@@ -65,14 +66,14 @@ async fn try_often(
 }
 
 /// As [`settle`], once, on this connection.
-pub(super) async fn ask(
-    lane: &mut Lane,
+pub(super) async fn settle_once(
+    connection: &mut Connection,
     batch: Id,
     server: Id,
 ) -> Result<Option<Written>, Failure> {
     let values: [Value<'_>; 2] = [(&batch, Type::BYTEA), (&server, Type::BYTEA)];
-    lane.rows(GIVE_UP, &values).await?;
-    let rows = lane.rows(BATCH, &[(&batch, Type::BYTEA)]).await?;
+    connection.rows(GIVE_UP, &values).await?;
+    let rows = connection.rows(BATCH, &[(&batch, Type::BYTEA)]).await?;
     let Some(row) = rows.first() else {
         return Err(Failure::Unknown(
             "a batch that was given up is not there".to_owned(),

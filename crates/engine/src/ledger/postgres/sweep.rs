@@ -8,15 +8,15 @@ use std::time::Duration;
 use soldonce_core::{Answer, Command, Rejection};
 
 use super::Parts;
-use super::booth::Booth;
 use super::decide::fresh;
-use super::each::{Ailment, Each};
+use super::event_slot::EventSlot;
+use super::event_tasks::{EventTasks, TaskError};
 use super::limits::{SWEEP_WAIT_MS, SWEEPS_MAX};
-use super::route::ask;
+use super::route::submit;
 use crate::ledger::{Done, Transaction};
 
 /// The sweeps of all events.
-pub(super) type Sweeps = tokio::sync::Mutex<Each<usize>>;
+pub(super) type Sweeps = tokio::sync::Mutex<EventTasks<usize>>;
 
 impl Parts {
     /// Has every event write down what is overdue in it, as much as one command may. Tells how many
@@ -26,32 +26,32 @@ impl Parts {
         let Command::Sweep { limit } = transaction.command else {
             return Err(Rejection::ReadOnly);
         };
-        let desk = &self.desk;
+        let context = &self.context;
         let mut each = self.sweeps.lock().await;
         let mut swept = 0_usize;
-        while let Some((_, holds)) = each.ended(desk) {
+        while let Some((_, holds)) = each.ended(context) {
             swept = swept.saturating_add(holds.unwrap_or(0));
         }
-        let (now, begun) = (desk.time.now(), desk.clock.boot());
-        let is_due = |booth: &Arc<Booth>| booth.is_overdue(now) && each.may_begin(booth.no, begun);
-        let mut due: VecDeque<_> = desk.catalogue.all().into_iter().filter(is_due).collect();
-        let mut wait = desk
+        let (now, begun) = (context.time.now(), context.clock.boot());
+        let is_due = |slot: &Arc<EventSlot>| slot.is_overdue(now) && each.may_begin(slot.no, begun);
+        let mut due: VecDeque<_> = context.catalogue.all().into_iter().filter(is_due).collect();
+        let mut wait = context
             .clock
             .sleep_until(begun.plus(Duration::from_millis(SWEEP_WAIT_MS)));
         let mut awaited = BTreeSet::new();
         loop {
             while each.running() < SWEEPS_MAX
-                && let Some(booth) = due.pop_front()
+                && let Some(slot) = due.pop_front()
             {
-                awaited.insert(booth.no);
-                each.begin(booth.no, sweep_event(booth, transaction.clone()));
+                awaited.insert(slot.no);
+                each.begin(slot.no, sweep_event(slot, transaction.clone()));
             }
             if awaited.is_empty() && due.is_empty() {
                 break;
             }
             tokio::select! {
                 biased;
-                ended = each.next(desk) => {
+                ended = each.next(context) => {
                     let Some((event, holds)) = ended else { break };
                     awaited.remove(&event);
                     swept = swept.saturating_add(holds.unwrap_or(0));
@@ -63,14 +63,14 @@ impl Parts {
     }
 }
 
-async fn sweep_event(booth: Arc<Booth>, transaction: Transaction) -> Result<usize, Ailment> {
-    match ask(&booth, transaction).await {
+async fn sweep_event(slot: Arc<EventSlot>, transaction: Transaction) -> Result<usize, TaskError> {
+    match submit(&slot, transaction).await {
         Ok(Done::Fresh {
             answer: Answer::Swept(holds),
             ..
         }) => Ok(holds),
         Ok(_) => Ok(0),
-        Err(Rejection::Overloaded) => Err(Ailment::Busy),
-        Err(rejection) => Err(Ailment::Failed(rejection.to_string())),
+        Err(Rejection::Overloaded) => Err(TaskError::Busy),
+        Err(rejection) => Err(TaskError::Failed(rejection.to_string())),
     }
 }

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 
+use super::catch_panic::catch_panic;
+use super::context::Context;
 use super::database::Value;
-use super::desk::Desk;
 use super::failure::Failure;
 use super::feed::{self, Known};
 use super::limits::{CLOCK_EVERY_MS, CLOCK_OFF_MS, FOLLOW_EVERY_MS};
-use super::survive::survive;
 use super::tables::{Columns, idempotency};
 use super::{Parts, PostgresLedger};
 use crate::limits::IDEMPOTENCY_MS;
@@ -38,23 +38,24 @@ SELECT greatest((SELECT at FROM clock), (SELECT at FROM wall),
                 (SELECT at FROM batches ORDER BY xid DESC LIMIT 1))";
 
 /// Moves the ledger's clock on, and learns it.
-pub(super) async fn push_clock(desk: &Desk) -> Result<(), Failure> {
-    let given = desk.time.given();
+pub(super) async fn push_clock(context: &Context) -> Result<(), Failure> {
+    let given = context.time.given();
     let values: [Value<'_>; 2] = [(&given, Type::INT8), (&CLOCK_OFF_MS, Type::INT8)];
-    let rows = desk.database.rows(PUSH_CLOCK, &values).await?;
+    let rows = context.database.rows(PUSH_CLOCK, &values).await?;
     if let Some(row) = rows.first() {
         let at: i64 = Columns::new(row, "clock").get(0)?;
-        desk.time.learn(at);
-        desk.time.reached(soldonce_core::Timestamp::from_ms(at));
+        context.time.learn(at);
+        context.time.reached(soldonce_core::Timestamp::from_ms(at));
     }
     Ok(())
 }
 
 /// Forgets idempotency records that are old enough.
-async fn forget_records(desk: &Desk) -> Result<(), Failure> {
-    let before = desk.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
+async fn forget_records(context: &Context) -> Result<(), Failure> {
+    let before = context.time.now().ms().saturating_sub(IDEMPOTENCY_MS);
     let values: [Value<'_>; 1] = [(&before, Type::INT8)];
-    desk.database
+    context
+        .database
         .rows(idempotency::FORGET_RECORDS, &values)
         .await?;
     Ok(())
@@ -63,13 +64,13 @@ async fn forget_records(desk: &Desk) -> Result<(), Failure> {
 impl PostgresLedger {
     /// `known` is where the ledger ended before the first event was read.
     pub(super) fn start_tasks(&self, known: Known) {
-        let (desk, shutdown) = (Arc::clone(&self.parts.desk), self.shutdown.clone());
-        self.parts.tasks().spawn(keep_time(desk, shutdown));
+        let (context, shutdown) = (Arc::clone(&self.parts.context), self.shutdown.clone());
+        self.parts.tasks().spawn(keep_time(context, shutdown));
         let (parts, shutdown) = (Arc::clone(&self.parts), self.shutdown.clone());
         self.parts.tasks().spawn(find_events(parts, shutdown));
         feed::start(
             &mut self.parts.tasks(),
-            &self.parts.desk,
+            &self.parts.context,
             &self.shutdown,
             known,
         );
@@ -79,14 +80,14 @@ impl PostgresLedger {
 /// Takes up new events.
 async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
-    while parts.desk.pause(&shutdown, FOLLOW_EVERY_MS).await {
-        match survive(parts.discover()).await {
+    while parts.context.pause(&shutdown, FOLLOW_EVERY_MS).await {
+        match catch_panic(parts.discover()).await {
             Some(Ok(())) if trouble.ends() => tracing::info!("new events are taken up again"),
             None | Some(Ok(())) => {}
             Some(Err(failure))
-                if parts.desk.is_answered()
+                if parts.context.is_answered()
                     && !failure.is_full()
-                    && trouble.lasts(parts.desk.clock.boot()) =>
+                    && trouble.lasts(parts.context.clock.boot()) =>
             {
                 tracing::warn!(%failure, "new events cannot be taken up");
             }
@@ -95,17 +96,17 @@ async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
     }
 }
 
-async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
+async fn keep_time(context: Arc<Context>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
-    while desk.pause(&shutdown, CLOCK_EVERY_MS).await {
-        match survive(push_clock(&desk)).await {
+    while context.pause(&shutdown, CLOCK_EVERY_MS).await {
+        match catch_panic(push_clock(&context)).await {
             None => {}
             Some(Ok(())) => {
-                desk.answers.store(true, Ordering::Release);
+                context.answers.store(true, Ordering::Release);
                 if trouble.ends() {
                     tracing::info!("the database takes commands again");
                 }
-                if let Some(Err(failure)) = survive(forget_records(&desk)).await {
+                if let Some(Err(failure)) = catch_panic(forget_records(&context)).await {
                     tracing::debug!(%failure, "old idempotency records were not forgotten");
                 }
             }
@@ -114,8 +115,8 @@ async fn keep_time(desk: Arc<Desk>, shutdown: CancellationToken) {
                 tracing::debug!(%failure, "the ledger's clock was not pushed on");
             }
             Some(Err(failure)) => {
-                desk.answers.store(false, Ordering::Release);
-                if trouble.lasts(desk.clock.boot()) {
+                context.answers.store(false, Ordering::Release);
+                if trouble.lasts(context.clock.boot()) {
                     tracing::warn!(%failure, "no commands are taken until the database does");
                 }
             }

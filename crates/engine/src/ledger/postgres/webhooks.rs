@@ -5,8 +5,8 @@ use soldonce_core::{Rejection, Span, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::PostgresLedger;
-use super::database::{Lane, Value};
-use super::desk::Desk;
+use super::context::Context;
+use super::database::{Connection, Value};
 use super::failure::Failure;
 use super::limits::ENDPOINT_LOCK_MS;
 use super::tables::{Id, deliveries as rows, endpoints, short};
@@ -21,25 +21,25 @@ use crate::webhook::{
 
 impl Webhooks for PostgresLedger {
     fn endpoints(&self) -> LedgerFuture<'_, Result<Vec<Endpoint>, ReadError>> {
-        Box::pin(async move { Ok(all(&self.parts.desk).await?) })
+        Box::pin(async move { Ok(all(&self.parts.context).await?) })
     }
 
     fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
         Box::pin(async move {
-            let desk = &self.parts.desk;
-            if let Some(known) = known(desk, new.key).await? {
+            let context = &self.parts.context;
+            if let Some(known) = known(context, new.key).await? {
                 return Ok(known);
             }
-            let count = all(desk)
+            let count = all(context)
                 .await
                 .map_err(|failure| failure.rejection())?
                 .len();
             require_room(count)?;
-            match add(desk, &new).await {
+            match add(context, &new).await {
                 Ok(()) => Ok(Added::Stored),
                 // Another server was asked the same meanwhile.
                 Err(failure) if failure.is_key_taken() => {
-                    let known = known(desk, new.key).await?;
+                    let known = known(context, new.key).await?;
                     known.ok_or_else(|| failure.rejection())
                 }
                 Err(failure) => Err(failure.rejection()),
@@ -54,7 +54,7 @@ impl Webhooks for PostgresLedger {
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
         Box::pin(async move {
-            let changed = change_one(&self.parts.desk, endpoint, change, at).await;
+            let changed = change_one(&self.parts.context, endpoint, change, at).await;
             changed.map_err(|failure| failure.rejection())
         })
     }
@@ -64,12 +64,12 @@ impl Webhooks for PostgresLedger {
         keep: Span,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>> {
-        Box::pin(async move { Ok(take(&self.parts.desk, keep, limit).await?) })
+        Box::pin(async move { Ok(take(&self.parts.context, keep, limit).await?) })
     }
 
     fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>> {
         Box::pin(async move {
-            let noted = note(&self.parts.desk, &attempts).await;
+            let noted = note(&self.parts.context, &attempts).await;
             noted.map_err(|failure| failure.rejection())
         })
     }
@@ -80,7 +80,7 @@ impl Webhooks for PostgresLedger {
         before: i64,
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<Delivery>, ReadError>> {
-        Box::pin(async move { Ok(log(&self.parts.desk, endpoint, before, limit).await?) })
+        Box::pin(async move { Ok(log(&self.parts.context, endpoint, before, limit).await?) })
     }
 
     fn resend(
@@ -90,7 +90,7 @@ impl Webhooks for PostgresLedger {
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>> {
         Box::pin(async move {
-            let opened = open_again(&self.parts.desk, endpoint, message, at).await;
+            let opened = open_again(&self.parts.context, endpoint, message, at).await;
             opened.map_err(|failure| failure.rejection())
         })
     }
@@ -101,21 +101,25 @@ impl Webhooks for PostgresLedger {
         limit: usize,
     ) -> LedgerFuture<'_, Result<usize, Rejection>> {
         Box::pin(async move {
-            let forgotten = forget(&self.parts.desk, before, limit).await;
+            let forgotten = forget(&self.parts.context, before, limit).await;
             forgotten.map_err(|failure| failure.rejection())
         })
     }
 }
 
-async fn all(desk: &Desk) -> Result<Vec<Endpoint>, Failure> {
-    let rows = desk.database.rows(endpoints::ENDPOINTS, &[]).await?;
+async fn all(context: &Context) -> Result<Vec<Endpoint>, Failure> {
+    let rows = context.database.rows(endpoints::ENDPOINTS, &[]).await?;
     Ok(rows.iter().map(endpoints::read).collect::<Result<_, _>>()?)
 }
 
 /// What was answered before to this key.
-async fn known(desk: &Desk, key: Option<RequestKey>) -> Result<Option<Added>, Rejection> {
+async fn known(context: &Context, key: Option<RequestKey>) -> Result<Option<Added>, Rejection> {
     let Some(key) = key else { return Ok(None) };
-    let read = async { desk.records(&mut desk.database.lane().await?, &[key]).await };
+    let read = async {
+        context
+            .records(&mut context.database.connection().await?, &[key])
+            .await
+    };
     let records = read.await.map_err(|failure| failure.rejection())?;
     match records.into_iter().next() {
         Some(record) if record.fingerprint != key.fingerprint => {
@@ -126,7 +130,7 @@ async fn known(desk: &Desk, key: Option<RequestKey>) -> Result<Option<Added>, Re
     }
 }
 
-async fn add(desk: &Desk, new: &NewEndpoint) -> Result<(), Failure> {
+async fn add(context: &Context, new: &NewEndpoint) -> Result<(), Failure> {
     let endpoint = &new.endpoint;
     let (id, url) = (Id(*endpoint.id.bytes()), &*endpoint.url);
     let (kinds, created_at) = (endpoint.kinds.bits(), endpoint.created_at.ms());
@@ -143,28 +147,28 @@ async fn add(desk: &Desk, new: &NewEndpoint) -> Result<(), Failure> {
         (&kind, Type::INT2),
         (&body, Type::BYTEA),
     ];
-    let mut lane = desk.database.lane().await?;
-    lane.begin_write().await?;
-    match insert(&mut lane, &values).await {
-        Ok(()) => lane.commit().await,
+    let mut connection = context.database.connection().await?;
+    connection.begin_write().await?;
+    match insert(&mut connection, &values).await {
+        Ok(()) => connection.commit().await,
         Err(failure @ Failure::Unknown(_)) => Err(failure),
         Err(failure) => {
-            lane.roll_back().await;
+            connection.roll_back().await;
             Err(failure)
         }
     }
 }
 
-async fn insert(lane: &mut Lane, values: &[Value<'_>]) -> Result<(), Failure> {
+async fn insert(connection: &mut Connection, values: &[Value<'_>]) -> Result<(), Failure> {
     let wait = format!("SET LOCAL lock_timeout = {ENDPOINT_LOCK_MS}");
-    lane.run(&wait).await?;
-    lane.rows(endpoints::ALONE, &[]).await?;
-    lane.rows(endpoints::ADD_ENDPOINT, values).await?;
+    connection.run(&wait).await?;
+    connection.rows(endpoints::ALONE, &[]).await?;
+    connection.rows(endpoints::ADD_ENDPOINT, values).await?;
     Ok(())
 }
 
 async fn change_one(
-    desk: &Desk,
+    context: &Context,
     endpoint: EndpointId,
     change: EndpointChange,
     at: Timestamp,
@@ -178,25 +182,28 @@ async fn change_one(
         EndpointChange::Enable => (endpoints::ENABLE_ENDPOINT, &values[..]),
         EndpointChange::Delete => (endpoints::DELETE_ENDPOINT, std::slice::from_ref(only_id)),
     };
-    let rows = desk.database.rows(sql, values).await?;
+    let rows = context.database.rows(sql, values).await?;
     Ok(rows.first().map(endpoints::read).transpose()?)
 }
 
-async fn take(desk: &Desk, keep: Span, limit: usize) -> Result<Vec<DueDelivery>, Failure> {
-    let now = desk.time.now();
+async fn take(context: &Context, keep: Span, limit: usize) -> Result<Vec<DueDelivery>, Failure> {
+    let now = context.time.now();
     let (until, now) = (now.plus(keep).ms(), now.ms());
     let limit = most(limit);
     let values: [Value<'_>; 4] = [
-        (&desk.server, Type::BYTEA),
+        (&context.server, Type::BYTEA),
         (&now, Type::INT8),
         (&until, Type::INT8),
         (&limit, Type::INT8),
     ];
-    let taken = desk.database.rows(rows::TAKE_DELIVERIES, &values).await?;
+    let taken = context
+        .database
+        .rows(rows::TAKE_DELIVERIES, &values)
+        .await?;
     Ok(taken.iter().map(rows::read_due).collect::<Result<_, _>>()?)
 }
 
-async fn note(desk: &Desk, attempts: &[Attempt]) -> Result<(), Failure> {
+async fn note(context: &Context, attempts: &[Attempt]) -> Result<(), Failure> {
     let numbers: Vec<i64> = attempts.iter().map(|attempt| attempt.number).collect();
     let state = |attempt: &Attempt| short(number(&DeliveryState::ALL, &attempt.then.state()));
     let states: Vec<i16> = attempts.iter().map(state).collect();
@@ -211,7 +218,7 @@ async fn note(desk: &Desk, attempts: &[Attempt]) -> Result<(), Failure> {
     let gone = attempts.iter().map(|attempt| attempt.then == Then::Disable);
     let gone: Vec<bool> = gone.collect();
     let values: [Value<'_>; 9] = [
-        (&desk.server, Type::BYTEA),
+        (&context.server, Type::BYTEA),
         (&numbers, Type::INT8_ARRAY),
         (&states, Type::INT2_ARRAY),
         (&statuses, Type::INT4_ARRAY),
@@ -221,12 +228,12 @@ async fn note(desk: &Desk, attempts: &[Attempt]) -> Result<(), Failure> {
         (&quiets, Type::INT8_ARRAY),
         (&gone, Type::BOOL_ARRAY),
     ];
-    desk.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
+    context.database.rows(rows::NOTE_ATTEMPTS, &values).await?;
     Ok(())
 }
 
 async fn log(
-    desk: &Desk,
+    context: &Context,
     endpoint: EndpointId,
     before: i64,
     limit: usize,
@@ -237,12 +244,15 @@ async fn log(
         (&before, Type::INT8),
         (&limit, Type::INT8),
     ];
-    let found = desk.database.rows(rows::LOG_OF_ENDPOINT, &values).await?;
+    let found = context
+        .database
+        .rows(rows::LOG_OF_ENDPOINT, &values)
+        .await?;
     Ok(found.iter().map(rows::read).collect::<Result<_, _>>()?)
 }
 
 async fn open_again(
-    desk: &Desk,
+    context: &Context,
     endpoint: EndpointId,
     message: MessageId,
     at: Timestamp,
@@ -253,14 +263,17 @@ async fn open_again(
         (&message, Type::BYTEA),
         (&at, Type::INT8),
     ];
-    let opened = desk.database.rows(rows::RESEND, &values).await?;
+    let opened = context.database.rows(rows::RESEND, &values).await?;
     Ok(opened.first().map(rows::read).transpose()?)
 }
 
-async fn forget(desk: &Desk, before: Timestamp, limit: usize) -> Result<usize, Failure> {
+async fn forget(context: &Context, before: Timestamp, limit: usize) -> Result<usize, Failure> {
     let (before, limit) = (before.ms(), most(limit));
     let values: [Value<'_>; 2] = [(&before, Type::INT8), (&limit, Type::INT8)];
-    let gone = desk.database.rows(rows::FORGET_DELIVERIES, &values).await?;
+    let gone = context
+        .database
+        .rows(rows::FORGET_DELIVERIES, &values)
+        .await?;
     Ok(gone.len())
 }
 

@@ -263,11 +263,11 @@ async fn tell_all(store: Store, points: Arc<Mutex<Vec<String>>>, times: u32) -> 
 /// How many died.
 async fn die_everywhere(store: Store, times: u32) -> u32 {
     let points = Arc::new(Mutex::new(every_point()));
-    let mut lanes = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for _ in 0..LANES {
-        lanes.spawn(tell_all(store, Arc::clone(&points), times));
+        tasks.spawn(tell_all(store, Arc::clone(&points), times));
     }
-    lanes.join_all().await.into_iter().sum()
+    tasks.join_all().await.into_iter().sum()
 }
 
 fn every_point() -> Vec<String> {

@@ -4,11 +4,11 @@
 mod apart;
 mod cancel;
 mod clocks;
+mod connections;
 mod faults;
 mod guards;
 mod holders;
 mod lag;
-mod lanes;
 mod melee;
 mod places;
 mod plans;

@@ -9,14 +9,14 @@ use soldonce_core::{Commit, EventNo, Seq};
 use tokio::sync::Semaphore;
 use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::booth::Booth;
-use crate::ledger::postgres::database::{Lane, Value};
-use crate::ledger::postgres::desk::Desk;
-use crate::ledger::postgres::each::{Ailment, Each};
+use crate::ledger::postgres::catch_panic::catch_panic;
+use crate::ledger::postgres::context::Context;
+use crate::ledger::postgres::database::{Connection, Value};
+use crate::ledger::postgres::event_slot::EventSlot;
+use crate::ledger::postgres::event_tasks::{EventTasks, TaskError};
 use crate::ledger::postgres::failure::Failure;
-use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_LANES_MAX};
+use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_CONNECTIONS_MAX};
 use crate::ledger::postgres::replica::{Named, horizon};
-use crate::ledger::postgres::survive::survive;
 use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::codes::unsigned;
 use crate::ledger::rows::{Damaged, stored};
@@ -76,8 +76,8 @@ impl Known {
     ///
     /// # Errors
     /// [`Failure`].
-    pub(in super::super) async fn end(lane: &mut Lane) -> Result<Self, Failure> {
-        let rows = lane.rows(END, &[]).await?;
+    pub(in super::super) async fn end(connection: &mut Connection) -> Result<Self, Failure> {
+        let rows = connection.rows(END, &[]).await?;
         let row = rows
             .first()
             .ok_or_else(|| Damaged::new("sequencer", "its row is missing"))?;
@@ -95,8 +95,8 @@ pub(super) struct Follower {
     /// What was numbered and is not shown nor being shown. One that this server does not know yet
     /// waits until it does.
     behind: BTreeMap<EventNo, Tail>,
-    each: Each<()>,
-    lanes: Arc<Semaphore>,
+    each: EventTasks<()>,
+    connections: Arc<Semaphore>,
 }
 
 impl Follower {
@@ -105,8 +105,8 @@ impl Follower {
         Self {
             known,
             behind: BTreeMap::new(),
-            each: Each::new("shown"),
-            lanes: Arc::new(Semaphore::new(FOLLOW_LANES_MAX)),
+            each: EventTasks::new("shown"),
+            connections: Arc::new(Semaphore::new(FOLLOW_CONNECTIONS_MAX)),
         }
     }
 
@@ -114,18 +114,18 @@ impl Follower {
     ///
     /// # Errors
     /// [`Failure`]; then the feed was not read.
-    pub(super) async fn step(&mut self, desk: &Arc<Desk>) -> Result<(), Failure> {
-        while let Some((event, done)) = self.each.ended(desk) {
+    pub(super) async fn step(&mut self, context: &Arc<Context>) -> Result<(), Failure> {
+        while let Some((event, done)) = self.each.ended(context) {
             if done.is_none() {
                 self.behind.insert(event, Tail::Stored);
             }
         }
-        self.read(desk).await?;
-        let now = desk.clock.boot();
+        self.read(context).await?;
+        let now = context.clock.boot();
         let is_ready = |event: &EventNo| self.each.may_begin(*event, now);
         let ready: Vec<EventNo> = self.behind.keys().copied().filter(is_ready).collect();
         for event in ready {
-            self.begin(desk, event);
+            self.begin(context, event);
         }
         Ok(())
     }
@@ -134,12 +134,12 @@ impl Follower {
     ///
     /// # Errors
     /// [`Failure`]; then the next call finds the same.
-    pub(super) async fn find_renewed(&mut self, desk: &Desk) -> Result<(), Failure> {
+    pub(super) async fn find_renewed(&mut self, context: &Context) -> Result<(), Failure> {
         let values: [Value<'_>; 2] = [
             (&self.known.renewed, Type::INT8),
-            (&desk.server, Type::BYTEA),
+            (&context.server, Type::BYTEA),
         ];
-        let rows = desk.database.rows(RENEWED, &values).await?;
+        let rows = context.database.rows(RENEWED, &values).await?;
         let Some(row) = rows.first() else {
             return Ok(());
         };
@@ -161,26 +161,30 @@ impl Follower {
         }
     }
 
-    fn begin(&mut self, desk: &Arc<Desk>, event: EventNo) {
-        let Some(booth) = desk.catalogue.booth(event) else {
+    fn begin(&mut self, context: &Arc<Context>, event: EventNo) {
+        let Some(slot) = context.catalogue.slot(event) else {
             return;
         };
         let Some(tail) = self.behind.remove(&event) else {
             return;
         };
-        let (desk, lanes) = (Arc::clone(desk), Arc::clone(&self.lanes));
-        let showing = Showing { desk, booth, lanes };
+        let (context, connections) = (Arc::clone(context), Arc::clone(&self.connections));
+        let showing = Showing {
+            context,
+            slot,
+            connections,
+        };
         self.each
             .begin(event, async move { showing.show(tail).await });
     }
 
     /// Reads on in the feed.
-    async fn read(&mut self, desk: &Desk) -> Result<(), Failure> {
+    async fn read(&mut self, context: &Context) -> Result<(), Failure> {
         let values: [Value<'_>; 2] = [
             (&self.known.last, Type::INT8),
             (&FEED_BATCHES_MAX, Type::INT8),
         ];
-        let rows = desk.database.rows(NUMBERED, &values).await?;
+        let rows = context.database.rows(NUMBERED, &values).await?;
         let (mut last, mut news) = (self.known.last, BTreeMap::new());
         for row in &rows {
             let columns = Columns::new(row, "feed");
@@ -190,7 +194,7 @@ impl Follower {
                 .entry(EventNo(columns.small(1)?))
                 .or_insert((Vec::new(), Writers::Own));
             batches.push((columns.get(3)?, first));
-            if columns.get::<Id>(4)? != desk.server {
+            if columns.get::<Id>(4)? != context.server {
                 *writers = Writers::Others;
             }
         }
@@ -212,14 +216,14 @@ impl Follower {
 
 /// One event on its way to those who look.
 struct Showing {
-    desk: Arc<Desk>,
-    booth: Arc<Booth>,
+    context: Arc<Context>,
+    slot: Arc<EventSlot>,
     /// Few connections at a time are for this.
-    lanes: Arc<Semaphore>,
+    connections: Arc<Semaphore>,
 }
 
 impl Showing {
-    async fn show(&self, mut tail: Tail) -> Result<(), Ailment> {
+    async fn show(&self, mut tail: Tail) -> Result<(), TaskError> {
         let most = usize::try_from(FEED_BATCHES_MAX).unwrap_or(usize::MAX);
         loop {
             let (batches, writers, is_all) = match tail {
@@ -242,14 +246,14 @@ impl Showing {
     }
 
     async fn not_shown(&self) -> Result<Vec<Numbered>, Failure> {
-        let (no, shown) = (int(self.booth.no.0)?, stored(self.booth.shown().0)?);
+        let (no, shown) = (int(self.slot.no.0)?, stored(self.slot.shown().0)?);
         let values: [Value<'_>; 3] = [
             (&no, Type::INT4),
             (&shown, Type::INT8),
             (&FEED_BATCHES_MAX, Type::INT8),
         ];
-        let _one = self.lanes.acquire().await;
-        let rows = self.desk.database.rows(NOT_SHOWN, &values).await?;
+        let _one = self.connections.acquire().await;
+        let rows = self.context.database.rows(NOT_SHOWN, &values).await?;
         let read = |row| -> Result<Numbered, Failure> {
             let columns = Columns::new(row, "feed");
             Ok((columns.get(1)?, Seq(unsigned(columns.get(0)?, "feed")?)))
@@ -257,43 +261,43 @@ impl Showing {
         rows.iter().map(read).collect()
     }
 
-    async fn refresh(&self) -> Result<(), Ailment> {
+    async fn refresh(&self) -> Result<(), TaskError> {
         // The memory first, then a connection: in the order of everybody.
-        let mut replica = self.booth.replica.lock().await;
-        let read = survive(async {
-            let _one = self.lanes.acquire().await;
-            let mut lane = self.desk.database.lane().await?;
+        let mut replica = self.slot.replica.lock().await;
+        let read = catch_panic(async {
+            let _one = self.connections.acquire().await;
+            let mut connection = self.context.database.connection().await?;
             let named = Named::default();
             let refresh = self
-                .desk
-                .refresh(&mut lane, &self.booth, &mut replica, &named);
+                .context
+                .refresh(&mut connection, &self.slot, &mut replica, &named);
             refresh.await
         });
         let Some(read) = read.await else {
             replica.forget();
-            return Err(Ailment::Failed("reading it panicked".to_owned()));
+            return Err(TaskError::Failed("reading it panicked".to_owned()));
         };
         Ok(read?)
     }
 
     /// Shows those of these batches that are not shown.
     async fn number(&self, mut batches: Vec<Numbered>) -> Result<(), Failure> {
-        let shown = self.booth.shown();
+        let shown = self.slot.shown();
         batches.retain(|(_, first)| *first > shown);
         if batches.is_empty() {
             return Ok(());
         }
-        let events = batches.iter().map(|(id, _)| (*id, self.booth.no));
+        let events = batches.iter().map(|(id, _)| (*id, self.slot.no));
         let mut found = {
-            let _one = self.lanes.acquire().await;
-            let mut lane = self.desk.database.lane().await?;
-            self.desk
+            let _one = self.connections.acquire().await;
+            let mut connection = self.context.database.connection().await?;
+            self.context
                 .own_batches
-                .commits_of(&mut lane, &events.collect())
+                .commits_of(&mut connection, &events.collect())
                 .await?
         };
         // What has no other owner need not be copied. If they are shown in vain, they are read back.
-        self.desk.own_batches.forget(found.keys().copied());
+        self.context.own_batches.forget(found.keys().copied());
         let mut commits: Vec<Commit> = Vec::new();
         for (id, first) in &batches {
             let batch = found.remove(id).unwrap_or_default();
@@ -301,8 +305,8 @@ impl Showing {
             commits.extend(numbered.map(|(seq, commit)| Commit { seq, ..commit }));
         }
         if let Some(last) = commits.last() {
-            self.desk.observer.numbered(&commits);
-            self.booth.show(last.seq);
+            self.context.observer.numbered(&commits);
+            self.slot.show(last.seq);
         }
         Ok(())
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::unnumbered;
-use crate::ledger::postgres::desk::Desk;
+use crate::ledger::postgres::catch_panic::catch_panic;
+use crate::ledger::postgres::context::Context;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{FEED_LATE_MS, FEED_LOOK_MS};
-use crate::ledger::postgres::survive::survive;
 use crate::ledger::postgres::tables::Columns;
 use crate::trouble::Trouble;
 
@@ -32,8 +32,8 @@ struct Lag {
     process: Option<i32>,
 }
 
-async fn look(desk: &Desk) -> Result<Lag, Failure> {
-    let rows = desk.database.rows(LAG, &[]).await?;
+async fn look(context: &Context) -> Result<Lag, Failure> {
+    let rows = context.database.rows(LAG, &[]).await?;
     let nothing = Lag {
         behind: Duration::ZERO,
         process: None,
@@ -50,18 +50,18 @@ async fn look(desk: &Desk) -> Result<Lag, Failure> {
 }
 
 /// Looks again and again, tells the metric, and says in the log why the feed stands still.
-pub(super) async fn watch(desk: Arc<Desk>, shutdown: CancellationToken) {
+pub(super) async fn watch(context: Arc<Context>, shutdown: CancellationToken) {
     let mut trouble = Trouble::default();
-    while desk.pause(&shutdown, FEED_LOOK_MS).await {
-        let Some(Ok(lag)) = survive(look(&desk)).await else {
+    while context.pause(&shutdown, FEED_LOOK_MS).await {
+        let Some(Ok(lag)) = catch_panic(look(&context)).await else {
             continue;
         };
-        desk.observer.feed_lag(lag.behind, lag.process);
+        context.observer.feed_lag(lag.behind, lag.process);
         if lag.behind < Duration::from_millis(FEED_LATE_MS) {
             if trouble.ends() {
                 tracing::info!("commits get their numbers again");
             }
-        } else if trouble.lasts(desk.clock.boot()) {
+        } else if trouble.lasts(context.clock.boot()) {
             let (behind_ms, process) = (lag.behind.as_millis(), lag.process.unwrap_or_default());
             tracing::warn!(
                 behind_ms,

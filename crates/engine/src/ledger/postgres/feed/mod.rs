@@ -17,9 +17,9 @@ use self::follow::Follower;
 pub(super) use self::follow::Known;
 pub(super) use self::number::number;
 pub(super) use self::own_batches::OwnBatches;
-use super::desk::Desk;
+use super::catch_panic::catch_panic;
+use super::context::Context;
 use super::limits::{FOLLOW_EVERY_MS, NUMBER_EVERY_MS, RENEWED_EVERY_MS};
-use super::survive::survive;
 
 /// The condition of a batch `b` that has no number and is to get one.
 macro_rules! unnumbered {
@@ -34,36 +34,36 @@ pub(super) use unnumbered;
 /// Begins the tasks of the feed. `known` is where the ledger ended before the first event was read.
 pub(super) fn start(
     tasks: &mut JoinSet<()>,
-    desk: &Arc<Desk>,
+    context: &Arc<Context>,
     shutdown: &CancellationToken,
     known: Known,
 ) {
-    tasks.spawn(keep_numbering(Arc::clone(desk), shutdown.clone()));
-    tasks.spawn(lag::watch(Arc::clone(desk), shutdown.clone()));
-    tasks.spawn(show(Arc::clone(desk), shutdown.clone(), known));
+    tasks.spawn(keep_numbering(Arc::clone(context), shutdown.clone()));
+    tasks.spawn(lag::watch(Arc::clone(context), shutdown.clone()));
+    tasks.spawn(show(Arc::clone(context), shutdown.clone(), known));
 }
 
-async fn keep_numbering(desk: Arc<Desk>, shutdown: CancellationToken) {
-    while desk.pause(&shutdown, NUMBER_EVERY_MS).await {
-        if let Some(Err(failure)) = survive(number(&desk)).await {
+async fn keep_numbering(context: Arc<Context>, shutdown: CancellationToken) {
+    while context.pause(&shutdown, NUMBER_EVERY_MS).await {
+        if let Some(Err(failure)) = catch_panic(number(&context)).await {
             tracing::debug!(%failure, "commits were not numbered");
         }
     }
 }
 
 /// Shows what others wrote after `known`.
-async fn show(desk: Arc<Desk>, shutdown: CancellationToken, known: Known) {
+async fn show(context: Arc<Context>, shutdown: CancellationToken, known: Known) {
     let mut follower = Follower::new(known);
-    let mut next_renewed = desk.clock.boot();
-    while desk.pause(&shutdown, FOLLOW_EVERY_MS).await {
-        if next_renewed <= desk.clock.boot() {
-            if let Some(Err(failure)) = survive(follower.find_renewed(&desk)).await {
+    let mut next_renewed = context.clock.boot();
+    while context.pause(&shutdown, FOLLOW_EVERY_MS).await {
+        if next_renewed <= context.clock.boot() {
+            if let Some(Err(failure)) = catch_panic(follower.find_renewed(&context)).await {
                 tracing::debug!(%failure, "changes of events were not looked for");
             }
             let wait = std::time::Duration::from_millis(RENEWED_EVERY_MS);
-            next_renewed = desk.clock.boot().plus(wait);
+            next_renewed = context.clock.boot().plus(wait);
         }
-        if let Some(Err(failure)) = survive(follower.step(&desk)).await {
+        if let Some(Err(failure)) = catch_panic(follower.step(&context)).await {
             tracing::debug!(%failure, "the feed was not known");
         }
     }

@@ -13,8 +13,8 @@ use soldonce_core::{Commit, EventNo, Seq};
 use tokio_postgres::types::Type;
 
 use super::unnumbered;
-use crate::ledger::postgres::database::{Lane, Value};
-use crate::ledger::postgres::desk::Desk;
+use crate::ledger::postgres::context::Context;
+use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
 use crate::ledger::postgres::tables::{Columns, Id, int};
@@ -91,13 +91,13 @@ struct Head {
 ///
 /// # Errors
 /// [`Failure`]; then nothing was numbered, or, when the end is not known, all of it.
-pub(in super::super) async fn number(desk: &Desk) -> Result<usize, Failure> {
-    let mut lane = desk.database.lane().await?;
-    lane.begin_write().await?;
-    let turn = turn(desk, &mut lane).await;
+pub(in super::super) async fn number(context: &Context) -> Result<usize, Failure> {
+    let mut connection = context.database.connection().await?;
+    connection.begin_write().await?;
+    let turn = turn(context, &mut connection).await;
     match turn {
-        Ok(Turn::Numbered(_) | Turn::Moved) => lane.commit().await?,
-        Ok(Turn::Nothing) | Err(_) => lane.roll_back().await,
+        Ok(Turn::Numbered(_) | Turn::Moved) => connection.commit().await?,
+        Ok(Turn::Nothing) | Err(_) => connection.roll_back().await,
     }
     match turn? {
         Turn::Numbered(batches) => Ok(batches),
@@ -114,23 +114,23 @@ enum Turn {
     Moved,
 }
 
-async fn turn(desk: &Desk, lane: &mut Lane) -> Result<Turn, Failure> {
-    let rows = lane.rows(TAKE_TURN, &[]).await?;
+async fn turn(context: &Context, connection: &mut Connection) -> Result<Turn, Failure> {
+    let rows = connection.rows(TAKE_TURN, &[]).await?;
     let Some(row) = rows.first() else {
         return Ok(Turn::Nothing);
     };
     let columns = Columns::new(row, "sequencer");
     let last: i64 = columns.get(0)?;
     if columns.get(1)? {
-        return raise_shift(lane).await;
+        return raise_shift(connection).await;
     }
-    let batches = unnumbered(desk, lane).await?;
+    let batches = unnumbered(context, connection).await?;
     if batches.is_empty() {
         return Ok(Turn::Nothing);
     }
-    let mut heads = heads(desk, lane, &batches).await?;
+    let mut heads = heads(context, connection, &batches).await?;
     let mut feed = Numbers::default();
-    let commits = commits(desk, lane, &batches).await?;
+    let commits = commits(context, connection, &batches).await?;
     for (n, batch) in (last.saturating_add(1)..).zip(&batches) {
         let head = heads
             .get_mut(&batch.event)
@@ -141,18 +141,18 @@ async fn turn(desk: &Desk, lane: &mut Lane) -> Result<Turn, Failure> {
             .unwrap_or_default();
         feed.add(n, batch, head, commits)?;
     }
-    feed.write(lane).await?;
-    move_heads(lane, &heads).await?;
+    feed.write(connection).await?;
+    move_heads(connection, &heads).await?;
     let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
-    lane.rows(END_TURN, &[(&last, Type::INT8)]).await?;
+    connection.rows(END_TURN, &[(&last, Type::INT8)]).await?;
     Ok(Turn::Numbered(batches.len()))
 }
 
 /// Lets the numbers of this cluster's transactions begin behind those of the one before (decision
 /// 0023).
-async fn raise_shift(lane: &mut Lane) -> Result<Turn, Failure> {
-    lane.run(STOP_WRITERS).await?;
-    let raised = lane.rows(RAISE_SHIFT, &[]).await?;
+async fn raise_shift(connection: &mut Connection) -> Result<Turn, Failure> {
+    connection.run(STOP_WRITERS).await?;
+    let raised = connection.rows(RAISE_SHIFT, &[]).await?;
     let Some(row) = raised.first() else {
         return Ok(Turn::Nothing);
     };
@@ -167,20 +167,23 @@ struct Unnumbered {
     event: EventNo,
 }
 
-async fn unnumbered(desk: &Desk, lane: &mut Lane) -> Result<Vec<Unnumbered>, Failure> {
+async fn unnumbered(
+    context: &Context,
+    connection: &mut Connection,
+) -> Result<Vec<Unnumbered>, Failure> {
     // Asked for before the batches: what begins later gets a later time.
-    let quiet = lane.rows(QUIET_UNTIL, &[]).await?;
+    let quiet = connection.rows(QUIET_UNTIL, &[]).await?;
     let quiet: Option<i64> = match quiet.first() {
         Some(row) => Columns::new(row, "clock").get(0)?,
         None => None,
     };
-    let until = if desk.time.given().is_some() {
+    let until = if context.time.given().is_some() {
         i64::MAX
     } else {
         quiet.unwrap_or(i64::MIN)
     };
     let values: [Value<'_>; 2] = [(&until, Type::INT8), (&FEED_BATCHES_MAX, Type::INT8)];
-    let rows = lane.rows(UNNUMBERED, &values).await?;
+    let rows = connection.rows(UNNUMBERED, &values).await?;
     let read = |row: &tokio_postgres::Row| -> Result<Unnumbered, Damaged> {
         let columns = Columns::new(row, "batches");
         let event = EventNo(columns.small(1)?);
@@ -194,22 +197,22 @@ async fn unnumbered(desk: &Desk, lane: &mut Lane) -> Result<Vec<Unnumbered>, Fai
 
 /// Where the audits of these batches' events end.
 async fn heads(
-    desk: &Desk,
-    lane: &mut Lane,
+    context: &Context,
+    connection: &mut Connection,
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<EventNo, Head>, Failure> {
     let mut heads = BTreeMap::new();
     for batch in batches {
-        let booth = desk
+        let slot = context
             .catalogue
-            .booth(batch.event)
+            .slot(batch.event)
             .ok_or_else(|| unknown(batch.event))?;
-        let (seq, hash) = (Seq::default(), booth.chain_start);
+        let (seq, hash) = (Seq::default(), slot.chain_start);
         heads.insert(batch.event, Head { seq, hash });
     }
     let nos = heads.keys().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
-    for row in lane.rows(HEADS, &[(&nos, Type::INT4_ARRAY)]).await? {
+    for row in connection.rows(HEADS, &[(&nos, Type::INT4_ARRAY)]).await? {
         let columns = Columns::new(&row, "feed_heads");
         let hash: &[u8] = columns.get(2)?;
         let head = Head {
@@ -222,12 +225,15 @@ async fn heads(
 }
 
 async fn commits(
-    desk: &Desk,
-    lane: &mut Lane,
+    context: &Context,
+    connection: &mut Connection,
     batches: &[Unnumbered],
 ) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
     let events = batches.iter().map(|batch| (batch.id, batch.event));
-    desk.own_batches.commits_of(lane, &events.collect()).await
+    context
+        .own_batches
+        .commits_of(connection, &events.collect())
+        .await
 }
 
 fn unknown(event: EventNo) -> Failure {
@@ -237,7 +243,10 @@ fn unknown(event: EventNo) -> Failure {
     ))
 }
 
-async fn move_heads(lane: &mut Lane, heads: &BTreeMap<EventNo, Head>) -> Result<(), Failure> {
+async fn move_heads(
+    connection: &mut Connection,
+    heads: &BTreeMap<EventNo, Head>,
+) -> Result<(), Failure> {
     let nos = heads.keys().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
     let seqs = heads.values().map(|head| stored(head.seq.0));
@@ -248,7 +257,7 @@ async fn move_heads(lane: &mut Lane, heads: &BTreeMap<EventNo, Head>) -> Result<
         (&seqs, Type::INT8_ARRAY),
         (&hashes, Type::BYTEA_ARRAY),
     ];
-    lane.rows(MOVE_HEADS, &values).await?;
+    connection.rows(MOVE_HEADS, &values).await?;
     Ok(())
 }
 
@@ -293,7 +302,7 @@ impl Numbers {
         Ok(())
     }
 
-    async fn write(&self, lane: &mut Lane) -> Result<(), Failure> {
+    async fn write(&self, connection: &mut Connection) -> Result<(), Failure> {
         let values: [Value<'_>; 6] = [
             (&self.ns, Type::INT8_ARRAY),
             (&self.events, Type::INT4_ARRAY),
@@ -302,7 +311,7 @@ impl Numbers {
             (&self.batches, Type::BYTEA_ARRAY),
             (&self.hashes, Type::BYTEA_ARRAY),
         ];
-        lane.rows(NUMBER, &values).await?;
+        connection.rows(NUMBER, &values).await?;
         Ok(())
     }
 }

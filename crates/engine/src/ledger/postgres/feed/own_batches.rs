@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use soldonce_core::{Commit, EventNo, Timestamp};
 use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::OWN_STEPS_MAX;
 use crate::ledger::postgres::tables::{Id, audit};
@@ -90,7 +90,7 @@ impl OwnBatches {
     /// [`Failure`], when the database cannot be read.
     pub(super) async fn commits_of(
         &self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         events: &BTreeMap<Id, EventNo>,
     ) -> Result<BTreeMap<Id, Arc<Vec<Commit>>>, Failure> {
         let own = |(id, event): (&Id, &EventNo)| Some((*id, self.find(*id, *event)?));
@@ -99,7 +99,7 @@ impl OwnBatches {
         let missing: Vec<Id> = events.keys().copied().filter(is_missing).collect();
         if !missing.is_empty() {
             let ids: [Value<'_>; 1] = [(&missing, Type::BYTEA_ARRAY)];
-            let rows = lane.rows(audit::AUDIT_OF_BATCHES, &ids).await?;
+            let rows = connection.rows(audit::AUDIT_OF_BATCHES, &ids).await?;
             let read = audit::read_batches(events, &rows)?.into_iter();
             commits.extend(read.map(|(id, batch)| (id, Arc::new(batch))));
         }

@@ -19,7 +19,7 @@ pub(super) use self::stale::bookings_by_id;
 pub(super) use self::stale::horizon;
 use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
 use super::charts::Charts;
-use super::database::{Lane, Value};
+use super::database::{Connection, Value};
 use super::failure::Failure;
 use super::tables::bookings::BookingRow;
 use super::tables::{Columns, Id, bookings, events, holder_key, holds, int, units};
@@ -125,41 +125,41 @@ impl Replica {
     /// [`Failure`]; then nothing changed, or everything is read anew the next time.
     pub(super) async fn refresh(
         &mut self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         charts: &Charts,
         server: Id,
         named: &Named,
     ) -> Result<News, Failure> {
         let is_whole = !self.cold && self.holders.missing().is_empty() && self.knows(named);
-        if is_whole && !self.is_behind(lane, server).await? {
+        if is_whole && !self.is_behind(connection, server).await? {
             return Ok(News::default());
         }
         // A transaction that has the event alone sees one state of it in each of its statements.
-        let is_alone = lane.is_open();
+        let is_alone = connection.is_open();
         if !is_alone {
-            lane.begin(SNAPSHOT).await?;
+            connection.begin(SNAPSHOT).await?;
         }
         let read = if self.cold {
-            self.load(lane, charts).await
+            self.load(connection, charts).await
         } else {
-            self.catch_up(lane, charts, server).await
+            self.catch_up(connection, charts, server).await
         };
         let news = match read {
             Ok(news) => news,
             Err(failure) => {
-                lane.roll_back().await;
+                connection.roll_back().await;
                 return Err(failure);
             }
         };
-        let paged_in = match self.page_in(lane, named).await {
-            Ok(()) => self.page_in_holders(lane).await,
+        let paged_in = match self.page_in(connection, named).await {
+            Ok(()) => self.page_in_holders(connection).await,
             failed => failed,
         };
         let read = match paged_in {
             Ok(()) if is_alone => Ok(()),
-            Ok(()) => lane.commit().await,
+            Ok(()) => connection.commit().await,
             Err(failure) => {
-                lane.roll_back().await;
+                connection.roll_back().await;
                 Err(failure)
             }
         };
@@ -171,39 +171,45 @@ impl Replica {
         Ok(news)
     }
 
-    async fn load(&mut self, lane: &mut Lane, charts: &Charts) -> Result<News, Failure> {
+    async fn load(
+        &mut self,
+        connection: &mut Connection,
+        charts: &Charts,
+    ) -> Result<News, Failure> {
         let no = int(self.no.0)?;
         let of_event: [Value<'_>; 1] = [(&no, Type::INT4)];
         let mut fresh = Self::new(self.no);
-        fresh.horizon = read_horizon(lane).await?;
-        let row = lane.rows(events::EVENT, &of_event).await?;
+        fresh.horizon = read_horizon(connection).await?;
+        let row = connection.rows(events::EVENT, &of_event).await?;
         let row = row.first().ok_or_else(|| missing(self.no))?;
-        let row = charts.event(lane, row).await?;
+        let row = charts.event(connection, row).await?;
         fresh.event_version = row.version;
         fresh
             .inventory
             .restore_event(row.event, self.inventory.seq(self.no));
-        let rows = lane.rows(units::UNITS_OF_EVENT, &of_event).await?;
+        let rows = connection.rows(units::UNITS_OF_EVENT, &of_event).await?;
         let units = fresh.take_units(&rows)?;
-        for row in lane.rows(holds::BUYERS_OF_EVENT, &of_event).await? {
+        for row in connection.rows(holds::BUYERS_OF_EVENT, &of_event).await? {
             fresh.take_holder(&row)?;
         }
-        let pending = lane.rows(bookings::PENDING_BOOKINGS, &of_event).await?;
+        let pending = connection
+            .rows(bookings::PENDING_BOOKINGS, &of_event)
+            .await?;
         let pending: Result<Vec<Id>, _> = pending
             .iter()
             .map(|row| Columns::new(row, "holds").get(0))
             .collect();
-        for row in bookings_by_id(lane, &pending?).await? {
+        for row in bookings_by_id(connection, &pending?).await? {
             fresh.take_booking(row);
         }
-        for row in lane.rows(holds::LIVE_HOLDS, &of_event).await? {
+        for row in connection.rows(holds::LIVE_HOLDS, &of_event).await? {
             fresh.inventory.restore_hold(holds::read(&row)?);
         }
         let holding = fresh.inventory.holds().map(|hold| holder_key(&hold.holder));
         fresh
-            .read_holders(lane, &holding.collect::<Vec<_>>())
+            .read_holders(connection, &holding.collect::<Vec<_>>())
             .await?;
-        for row in lane.rows(LATEST, &of_event).await? {
+        for row in connection.rows(LATEST, &of_event).await? {
             let latest: Option<i64> = Columns::new(&row, "batches").get(0)?;
             fresh.latest = latest.map_or(Timestamp::MIN, Timestamp::from_ms);
         }
@@ -224,7 +230,7 @@ impl Replica {
 
     async fn catch_up(
         &mut self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         charts: &Charts,
         server: Id,
     ) -> Result<News, Failure> {
@@ -234,14 +240,14 @@ impl Replica {
             (&self.horizon, Type::INT8),
             (&server, Type::BYTEA),
         ];
-        let stale = Stale::read(&lane.rows(WRITTEN, &since).await?)?;
-        let horizon = read_horizon(lane).await?;
+        let stale = Stale::read(&connection.rows(WRITTEN, &since).await?)?;
+        let horizon = read_horizon(connection).await?;
         let Some(stale) = stale else {
             self.horizon = horizon;
             return Ok(News::default());
         };
         let latest = Timestamp::from_ms(stale.latest);
-        let rows = stale.fetch(lane, charts, no).await?;
+        let rows = stale.fetch(connection, charts, no).await?;
         self.horizon = horizon;
         self.latest = self.latest.max(latest);
         let taken = self.take(rows);
@@ -306,22 +312,26 @@ impl Replica {
         Ok(())
     }
 
-    async fn read_holders(&mut self, lane: &mut Lane, keys: &[Id]) -> Result<(), Failure> {
+    async fn read_holders(
+        &mut self,
+        connection: &mut Connection,
+        keys: &[Id],
+    ) -> Result<(), Failure> {
         let no = int(self.no.0)?;
         let by_key: [Value<'_>; 2] = [(&no, Type::INT4), (&keys, Type::BYTEA_ARRAY)];
-        for row in lane.rows(holds::HOLDERS_BY_KEY, &by_key).await? {
+        for row in connection.rows(holds::HOLDERS_BY_KEY, &by_key).await? {
             self.take_holder(&row)?;
         }
         Ok(())
     }
 
     /// Reads the rows of holders that exist and are not remembered.
-    async fn page_in_holders(&mut self, lane: &mut Lane) -> Result<(), Failure> {
+    async fn page_in_holders(&mut self, connection: &mut Connection) -> Result<(), Failure> {
         let missing = self.holders.missing().to_vec();
         if missing.is_empty() {
             return Ok(());
         }
-        self.read_holders(lane, &missing).await?;
+        self.read_holders(connection, &missing).await?;
         self.holders.are_read();
         Ok(())
     }

@@ -4,7 +4,7 @@ use soldonce_core::{BookingId, HoldId};
 use tokio_postgres::types::Type;
 
 use super::{Replica, bookings_by_id};
-use crate::ledger::postgres::database::Lane;
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::{Id, holds};
 
@@ -30,7 +30,11 @@ impl Replica {
     }
 
     /// Reads back what commands name and memory has let go of.
-    pub(super) async fn page_in(&mut self, lane: &mut Lane, named: &Named) -> Result<(), Failure> {
+    pub(super) async fn page_in(
+        &mut self,
+        connection: &mut Connection,
+        named: &Named,
+    ) -> Result<(), Failure> {
         let mut wanted: Vec<HoldId> = named.holds.clone();
         loop {
             let missing = self.missing(&named.bookings);
@@ -38,7 +42,7 @@ impl Replica {
             if bookings.is_empty() {
                 break;
             }
-            let found = bookings_by_id(lane, &bookings).await?;
+            let found = bookings_by_id(connection, &bookings).await?;
             // The others do not exist.
             let is_end = found.is_empty();
             for row in found {
@@ -54,7 +58,7 @@ impl Replica {
             return Ok(());
         }
         let ids = holds::ids(wanted);
-        for row in lane
+        for row in connection
             .rows(holds::HOLDS, &[(&ids, Type::BYTEA_ARRAY)])
             .await?
         {

@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 
 use super::Replica;
 use crate::ledger::postgres::charts::Charts;
-use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::bookings::BookingRow;
 use crate::ledger::postgres::tables::{Columns, Id, bookings, events, holds, int, units};
@@ -44,14 +44,18 @@ SELECT EXISTS (SELECT FROM batches
 impl Replica {
     /// Whether others wrote since the last time. One statement sees one snapshot, so where they did
     /// not, it is all that there is to read.
-    pub(super) async fn is_behind(&mut self, lane: &mut Lane, server: Id) -> Result<bool, Failure> {
+    pub(super) async fn is_behind(
+        &mut self,
+        connection: &mut Connection,
+        server: Id,
+    ) -> Result<bool, Failure> {
         let no = int(self.no.0)?;
         let since: [Value<'_>; 3] = [
             (&no, Type::INT4),
             (&self.horizon, Type::INT8),
             (&server, Type::BYTEA),
         ];
-        let rows = lane.rows(BEHIND, &since).await?;
+        let rows = connection.rows(BEHIND, &since).await?;
         let Some(row) = rows.first() else {
             return Ok(true);
         };
@@ -102,17 +106,17 @@ impl Stale {
 
     pub(super) async fn fetch(
         self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         charts: &Charts,
         no: i32,
     ) -> Result<Fetched, Failure> {
         let of_event: Value<'_> = (&no, Type::INT4);
         let event = if self.event {
-            let rows = lane
+            let rows = connection
                 .rows(events::EVENT, std::slice::from_ref(&of_event))
                 .await?;
             match rows.first() {
-                Some(row) => Some(charts.event(lane, row).await?),
+                Some(row) => Some(charts.event(connection, row).await?),
                 None => None,
             }
         } else {
@@ -126,33 +130,33 @@ impl Stale {
         let by_key: [Value<'_>; 2] = [of_event, (&keys, Type::BYTEA_ARRAY)];
         Ok(Fetched {
             event,
-            units: lane.rows(units::UNITS, &by_no).await?,
-            holds: lane
+            units: connection.rows(units::UNITS, &by_no).await?,
+            holds: connection
                 .rows(holds::HOLDS, &[(&hold_ids, Type::BYTEA_ARRAY)])
                 .await?,
-            bookings: bookings_by_id(lane, &booking_ids).await?,
-            holders: lane.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
+            bookings: bookings_by_id(connection, &booking_ids).await?,
+            holders: connection.rows(holds::HOLDERS_BY_KEY, &by_key).await?,
         })
     }
 }
 
 /// Bookings with their lines.
 pub(in super::super) async fn bookings_by_id(
-    lane: &mut Lane,
+    connection: &mut Connection,
     ids: &[Id],
 ) -> Result<Vec<BookingRow>, Failure> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
     let ids: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
-    let found = lane.rows(bookings::BOOKINGS, &ids).await?;
-    let lines = lane.rows(bookings::LINES_OF, &ids).await?;
+    let found = connection.rows(bookings::BOOKINGS, &ids).await?;
+    let lines = connection.rows(bookings::LINES_OF, &ids).await?;
     Ok(bookings::read(&found, &lines)?)
 }
 
 /// The horizon of this snapshot.
-pub(super) async fn read_horizon(lane: &mut Lane) -> Result<i64, Failure> {
-    let rows = lane.rows(HORIZON, &[]).await?;
+pub(super) async fn read_horizon(connection: &mut Connection) -> Result<i64, Failure> {
+    let rows = connection.rows(HORIZON, &[]).await?;
     let row = rows.first().map(|row| Columns::new(row, "batches").get(0));
     Ok(row.transpose()?.unwrap_or(0))
 }

@@ -8,7 +8,7 @@ use tokio_postgres::types::Type;
 use super::numbers::{self, Numbered};
 use super::owners::{self, Touched};
 use crate::ledger::postgres::charts::Charts;
-use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Id, audit, events, units};
@@ -39,26 +39,26 @@ const UNITS: &str = "-- units_to_verify
 SELECT unit_no, state, owner, until, fence, version FROM units WHERE event_no = $1 ORDER BY unit_no";
 
 pub(super) async fn check(
-    lane: &mut Lane,
+    connection: &mut Connection,
     charts: &Charts,
     no: i32,
     (report, meter): (&mut VerifyReport, &mut Meter<'_>),
 ) -> Result<(), Failure> {
-    let rows = lane.rows(events::EVENT, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(events::EVENT, &[(&no, Type::INT4)]).await?;
     let Some(row) = rows.first() else {
         // Events are never deleted.
         report.find(None, "events", format!("event {no} went away"));
         return Ok(());
     };
-    let row = charts.event(lane, row).await?;
+    let row = charts.event(connection, row).await?;
     let event = &row.event;
     let mut books = Books::new([event]);
-    let touched = Touched::read(lane, no).await?;
+    let touched = Touched::read(connection, no).await?;
     touched.check_event(event, row.version, report);
-    owners::read_holds(lane, &touched, &mut books, (event, report)).await?;
+    owners::read_holds(connection, &touched, &mut books, (event, report)).await?;
     let history = history_of(event, row.steady_terms(), books.terms(event.no));
     let mut reading = Reading {
-        lane,
+        connection,
         event,
         no,
         walk: Walk::begin(event, &history),
@@ -68,10 +68,10 @@ pub(super) async fn check(
         return damaged(event, report, failure);
     }
     let left = reading.walk.finish(report);
-    check_units(lane, (event, no), (&mut books, &left), report).await?;
+    check_units(connection, (event, no), (&mut books, &left), report).await?;
     books.check_stated(event, &left, report);
     books.check_holds(report);
-    let checked = owners::check_bookings(lane, &touched, &mut books, (event, report)).await;
+    let checked = owners::check_bookings(connection, &touched, &mut books, (event, report)).await;
     if let Err(failure) = checked {
         return damaged(event, report, failure);
     }
@@ -91,7 +91,7 @@ fn damaged(event: &Event, report: &mut VerifyReport, failure: Failure) -> Result
 
 /// The event's audit on its way to the auditor.
 struct Reading<'a> {
-    lane: &'a mut Lane,
+    connection: &'a mut Connection,
     event: &'a Event,
     no: i32,
     walk: Walk<'a>,
@@ -106,7 +106,7 @@ impl Reading<'_> {
         let before = report.transitions;
         let mut last = Seq::default();
         loop {
-            let page = numbers::numbered(self.lane, self.no, last).await?;
+            let page = numbers::numbered(self.connection, self.no, last).await?;
             let Some(end) = page.last() else {
                 break;
             };
@@ -117,11 +117,11 @@ impl Reading<'_> {
             }
             last = end;
         }
-        let end = numbers::head(self.lane, self.no).await?;
+        let end = numbers::head(self.connection, self.no).await?;
         self.walk.check_end(end, report);
         self.tail(report).await?;
         let of_event: [Value<'_>; 1] = [(&self.no, Type::INT4)];
-        let counted = self.lane.rows(AUDIT_COUNT, &of_event).await?;
+        let counted = self.connection.rows(AUDIT_COUNT, &of_event).await?;
         let counted = super::first::<i64>(&counted, "audit")?.unwrap_or(0);
         if i64::try_from(self.walk.rows) != Ok(counted) {
             let detail = format!(
@@ -165,7 +165,7 @@ impl Reading<'_> {
 
     /// Batches that wait for theirs: judged as if they had them.
     async fn tail(&mut self, report: &mut VerifyReport) -> Result<(), Failure> {
-        let waiting = numbers::unnumbered(self.lane, self.no).await?;
+        let waiting = numbers::unnumbered(self.connection, self.no).await?;
         let late = waiting.iter().filter(|one| one.is_late).count();
         if late > 0 {
             let detail = format!("{late} batches have no number and will never get one");
@@ -188,7 +188,7 @@ impl Reading<'_> {
     ) -> Result<BTreeMap<Id, Vec<Commit>>, Failure> {
         let ids: Vec<Id> = batches.collect();
         let asked: [Value<'_>; 1] = [(&ids, Type::BYTEA_ARRAY)];
-        let rows = self.lane.rows(AUDIT_TO_VERIFY, &asked).await?;
+        let rows = self.connection.rows(AUDIT_TO_VERIFY, &asked).await?;
         let of_event = ids.iter().map(|id| (*id, self.event.no)).collect();
         Ok(audit::read_batches(&of_event, &rows)?)
     }
@@ -212,12 +212,12 @@ fn chunks<T>(batches: &[T], steps: impl Fn(&T) -> usize) -> impl Iterator<Item =
 }
 
 async fn check_units(
-    lane: &mut Lane,
+    connection: &mut Connection,
     (event, no): (&Event, i32),
     (books, left): (&mut Books<'_>, &Left),
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
-    let rows = lane.rows(UNITS, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(UNITS, &[(&no, Type::INT4)]).await?;
     for row in &rows {
         match units::read(row) {
             Ok(unit) => books.check_unit(event, unit, left, report),

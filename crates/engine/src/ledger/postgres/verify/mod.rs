@@ -18,7 +18,7 @@ use tokio_postgres::types::Type;
 
 use super::address::Serves;
 use super::charts::Charts;
-use super::database::{Database, Lane, Value};
+use super::database::{Connection, Database, Value};
 use super::failure::Failure;
 use super::limits::VERIFY_ANSWER_MS;
 use super::tables::{Columns, audit, int};
@@ -55,15 +55,15 @@ pub async fn verify(
     options: &PostgresOptions,
     progress: &mut Watcher<'_>,
 ) -> Result<VerifyReport, OpenError> {
-    let mut lane = open(options).await?;
+    let mut connection = open(options).await?;
     let mut report = VerifyReport::default();
-    let rows = lane.rows(AUDIT_ROWS, &[]).await?;
+    let rows = connection.rows(AUDIT_ROWS, &[]).await?;
     let all = first::<i64>(&rows, "audit")?.unwrap_or(0);
     let all = u64::try_from(all).unwrap_or(0);
     let mut meter = Meter { all, progress };
     meter.show(0);
     let charts = Charts::default();
-    let events = lane.rows(EVENT_NUMBERS, &[]).await?;
+    let events = connection.rows(EVENT_NUMBERS, &[]).await?;
     for (expected, row) in (0_i32..).zip(&events) {
         let no: i32 = Columns::new(row, "events").get(0)?;
         if no != expected {
@@ -75,16 +75,16 @@ pub async fn verify(
     for row in &events {
         report.events += 1;
         let no: i32 = Columns::new(row, "events").get(0)?;
-        lane.begin(SNAPSHOT).await?;
-        let checked = event::check(&mut lane, &charts, no, (&mut report, &mut meter)).await;
+        connection.begin(SNAPSHOT).await?;
+        let checked = event::check(&mut connection, &charts, no, (&mut report, &mut meter)).await;
         note(&mut report, checked)?;
-        lane.commit().await?;
+        connection.commit().await?;
         meter.show(report.transitions);
     }
-    lane.begin(SNAPSHOT).await?;
-    let checked = rest::check(&mut lane, &mut report).await;
+    connection.begin(SNAPSHOT).await?;
+    let checked = rest::check(&mut connection, &mut report).await;
     note(&mut report, checked)?;
-    lane.commit().await?;
+    connection.commit().await?;
     Ok(report)
 }
 
@@ -102,12 +102,14 @@ pub async fn unit_history(
     unit: &str,
     limit: usize,
 ) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
-    let mut lane = open(options).await?;
-    let rows = lane.rows(EVENT_BY_ID, &[(&event, Type::TEXT)]).await?;
+    let mut connection = open(options).await?;
+    let rows = connection
+        .rows(EVENT_BY_ID, &[(&event, Type::TEXT)])
+        .await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };
-    let event = Charts::default().event(&mut lane, row).await?.event;
+    let event = Charts::default().event(&mut connection, row).await?.event;
     let unit: Option<UnitNo> = event.chart.find_unit(unit);
     let Some(unit) = unit else {
         return Ok(None);
@@ -115,19 +117,19 @@ pub async fn unit_history(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (no, unit) = (int(event.no.0)?, int(unit.0)?);
     let values: [Value<'_>; 3] = [(&no, Type::INT4), (&unit, Type::INT4), (&limit, Type::INT8)];
-    let rows = lane.rows(audit::AUDIT_OF_UNIT, &values).await?;
+    let rows = connection.rows(audit::AUDIT_OF_UNIT, &values).await?;
     let commits = rows.iter().map(|row| audit::read_one(event.no, row));
     let commits = commits.collect::<Result<_, _>>()?;
     Ok(Some((event, commits)))
 }
 
 /// A connection to a database with our tables.
-async fn open(options: &PostgresOptions) -> Result<Lane, OpenError> {
+async fn open(options: &PostgresOptions) -> Result<Connection, OpenError> {
     let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
     let database = database.patient(VERIFY_ANSWER_MS);
-    let mut lane = database.lane().await?;
-    schema::require_version(&mut lane).await?;
-    Ok(lane)
+    let mut connection = database.connection().await?;
+    schema::require_version(&mut connection).await?;
+    Ok(connection)
 }
 
 /// Damage goes into the report; anything else ends the verification.

@@ -5,7 +5,7 @@ use soldonce_core::Seq;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_BATCHES;
 use crate::ledger::postgres::tables::{Columns, Id};
@@ -42,7 +42,7 @@ pub(super) struct Numbered {
 
 /// The next batches with numbers after `after`, in their order; nothing at the end.
 pub(super) async fn numbered(
-    lane: &mut Lane,
+    connection: &mut Connection,
     no: i32,
     after: Seq,
 ) -> Result<Vec<Numbered>, Failure> {
@@ -64,7 +64,7 @@ pub(super) async fn numbered(
             is_same: columns.get(5)?,
         })
     };
-    let rows = lane.rows(NUMBERED, &values).await?;
+    let rows = connection.rows(NUMBERED, &values).await?;
     rows.iter().map(read).collect()
 }
 
@@ -77,7 +77,10 @@ pub(super) struct Unnumbered {
 }
 
 /// All batches of an event that have no number, in the order in which they will get theirs.
-pub(super) async fn unnumbered(lane: &mut Lane, no: i32) -> Result<Vec<Unnumbered>, Failure> {
+pub(super) async fn unnumbered(
+    connection: &mut Connection,
+    no: i32,
+) -> Result<Vec<Unnumbered>, Failure> {
     let read = |row: &Row| -> Result<Unnumbered, Failure> {
         let columns = Columns::new(row, "batches");
         Ok(Unnumbered {
@@ -86,7 +89,7 @@ pub(super) async fn unnumbered(lane: &mut Lane, no: i32) -> Result<Vec<Unnumbere
             is_late: columns.get(3)?,
         })
     };
-    let rows = lane.rows(UNNUMBERED, &[(&no, Type::INT4)]).await?;
+    let rows = connection.rows(UNNUMBERED, &[(&no, Type::INT4)]).await?;
     rows.iter().map(read).collect()
 }
 
@@ -95,8 +98,11 @@ fn size(columns: &Columns<'_>, at: usize) -> Result<usize, Failure> {
 }
 
 /// Where the numbers are recorded to end; nothing for an event without any.
-pub(super) async fn head(lane: &mut Lane, no: i32) -> Result<Option<ChainEnd>, Failure> {
-    let rows = lane.rows(HEAD, &[(&no, Type::INT4)]).await?;
+pub(super) async fn head(
+    connection: &mut Connection,
+    no: i32,
+) -> Result<Option<ChainEnd>, Failure> {
+    let rows = connection.rows(HEAD, &[(&no, Type::INT4)]).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@ use soldonce_core::{Booking, Event, LineState};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::Lane;
+use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::replica::bookings_by_id;
@@ -39,19 +39,19 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    pub(super) async fn read(lane: &mut Lane, no: i32) -> Result<Self, Failure> {
+    pub(super) async fn read(connection: &mut Connection, no: i32) -> Result<Self, Failure> {
         let of_event = [(&no as _, Type::INT4)];
         let counted = |row: &Row| -> Result<(Id, i64), Failure> {
             let columns = Columns::new(row, "batches");
             Ok((columns.get(0)?, columns.get(1)?))
         };
-        let holds = lane.rows(TOUCHED_HOLDS, &of_event).await?;
+        let holds = connection.rows(TOUCHED_HOLDS, &of_event).await?;
         let holds = holds
             .iter()
             .map(|row| Ok(Columns::new(row, "batches").get(0)?));
-        let bookings = lane.rows(TOUCHED_BOOKINGS, &of_event).await?;
-        let holders = lane.rows(TOUCHED_HOLDERS, &of_event).await?;
-        let renewals = lane.rows(RENEWALS, &of_event).await?;
+        let bookings = connection.rows(TOUCHED_BOOKINGS, &of_event).await?;
+        let holders = connection.rows(TOUCHED_HOLDERS, &of_event).await?;
+        let renewals = connection.rows(RENEWALS, &of_event).await?;
         Ok(Self {
             no,
             holds: holds.collect::<Result<_, Failure>>()?,
@@ -73,14 +73,14 @@ impl Touched {
 
 /// Takes all holds of an event to the books.
 pub(super) async fn read_holds(
-    lane: &mut Lane,
+    connection: &mut Connection,
     touched: &Touched,
     books: &mut Books<'_>,
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {
     let mut missing = touched.holds.len();
     for some in touched.holds.chunks(VERIFY_ROWS) {
-        let rows = lane
+        let rows = connection
             .rows(holds::HOLDS, &[(&some, Type::BYTEA_ARRAY)])
             .await?;
         for row in &rows {
@@ -104,7 +104,7 @@ pub(super) async fn read_holds(
 
 /// Bookings have their units, and holders what the bookings give them.
 pub(super) async fn check_bookings(
-    lane: &mut Lane,
+    connection: &mut Connection,
     touched: &Touched,
     books: &mut Books<'_>,
     (event, report): (&Event, &mut VerifyReport),
@@ -113,7 +113,7 @@ pub(super) async fn check_bookings(
     let mut missing = touched.bookings.len();
     let ids: Vec<Id> = touched.bookings.keys().copied().collect();
     for some in ids.chunks(VERIFY_ROWS) {
-        for row in bookings_by_id(lane, some).await? {
+        for row in bookings_by_id(connection, some).await? {
             missing -= 1;
             let booking = &row.booking;
             let of_holder = bought.entry(holder_key(&booking.holder)).or_default();
@@ -131,7 +131,7 @@ pub(super) async fn check_bookings(
         let detail = format!("{missing} bookings that were made are not there");
         report.find(Some(event), "I20 booking and audit", detail);
     }
-    check_holders(lane, touched, bought, (event, report)).await
+    check_holders(connection, touched, bought, (event, report)).await
 }
 
 fn sold(booking: &Booking) -> u32 {
@@ -141,12 +141,14 @@ fn sold(booking: &Booking) -> u32 {
 }
 
 async fn check_holders(
-    lane: &mut Lane,
+    connection: &mut Connection,
     touched: &Touched,
     mut bought: BTreeMap<Id, u32>,
     (event, report): (&Event, &mut VerifyReport),
 ) -> Result<(), Failure> {
-    let rows = lane.rows(HOLDERS, &[(&touched.no, Type::INT4)]).await?;
+    let rows = connection
+        .rows(HOLDERS, &[(&touched.no, Type::INT4)])
+        .await?;
     let mut met = 0;
     for row in &rows {
         let columns = Columns::new(row, "holders");

@@ -3,7 +3,7 @@
 
 use tokio_postgres::types::Type;
 
-use crate::ledger::postgres::database::{Lane, Value};
+use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::guards;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
@@ -56,21 +56,24 @@ FROM feed";
 const SOME_RECORDS: &str = "-- some_records
 SELECT key, fingerprint, kind, subject, body FROM idempotency WHERE key > $1 ORDER BY key LIMIT $2";
 
-pub(super) async fn check(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
-    for row in lane.rows(STRAY_ROWS, &[]).await? {
+pub(super) async fn check(
+    connection: &mut Connection,
+    report: &mut VerifyReport,
+) -> Result<(), Failure> {
+    for row in connection.rows(STRAY_ROWS, &[]).await? {
         let columns = Columns::new(&row, "counts");
         report.strays(columns.get(0)?, columns.get(1)?);
     }
-    check_numbers(lane, report).await?;
-    for name in guards::missing(lane).await? {
+    check_numbers(connection, report).await?;
+    for name in guards::missing(connection).await? {
         let detail = format!("`{name}` is missing or switched off: the database refuses less");
         report.find(None, "guards", detail);
     }
-    check_records(lane, report).await?;
-    for row in lane.rows(keys::API_KEYS, &[]).await? {
+    check_records(connection, report).await?;
+    for row in connection.rows(keys::API_KEYS, &[]).await? {
         note(report, keys::read(&row).map(drop));
     }
-    let masters = lane.rows(keys::MASTER_KEYS, &[]).await?;
+    let masters = connection.rows(keys::MASTER_KEYS, &[]).await?;
     for row in &masters {
         note(report, keys::read_master(row).map(drop));
     }
@@ -78,8 +81,11 @@ pub(super) async fn check(lane: &mut Lane, report: &mut VerifyReport) -> Result<
 }
 
 /// Over all events the feed has every number once, up to the sequencer's.
-async fn check_numbers(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
-    let rows = lane.rows(NUMBERS, &[]).await?;
+async fn check_numbers(
+    connection: &mut Connection,
+    report: &mut VerifyReport,
+) -> Result<(), Failure> {
+    let rows = connection.rows(NUMBERS, &[]).await?;
     let Some(row) = rows.first() else {
         return Ok(());
     };
@@ -97,12 +103,15 @@ async fn check_numbers(lane: &mut Lane, report: &mut VerifyReport) -> Result<(),
     Ok(())
 }
 
-async fn check_records(lane: &mut Lane, report: &mut VerifyReport) -> Result<(), Failure> {
+async fn check_records(
+    connection: &mut Connection,
+    report: &mut VerifyReport,
+) -> Result<(), Failure> {
     let limit = i64::try_from(VERIFY_ROWS).unwrap_or(i64::MAX);
     let mut after: Vec<u8> = Vec::new();
     loop {
         let values: [Value<'_>; 2] = [(&after, Type::BYTEA), (&limit, Type::INT8)];
-        let rows = lane.rows(SOME_RECORDS, &values).await?;
+        let rows = connection.rows(SOME_RECORDS, &values).await?;
         for row in &rows {
             let read = idempotency::read(row);
             let is_text = |record: &idempotency::Record| {

@@ -12,7 +12,7 @@ use soldonce_core::{HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::batch::{Batch, Written};
-use super::database::{Lane, Value};
+use super::database::{Connection, Value};
 use super::failure::Failure;
 use super::limits::CLOCK_OFF_MS;
 use super::read_set::ReadSet;
@@ -127,22 +127,22 @@ impl Statement {
     /// [`Failure`]: `Refused` wrote nothing, `Unknown` may have been stored.
     pub(super) async fn send(
         &self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         learn: impl Fn(i64),
     ) -> Result<Outcome, Failure> {
-        let is_within = lane.is_open();
-        let outcome = self.send_within(lane, learn).await;
+        let is_within = connection.is_open();
+        let outcome = self.send_within(connection, learn).await;
         if !is_within {
             return outcome;
         }
         match outcome {
             Ok(Outcome::Stored(written)) => {
-                lane.commit().await?;
+                connection.commit().await?;
                 Ok(Outcome::Stored(written))
             }
             Ok(Outcome::Stale)
             | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
-                lane.roll_back().await;
+                connection.roll_back().await;
                 outcome
             }
             Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => outcome,
@@ -152,10 +152,10 @@ impl Statement {
     /// As [`Statement::send`], in a transaction that goes on.
     pub(super) async fn send_within(
         &self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         learn: impl Fn(i64),
     ) -> Result<Outcome, Failure> {
-        let rows = lane.rows(self.0.call(), &self.0.of()).await?;
+        let rows = connection.rows(self.0.call(), &self.0.of()).await?;
         let row = rows
             .first()
             .ok_or_else(|| Damaged::new("batches", "no answer"))?;

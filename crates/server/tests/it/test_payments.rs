@@ -1,12 +1,12 @@
-//! The payment desk of a demo: its routes are there only where a desk is, and for buyers alone.
+//! The test payments of a demo: their routes exist only where these are set, and for buyers only.
 
 use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use serde_json::json;
 use soldonce_server::{
-    Access, AdminRoutes, BankAnswer, CardAnswer, DeskCard, DeskFuture, DeskIntent, DeskRefusal,
-    PaymentDesk, ServerSettings, route_table,
+    Access, AdminRoutes, BankAnswer, CardAnswer, ServerSettings, TestCard, TestIntent,
+    TestPaymentFuture, TestPaymentRefusal, TestPayments, route_table,
 };
 
 use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
@@ -18,51 +18,55 @@ const ANSWER: &str = "/demo/payments/pi_1/answer";
 
 /// Writes down what it is asked; knows one payment and one card.
 #[derive(Debug, Default)]
-struct Desk(Mutex<Vec<String>>);
+struct Recorder(Mutex<Vec<String>>);
 
-impl Desk {
-    fn note(&self, of: DeskIntent<'_>, what: &str) -> Result<(), DeskRefusal> {
+impl Recorder {
+    fn note(&self, of: TestIntent<'_>, what: &str) -> Result<(), TestPaymentRefusal> {
         if of.intent != "pi_1" || of.client_secret != "sesame" {
-            return Err(DeskRefusal::Unknown);
+            return Err(TestPaymentRefusal::Unknown);
         }
         self.0.lock().unwrap().push(what.to_owned());
         Ok(())
     }
 }
 
-impl PaymentDesk for Desk {
-    fn cards(&self) -> &[DeskCard] {
-        &[DeskCard {
+impl TestPayments for Recorder {
+    fn cards(&self) -> &[TestCard] {
+        &[TestCard {
             card: "good",
             name: "Card that works",
             about: "Says yes.",
         }]
     }
 
-    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer> {
+    fn charge<'a>(
+        &'a self,
+        of: TestIntent<'a>,
+        card: &'a str,
+    ) -> TestPaymentFuture<'a, CardAnswer> {
         Box::pin(async move {
             self.note(of, card)?;
             assert_ne!(card, "panics", "on purpose");
             match card {
                 "good" => Ok(CardAnswer::Taken),
                 "declined" => Ok(CardAnswer::Declined),
-                _ => Err(DeskRefusal::Card),
+                _ => Err(TestPaymentRefusal::Card),
             }
         })
     }
 
-    fn answer<'a>(&'a self, of: DeskIntent<'a>, answer: BankAnswer) -> DeskFuture<'a> {
+    fn answer<'a>(&'a self, of: TestIntent<'a>, answer: BankAnswer) -> TestPaymentFuture<'a> {
         Box::pin(async move {
             self.note(of, &format!("{answer:?}"))?;
-            Err(DeskRefusal::State)
+            Err(TestPaymentRefusal::State)
         })
     }
 }
 
-async fn demo(desk: &Arc<Desk>) -> TestApp {
+async fn demo(payments: &Arc<Recorder>) -> TestApp {
     let settings = ServerSettings {
         shoppers: Access::Open,
-        demo_desk: Some(Arc::clone(desk) as Arc<dyn PaymentDesk>),
+        test_payments: Some(Arc::clone(payments) as Arc<dyn TestPayments>),
         ..ServerSettings::default()
     };
     TestApp::start(Store::Memory, settings, AdminRoutes::Public).await
@@ -88,8 +92,8 @@ async fn a_shop_has_no_desk() {
 
 #[tokio::test]
 async fn the_desk_is_for_buyers_who_have_the_secret() {
-    let desk = Arc::new(Desk::default());
-    let app = demo(&desk).await;
+    let payments = Arc::new(Recorder::default());
+    let app = demo(&payments).await;
     let told = app.get("/v1/payments").send().await.expect(StatusCode::OK);
     assert_eq!(told.json()["demo_cards"][0]["card"], "good");
     let body = json!({"client_secret": "sesame", "card": "good"});
@@ -112,14 +116,17 @@ async fn the_desk_is_for_buyers_who_have_the_secret() {
     let no = json!({"client_secret": "sesame", "ok": false});
     let late = app.post(ANSWER).by(&app.sell).json(&no).send().await;
     late.refused(409, "payment_refused");
-    assert_eq!(*desk.0.lock().unwrap(), ["gold", "good", "declined", "No"]);
+    assert_eq!(
+        *payments.0.lock().unwrap(),
+        ["gold", "good", "declined", "No"]
+    );
 }
 
 #[tokio::test]
 async fn a_handler_that_panics_is_a_problem_a_line_and_a_count() {
     let settings = ServerSettings {
         shoppers: Access::Open,
-        demo_desk: Some(Arc::new(Desk::default())),
+        test_payments: Some(Arc::new(Recorder::default())),
         ..ServerSettings::default()
     };
     let served = served_with(settings).await;

@@ -1,4 +1,4 @@
-//! Few connections, many busy events: a connection stays with an event while nobody else wants it.
+//! Few connections, many busy events: a connection stays with an event while no other waits for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,20 +8,20 @@ use soldonce_clock::BootTime;
 use soldonce_core::EventNo;
 use tokio::task::{JoinError, JoinSet};
 
-use super::desk::Desk;
+use super::catch_panic::catch_panic;
+use super::context::Context;
 use super::failure::Failure;
 use super::limits::AGAIN_MS;
-use super::survive::survive;
 use crate::trouble::Trouble;
 
 /// Why the work for an event came to nothing.
-pub(super) enum Ailment {
+pub(super) enum TaskError {
     /// Others were in the way: the same may pass at once.
     Busy,
     Failed(String),
 }
 
-impl From<Failure> for Ailment {
+impl From<Failure> for TaskError {
     fn from(failure: Failure) -> Self {
         if failure.is_contention() || failure.is_full() {
             Self::Busy
@@ -31,10 +31,10 @@ impl From<Failure> for Ailment {
     }
 }
 
-type Ended<T> = (EventNo, Result<T, Ailment>);
+type Ended<T> = (EventNo, Result<T, TaskError>);
 
 /// The work for all events.
-pub(super) struct Each<T> {
+pub(super) struct EventTasks<T> {
     /// What it is, for the log.
     what: &'static str,
     tasks: JoinSet<Ended<T>>,
@@ -50,7 +50,7 @@ struct State {
     trouble: Trouble,
 }
 
-impl<T: Send + 'static> Each<T> {
+impl<T: Send + 'static> EventTasks<T> {
     pub(super) fn new(what: &'static str) -> Self {
         Self {
             what,
@@ -74,33 +74,33 @@ impl<T: Send + 'static> Each<T> {
     pub(super) fn begin(
         &mut self,
         event: EventNo,
-        work: impl Future<Output = Result<T, Ailment>> + Send + 'static,
+        work: impl Future<Output = Result<T, TaskError>> + Send + 'static,
     ) {
         self.events.entry(event).or_default().is_running = true;
         self.tasks.spawn(async move {
-            let panicked = || Err(Ailment::Failed("it panicked".to_owned()));
-            (event, survive(work).await.unwrap_or_else(panicked))
+            let panicked = || Err(TaskError::Failed("it panicked".to_owned()));
+            (event, catch_panic(work).await.unwrap_or_else(panicked))
         });
     }
 
     /// What came of one that ended, nothing if it failed; none if none ended.
-    pub(super) fn ended(&mut self, desk: &Desk) -> Option<(EventNo, Option<T>)> {
+    pub(super) fn ended(&mut self, context: &Context) -> Option<(EventNo, Option<T>)> {
         let ended = self.tasks.try_join_next();
-        self.note(desk, ended)
+        self.note(context, ended)
     }
 
-    /// As [`Each::ended`], once one ends; none if none is under way.
+    /// As [`EventTasks::ended`], once one ends; none if none is under way.
     ///
     /// # Cancel safety
     /// Dropped, nothing was taken.
-    pub(super) async fn next(&mut self, desk: &Desk) -> Option<(EventNo, Option<T>)> {
+    pub(super) async fn next(&mut self, context: &Context) -> Option<(EventNo, Option<T>)> {
         let ended = self.tasks.join_next().await;
-        self.note(desk, ended)
+        self.note(context, ended)
     }
 
     fn note(
         &mut self,
-        desk: &Desk,
+        context: &Context,
         ended: Option<Result<Ended<T>, JoinError>>,
     ) -> Option<(EventNo, Option<T>)> {
         // A panic is survived, and none of them is aborted.
@@ -115,18 +115,18 @@ impl<T: Send + 'static> Each<T> {
                 self.events.remove(&event);
                 return Some((event, Some(done)));
             }
-            Err(Ailment::Failed(why)) if desk.is_answered() => {
-                let now = desk.clock.boot();
+            Err(TaskError::Failed(why)) if context.is_answered() => {
+                let now = context.clock.boot();
                 state.again = now.plus(Duration::from_millis(AGAIN_MS));
                 if state.trouble.lasts(now) {
                     tracing::warn!(event = event.0, why, "not {}, tried again", self.what);
                 }
             }
             // A database that is away is told of once, not for every event.
-            Err(Ailment::Failed(why)) => {
+            Err(TaskError::Failed(why)) => {
                 tracing::debug!(event = event.0, why, "not {}", self.what);
             }
-            Err(Ailment::Busy) => tracing::debug!(event = event.0, "not {}", self.what),
+            Err(TaskError::Busy) => tracing::debug!(event = event.0, "not {}", self.what),
         }
         Some((event, None))
     }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// What comes of the work; nothing when it panicked. Whatever it changed may then be half done.
-pub(super) async fn survive<T>(work: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));

@@ -14,9 +14,9 @@ use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::Batch;
-use super::booth::{Booth, Catalogue};
 use super::charts::Charts;
-use super::database::{Database, Lane, Value};
+use super::database::{Connection, Database, Value};
+use super::event_slot::{Catalogue, EventSlot};
 use super::failure::Failure;
 use super::feed::OwnBatches;
 use super::read_set::ReadSet;
@@ -34,7 +34,7 @@ const LOCK_EVENT: &str = "-- lock_event
 SELECT lock_event_12($1, true)";
 
 /// The parts that all tasks of a ledger share.
-pub(super) struct Desk {
+pub(super) struct Context {
     pub(super) database: Database,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) time: Time,
@@ -68,7 +68,7 @@ pub(super) enum Stored {
     No(Rejection),
 }
 
-impl Desk {
+impl Context {
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
     }
@@ -101,50 +101,50 @@ impl Desk {
     /// [`Failure`]; then the memory is as it was, or is read anew the next time.
     pub(super) async fn refresh(
         &self,
-        lane: &mut Lane,
-        booth: &Booth,
+        connection: &mut Connection,
+        slot: &EventSlot,
         replica: &mut Replica,
         named: &Named,
     ) -> Result<(), Failure> {
         if let Some(batch) = replica.unsettled() {
-            let settled = settle::ask(lane, batch, self.server).await;
+            let settled = settle::settle_once(connection, batch, self.server).await;
             settled.map_err(Failure::of_read)?;
             replica.is_settled();
         }
         let news = replica
-            .refresh(lane, &self.charts, self.server, named)
+            .refresh(connection, &self.charts, self.server, named)
             .await
             .map_err(Failure::of_read)?;
         self.time.reached(replica.latest());
         for hold in news.ended {
             self.routes.remove(hold);
         }
-        booth.note_end(&replica.inventory);
+        slot.note_end(&replica.inventory);
         if news.event {
-            self.observer.event_changed(&replica.inventory, booth.no);
+            self.observer.event_changed(&replica.inventory, slot.no);
         }
-        self.note_units(booth, replica, &news.units);
+        self.note_units(slot, replica, &news.units);
         Ok(())
     }
 
-    fn note_units(&self, booth: &Booth, replica: &Replica, changed: &[UnitNo]) {
+    fn note_units(&self, slot: &EventSlot, replica: &Replica, changed: &[UnitNo]) {
         if !changed.is_empty() {
             self.observer
-                .refreshed(&replica.inventory, booth.no, changed);
+                .refreshed(&replica.inventory, slot.no, changed);
         }
     }
 
     /// What was answered before to these keys.
     pub(super) async fn records(
         &self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         keys: &[RequestKey],
     ) -> Result<Vec<Record>, Failure> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
         let keys: Vec<Id> = keys.iter().map(|key| Id(key.scoped.0)).collect();
-        let rows = lane
+        let rows = connection
             .rows(idempotency::RECORDS, &[(&keys, Type::BYTEA_ARRAY)])
             .await
             .map_err(Failure::of_read)?;
@@ -157,12 +157,16 @@ impl Desk {
     ///
     /// # Errors
     /// [`Failure`]; after contention the transaction is rolled back.
-    pub(super) async fn lock_event(&self, lane: &mut Lane, event: EventNo) -> Result<(), Failure> {
+    pub(super) async fn lock_event(
+        &self,
+        connection: &mut Connection,
+        event: EventNo,
+    ) -> Result<(), Failure> {
         let event = int(event.0)?;
-        lane.begin_write().await?;
-        let taken = lane.rows(LOCK_EVENT, &[(&event, Type::INT4)]).await;
+        connection.begin_write().await?;
+        let taken = connection.rows(LOCK_EVENT, &[(&event, Type::INT4)]).await;
         if taken.as_ref().is_err_and(Failure::is_contention) {
-            lane.roll_back().await;
+            connection.roll_back().await;
         }
         taken.map(drop)
     }
@@ -190,7 +194,7 @@ impl Desk {
     /// stored, rolled back if not.
     pub(super) async fn store(
         &self,
-        lane: &mut Lane,
+        connection: &mut Connection,
         replica: &mut Replica,
         batch: &mut Batch,
         now: Timestamp,
@@ -198,7 +202,11 @@ impl Desk {
         let dispatch = self.dispatch(replica, batch, now);
         let begun = self.clock.boot();
         let outcome = match Statement::new(replica, &dispatch) {
-            Ok(statement) => statement.send(lane, |wall| self.time.learn(wall)).await,
+            Ok(statement) => {
+                statement
+                    .send(connection, |wall| self.time.learn(wall))
+                    .await
+            }
             Err(failure) => Err(failure),
         };
         let outcome = match outcome {
@@ -257,14 +265,14 @@ impl Desk {
     /// though the units' own rows do not say so. `soldonce verify` tells such damage.
     pub(super) async fn sold_already(
         &self,
-        lane: &mut Lane,
-        booth: &Booth,
+        connection: &mut Connection,
+        slot: &EventSlot,
         batch: &Batch,
     ) -> Result<Rejection, Failure> {
         let units = batch.steps().map(|step| int(step.unit.0));
-        let (no, units) = (int(booth.no.0)?, units.collect::<Result<Vec<_>, _>>()?);
+        let (no, units) = (int(slot.no.0)?, units.collect::<Result<Vec<_>, _>>()?);
         let values: [Value<'_>; 2] = [(&no, Type::INT4), (&units, Type::INT4_ARRAY)];
-        let rows = lane.rows(bookings::SOLD_UNITS, &values).await?;
+        let rows = connection.rows(bookings::SOLD_UNITS, &values).await?;
         let conflict = |row: &Row| -> Result<Conflict, Failure> {
             Ok(Conflict::Seat {
                 unit: UnitNo(Columns::new(row, "lines").small(0)?),
@@ -279,7 +287,7 @@ impl Desk {
         Ok(Rejection::UnitUnavailable(Box::new(Unavailable {
             conflicts,
             alternatives: Vec::new(),
-            seq: booth.shown(),
+            seq: slot.shown(),
         })))
     }
 

@@ -1,35 +1,37 @@
-//! The payment desk of a demo: the page pays with test cards through it, where the page of a shop has
+//! The test payments of a demo: the page pays with test cards through them, where the page of a shop has
 //! the script of its provider. `soldonce serve` has none, and then its routes are not there at all.
 
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 
-/// What a desk answers; dropped, the bank may have been asked all the same.
-pub type DeskFuture<'a, T = ()> = Pin<Box<dyn Future<Output = Result<T, DeskRefusal>> + Send + 'a>>;
+/// The answer to a test payment; dropped, the bank may have been asked all the same.
+pub type TestPaymentFuture<'a, T = ()> =
+    Pin<Box<dyn Future<Output = Result<T, TestPaymentRefusal>> + Send + 'a>>;
 
-/// Stands where a provider's own script does: charges test cards, and asks the buyer's bank. What came
+/// Takes the place of a provider's own script: charges test cards, and asks the buyer's bank. What came
 /// of it is told by the provider, as ever, and never here.
-pub trait PaymentDesk: Debug + Send + Sync + 'static {
+pub trait TestPayments: Debug + Send + Sync + 'static {
     /// The cards a buyer may choose from.
-    fn cards(&self) -> &[DeskCard];
+    fn cards(&self) -> &[TestCard];
 
     /// Charges a card.
     ///
     /// # Errors
-    /// [`DeskRefusal`]; that the card declines is none.
-    fn charge<'a>(&'a self, of: DeskIntent<'a>, card: &'a str) -> DeskFuture<'a, CardAnswer>;
+    /// [`TestPaymentRefusal`]; that the card declines is none.
+    fn charge<'a>(&'a self, of: TestIntent<'a>, card: &'a str)
+    -> TestPaymentFuture<'a, CardAnswer>;
 
     /// The bank has an answer: the buyer proved himself or did not, or it is back from its silence.
     ///
     /// # Errors
-    /// [`DeskRefusal`] when the bank was not asked.
-    fn answer<'a>(&'a self, of: DeskIntent<'a>, answer: BankAnswer) -> DeskFuture<'a>;
+    /// [`TestPaymentRefusal`] when the bank was not asked.
+    fn answer<'a>(&'a self, of: TestIntent<'a>, answer: BankAnswer) -> TestPaymentFuture<'a>;
 }
 
 /// A test card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeskCard {
+pub struct TestCard {
     /// What it is asked for by.
     pub card: &'static str,
     /// For people.
@@ -40,7 +42,7 @@ pub struct DeskCard {
 
 /// The payment that is meant, and the proof that it is the buyer's.
 #[derive(Clone, Copy)]
-pub struct DeskIntent<'a> {
+pub struct TestIntent<'a> {
     /// The provider's name for it.
     pub intent: &'a str,
     /// What checkout has given the buyer.
@@ -65,9 +67,9 @@ pub enum BankAnswer {
     No,
 }
 
-/// Why the desk did nothing.
+/// Why a test payment did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeskRefusal {
+pub enum TestPaymentRefusal {
     /// There is no such payment, or the secret is not its own.
     Unknown,
     /// There is no such card.

@@ -27,7 +27,7 @@ impl Job {
 }
 
 /// One event.
-pub(super) struct Booth {
+pub(super) struct EventSlot {
     pub(super) no: EventNo,
     /// What the hash chain of its audit begins with.
     pub(super) chain_start: [u8; 32],
@@ -41,7 +41,7 @@ pub(super) struct Booth {
     shown: AtomicU64,
 }
 
-impl Booth {
+impl EventSlot {
     pub(super) fn new(event: &Event, queue: mpsc::Sender<Job>) -> Self {
         Self {
             no: event.no,
@@ -86,16 +86,16 @@ impl Booth {
 
 /// Every event that this server knows of.
 #[derive(Default)]
-pub(super) struct Catalogue(RwLock<Booths>);
+pub(super) struct Catalogue(RwLock<EventSlots>);
 
 #[derive(Default)]
-struct Booths {
-    by_no: Vec<Arc<Booth>>,
+struct EventSlots {
+    by_no: Vec<Arc<EventSlot>>,
     by_id: BTreeMap<EventId, EventNo>,
 }
 
 impl Catalogue {
-    pub(super) fn booth(&self, no: EventNo) -> Option<Arc<Booth>> {
+    pub(super) fn slot(&self, no: EventNo) -> Option<Arc<EventSlot>> {
         self.read().by_no.get(no.index()).map(Arc::clone)
     }
 
@@ -108,22 +108,22 @@ impl Catalogue {
         EventNo(u32::try_from(self.read().by_no.len()).unwrap_or(u32::MAX))
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Booth>> {
+    pub(super) fn all(&self) -> Vec<Arc<EventSlot>> {
         self.read().by_no.clone()
     }
 
     /// Adds the next event; whether it was the next.
-    pub(super) fn add(&self, id: EventId, booth: Arc<Booth>) -> bool {
-        let mut booths = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let is_next = booth.no.index() == booths.by_no.len();
+    pub(super) fn add(&self, id: EventId, slot: Arc<EventSlot>) -> bool {
+        let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_next = slot.no.index() == slots.by_no.len();
         if is_next {
-            booths.by_id.insert(id, booth.no);
-            booths.by_no.push(booth);
+            slots.by_id.insert(id, slot.no);
+            slots.by_no.push(slot);
         }
         is_next
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Booths> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, EventSlots> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! How bookings are paid here, and the payment desk of a demo.
+//! How bookings are paid here, and the test payments of a demo.
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::problem::{Handled, Problem};
 use super::route::Admission::{Buy, Look};
 use super::route::{Route, Verb};
 use super::table::Table;
-use crate::desk::{BankAnswer, CardAnswer, DeskCard, DeskIntent, DeskRefusal};
+use crate::test_payments::{BankAnswer, CardAnswer, TestCard, TestIntent, TestPaymentRefusal};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Bookings);
@@ -62,9 +62,9 @@ struct CardBody {
 async fn payments(asked: Asked) -> Handled {
     asked.query()?;
     let app = &asked.app;
-    let desk = app.settings.demo_desk.as_ref();
-    let cards: &[DeskCard] = desk.map_or(&[], |desk| desk.cards());
-    let card = |card: &DeskCard| CardBody {
+    let payments = app.settings.test_payments.as_ref();
+    let cards: &[TestCard] = payments.map_or(&[], |payments| payments.cards());
+    let card = |card: &TestCard| CardBody {
         card: card.card,
         name: card.name,
         about: card.about,
@@ -91,13 +91,17 @@ async fn charge(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: ChargeRequest<'_> = json::parse(&body)?;
     let intent = asked.segment(2);
-    let of = DeskIntent {
+    let of = TestIntent {
         intent: &intent,
         client_secret: &request.client_secret.0,
     };
-    let desk = asked.app.settings.demo_desk.as_ref();
-    let desk = desk.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    match desk.charge(of, &request.card.0).await.map_err(refused)? {
+    let payments = asked.app.settings.test_payments.as_ref();
+    let payments = payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
+    match payments
+        .charge(of, &request.card.0)
+        .await
+        .map_err(refused)?
+    {
         CardAnswer::Taken => Ok(taken()),
         CardAnswer::Declined => Ok(answer::json(StatusCode::OK, "{\"taken\":false}")),
     }
@@ -116,7 +120,7 @@ async fn bank_answer(mut asked: Asked) -> Handled {
     let body = asked.json().await?;
     let request: AnswerRequest<'_> = json::parse(&body)?;
     let intent = asked.segment(2);
-    let of = DeskIntent {
+    let of = TestIntent {
         intent: &intent,
         client_secret: &request.client_secret.0,
     };
@@ -125,17 +129,17 @@ async fn bank_answer(mut asked: Asked) -> Handled {
     } else {
         BankAnswer::No
     };
-    let desk = asked.app.settings.demo_desk.as_ref();
-    let desk = desk.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    desk.answer(of, says).await.map_err(refused)?;
+    let payments = asked.app.settings.test_payments.as_ref();
+    let payments = payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
+    payments.answer(of, says).await.map_err(refused)?;
     Ok(taken())
 }
 
-fn refused(refusal: DeskRefusal) -> Problem {
+fn refused(refusal: TestPaymentRefusal) -> Problem {
     match refusal {
-        DeskRefusal::Unknown => Problem::new(&kinds::NOT_FOUND),
-        DeskRefusal::Card => Problem::invalid("card", "there is no such test card"),
-        DeskRefusal::State => Problem::detailed(
+        TestPaymentRefusal::Unknown => Problem::new(&kinds::NOT_FOUND),
+        TestPaymentRefusal::Card => Problem::invalid("card", "there is no such test card"),
+        TestPaymentRefusal::State => Problem::detailed(
             &kinds::PAYMENT_REFUSED,
             "this payment waits for nothing now",
         ),
