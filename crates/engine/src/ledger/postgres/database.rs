@@ -183,7 +183,7 @@ impl Connection {
         self.open
     }
 
-    /// Opens a transaction. Until its end, dropping the connection closes the connection.
+    /// Opens a transaction. Dropped before its end, the connection is closed.
     pub(super) async fn begin(&mut self, sql: &str) -> Result<(), Failure> {
         // Before it is asked for: what is refused in the middle of it may have begun it.
         self.open = true;

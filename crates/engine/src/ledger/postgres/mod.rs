@@ -4,7 +4,7 @@
 //! server reads what others wrote, and decides anew. So the database has the last word.
 //!
 //! Reading order: `replica` (what a server remembers), `decide`, `batch`, `read_set` (what its decisions
-//! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 11), `context`
+//! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 12), `context`
 //! (refresh, store, settle), `queue` (how commands come to the call), `settle` (answers that never came),
 //! `time`, `tables/` (the rows). Beside them: `verify`, which changes nothing.
 

@@ -391,7 +391,7 @@ mod tests {
 
     use super::*;
 
-    /// A booking that is cancelled comes back with its hold, which nobody names.
+    /// A booking that is cancelled comes back with its hold, which no request names.
     #[test]
     fn nothing_stays_of_a_booking_that_is_let_go() {
         let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));

@@ -1,4 +1,4 @@
-//! Many rows as one value: an array of one of the database's row types (migrations 5 and 11), as PostgreSQL
+//! Many rows as one value: an array of one of the database's row types (migrations 5 and 12), as PostgreSQL
 //! reads it in binary (`array_recv`, `record_recv`). Unfolding one such array costs the database a
 //! tenth of unfolding a list for each column (docs/decisions/0036).
 
