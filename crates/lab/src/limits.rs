@@ -18,6 +18,14 @@ pub(crate) const BENCH_WARMUP_MS: u64 = 300;
 pub(crate) const BENCH_QUICK_REQUESTS: u64 = 300;
 /// Most connections of the private database of a benchmark.
 pub(crate) const BENCH_DATABASE_CONNECTIONS_MAX: usize = 148;
+/// Connections of an endurance run, each with a row of seats.
+pub(crate) const ENDURE_CONNECTIONS: u32 = 32;
+/// Looks at the server in an endurance run.
+pub(crate) const ENDURE_SAMPLES: u32 = 30;
+/// Looks after which a server counts as warm: of half an hour, five minutes.
+pub(crate) const ENDURE_WARM_SAMPLES: usize = 4;
+/// By how many thousandths a warm server may grow.
+pub(crate) const ENDURE_GROWTH_PERMILLE_MAX: u64 = 100;
 /// Most seats that a storm wants.
 pub(crate) const STORM_SEATS_MAX: u32 = 200;
 /// Most runs of a storm at several servers.

@@ -34,6 +34,8 @@ struct Lab {
 enum LabCommand {
     /// Rates and latencies compared with their ceiling, measured in the same run
     Bench(bench::BenchArgs),
+    /// A steady load for minutes, and what the server takes of memory meanwhile
+    Endure(bench::EndureArgs),
     /// Many users want few seats of a running server: every answer counted, no seat given twice
     Storm(storm::StormArgs),
     /// Every way to sell a seat, side by side on one database: which sells it twice, what it costs
@@ -46,6 +48,7 @@ enum LabCommand {
 fn main() -> ExitCode {
     let done: anyhow::Result<Exit> = match Lab::parse().command {
         LabCommand::Bench(args) => bench::run(&args),
+        LabCommand::Endure(args) => bench::endure(&args),
         LabCommand::Storm(args) => storm::run(&args),
         LabCommand::Race(args) => race::run(&args),
         LabCommand::BenchServer => bench::run_server(),

@@ -2,6 +2,7 @@
 //! the ratio counts: the machine's own speed drifts, so that rates of different days do not compare.
 
 mod echo;
+mod endure;
 mod fill;
 mod fresh;
 mod group_commit;
@@ -20,6 +21,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 pub(crate) use self::echo::run_server;
+pub(crate) use self::endure::{EndureArgs, run as endure};
 
 use self::report::{BenchReport, Outcome};
 use self::rounds::measure_all;

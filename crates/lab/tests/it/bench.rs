@@ -139,3 +139,20 @@ fn an_unknown_scenario_is_named_with_the_known_ones() {
         "{error}"
     );
 }
+
+#[test]
+fn a_short_endurance_has_every_answer_on_both_ledgers() {
+    for ledger in ["folder", "postgres"] {
+        let program = env!("CARGO_BIN_EXE_soldonce-lab");
+        let args = ["endure", "--seconds", "3", "--rate", "300", "--json"];
+        let output = Command::new(program)
+            .args(args)
+            .args(["--ledger", ledger])
+            .output()
+            .unwrap();
+        let report = report_of(&output);
+        assert_eq!(report["violations"], json!([]), "{report}");
+        assert_eq!(answers(&report), 900, "{report}");
+        assert_eq!(report["samples"].as_array().unwrap().len(), 30);
+    }
+}

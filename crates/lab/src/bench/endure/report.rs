@@ -1,0 +1,111 @@
+//! What a server took while it endured.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::kit::LoadReport;
+use crate::limits::{ENDURE_GROWTH_PERMILLE_MAX, ENDURE_WARM_SAMPLES};
+
+/// Statuses that the load brings about.
+const EXPECTED: [u16; 4] = [200, 201, 204, 409];
+
+/// The server at one moment.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Sample {
+    pub(super) second: u64,
+    pub(super) resident_kib: u64,
+    /// Of one core, since the sample before.
+    pub(super) cpu_permille: u64,
+}
+
+/// A finished load.
+#[derive(Debug, Serialize)]
+pub(super) struct EnduranceReport {
+    ledger: &'static str,
+    samples: Vec<Sample>,
+    /// Resident memory when the server was warm.
+    warm_kib: u64,
+    /// The most of it from then on.
+    most_kib: u64,
+    growth_permille: u64,
+    cpu_permille: u64,
+    is_flat: bool,
+    #[serde(flatten)]
+    load: LoadReport,
+    /// What must not be.
+    pub(super) violations: Vec<String>,
+}
+
+impl EnduranceReport {
+    pub(super) fn new(
+        ledger: &'static str,
+        load: LoadReport,
+        samples: Vec<Sample>,
+        findings: usize,
+    ) -> Self {
+        let warm = samples.iter().skip(ENDURE_WARM_SAMPLES);
+        let warm_kib = warm.clone().next().map_or(0, |sample| sample.resident_kib);
+        let most_kib = warm.map(|sample| sample.resident_kib).max().unwrap_or(0);
+        let growth_permille = (most_kib - warm_kib) * 1_000 / warm_kib.max(1);
+        let all: u64 = samples.iter().map(|sample| sample.cpu_permille).sum();
+        let cpu_permille = all / u64::try_from(samples.len()).unwrap_or(1).max(1);
+        let violations = violations(&load, findings);
+        Self {
+            ledger,
+            samples,
+            warm_kib,
+            most_kib,
+            growth_permille,
+            cpu_permille,
+            is_flat: growth_permille <= ENDURE_GROWTH_PERMILLE_MAX,
+            load,
+            violations,
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::from("    second  resident KiB  of a core\n");
+        for sample in &self.samples {
+            let Sample {
+                second,
+                resident_kib,
+                cpu_permille,
+            } = sample;
+            // Writing to memory does not fail.
+            writeln!(text, "{second:10}  {resident_kib:12}  0.{cpu_permille:03}")
+                .unwrap_or_default();
+        }
+        let Self {
+            warm_kib,
+            most_kib,
+            growth_permille,
+            ..
+        } = self;
+        let goal = if self.is_flat { "met" } else { "MISSED" };
+        writeln!(
+            text,
+            "{}: {} requests, {}/s, p99 {} us; {warm_kib} KiB when warm, {most_kib} at most: {growth_permille} \
+             thousandths more, goal {ENDURE_GROWTH_PERMILLE_MAX}: {goal}",
+            self.ledger, self.load.sent, self.load.rate_per_s, self.load.latency_us.p99,
+        )
+        .unwrap_or_default();
+        for violation in &self.violations {
+            writeln!(text, "VIOLATION: {violation}").unwrap_or_default();
+        }
+        text
+    }
+}
+
+fn violations(load: &LoadReport, findings: usize) -> Vec<String> {
+    let odd = load
+        .statuses
+        .iter()
+        .filter(|(status, _)| !EXPECTED.contains(status));
+    let odd = odd.map(|(status, count)| format!("{count} answers of status {status}"));
+    let failed = load.errors.iter();
+    let failed = failed.map(|(error, count)| format!("{count} without an answer: {error:?}"));
+    let found = (findings > 0).then(|| format!("verify has {findings} findings"));
+    odd.chain(failed).chain(found).collect()
+}
