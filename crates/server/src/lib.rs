@@ -43,6 +43,6 @@ pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
 pub use settings::{Access, CookieSecurity, ServerSettings, StreamLimits, StripeNotices};
 pub use test_payments::{
-    BankAnswer, CardAnswer, TestCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
+    BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
     TestPayments,
 };

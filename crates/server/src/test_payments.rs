@@ -13,7 +13,7 @@ pub type TestPaymentFuture<'a, T = ()> =
 /// of it is told by the provider, as ever, and never here.
 pub trait TestPayments: Debug + Send + Sync + 'static {
     /// The cards a buyer may choose from.
-    fn cards(&self) -> &[TestCard];
+    fn cards(&self) -> &[ShownCard];
 
     /// Charges a card.
     ///
@@ -31,7 +31,7 @@ pub trait TestPayments: Debug + Send + Sync + 'static {
 
 /// A test card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TestCard {
+pub struct ShownCard {
     /// What it is asked for by.
     pub card: &'static str,
     /// For people.

@@ -186,7 +186,7 @@ BEGIN
     SET state = n.state, owner = n.owner, until = n.until, fence = n.fence, version = n.version
     FROM ROWS FROM (unnest(unit_rows), unnest(units_at))
          AS n (unit_no, seen, was, was_owner, state, owner, until, fence, version, at)
-    WHERE n.state IS NOT NULL AND u.ctid = n.at AND u.event_no = event AND u.unit_no = n.unit_no
+    WHERE n.state IS NOT NULL AND u.ctid = n.at AND u.unit_no = n.unit_no
       AND u.state = n.was AND u.owner IS NOT DISTINCT FROM n.was_owner;
     GET DIAGNOSTICS written = ROW_COUNT;
     PERFORM require_rows('units', written,

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::plan::{LoadPlan, Pace, Until};
-pub(crate) use self::request::{Maker, Makers, Requests, always, hold_id};
+pub(crate) use self::request::{Maker, Makers, Requests, Turn, always, hold_id};
 
 use self::connection::Connection;
 use self::plan::Arrivals;

@@ -13,7 +13,7 @@ use super::problem::{Handled, Problem};
 use super::route::Admission::{Buy, Look};
 use super::route::{Route, Verb};
 use super::table::Table;
-use crate::test_payments::{BankAnswer, CardAnswer, TestCard, TestIntent, TestPaymentRefusal};
+use crate::test_payments::{BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentRefusal};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Bookings);
@@ -63,8 +63,8 @@ async fn payments(asked: Asked) -> Handled {
     asked.query()?;
     let app = &asked.app;
     let payments = app.settings.test_payments.as_ref();
-    let cards: &[TestCard] = payments.map_or(&[], |payments| payments.cards());
-    let card = |card: &TestCard| CardBody {
+    let cards: &[ShownCard] = payments.map_or(&[], |payments| payments.cards());
+    let card = |card: &ShownCard| CardBody {
         card: card.card,
         name: card.name,
         about: card.about,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::http::StatusCode;
 use serde_json::json;
 use soldonce_server::{
-    Access, AdminRoutes, BankAnswer, CardAnswer, ServerSettings, TestCard, TestIntent,
+    Access, AdminRoutes, BankAnswer, CardAnswer, ServerSettings, ShownCard, TestIntent,
     TestPaymentFuture, TestPaymentRefusal, TestPayments, route_table,
 };
 
@@ -31,8 +31,8 @@ impl Recorder {
 }
 
 impl TestPayments for Recorder {
-    fn cards(&self) -> &[TestCard] {
-        &[TestCard {
+    fn cards(&self) -> &[ShownCard] {
+        &[ShownCard {
             card: "good",
             name: "Card that works",
             about: "Says yes.",

@@ -11,7 +11,7 @@ use soldonce_clock::BootTime;
 use soldonce_core::BookingId;
 use soldonce_engine::Engine;
 use soldonce_server::{
-    BankAnswer, CardAnswer, TestCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
+    BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
     TestPayments,
 };
 use tokio_util::sync::CancellationToken;
@@ -165,7 +165,7 @@ impl Bank {
 }
 
 impl TestPayments for Bank {
-    fn cards(&self) -> &[TestCard] {
+    fn cards(&self) -> &[ShownCard] {
         &cards::SHOWN
     }
 

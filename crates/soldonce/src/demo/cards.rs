@@ -1,6 +1,6 @@
 //! The test cards of the demo: what the page offers, and what the provider does with each.
 
-use soldonce_server::TestCard;
+use soldonce_server::ShownCard;
 
 /// When a bank that says nothing at first has its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Silence {
 
 /// A card, as the page names it and as the provider does.
 pub(super) struct TestCard {
-    pub(super) shown: TestCard,
+    pub(super) shown: ShownCard,
     pub(super) payment_method: &'static str,
     pub(super) silence: Silence,
 }
@@ -63,7 +63,7 @@ const LATE: TestCard = card(
 /// Every card, in the sequence in which the page shows them.
 pub(super) const ALL: [TestCard; 5] = [GOOD, DECLINED, CHALLENGED, SLOW, LATE];
 /// The same, as the server tells the page of them.
-pub(super) const SHOWN: [TestCard; 5] = [
+pub(super) const SHOWN: [ShownCard; 5] = [
     GOOD.shown,
     DECLINED.shown,
     CHALLENGED.shown,
@@ -77,7 +77,7 @@ const fn card(
     silence: Silence,
 ) -> TestCard {
     TestCard {
-        shown: TestCard {
+        shown: ShownCard {
             card: words.0,
             name: words.1,
             about: words.2,

@@ -13,9 +13,9 @@ use crate::ledgers::{booked, on};
 
 const SEATS: usize = 400;
 const BUYERS: usize = 40;
-/// Looked up for one transition, in one table: to lock, to write, to number and to show it, and
-/// twice as much, for batches that are decided again.
-const LOOKUPS_PER_STEP_MAX: usize = 8;
+/// Looked up for one transition, in one table: to lock, to write, to guard at the commit, to number and to
+/// show it, and twice as much, for batches that are decided again.
+const LOOKUPS_PER_STEP_MAX: usize = 10;
 /// How often it is asked whether a connection has ended.
 const LOOKS_MAX: usize = 1_000;
 
