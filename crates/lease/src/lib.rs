@@ -3,6 +3,7 @@
 
 pub mod backend;
 mod blocking;
+mod client;
 mod epoch;
 mod epochs;
 mod error;
@@ -20,7 +21,6 @@ mod options;
 mod owner;
 mod request;
 mod run;
-mod shared;
 mod stats;
 #[cfg(feature = "test-kit")]
 pub mod test_kit;
@@ -31,6 +31,7 @@ mod worker;
 pub use backend::Durability;
 #[cfg(feature = "postgres")]
 pub use backend::postgres::PgConfig;
+pub use client::OwnerInfo;
 pub use epoch::{EpochError, EpochSource, TokenSource};
 pub use epochs::{FileEpochs, FileTokens};
 #[cfg(feature = "postgres")]
@@ -48,7 +49,6 @@ pub use options::{Cap, Renew, Wait};
 pub use owner::Owner;
 pub use request::{Group, Request};
 pub use run::AcquireResultExt;
-pub use shared::OwnerInfo;
 pub use soldonce_clock::{
     BootTime, Clock, Entropy, ManualClock, SeededEntropy, SleepFuture, SystemClock, SystemEntropy,
 };

@@ -149,9 +149,9 @@ async fn within_grace<T>(
     grace: Duration,
     body: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    let shared = lease.shared();
+    let client = lease.client();
     let (alarm, rings) = oneshot::channel();
-    shared.send(Command::WakeAt(shared.now().plus(grace), alarm));
+    client.send(Command::WakeAt(client.now().plus(grace), alarm));
     tokio::select! {
         biased;
         output = body => Some(output),

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::client::Client;
 use crate::grant::{Grant, LeaseState};
 use crate::inbox::{Command, Unclaimed};
-use crate::shared::Shared;
 use crate::{
     AcquireError, FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled,
     blocking,
@@ -41,7 +41,7 @@ pub use ticket::LeaseTicket;
 #[must_use = "a lease is released when it is dropped"]
 pub struct Lease {
     grant: Arc<Grant>,
-    shared: Arc<Shared>,
+    client: Arc<Client>,
 }
 
 impl std::fmt::Debug for Lease {
@@ -54,11 +54,11 @@ impl Lease {
     /// Waits for the outcome of an acquire, and guards what was granted.
     pub(crate) async fn received(
         outcome: oneshot::Receiver<Result<Unclaimed, AcquireError>>,
-        shared: Arc<Shared>,
+        client: Arc<Client>,
     ) -> Result<Self, AcquireError> {
         let granted = outcome.await.unwrap_or(Err(AcquireError::Closed))?;
         let grant = granted.claim().ok_or(AcquireError::Closed)?;
-        Ok(Self { grant, shared })
+        Ok(Self { grant, client })
     }
 
     /// The token, if the lease is live now. The one to take right before a write.
@@ -140,7 +140,7 @@ impl Lease {
     /// # Cancel safety
     /// As [`Lease::renew`].
     pub async fn renew_for(&self, span: Duration) -> Result<Duration, RenewError> {
-        let (least, most) = (self.shared.ttl_min(), crate::limits::TTL_MAX);
+        let (least, most) = (self.client.ttl_min(), crate::limits::TTL_MAX);
         self.ask(span.clamp(least, most)).await
     }
 
@@ -163,7 +163,7 @@ impl Lease {
             LeaseState::Held { .. } | LeaseState::Suspect { .. } => {}
         }
         let (to, answer) = oneshot::channel();
-        self.shared
+        self.client
             .send(Command::Renew(self.grant.clone(), ttl, to));
         // Without an answer the thread has ended, and all that was held was released.
         let ended = RenewError::Lost(LostReason::Gone);
@@ -186,7 +186,7 @@ impl Lease {
     fn release_later(self) -> oneshot::Receiver<Result<ReleaseOutcome, Unsettled>> {
         let (settle, answer) = oneshot::channel();
         self.grant.give_back();
-        self.shared
+        self.client
             .send(Command::Release(self.grant.clone(), Some(settle)));
         answer
     }
@@ -211,7 +211,7 @@ impl Lease {
     /// ```
     pub fn overtaken(&self, by: FencingToken) {
         let ended = self.grant.lose(LostReason::Overtaken { by });
-        self.shared
+        self.client
             .send(Command::Overtaken(self.grant.clone(), by, ended));
     }
 
@@ -220,7 +220,7 @@ impl Lease {
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
         self.grant.give_back();
-        self.shared.send(Command::Forget(self.grant.clone()));
+        self.client.send(Command::Forget(self.grant.clone()));
         ticket
     }
 
@@ -256,8 +256,8 @@ impl Lease {
         blocking::wait(self.release())
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 }
 
@@ -265,7 +265,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // After a loss the thread has queued the release already; after `release` and `detach` too.
         if self.grant.give_back() {
-            self.shared.send(Command::Release(self.grant.clone(), None));
+            self.client.send(Command::Release(self.grant.clone(), None));
         }
     }
 }

@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 use super::Locks;
 use super::thread::{self, Doctor, Start};
 use crate::backend::{BackendContext, BackendFactory, Fencing, Kind};
+use crate::client::Client;
 use crate::inbox::{Command, Inbox};
 use crate::notice::Notices;
-use crate::shared::Shared;
 use crate::{
     BackendError, Clock, Entropy, EpochSource, InvalidName, Namespace, SeededEntropy, SystemClock,
     SystemEntropy, TokenSource, blocking,
@@ -159,7 +159,7 @@ impl Builder {
         let facts = connected.await.unwrap_or_else(ended)?;
         unclaimed.disarm();
         Ok(Locks {
-            shared: Arc::new(Shared {
+            client: Arc::new(Client {
                 inbox,
                 facts,
                 clock: wiring.clock,
@@ -213,7 +213,7 @@ impl Builder {
     }
 }
 
-/// Ends the thread when the connecting caller goes away before there is a [`Shared`].
+/// Ends the thread when the connecting caller goes away before there is a [`Client`].
 struct CloseOnDrop(Option<Arc<Inbox>>);
 
 impl CloseOnDrop {

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::backend::{Facts, Finding, Names, Verdict};
+use crate::client::{Client, OwnerInfo};
 use crate::inbox::{Command, Where};
 use crate::lease::{Lease, LeaseTicket};
 use crate::notice::NoticeStream;
 use crate::request::{Group, Request, name_of};
-use crate::shared::{OwnerInfo, Shared};
 use crate::{
     AcquireError, BackendError, Drained, FencingToken, InvalidName, Name, ReleaseOutcome, Stats,
     blocking,
@@ -42,7 +42,7 @@ pub use thread::Doctor;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Locks {
-    shared: Arc<Shared>,
+    client: Arc<Client>,
 }
 
 /// What the doctor found.
@@ -64,13 +64,13 @@ impl DoctorReport {
 impl Locks {
     /// A single name.
     pub fn lease(&self, name: impl TryInto<Name, Error: Into<InvalidName>>) -> Request {
-        Request::new(self.shared.clone(), name_of(name).map(Names::one))
+        Request::new(self.client.clone(), name_of(name).map(Names::one))
     }
 
     /// A group, whose names can be leased together. A plain [`Locks::lease`] of the same name is
     /// another lease.
     pub fn group(&self, group: impl TryInto<Name, Error: Into<InvalidName>>) -> Group {
-        Group::new(self.shared.clone(), name_of(group))
+        Group::new(self.client.clone(), name_of(group))
     }
 
     /// Takes up a lease that was detached: verifies and renews it in one step.
@@ -82,8 +82,8 @@ impl Locks {
     /// Dropped after sending, the renewal may have happened; the ticket stays good until its ttl.
     pub async fn resume(&self, ticket: LeaseTicket) -> Result<Lease, AcquireError> {
         let (to, answer) = oneshot::channel();
-        self.shared.send(Command::Resume(ticket.into_terms(), to));
-        Lease::received(answer, self.shared.clone()).await
+        self.client.send(Command::Resume(ticket.into_terms(), to));
+        Lease::received(answer, self.client.clone()).await
     }
 
     /// Who holds `name`, if anyone does.
@@ -94,7 +94,7 @@ impl Locks {
     /// # Cancel safety
     /// Harmless.
     pub async fn inspect(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
-        self.shared.inspect(Where::alone(name)).await
+        self.client.inspect(Where::alone(name)).await
     }
 
     /// Ends another's lease on `name`, if its token is still `expect`; `why` is logged. The holder
@@ -128,7 +128,7 @@ impl Locks {
         why: &str,
     ) -> Result<ReleaseOutcome, BackendError> {
         let place = Where::alone(name);
-        self.shared.force_release(place, expect, why).await
+        self.client.force_release(place, expect, why).await
     }
 
     /// Looks for settings of the backend that endanger leases.
@@ -137,7 +137,7 @@ impl Locks {
     /// Harmless.
     pub async fn doctor(&self) -> DoctorReport {
         let (to, answer) = oneshot::channel();
-        self.shared.send(Command::Doctor(to));
+        self.client.send(Command::Doctor(to));
         DoctorReport {
             findings: answer.await.unwrap_or_default(),
         }
@@ -158,7 +158,7 @@ impl Locks {
     /// # }
     /// ```
     pub fn notices(&self) -> NoticeStream {
-        self.shared.notices().listen()
+        self.client.notices().listen()
     }
 
     /// Counters since the start.
@@ -176,12 +176,12 @@ impl Locks {
     /// # }
     /// ```
     pub fn stats(&self) -> Stats {
-        self.shared.stats()
+        self.client.stats()
     }
 
     /// What the backend can do.
     pub fn facts(&self) -> Facts {
-        self.shared.facts()
+        self.client.facts()
     }
 
     /// Releases all live leases, waits for all releases under way, at most `within`, and ends the
@@ -208,9 +208,9 @@ impl Locks {
     /// The shutdown goes on.
     pub async fn shutdown(self, within: Duration) -> Drained {
         let (to, answer) = oneshot::channel();
-        self.shared.send(Command::Shutdown(within, to));
+        self.client.send(Command::Shutdown(within, to));
         let drained = answer.await.unwrap_or_default();
-        self.shared.join();
+        self.client.join();
         drained
     }
 

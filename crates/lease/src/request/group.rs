@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Request;
 use crate::backend::Names;
+use crate::client::{Client, OwnerInfo};
 use crate::inbox::Where;
-use crate::shared::{OwnerInfo, Shared};
 use crate::{
     BackendError, FencingToken, InvalidName, InvalidRequest, Name, ReleaseOutcome, blocking,
 };
@@ -30,13 +30,13 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Group {
-    shared: Arc<Shared>,
+    client: Arc<Client>,
     group: Result<Name, InvalidRequest>,
 }
 
 impl Group {
-    pub(crate) fn new(shared: Arc<Shared>, group: Result<Name, InvalidRequest>) -> Self {
-        Self { shared, group }
+    pub(crate) fn new(client: Arc<Client>, group: Result<Name, InvalidRequest>) -> Self {
+        Self { client, group }
     }
 
     /// One name of the group.
@@ -54,7 +54,7 @@ impl Group {
             .group
             .clone()
             .and_then(|group| names.map(|names: Vec<Name>| Names::of_group(group, names)));
-        Request::new(self.shared.clone(), names)
+        Request::new(self.client.clone(), names)
     }
 
     /// As [`crate::Locks::inspect`], for a name of the group.
@@ -65,7 +65,7 @@ impl Group {
     /// # Cancel safety
     /// Harmless.
     pub async fn inspect(&self, name: &Name) -> Result<Option<OwnerInfo>, BackendError> {
-        self.shared.inspect(self.place(name)?).await
+        self.client.inspect(self.place(name)?).await
     }
 
     /// As [`crate::Locks::force_release`], for a name of the group.
@@ -81,7 +81,7 @@ impl Group {
         expect: FencingToken,
         why: &str,
     ) -> Result<ReleaseOutcome, BackendError> {
-        self.shared
+        self.client
             .force_release(self.place(name)?, expect, why)
             .await
     }

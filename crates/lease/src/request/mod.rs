@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::backend::{Durability, Names, Waiter};
+use crate::client::Client;
 use crate::inbox::{AcquireParams, Command, Recipient};
 use crate::lease::Lease;
 use crate::limits::META_BYTES_MAX;
 use crate::options::{Cap, Renew, Wait};
-use crate::shared::Shared;
 use crate::{AcquireError, FencingToken, InvalidRequest, blocking};
 
 pub use group::Group;
@@ -49,7 +49,7 @@ const TTL_DEFAULT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 #[must_use = "a request does nothing until it is acquired or run"]
 pub struct Request {
-    shared: Arc<Shared>,
+    client: Arc<Client>,
     names: Result<Names, InvalidRequest>,
     ttl: Duration,
     cap: Option<Cap>,
@@ -62,9 +62,9 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(shared: Arc<Shared>, names: Result<Names, InvalidRequest>) -> Self {
+    pub(crate) fn new(client: Arc<Client>, names: Result<Names, InvalidRequest>) -> Self {
         Self {
-            shared,
+            client,
             names,
             ttl: TTL_DEFAULT,
             cap: None,
@@ -156,16 +156,16 @@ impl Request {
     /// # Cancel safety
     /// As [`Request::try_acquire`], and its place in every queue is given up.
     pub async fn acquire(self, wait: Wait) -> Result<Lease, AcquireError> {
-        let shared = self.shared.clone();
+        let client = self.client.clone();
         let (to, answer) = oneshot::channel();
         let params = self.into_params(wait, to)?;
-        shared.send(Command::Acquire(Box::new(params)));
-        Lease::received(answer, shared).await
+        client.send(Command::Acquire(Box::new(params)));
+        Lease::received(answer, client).await
     }
 
     fn into_params(self, wait: Wait, to: Recipient) -> Result<AcquireParams, InvalidRequest> {
-        let facts = self.shared.facts();
-        let ttl_min = self.shared.ttl_min();
+        let facts = self.client.facts();
+        let ttl_min = self.client.ttl_min();
         let names = self.names?;
         validate::names(&names, &facts)?;
         validate::ttl(self.ttl, ttl_min)?;
@@ -180,7 +180,7 @@ impl Request {
             cap,
             floor: self.floor,
             // Only a fair queue keeps places.
-            waiter: (waits && self.fair).then(|| draw_waiter(&self.shared)),
+            waiter: (waits && self.fair).then(|| draw_waiter(&self.client)),
             fair: self.fair,
             meta: self.meta?.into(),
             durability: self.durability,
@@ -208,8 +208,8 @@ impl Request {
     }
 }
 
-fn draw_waiter(shared: &Shared) -> Waiter {
+fn draw_waiter(client: &Client) -> Waiter {
     let mut bits = [0; 8];
-    shared.entropy().fill(&mut bits);
+    client.entropy().fill(&mut bits);
     Waiter(u64::from_le_bytes(bits))
 }

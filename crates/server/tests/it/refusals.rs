@@ -399,11 +399,31 @@ impl Stage {
         let first = make(&text).send().await;
         let mutates = first.status.is_success() && operation.method != "GET";
         let answer = match change {
-            Change::KeyAgain if !body.is_null() => make(&format!("{text} ")).send().await,
+            Change::KeyAgain if !body.is_null() => make(&other(body).to_string()).send().await,
             _ => first,
         };
         Some((answer, mutates))
     }
+}
+
+/// A legal body that asks for something else.
+fn other(mut body: Value) -> Value {
+    let others = [
+        ("reference", json!("other")),
+        ("holder", json!("bob")),
+        ("amount", json!(499)),
+        ("ttl_ms", json!(299_000)),
+        ("types", json!(["hold.expired"])),
+        ("release", units(&["A-9"])),
+        ("drop", units(&["A-9"])),
+        ("units", units(&["A-9"])),
+    ];
+    let field = others
+        .into_iter()
+        .find(|(name, _)| body.get(name).is_some());
+    let (name, value) = field.expect("a field to change");
+    body[name] = value;
+    body
 }
 
 /// Whether a change may bring the operation to a code that it lists.

@@ -34,7 +34,7 @@ const KEYS_MAX: usize = 64;
 const UNDER_WAY_MAX: usize = 2;
 
 /// A command that is sent in batches.
-pub(super) trait BatchItem: Clone + Send + Sync + 'static {
+pub(super) trait Batched: Clone + Send + Sync + 'static {
     /// What the server answers to one item.
     type Reply: Send + 'static;
 
@@ -46,7 +46,7 @@ pub(super) trait BatchItem: Clone + Send + Sync + 'static {
     fn replies(value: Value, batch: &[Self]) -> Vec<Result<Self::Reply, BackendError>>;
 }
 
-impl BatchItem for Acquire {
+impl Batched for Acquire {
     type Reply = Answer;
 
     fn names(&self) -> &Names {
@@ -62,7 +62,7 @@ impl BatchItem for Acquire {
     }
 }
 
-impl BatchItem for Release {
+impl Batched for Release {
     type Reply = ReleaseReply;
 
     fn names(&self) -> &Names {
@@ -96,15 +96,15 @@ impl<R> Future for Pending<R> {
 }
 
 /// A batch, and who gets the answers to its items.
-type Batch<F> = (Vec<F>, Vec<To<<F as BatchItem>::Reply>>);
+type Batch<F> = (Vec<F>, Vec<To<<F as Batched>::Reply>>);
 
-pub(super) struct Batcher<F: BatchItem> {
+pub(super) struct Batcher<F: Batched> {
     dispatch: Arc<Dispatch<F>>,
     tasks: Mutex<JoinSet<()>>,
 }
 
 /// What the tasks share.
-struct Dispatch<F: BatchItem> {
+struct Dispatch<F: Batched> {
     link: Arc<Link>,
     keys: Arc<Keyspace>,
     scripts: &'static Scripts,
@@ -114,12 +114,12 @@ struct Dispatch<F: BatchItem> {
 
 /// Items for one server, or one slot of a cluster. Its length is bounded by the callers, each of
 /// which waits for one item.
-struct BatchQueue<F: BatchItem> {
+struct BatchQueue<F: Batched> {
     waiting: VecDeque<(F, To<F::Reply>)>,
     under_way: usize,
 }
 
-impl<F: BatchItem> BatchQueue<F> {
+impl<F: Batched> BatchQueue<F> {
     /// The next batch. Items whose callers have gone away are left out: they were never sent.
     fn next(&mut self) -> Batch<F> {
         let (mut batch, mut recipients, mut keys) = (Vec::new(), Vec::new(), 0);
@@ -142,7 +142,7 @@ impl<F: BatchItem> BatchQueue<F> {
     }
 }
 
-impl<F: BatchItem> Batcher<F> {
+impl<F: Batched> Batcher<F> {
     pub(super) fn new(
         link: &Arc<Link>,
         keys: &Arc<Keyspace>,
@@ -186,7 +186,7 @@ impl<F: BatchItem> Batcher<F> {
     }
 }
 
-impl<F: BatchItem> Dispatch<F> {
+impl<F: Batched> Dispatch<F> {
     fn queues(&self) -> MutexGuard<'_, HashMap<Shard, BatchQueue<F>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -256,13 +256,13 @@ fn is_of_neighbours(error: &BackendError) -> bool {
 }
 
 /// Sends batches of one shard as long as items are waiting.
-struct BatchRun<F: BatchItem> {
+struct BatchRun<F: Batched> {
     dispatch: Arc<Dispatch<F>>,
     shard: Shard,
     has_ended: bool,
 }
 
-impl<F: BatchItem> BatchRun<F> {
+impl<F: Batched> BatchRun<F> {
     /// It begins after all tasks that were ready before it, so their items are in the queue.
     async fn run(mut self) {
         while let Some((batch, recipients)) = self.next() {
@@ -289,7 +289,7 @@ impl<F: BatchItem> BatchRun<F> {
     }
 }
 
-impl<F: BatchItem> Drop for BatchRun<F> {
+impl<F: Batched> Drop for BatchRun<F> {
     fn drop(&mut self) {
         if !self.has_ended
             && let Some(queue) = self.dispatch.queues().get_mut(&self.shard)

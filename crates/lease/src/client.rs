@@ -12,7 +12,7 @@ use crate::notice::Notices;
 use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name, ReleaseOutcome, Stats};
 
 /// Kept by every `Locks`, request and lease. Its drop ends the thread.
-pub(crate) struct Shared {
+pub(crate) struct Client {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) facts: Facts,
     pub(crate) clock: Arc<dyn Clock>,
@@ -22,15 +22,15 @@ pub(crate) struct Shared {
     pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("Client")
             .field("backend", &self.facts.kind)
             .finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl Client {
     /// Sends a command to the lease thread. After the end it is dropped, and with it the channel of its
     /// answer.
     pub(crate) fn send(&self, command: Command) {
@@ -89,7 +89,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for Client {
     fn drop(&mut self) {
         self.send(Command::Close);
     }
