@@ -315,6 +315,8 @@ impl Stage {
             }
             Change::StaleFence if !body.is_null() => body["fence"] = json!(99),
             Change::OtherName => body["id"] = json!("hall"),
+            // A hold that lasts as long already is not changed, and nothing is recorded.
+            Change::KeyAgain if operation.id == "extend_hold" => body["ttl_ms"] = json!(900_000),
             Change::GivesBack if operation.id == "checkout_hold" => {
                 let release = [json!({"seat": "A-2"})];
                 body["exchange"] = json!({"booking": self.ids["booking"], "release": release});
@@ -412,7 +414,7 @@ fn other(mut body: Value) -> Value {
         ("reference", json!("other")),
         ("holder", json!("bob")),
         ("amount", json!(499)),
-        ("ttl_ms", json!(299_000)),
+        ("ttl_ms", json!(901_000)),
         ("types", json!(["hold.expired"])),
         ("release", units(&["A-9"])),
         ("drop", units(&["A-9"])),
