@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::text::thousandths;
+use super::stats::thousandths;
 
 /// One goal and whether it is met. All figures in thousandths.
 #[derive(Clone, Debug, Serialize)]

@@ -93,6 +93,11 @@ pub(crate) fn median(values: impl IntoIterator<Item = u64>) -> Option<u64> {
     values.get(values.len().saturating_sub(1) / 2).copied()
 }
 
+/// Writes 1,234 thousandths as `1.234`.
+pub(crate) fn thousandths(value: u64) -> String {
+    format!("{}.{:03}", value / 1_000, value % 1_000)
+}
+
 /// Returns the median of `own / other` in thousandths, each pair being of the same run.
 pub(crate) fn median_ratio(
     own: impl IntoIterator<Item = u64>,

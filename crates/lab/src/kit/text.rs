@@ -101,11 +101,6 @@ pub(crate) fn millis(micros: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// Writes 1,234 thousandths as `1.234`.
-pub(crate) fn thousandths(value: u64) -> String {
-    format!("{}.{:03}", value / 1_000, value % 1_000)
-}
-
 /// Writes 1234567 as `1,234,567`.
 pub(crate) fn number(value: impl Display) -> String {
     let digits = value.to_string();
@@ -133,7 +128,7 @@ mod tests {
             [0, 999, 1_000, 1_234_567].map(number),
             ["0", "999", "1,000", "1,234,567"]
         );
-        assert_eq!(thousandths(12_005), "12.005");
+        assert_eq!(super::super::stats::thousandths(12_005), "12.005");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use clap::Args;
 use soldonce_lease::Name;
 
 use super::backend::BackendArgs;
+use super::span::span;
 
 /// Least time between the end of CMD and the deadline of the lease.
 const MARGIN_MIN: Duration = Duration::from_millis(500);
@@ -68,26 +69,6 @@ impl RunArgs {
         let contradiction = self.backend.contradiction();
         contradiction.or_else(|| self.backend.refuses_ttl(self.ttl))
     }
-}
-
-/// `30s`, `1500ms`, `5m`, `24h`, or `0`.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let invalid = || format!("`{text}` is no time: write 1500ms, 30s, 5m or 24h");
-    let number: u64 = number.parse().map_err(|_| invalid())?;
-    let millis = match unit {
-        "ms" => Some(1),
-        "s" => Some(1_000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        "" if number == 0 => Some(0),
-        _ => None,
-    };
-    let millis = millis.and_then(|millis| number.checked_mul(millis));
-    Ok(Duration::from_millis(millis.ok_or_else(invalid)?))
 }
 
 fn meta_line(text: &str) -> Result<(String, String), String> {

@@ -11,7 +11,7 @@ use soldonce_lease::{
     BackendError, Builder, Doctor, FileEpochs, FileTokens, Locks, Namespace, PgEpochs, PgTokens,
 };
 
-use super::args::span;
+use super::span::span;
 use crate::clear_text::ClearLink;
 use crate::exit::{Exit, USAGE};
 

@@ -10,6 +10,7 @@ mod outcome;
 mod report;
 mod run;
 mod signals;
+mod span;
 mod status;
 mod supervise;
 mod terminal;
@@ -19,7 +20,7 @@ mod tests;
 
 use clap::{Args, Subcommand};
 
-pub(crate) use args::span;
+pub(crate) use span::span;
 
 use crate::exit::Exit;
 

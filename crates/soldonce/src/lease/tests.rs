@@ -11,9 +11,9 @@ use soldonce_clock::{Clock, ManualClock};
 use soldonce_lease::{Lease, Locks, LostReason, Renew};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::args::span;
 use super::child::{Change, Supervised};
 use super::signals::SignalSource;
+use super::span::span;
 use super::status::Status;
 use super::supervise::{Ended, Supervisor, Times};
 

@@ -94,7 +94,7 @@ impl EnduranceReport {
         for violation in &self.violations {
             writeln!(text, "VIOLATION: {violation}").unwrap_or_default();
         }
-        text
+        text.trim_end().to_owned()
     }
 }
 
