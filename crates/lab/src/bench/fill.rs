@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::fresh::{confirm, row_label};
-use super::product::make_event;
-use super::scenario::Setting;
+use super::product::{Setting, make_event};
 use crate::limits::LOAD_SECONDS_MAX;
 use crate::load::{self, LoadPlan, Maker, Makers, Pace, Requests, Until, hold_id};
 

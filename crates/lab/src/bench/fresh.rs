@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use soldonce_server::Client;
 
-use super::product::make_event;
-use super::scenario::Setting;
+use super::product::{Setting, make_event};
 use crate::load::{Makers, Requests, hold_id};
 
 /// Seats of a row, and rows, of the events from which fresh seats are taken.

@@ -1,7 +1,6 @@
 //! Scenarios in which every request wants the seat that another holder has.
 
-use super::product::{hold_seats, make_event};
-use super::scenario::Setting;
+use super::product::{Setting, hold_seats, make_event};
 use crate::load::{Makers, Requests, always};
 
 const EVENT: &str = "hot";

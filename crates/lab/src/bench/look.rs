@@ -1,8 +1,7 @@
 //! Scenarios that read the seats of a hall of a thousand, some of them held.
 
 use super::fresh::row_label;
-use super::product::{hold_seats, make_event};
-use super::scenario::Setting;
+use super::product::{Setting, hold_seats, make_event};
 use crate::load::{Maker, Makers, Requests, always, hold_id};
 
 const EVENT: &str = "hall";

@@ -1,6 +1,7 @@
 //! The product under test: `soldonce serve` in a process of its own, its keys and its events.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context;
@@ -9,8 +10,18 @@ use serde_json::{Value, json};
 use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_server::Client;
 
-use super::scenario::Setting;
 use crate::kit::{Cores, Served, admin_key, product};
+
+/// The real server of a scenario, and the load to come.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) address: SocketAddr,
+    pub(super) admin: Client,
+    /// A key that sells.
+    pub(super) key: String,
+    /// The most requests that may come, warm-up included.
+    pub(super) requests_max: u64,
+}
 
 /// `soldonce serve`, and how to reach it.
 pub(super) struct Product {

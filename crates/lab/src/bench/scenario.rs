@@ -1,11 +1,9 @@
 //! The scenarios: what is sent to which server, and how it compares with the bare echo. A new one is an
 //! entry in `ALL`.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 
-use soldonce_server::Client;
-
+use super::product::Setting;
 use super::{fresh, hot, look};
 use crate::load::Makers;
 
@@ -44,17 +42,6 @@ pub(super) struct Goal {
     pub(super) first: u64,
     /// The goal.
     pub(super) full: u64,
-}
-
-/// The real server of a scenario, and the load to come.
-#[derive(Clone, Debug)]
-pub(super) struct Setting {
-    pub(super) address: SocketAddr,
-    pub(super) admin: Client,
-    /// A key that sells.
-    pub(super) key: String,
-    /// The most requests that may come, warm-up included.
-    pub(super) requests_max: u64,
 }
 
 /// Prepares a scenario's data through HTTP and returns what each connection sends.

@@ -6,10 +6,10 @@ use soldonce_testkit::postgres::Postgres;
 use soldonce_testkit::redis::Redis;
 
 use super::RaceArgs;
-use super::contender::Pool;
+use super::pool::Pool;
 use super::schema::Schema;
-use super::strategy::{Method, Strategy};
-use super::textbook::{self, Guards};
+use super::strategies::Strategy;
+use super::textbook::{self, Guards, Method};
 use crate::kit::{Service, private_postgres, private_redis, redis_version};
 
 /// Independent servers of a private Redlock.

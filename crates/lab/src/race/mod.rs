@@ -1,9 +1,10 @@
 //! `soldonce lab race`: every way to sell a seat, side by side on one database. Buyers meet at a
 //! barrier and want the same seats; the report counts winners, refusals, double sales and latencies.
 
+mod outcome;
 mod plan;
+mod pool;
 mod strategies;
-mod strategy;
 mod textbook;
 
 mod contender;
@@ -29,7 +30,7 @@ use self::environment::{Environment, Servers};
 use self::judge::Promise;
 use self::plan::Cell;
 use self::report::RaceReport;
-use self::strategy::Strategy;
+use self::strategies::Strategy;
 use crate::exit::{Exit, usage};
 use crate::kit::{print_report, progress_bar, unless_stopped};
 use crate::limits::{

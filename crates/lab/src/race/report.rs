@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::RaceArgs;
 use super::judge::{Judged, Promise, faults};
 use super::plan::{Cell, Shape};
-use super::strategy::Strategy;
+use super::strategies::Strategy;
 use super::tally::Figures;
 use super::textbook::{Guards, Scene};
 use crate::kit::{Machine, kinds, millis, number, table};

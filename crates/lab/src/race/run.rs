@@ -11,12 +11,13 @@ use soldonce_core::OnHold;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::contender::{Contender, Outcome, Sale};
+use super::contender::{self, Contender, Sale};
 use super::environment::Environment;
 use super::judge::{Winners, judge};
+use super::outcome::Outcome;
 use super::plan::{Cell, Hall, Want};
 use super::report::{CellReport, StrategyReport};
-use super::strategy::Strategy;
+use super::strategies::Strategy;
 use super::tally::Tally;
 use super::textbook::{Scene, Textbook, stop_the_holder};
 use crate::limits::RACE_CELL_MS_MAX;
@@ -32,7 +33,7 @@ pub(super) async fn race_all(
     let mut reports = Vec::new();
     for &strategy in strategies {
         let name = strategy.name;
-        let contender = strategy.open(environment).await?;
+        let contender = Contender::open(strategy, environment).await?;
         let mut raced = Vec::new();
         for &cell in cells {
             let (shape, buyers) = (cell.shape_name(), cell.buyers);
@@ -64,7 +65,7 @@ pub(super) async fn stop_holders(
         if !Textbook::has_holder(strategy.method) {
             continue;
         }
-        let textbook = strategy.textbook(environment).await?;
+        let textbook = contender::textbook(strategy, environment).await?;
         let hall = Hall {
             id: format!("{}-stopped", strategy.name),
             // The cells have those above.

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use deadpool_postgres::tokio_postgres::types::Type;
 
-use super::contender::Pool;
+use super::pool::Pool;
 use crate::kit::random_name;
 
 /// Every schema of a race begins so.

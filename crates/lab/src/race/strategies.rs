@@ -1,9 +1,41 @@
 //! The table of strategies, in the order of the story: what goes wrong, what a database can do about it,
 //! locks outside the database, the product. A new one is an entry here and a [`Method`].
 
+use anyhow::bail;
+
 use super::judge::Promise;
-use super::strategy::{Method, Strategy};
-use super::textbook::Guards;
+use super::textbook::{Guards, Method};
+
+/// One strategy.
+pub(super) struct Strategy {
+    /// As on the command line.
+    pub(super) name: &'static str,
+    pub(super) promise: Promise,
+    /// How it works, in a line.
+    pub(super) mechanism: &'static str,
+    /// Why it holds or breaks, in a few sentences.
+    pub(super) why: &'static str,
+    pub(super) method: Method,
+    /// What the tables refuse by themselves. The product has tables of its own.
+    pub(super) guards: Guards,
+}
+
+impl Strategy {
+    /// Finds the strategies of these names; `all` is every one. Each once, in the order of the table.
+    pub(super) fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Self>> {
+        if names.iter().any(|name| name == "all") {
+            return Ok(STRATEGIES.iter().collect());
+        }
+        let is_known = |name: &&String| STRATEGIES.iter().any(|known| known.name == name.as_str());
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            let known: Vec<_> = STRATEGIES.iter().map(|known| known.name).collect();
+            let known = known.join(", ");
+            bail!("--strategies {unknown}: known are all, {known}");
+        }
+        let is_named = |known: &&Self| names.iter().any(|name| name == known.name);
+        Ok(STRATEGIES.iter().filter(is_named).collect())
+    }
+}
 
 /// All of them.
 pub(super) static STRATEGIES: [Strategy; 12] = [
@@ -136,3 +168,27 @@ pub(super) static STRATEGIES: [Strategy; 12] = [
         guards: Guards::KeyAndFence,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strategies_are_chosen_once_and_in_the_order_of_the_table() {
+        let chosen = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            let chosen = Strategy::chosen(&names)?;
+            anyhow::Ok(chosen.iter().map(|one| one.name).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            chosen(&["queue", "naive", "queue"]).unwrap(),
+            ["naive", "queue"]
+        );
+        assert_eq!(chosen(&["all"]).unwrap().len(), STRATEGIES.len());
+        let error = chosen(&["queue", "nave"]).unwrap_err().to_string();
+        assert!(
+            error.contains("--strategies nave: known are all, naive"),
+            "{error}"
+        );
+    }
+}

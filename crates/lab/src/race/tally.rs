@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::contender::Outcome;
+use super::outcome::Outcome;
 use crate::kit::{Latencies, per_second};
 
 /// The counts of one cell.

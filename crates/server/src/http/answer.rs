@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use soldonce_core::{EventId, Intent, PaymentState};
@@ -12,31 +11,12 @@ use soldonce_engine::{EngineError, Reply};
 
 use super::app::App;
 use super::problem::{Handled, Problem};
+use super::response::json;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
 /// Room for the server's time and the secret behind a stored body.
 const TAIL_BYTES: usize = 96;
-
-/// Header fields that answers usually have: five of their own, two of a rate limit. Room for them at
-/// once spares the map its growth.
-const HEADERS: usize = 8;
-
-/// An answer without header fields yet.
-pub(super) fn bare(status: StatusCode, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
-    response
-}
-
-/// A JSON answer.
-pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
-    let mut response = bare(status, body.into());
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
-    response
-}
 
 /// A JSON answer of an object that is written here, with the server's time.
 pub(super) fn object(app: &App, status: StatusCode, object: &impl Serialize) -> Response {

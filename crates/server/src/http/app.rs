@@ -8,8 +8,8 @@ use soldonce_engine::Engine;
 use soldonce_engine::reply::Rfc3339;
 use tokio_util::sync::CancellationToken;
 
+use super::files::Files;
 use super::metrics::HttpMetrics;
-use super::pages::Pages;
 use super::rendered::Rendered;
 use super::request_id::RequestIds;
 use super::route::Route;
@@ -31,7 +31,7 @@ pub(super) struct App {
     pub(super) charts: Rendered,
     pub(super) streams: Arc<Streams>,
     pub(super) rates: Rates,
-    pub(super) pages: Pages,
+    pub(super) files: Files,
     pub(super) false_notices: Throttle,
     pub(super) connections: ConnectionCounts,
 }
@@ -59,7 +59,7 @@ impl App {
             charts: Rendered::default(),
             streams: Arc::new(Streams::new(settings.streams)),
             rates,
-            pages: Pages::load(),
+            files: Files::load(),
             false_notices: Throttle::default(),
             connections,
             engine,

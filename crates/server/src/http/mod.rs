@@ -27,6 +27,7 @@ mod coding;
 mod conditional;
 mod json;
 mod query;
+mod response;
 mod units;
 
 mod event_body;
@@ -53,6 +54,7 @@ mod sessions;
 mod staff;
 
 mod classic;
+mod files;
 mod gathered;
 mod metrics;
 mod openapi;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::asked::Asked;
 use super::kinds::{self, Kind};
 use super::operation::{Tag, get};
-use super::pages;
 use super::problem::{Handled, Problem};
+use super::response;
 use super::route::Admission::Anyone;
 use super::table::Table;
 
@@ -26,7 +26,7 @@ pub(super) fn routes(table: &mut Table) {
 async fn page(asked: Asked) -> Handled {
     let kind = kinds::by_page(&asked.segment(1));
     let kind = kind.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    Ok(pages::html(Body::from(write(kind))))
+    Ok(response::html(Body::from(write(kind))))
 }
 
 fn write(kind: &Kind) -> String {

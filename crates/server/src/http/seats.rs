@@ -22,6 +22,7 @@ use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
 use super::problem::{Handled, Problem};
 use super::rendered::{Rendering, Wanted};
+use super::response;
 use super::route::Admission::Look;
 use super::shapes::{Chart as ChartShape, Seats};
 use super::table::Table;
@@ -76,7 +77,7 @@ async fn snapshot(asked: Asked) -> Handled {
         second: rendering.body.end(&tail).into(),
         first: rendering.body.bytes,
     });
-    let mut response = answer::json(StatusCode::OK, body);
+    let mut response = response::json(StatusCode::OK, body);
     let headers = response.headers_mut();
     coding.tell(headers);
     headers.insert(header::ETAG, etag(&found.event, rendering.seq)?);
@@ -108,7 +109,7 @@ async fn chart_of(asked: Asked) -> Handled {
         coding,
     };
     let rendering = app.charts.get(&wanted, Seq(0), units, write).await?;
-    let mut response = answer::json(StatusCode::OK, rendering.body.bytes);
+    let mut response = response::json(StatusCode::OK, rendering.body.bytes);
     let headers = response.headers_mut();
     coding.tell(headers);
     headers.insert(header::ETAG, tag);

@@ -10,6 +10,7 @@ use super::json::{self, Str};
 use super::kinds;
 use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
+use super::response;
 use super::route::Admission::{Buy, Look};
 use super::route::{Route, Verb};
 use super::table::Table;
@@ -103,7 +104,7 @@ async fn charge(mut asked: Asked) -> Handled {
         .map_err(refused)?
     {
         CardAnswer::Taken => Ok(taken()),
-        CardAnswer::Declined => Ok(answer::json(StatusCode::OK, "{\"taken\":false}")),
+        CardAnswer::Declined => Ok(response::json(StatusCode::OK, "{\"taken\":false}")),
     }
 }
 
@@ -147,5 +148,5 @@ fn refused(refusal: TestPaymentRefusal) -> Problem {
 }
 
 fn taken() -> axum::response::Response {
-    answer::json(StatusCode::OK, "{\"taken\":true}")
+    response::json(StatusCode::OK, "{\"taken\":true}")
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::RaceArgs;
 use super::environment::Environment;
-use super::strategy::Strategy;
+use super::strategies::Strategy;
 use super::textbook::Guards;
 use crate::kit::{Closed, Load, per_second};
 use crate::limits::CEILING_BUYERS;

@@ -11,7 +11,7 @@ use soldonce_lease::backend::redis::{RedisConfig, RedisScript, RedisScripts};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::super::contender::Pool;
+use super::super::pool::Pool;
 use super::Rate;
 use crate::kit::{Load, closed};
 use crate::limits::{CEILING_BATCH_MAX, CEILING_GATHER_TURNS_MAX, CEILING_SCRIPT_WAIT};

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use soldonce_core::{Auditor, OnHold};
 
-use super::super::contender::{Outcome, Sale};
+use super::super::contender::{Contender, Sale};
 use super::super::environment::Environment;
+use super::super::outcome::Outcome;
 use super::super::plan::{Hall, Want};
-use super::super::strategy::Strategy;
+use super::super::strategies::Strategy;
 use super::Rate;
 use crate::kit::{Load, closed};
 use crate::limits::{CEILING_BUYERS, CEILING_SEATS_PER_S, CEILING_WARMUP};
@@ -32,7 +33,7 @@ pub(super) async fn measure(
     strategy: &'static Strategy,
     (hall, seconds): (u32, u32),
 ) -> anyhow::Result<Reached> {
-    let contender = strategy.open(environment).await?;
+    let contender = Contender::open(strategy, environment).await?;
     let seats = CEILING_SEATS_PER_S * seconds;
     let hall = Hall {
         id: format!("ceiling-{}-{hall}", strategy.name),

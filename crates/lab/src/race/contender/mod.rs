@@ -1,31 +1,21 @@
 //! What races: a strategy with its connections, and one hall that it sells.
 
-mod pool;
 mod product;
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use soldonce_core::{History, OnHold};
 
+use super::environment::Environment;
+use super::outcome::Outcome;
 use super::plan::{Hall, Want};
-use super::textbook::Textbook;
+use super::strategies::Strategy;
+use super::textbook::{Method, Textbook};
 
-pub(super) use self::pool::Pool;
 pub(super) use self::product::{Product, new_event};
 
 use self::product::ProductSale;
-
-/// The answer to one buyer.
-#[derive(Clone, Debug)]
-pub(super) enum Outcome {
-    /// The buyer has the seats. The product gives a hold, which is confirmed afterwards; textbook
-    /// strategies sell at once.
-    Won(Option<OnHold>),
-    /// Another buyer has a seat, or gets it: an ordinary answer.
-    Refused(&'static str),
-    /// Anything else.
-    Failed(String),
-}
 
 /// A strategy that is ready to sell halls.
 pub(super) enum Contender {
@@ -41,6 +31,24 @@ pub(super) enum Sale {
 }
 
 impl Contender {
+    /// Opens the connections of a strategy.
+    pub(super) async fn open(
+        strategy: &Strategy,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
+        let opened = async {
+            if strategy.method == Method::Queue {
+                let product = Product::open(&environment.options()).await?;
+                return anyhow::Ok(Self::Product(product));
+            }
+            Ok(Self::Textbook(Arc::new(
+                textbook(strategy, environment).await?,
+            )))
+        };
+        let opened = opened.await;
+        opened.with_context(|| format!("strategy {} does not start", strategy.name))
+    }
+
     /// Makes a hall with all seats free.
     pub(super) async fn open_hall(&self, hall: &Hall) -> anyhow::Result<Sale> {
         Ok(match self {
@@ -93,4 +101,28 @@ impl Sale {
             Self::Product(sale) => sale.history().await,
         }
     }
+}
+
+/// Opens the connections of a textbook strategy.
+pub(super) async fn textbook(
+    strategy: &Strategy,
+    environment: &Environment,
+) -> anyhow::Result<Textbook> {
+    let redis = match strategy.method {
+        Method::Lease => vec![environment.redis_url()?.to_owned()],
+        Method::Redlock => environment.redlock_urls(),
+        Method::Naive
+        | Method::Unsorted
+        | Method::Pessimistic
+        | Method::NoWait
+        | Method::Optimistic
+        | Method::Constraint
+        | Method::Queue => Vec::new(),
+    };
+    Textbook::open(
+        strategy.method,
+        environment.pool_of(strategy.guards)?,
+        &redis,
+    )
+    .await
 }

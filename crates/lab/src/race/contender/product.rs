@@ -17,8 +17,8 @@ use soldonce_engine::ledger::postgres::{PostgresLedger, PostgresOptions};
 use soldonce_engine::ledger::{Done, Ledger, Observer, Transaction};
 use soldonce_engine::{Ids, chart};
 
+use super::super::outcome::Outcome;
 use super::super::plan::{Hall, Want};
-use super::Outcome;
 
 /// What `queue` sends: one call of the function in `crates/engine/migrations/postgres/V12__store_batch.sql`.
 const WRITE: &str = "-- store_batch\nSELECT stored_at, wall FROM store_batch_12(batch_id => .., unit_rows => .., ..)";

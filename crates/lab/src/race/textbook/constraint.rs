@@ -1,7 +1,8 @@
 //! Strategy `constraint`: one statement, sent without a look first. The unique key on sold seats decides,
 //! so it needs the guarded tables.
 
-use super::super::contender::{Outcome, Pool};
+use super::super::outcome::Outcome;
+use super::super::pool::Pool;
 use super::Purchase;
 
 /// Records a sale.

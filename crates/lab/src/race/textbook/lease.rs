@@ -8,7 +8,8 @@ use deadpool_postgres::ClientWrapper;
 use redis::Script;
 use redis::aio::MultiplexedConnection;
 
-use super::super::contender::{Outcome, Pool};
+use super::super::outcome::Outcome;
+use super::super::pool::Pool;
 use super::naive::SELL;
 use super::{Purchase, TAKEN, is_taken};
 use crate::kit::random_name;

@@ -12,14 +12,13 @@ mod tables;
 
 use std::time::Duration;
 
-use deadpool_postgres::tokio_postgres::error::SqlState;
 use deadpool_postgres::tokio_postgres::{Error, Row};
 use redis::aio::MultiplexedConnection;
 use soldonce_core::History;
 
-use super::contender::{Outcome, Pool};
+use super::outcome::Outcome;
 use super::plan::{Hall, Want};
-use super::strategy::Method;
+use super::pool::Pool;
 
 pub(super) use self::stopped::{Scene, stop_the_holder};
 pub(super) use self::tables::{Guards, make};
@@ -28,6 +27,20 @@ use self::lease::Lease;
 
 /// The refusal of the product, so that both count as one.
 const TAKEN: Outcome = Outcome::Refused("unit_unavailable");
+
+/// How seats are sold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Naive,
+    Unsorted,
+    Pessimistic,
+    NoWait,
+    Optimistic,
+    Constraint,
+    Lease,
+    Redlock,
+    Queue,
+}
 
 /// A strategy with its connections.
 pub(super) struct Textbook {
@@ -135,32 +148,6 @@ impl Textbook {
 
     pub(super) fn close(&self) {
         self.pool.close();
-    }
-}
-
-impl From<Error> for Outcome {
-    /// Counts an error of the database. The guards refuse, which is an ordinary answer.
-    fn from(error: Error) -> Self {
-        let Some(state) = error.code() else {
-            return Self::Failed("connection lost".to_owned());
-        };
-        let code = state.code();
-        match state {
-            state if *state == SqlState::UNIQUE_VIOLATION => Self::Refused("sold_already"),
-            state if *state == SqlState::CHECK_VIOLATION => Self::Refused("stale_fence"),
-            state if *state == SqlState::LOCK_NOT_AVAILABLE => Self::Refused("locked"),
-            state if *state == SqlState::T_R_DEADLOCK_DETECTED => {
-                Self::Failed(format!("deadlock {code}"))
-            }
-            state if *state == SqlState::QUERY_CANCELED => Self::Failed(format!("timeout {code}")),
-            _ => Self::Failed(code.to_owned()),
-        }
-    }
-}
-
-impl From<redis::RedisError> for Outcome {
-    fn from(error: redis::RedisError) -> Self {
-        Self::Failed(format!("redis {:?}", error.kind()))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Strategy `naive`: look whether the seats are free, then take them. Between the two lies nothing but
 //! one round trip to the database.
 
-use super::super::contender::{Outcome, Pool};
+use super::super::outcome::Outcome;
+use super::super::pool::Pool;
 use super::{Purchase, TAKEN, is_taken};
 
 const READ: &str = "-- lab_naive_read

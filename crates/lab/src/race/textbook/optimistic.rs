@@ -4,7 +4,8 @@
 use deadpool_postgres::Object;
 use deadpool_postgres::tokio_postgres::Error;
 
-use super::super::contender::{Outcome, Pool};
+use super::super::outcome::Outcome;
+use super::super::pool::Pool;
 use super::constraint::RECORD;
 use super::{Purchase, TAKEN, is_taken};
 

@@ -7,7 +7,8 @@ use redis::aio::MultiplexedConnection;
 use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use tokio::task::JoinSet;
 
-use super::super::contender::{Outcome, Pool};
+use super::super::outcome::Outcome;
+use super::super::pool::Pool;
 use super::lease::{Lease, RELEASE, TTL, delete, look_and_write, set};
 use super::naive::SELL;
 use super::{Purchase, TAKEN};

@@ -1,7 +1,8 @@
 //! Strategies `pessimistic`, `nowait` and `unsorted`: lock the rows, decide, write. They differ in the
 //! lock alone.
 
-use super::super::contender::{Outcome, Pool};
+use super::super::outcome::Outcome;
+use super::super::pool::Pool;
 use super::naive::SELL;
 use super::{Purchase, TAKEN, is_taken};
 

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use soldonce_clock::{Clock, SystemClock};
 
-use super::super::contender::Outcome;
+use super::super::outcome::Outcome;
 use super::super::plan::{Hall, Want};
 use super::lease::{Lease, look_and_write, write};
 use super::{Guards, Purchase, Textbook};

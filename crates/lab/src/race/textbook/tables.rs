@@ -9,8 +9,8 @@ use soldonce_core::{
     UnitState, Version,
 };
 
-use super::super::contender::Pool;
 use super::super::plan::Hall;
+use super::super::pool::Pool;
 
 /// What the database refuses by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

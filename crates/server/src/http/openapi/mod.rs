@@ -15,7 +15,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::answer;
 use super::asked::Asked;
 use super::auth::SECURE_COOKIE;
 use super::coding::{Coded, Coding};
@@ -24,6 +23,7 @@ use super::operation::{Answer, Content, Keyed, Operation, Tag, get};
 use super::problem::Handled;
 use super::problems_page;
 use super::refusals;
+use super::response;
 use super::route::Admission::{self, Anyone};
 use super::table::Table;
 
@@ -54,9 +54,9 @@ async fn serve(asked: Asked) -> Handled {
     });
     let coding = Coding::accepted(&asked.parts.headers);
     let mut response = if is_known(&asked.parts.headers, tag) {
-        answer::bare(StatusCode::NOT_MODIFIED, Body::empty())
+        response::bare(StatusCode::NOT_MODIFIED, Body::empty())
     } else {
-        let mut response = answer::json(StatusCode::OK, coded.bytes(coding));
+        let mut response = response::json(StatusCode::OK, coded.bytes(coding));
         coding.tell(response.headers_mut());
         response
     };

@@ -16,7 +16,7 @@ use soldonce_engine::payment::ProviderError;
 use soldonce_engine::reply::Rfc3339;
 
 use super::kinds::{self, Kind};
-use super::{answer, conflicts};
+use super::{conflicts, response};
 
 pub(super) use self::retry::whole_seconds;
 
@@ -224,7 +224,7 @@ impl Problem {
         }
         body.extend_from_slice(&self.extras);
         body.push(b'}');
-        let mut response = answer::bare(self.kind.status, Body::from(body));
+        let mut response = response::bare(self.kind.status, Body::from(body));
         let headers = response.headers_mut();
         headers.extend(*self.headers);
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);

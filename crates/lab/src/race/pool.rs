@@ -8,17 +8,16 @@ use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool as Connections, PoolError, RecyclingMethod, Runtime,
 };
 
-use super::Outcome;
-
+use super::outcome::Outcome;
 use crate::limits::RACE_ANSWER_MS;
 
 /// Connections to the race's own schema.
 #[derive(Clone)]
-pub(in super::super) struct Pool(Connections);
+pub(super) struct Pool(Connections);
 
 impl Pool {
     /// Opens nothing yet.
-    pub(in super::super) fn new(url: &str, connections: usize) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &str, connections: usize) -> anyhow::Result<Self> {
         let mut config: Config = url.parse().context("--database-url cannot be read")?;
         let given = config.get_options().unwrap_or_default();
         // A statement that hangs is an answer.
@@ -39,13 +38,13 @@ impl Pool {
     }
 
     /// A connection.
-    pub(in super::super) async fn get(&self) -> anyhow::Result<Object> {
+    pub(super) async fn get(&self) -> anyhow::Result<Object> {
         let object = self.0.get().await;
         object.context("the database cannot be reached; see --database-url")
     }
 
     /// A connection for a buyer, or the answer to a buyer without one.
-    pub(in super::super) async fn connection(&self) -> Result<Object, Outcome> {
+    pub(super) async fn connection(&self) -> Result<Object, Outcome> {
         self.0.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => Outcome::Failed("no connection in time".to_owned()),
             PoolError::Backend(error) => error.into(),
@@ -56,7 +55,7 @@ impl Pool {
     }
 
     /// Opens every connection, so that no buyer waits for one to be made.
-    pub(in super::super) async fn warm(&self) -> anyhow::Result<()> {
+    pub(super) async fn warm(&self) -> anyhow::Result<()> {
         let mut open = Vec::new();
         for _ in 0..self.0.status().max_size {
             open.push(self.get().await?);
@@ -64,7 +63,7 @@ impl Pool {
         Ok(())
     }
 
-    pub(in super::super) fn close(&self) {
+    pub(super) fn close(&self) {
         self.0.close();
     }
 }

@@ -1,0 +1,217 @@
+//! The files of the seat map page and of the page of the API description, from inside the binary.
+
+use std::collections::BTreeMap;
+
+use axum::http::HeaderValue;
+use bytes::Bytes;
+use rust_embed::Embed;
+
+use super::coding::{Coded, Coding};
+use super::gathered::{Plan, gather};
+use crate::limits::FILE_MAX_AGE_S;
+
+#[derive(Embed)]
+#[folder = "web/"]
+struct Web;
+
+#[derive(Embed)]
+#[folder = "web-docs/"]
+struct WebDocs;
+
+const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
+/// Modules that stand before the first paint, and what they import: every other one is gathered.
+const APART: &[&str] = &["theme.js", "dom.js", "storage.js"];
+const ALL_MODULES: &str = "js/all.js";
+const ALL_SHEETS: &str = "css/all.css";
+/// How the first page names a sheet.
+const SHEET: &str = "<link rel=\"stylesheet\" href=\"/assets/";
+const UNKEPT: HeaderValue = HeaderValue::from_static("no-store");
+
+/// Every file by its path below its folder.
+#[derive(Debug)]
+pub(super) struct Files {
+    map: Folder,
+    docs: Folder,
+    /// Names the files of this build. Under it a path never changes its bytes, so that a browser asks
+    /// for each file once, and modules find each other by relative paths.
+    build: String,
+    /// What a browser may keep for good.
+    forever: HeaderValue,
+}
+
+type Folder = BTreeMap<String, File>;
+
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) coded: Coded,
+    pub(super) media: HeaderValue,
+    pub(super) etag: HeaderValue,
+}
+
+impl Files {
+    pub(super) fn load() -> Self {
+        let (mut map, files) = folder::<Web>();
+        let gathered = gathered(&map);
+        let build = build(files, &gathered);
+        let links: Vec<String> = APART.iter().map(|name| format!("js/{name}")).collect();
+        if let Some(index) = map.get_mut("index.html") {
+            let text = index.coded.bytes(Coding::Identity);
+            index.coded = Coded::new(of_build(&text, &build, &links));
+            index.etag = etag(&build);
+        }
+        for (path, text) in gathered {
+            let coded = Coded::new(text.into());
+            let found = media_of(path).map(|media| File {
+                coded,
+                media,
+                etag: etag(&build),
+            });
+            map.extend(found.map(|page| (path.to_owned(), page)));
+        }
+        let forever = format!("public, max-age={FILE_MAX_AGE_S}, immutable");
+        Self {
+            map,
+            docs: folder::<WebDocs>().0,
+            build,
+            forever: HeaderValue::try_from(forever).unwrap_or(REVALIDATED),
+        }
+    }
+
+    /// Returns a file of the seat map page, and how long it may be kept.
+    pub(super) fn of_map(&self, path: &str) -> (Option<&File>, HeaderValue) {
+        if let Some(file) = self.map.get(path) {
+            return (Some(file), REVALIDATED);
+        }
+        match path.split_once('/') {
+            Some((build, path)) if build == self.build => {
+                (self.map.get(path), self.forever.clone())
+            }
+            // Of another server's build, while servers are replaced one by one.
+            Some((_, path)) => (self.map.get(path), UNKEPT),
+            None => (None, UNKEPT),
+        }
+    }
+
+    /// Returns a file of the page of the API description.
+    pub(super) fn of_docs(&self, path: &str) -> (Option<&File>, HeaderValue) {
+        (self.docs.get(path), REVALIDATED)
+    }
+}
+
+/// What is made of the files for a page that is quick over a slow network: one module and one sheet,
+/// each in the place of dozens. A browser opens six connections to a server, and each file costs a turn.
+fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
+    let text =
+        |page: &File| String::from_utf8_lossy(&page.coded.bytes(Coding::Identity)).into_owned();
+    let modules = map.iter().filter_map(|(path, page)| {
+        let name = path.strip_prefix("js/")?;
+        Some((name.to_owned(), text(page)))
+    });
+    let modules = modules.collect();
+    let plan = Plan {
+        modules: &modules,
+        apart: APART,
+    };
+    let index = map.get("index.html").map(&text).unwrap_or_default();
+    let sheets = linked_sheets(&index).filter_map(|path| map.get(path).map(&text));
+    let module = gather(&plan, "main.js").unwrap_or_else(|| "import \"./main.js\";\n".to_owned());
+    vec![
+        (ALL_MODULES, module),
+        (ALL_SHEETS, sheets.collect::<Vec<_>>().concat()),
+    ]
+}
+
+/// The sheets of a page, in its order.
+fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
+    index.lines().filter_map(|line| {
+        let path = line.trim().strip_prefix(SHEET)?;
+        path.strip_suffix("\" />")
+    })
+}
+
+/// The first page: its files are those of this build, and the browser fetches the modules that are
+/// apart at once in place of finding them one by one.
+fn of_build(index: &[u8], build: &str, modules: &[String]) -> Bytes {
+    let text = String::from_utf8_lossy(index);
+    let is_sheet = |line: &&str| line.trim().starts_with(SHEET);
+    let first = text.lines().find(is_sheet).unwrap_or_default();
+    let sheet = format!("    {SHEET}{ALL_SHEETS}\" />");
+    let kept = text
+        .lines()
+        .filter(|line| *line == first || !is_sheet(line))
+        .map(|line| {
+            if is_sheet(&line) {
+                sheet.as_str()
+            } else {
+                line
+            }
+        });
+    let head = kept.collect::<Vec<_>>().join("\n");
+    let text = head.replace("/assets/js/main.js", &format!("/assets/{ALL_MODULES}"));
+    let text = text.replace("\"/assets/", &format!("\"/assets/{build}/"));
+    let mut links = String::new();
+    for path in modules {
+        links.push_str("    <link rel=\"modulepreload\" href=\"/assets/");
+        links.push_str(build);
+        links.push('/');
+        links.push_str(path);
+        links.push_str("\" />\n");
+    }
+    text.replacen("  </head>", &format!("{links}  </head>"), 1)
+        .into()
+}
+
+/// The name of a build: of its files, and of what this program makes of them.
+fn build(files: u128, gathered: &[(&str, String)]) -> String {
+    let made = gathered
+        .iter()
+        .map(|(_, text)| text.as_str())
+        .collect::<Vec<_>>();
+    let half = soldonce_engine::fingerprint(made.concat().as_bytes());
+    let bits = half
+        .iter()
+        .take(16)
+        .fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
+    soldonce_core::encode_128(files ^ bits)
+}
+
+fn etag(build: &str) -> HeaderValue {
+    HeaderValue::try_from(format!("W/\"{build}\"")).unwrap_or(HeaderValue::from_static("W/\"\""))
+}
+
+/// The files of a folder, and a hash of all of them together.
+fn folder<E: Embed>() -> (Folder, u128) {
+    let mut build = 0_u128;
+    let files = E::iter().filter_map(|path| {
+        let file = E::get(&path)?;
+        let hash = file.metadata.sha256_hash();
+        let half = hash.iter().take(16);
+        let bits = half.fold(0, |bits, byte| (bits << 8) | u128::from(*byte));
+        build = build.rotate_left(5) ^ bits;
+        let etag = format!("W/\"{}\"", soldonce_core::encode_128(bits));
+        let page = File {
+            coded: Coded::new(Bytes::from(file.data.into_owned())),
+            media: media_of(&path)?,
+            etag: HeaderValue::try_from(etag).ok()?,
+        };
+        Some((path.into_owned(), page))
+    });
+    let files = files.collect();
+    (files, build)
+}
+
+/// The media types of files that are served; others are not.
+fn media_of(path: &str) -> Option<HeaderValue> {
+    let (_, extension) = path.rsplit_once('.')?;
+    let media = match extension {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "woff2" => "font/woff2",
+        "json" => "application/json",
+        _ => return None,
+    };
+    Some(HeaderValue::from_static(media))
+}
