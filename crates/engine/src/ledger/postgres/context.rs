@@ -16,12 +16,11 @@ use tokio_util::sync::CancellationToken;
 use super::batch::Batch;
 use super::charts::Charts;
 use super::database::{Connection, Database, Value};
-use super::event_slot::{Catalogue, EventSlot};
+use super::event_slot::{Catalogue, EventSlot, HoldEvents};
 use super::failure::Failure;
-use super::feed::OwnBatches;
+use super::feed::own_batches::OwnBatches;
 use super::read_set::ReadSet;
 use super::replica::{Account, Named, Replica};
-use super::route::Routes;
 use super::settle;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Columns, Id, bookings, int};
@@ -41,7 +40,7 @@ pub(super) struct Context {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
-    pub(super) routes: Routes,
+    pub(super) hold_events: HoldEvents,
     pub(super) own_batches: OwnBatches,
     /// How the database numbers the types of rows.
     pub(super) row_types: RowTypes,
@@ -117,7 +116,7 @@ impl Context {
             .map_err(Failure::of_read)?;
         self.time.reached(replica.latest());
         for hold in news.ended {
-            self.routes.remove(hold);
+            self.hold_events.remove(hold);
         }
         slot.note_end(&replica.inventory);
         if news.event {
@@ -313,8 +312,8 @@ impl Context {
     pub(super) fn note_holds(&self, replica: &Replica, holds: &[HoldId]) {
         for id in holds {
             match replica.inventory.hold(*id) {
-                Some(hold) if !hold.state.is_terminal() => self.routes.add(*id, replica.no),
-                Some(_) | None => self.routes.remove(*id),
+                Some(hold) if !hold.state.is_terminal() => self.hold_events.add(*id, replica.no),
+                Some(_) | None => self.hold_events.remove(*id),
             }
         }
     }

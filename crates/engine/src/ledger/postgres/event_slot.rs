@@ -1,10 +1,11 @@
-//! One event of the ledger: what this server remembers of it, and the queue of its commands.
+//! One event of the ledger: what this server remembers of it, and the queue of its commands. How events are
+//! found, by id and by the holds that this server made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use soldonce_core::{Event, EventId, EventNo, Inventory, Rejection, Seq, Timestamp};
+use soldonce_core::{Event, EventId, EventNo, HoldId, Inventory, Rejection, Seq, Timestamp};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::replica::Replica;
@@ -125,5 +126,28 @@ impl Catalogue {
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, EventSlots> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The events of holds that this server made and that are not over: asking the database each time
+/// would cost a round trip for every confirm.
+#[derive(Default)]
+pub(super) struct HoldEvents(std::sync::Mutex<HashMap<HoldId, EventNo>>);
+
+impl HoldEvents {
+    pub(super) fn find(&self, hold: HoldId) -> Option<EventNo> {
+        self.map().get(&hold).copied()
+    }
+
+    pub(super) fn add(&self, hold: HoldId, event: EventNo) {
+        self.map().insert(hold, event);
+    }
+
+    pub(super) fn remove(&self, hold: HoldId) {
+        self.map().remove(&hold);
+    }
+
+    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<HoldId, EventNo>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -57,6 +57,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::address::Serves;
 use self::context::Context;
+use self::event_slot::HoldEvents;
+use self::feed::own_batches::OwnBatches;
 use super::{
     Done, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, Transaction, Webhooks,
 };
@@ -121,8 +123,8 @@ impl PostgresLedger {
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
             answers: std::sync::atomic::AtomicBool::new(true),
-            own_batches: feed::OwnBatches::default(),
-            routes: route::Routes::default(),
+            own_batches: OwnBatches::default(),
+            hold_events: HoldEvents::default(),
             database,
             clock,
             observer,

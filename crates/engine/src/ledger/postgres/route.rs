@@ -1,9 +1,8 @@
 //! To which event a command belongs, and the way into its queue.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use soldonce_core::{Command, EventNo, HoldId, LineChoice, Rejection};
+use soldonce_core::{Command, EventNo, LineChoice, Rejection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
@@ -11,29 +10,6 @@ use super::context::replay;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use crate::ledger::{Done, Transaction, named};
-
-/// The events of holds that this server made and that are not over: asking the database each time
-/// would cost a round trip for every confirm.
-#[derive(Default)]
-pub(super) struct Routes(Mutex<HashMap<HoldId, EventNo>>);
-
-impl Routes {
-    pub(super) fn find(&self, hold: HoldId) -> Option<EventNo> {
-        self.map().get(&hold).copied()
-    }
-
-    pub(super) fn add(&self, hold: HoldId, event: EventNo) {
-        self.map().insert(hold, event);
-    }
-
-    pub(super) fn remove(&self, hold: HoldId) {
-        self.map().remove(&hold);
-    }
-
-    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<HoldId, EventNo>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// What a command is about.
 enum Subject {
@@ -111,7 +87,7 @@ impl Parts {
         let away = |failure: Failure| failure.rejection();
         let named = named(command);
         if let Some(hold) = named.hold {
-            if let Some(event) = self.context.routes.find(hold) {
+            if let Some(event) = self.context.hold_events.find(hold) {
                 return Ok(event);
             }
             let found = Box::pin(self.context.event_of_hold(hold))

@@ -6,7 +6,7 @@
 mod follow;
 mod lag;
 mod number;
-mod own_batches;
+pub(super) mod own_batches;
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use self::follow::Follower;
 pub(super) use self::follow::Known;
 pub(super) use self::number::number;
-pub(super) use self::own_batches::OwnBatches;
 use super::catch_panic::catch_panic;
 use super::context::Context;
 use super::limits::{FOLLOW_EVERY_MS, NUMBER_EVERY_MS, RENEWED_EVERY_MS};
