@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Two counts, such as 1000 and 11000, and their difference leave the start out. `echo` is the
-//! ceiling: a body of a hold's size read and answered by axum alone.
+//! ceiling: a body of a hold's size read and answered by axum alone. The ledger is a folder in the
+//! system's temporary one, and stays there.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use soldonce_clock::{BootTime, Clock, SeededEntropy, SleepFuture};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
-use soldonce_engine::ledger::MemoryLedger;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
@@ -131,7 +132,10 @@ async fn server() -> (Router, String) {
     let metrics = Arc::new(Metrics::default());
     let live = Arc::new(Live::new(Arc::clone(&metrics)));
     let (clock, observer) = (Arc::clone(&world.clock), Arc::clone(&live));
-    let ledger = Arc::new(MemoryLedger::new(clock, &*world.entropy, observer));
+    let folder = format!("soldonce-instructions-{}", std::process::id());
+    let options = SqliteOptions::new(std::env::temp_dir().join(folder));
+    let ledger = SqliteLedger::open(&options, clock, &*world.entropy, observer);
+    let ledger = Arc::new(ledger.expect("a new folder takes a ledger"));
     let engine = Engine::new(ledger, live, metrics, world).await;
     let engine = engine.expect("an empty ledger opens");
     let name = Text::parse("admin").expect("a legal name");

@@ -14,10 +14,10 @@ use crate::reply::{self, ReplyKind, StoredReply};
 
 /// Decides commands one after the other, in memory.
 #[derive(Debug, Default)]
-pub struct Decider {
+pub(crate) struct Decider {
     /// The rules and their state.
-    pub inventory: Inventory,
-    /// Records with their replies: of the batch under way, and all of a ledger that stores none.
+    pub(crate) inventory: Inventory,
+    /// Records of the batch under way, with their replies.
     fresh: BTreeMap<ScopedKey, (Fingerprint, StoredReply)>,
     /// Places of the records in the store.
     stored: StoredKeys,
@@ -27,18 +27,18 @@ pub struct Decider {
 
 /// A new idempotency record, to be stored with its effect.
 #[derive(Clone, Debug)]
-pub struct NewRecord {
+pub(crate) struct NewRecord {
     /// Its place in the store: rises with every record.
-    pub number: u64,
+    pub(crate) number: u64,
     /// Whose key and which request.
-    pub key: RequestKey,
+    pub(crate) key: RequestKey,
     /// What was answered.
-    pub reply: StoredReply,
+    pub(crate) reply: StoredReply,
 }
 
 /// What is to be done with a command.
 #[derive(Debug)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// It was taken; what it did must become durable, and the record with it.
     Applied(Box<Applied>, Option<NewRecord>),
     /// It was taken before, with this answer.
@@ -59,7 +59,7 @@ impl Decider {
     }
 
     /// Decides one command at `now`.
-    pub fn decide(&mut self, now: Timestamp, transaction: Transaction) -> Decision {
+    pub(crate) fn decide(&mut self, now: Timestamp, transaction: Transaction) -> Decision {
         let Transaction {
             origin,
             command,
@@ -85,7 +85,7 @@ impl Decider {
     }
 
     /// What came of the request with this key, if its record is not in the store alone.
-    pub fn recall(&self, key: RequestKey) -> Option<Decision> {
+    pub(crate) fn recall(&self, key: RequestKey) -> Option<Decision> {
         let (fingerprint, reply) = self.fresh.get(&key.scoped)?;
         Some(if *fingerprint == key.fingerprint {
             Decision::Replay(reply.clone())
@@ -95,7 +95,7 @@ impl Decider {
     }
 
     /// Remembers what is answered to a key from now on.
-    pub fn keep_record(&mut self, key: RequestKey, reply: StoredReply) -> NewRecord {
+    pub(crate) fn keep_record(&mut self, key: RequestKey, reply: StoredReply) -> NewRecord {
         let number = self.next_record;
         self.next_record += 1;
         let fresh = (key.fingerprint, reply.clone());
@@ -104,7 +104,7 @@ impl Decider {
     }
 
     /// Drops requests and replies of records that are in the store by now.
-    pub fn unload_replies(&mut self, stored: &[NewRecord]) {
+    pub(crate) fn unload_replies(&mut self, stored: &[NewRecord]) {
         for NewRecord { number, key, .. } in stored {
             self.fresh.remove(&key.scoped);
             self.stored.add(key.scoped, *number);
@@ -161,15 +161,15 @@ pub(super) const fn may_move_free_units(command: &Command) -> bool {
 /// What a command names that a ledger may have let go of. With a booking come those whose lines were
 /// given back for it ([`Inventory::exchanges`]): their money is its money too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Named {
+pub(crate) struct Named {
     /// The hold it acts on.
-    pub hold: Option<HoldId>,
+    pub(crate) hold: Option<HoldId>,
     /// The booking it acts on.
-    pub booking: Option<BookingId>,
+    pub(crate) booking: Option<BookingId>,
 }
 
 /// The hold and the booking that must be in memory before `command` is decided.
-pub fn named(command: &Command) -> Named {
+pub(crate) fn named(command: &Command) -> Named {
     let hold = |hold: HoldId| Named {
         hold: Some(hold),
         booking: None,

@@ -5,7 +5,6 @@
 mod clock;
 mod corrected;
 mod decide;
-mod memory;
 mod migrated;
 pub mod postgres;
 pub(crate) mod rows;
@@ -19,8 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use corrected::ClockCorrected;
-pub use decide::{Decider, Decision, Named, NewRecord, named};
-pub use memory::MemoryLedger;
+pub(crate) use decide::{Decider, Decision, NewRecord, named};
 pub use migrated::Migrated;
 pub(crate) use webhooks::require_room;
 pub use webhooks::{Added, NewEndpoint, Webhooks};

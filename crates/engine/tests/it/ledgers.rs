@@ -20,9 +20,11 @@ use soldonce_engine::ledger::postgres::{
 };
 use soldonce_engine::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use soldonce_engine::ledger::{
-    Done, Fingerprint, Ledger, MemoryLedger, Observer, RequestKey, ScopedKey, Transaction,
+    Done, Fingerprint, Ledger, Observer, RequestKey, ScopedKey, Transaction,
 };
 use soldonce_testkit::postgres::{PgBouncer, Postgres};
+
+use crate::oracle::Oracle;
 
 /// When every test begins.
 pub(crate) const START_MS: i64 = 1_790_000_000_000;
@@ -273,10 +275,11 @@ async fn open_on(
 }
 
 impl TestLedger {
+    /// The oracle of the differential runs.
     pub(crate) fn memory() -> Self {
         let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
         let observer = Arc::clone(&recorder) as Arc<dyn Observer>;
-        let ledger = MemoryLedger::new(Arc::new(clock.clone()), &SeededEntropy::new(7), observer);
+        let ledger = Oracle::new(Arc::new(clock.clone()), observer);
         Self {
             ledger: Arc::new(ledger),
             clock,
@@ -373,7 +376,7 @@ impl TestLedger {
         }
     }
 
-    /// Closes the ledger and opens it again; one that lives in memory alone just goes on.
+    /// Closes the ledger and opens it again; the oracle just goes on.
     pub(crate) async fn restart(&mut self) {
         if let Some((_, options)) = &self.postgres {
             self.ledger.close().await;

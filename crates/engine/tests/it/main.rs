@@ -10,6 +10,7 @@
 )]
 
 mod ledgers;
+mod oracle;
 
 mod clocks;
 mod conformance;

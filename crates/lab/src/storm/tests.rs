@@ -10,7 +10,7 @@ use serde_json::json;
 use soldonce_clock::{SystemClock, SystemEntropy};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
-use soldonce_engine::ledger::MemoryLedger;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::rate::Quota;
@@ -23,11 +23,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::kit::RunFolder;
 
 /// A server on a port of its own, gone with its value.
 struct Server {
     url: String,
     _tasks: JoinSet<()>,
+    /// Of the ledger, if it has one.
+    _folder: Option<RunFolder>,
 }
 
 impl Server {
@@ -39,14 +42,21 @@ impl Server {
         tasks.spawn(async move {
             serve(listener, router, limits, CancellationToken::new()).await;
         });
-        Self { url, _tasks: tasks }
+        Self {
+            url,
+            _tasks: tasks,
+            _folder: None,
+        }
     }
 
     /// The product, open to shoppers; and its admin key.
     async fn real() -> (Self, String) {
         let metrics = Arc::new(Metrics::default());
         let live = Arc::new(Live::new(Arc::clone(&metrics)));
-        let ledger = MemoryLedger::new(Arc::new(SystemClock), &SystemEntropy, live.clone());
+        let folder = RunFolder::make(None).unwrap();
+        let options = SqliteOptions::new(folder.path());
+        let clock = Arc::new(SystemClock);
+        let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, live.clone()).unwrap();
         let world = World {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -66,7 +76,11 @@ impl Server {
         };
         let stop = CancellationToken::new();
         let made = routers(engine, settings, AdminRoutes::Public, stop);
-        (Self::serving(made.public).await, key)
+        let server = Self {
+            _folder: Some(folder),
+            ..Self::serving(made.public).await
+        };
+        (server, key)
     }
 }
 

@@ -9,7 +9,7 @@ use soldonce_engine::keys::Scope;
 use soldonce_engine::webhook::{EndpointId, Kinds};
 use soldonce_server::{AdminRoutes, ServerSettings, route_table};
 
-use crate::harness::{Answer, Held, Store, TestApp, units};
+use crate::harness::{Answer, Held, TestApp, units};
 
 /// Callers in the order of the columns below.
 const CALLERS: [&str; 6] = ["nobody", "shopper A", "shopper B", "read", "sell", "admin"];
@@ -382,55 +382,53 @@ const FOREIGN: [(&str, &str, &str); 8] = [
 
 #[tokio::test]
 async fn a_foreign_thing_answers_like_a_missing_one() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let (a, b) = (app.shopper().await, app.shopper().await);
-        let held = held_by(&app, &a, "A-1").await;
-        let sold = held_by(&app, &a, "A-3").await;
-        let confirm = format!("{}/confirm", sold.path());
-        let booked = app.post(&confirm).by(&a).key("k").send().await;
-        let booked = booked.expect(StatusCode::CREATED).json();
-        let booking = booked["id"].as_str().unwrap();
-        let ask = async |method: &str, path: &str, token: &str| {
-            let body = match method {
-                "PATCH" => json!({"add": units(&["A-2"])}),
-                _ => json!({}),
-            };
-            let ask = app.ask(method.parse().unwrap(), path).by(token).key("k");
-            match method {
-                "POST" | "PATCH" => ask.json(&body).send().await,
-                _ => ask.send().await,
-            }
+    let app = TestApp::open().await.with_hall(1).await;
+    let (a, b) = (app.shopper().await, app.shopper().await);
+    let held = held_by(&app, &a, "A-1").await;
+    let sold = held_by(&app, &a, "A-3").await;
+    let confirm = format!("{}/confirm", sold.path());
+    let booked = app.post(&confirm).by(&a).key("k").send().await;
+    let booked = booked.expect(StatusCode::CREATED).json();
+    let booking = booked["id"].as_str().unwrap();
+    let ask = async |method: &str, path: &str, token: &str| {
+        let body = match method {
+            "PATCH" => json!({"add": units(&["A-2"])}),
+            _ => json!({}),
         };
-        let nothing = "0".repeat(26);
-        for (method, template, code) in FOREIGN {
-            let (foreign, never) = match code {
-                "hold_not_found" => (held.id.as_str(), format!("hld_{nothing}")),
-                _ => (booking, format!("bkg_{nothing}")),
-            };
-            let mut told = BTreeSet::new();
-            for id in [foreign, &never, "x", "hld_%00", &"x".repeat(80)] {
-                for token in [&b, &app.sell] {
-                    let answer = ask(method, &template.replace("{}", id), token).await;
-                    told.insert(answer.text());
-                    answer.refused(404, code);
-                }
-            }
-            assert_eq!(told.len(), 1, "{method} {template}: {told:?}");
+        let ask = app.ask(method.parse().unwrap(), path).by(token).key("k");
+        match method {
+            "POST" | "PATCH" => ask.json(&body).send().await,
+            _ => ask.send().await,
         }
-        let still = app.get(&held.path()).by(&a).send().await;
-        let still = still.expect(StatusCode::OK).json();
-        assert_eq!(
-            (&still["state"], &still["fence"]),
-            (&json!("active"), &json!(1))
-        );
+    };
+    let nothing = "0".repeat(26);
+    for (method, template, code) in FOREIGN {
+        let (foreign, never) = match code {
+            "hold_not_found" => (held.id.as_str(), format!("hld_{nothing}")),
+            _ => (booking, format!("bkg_{nothing}")),
+        };
+        let mut told = BTreeSet::new();
+        for id in [foreign, &never, "x", "hld_%00", &"x".repeat(80)] {
+            for token in [&b, &app.sell] {
+                let answer = ask(method, &template.replace("{}", id), token).await;
+                told.insert(answer.text());
+                answer.refused(404, code);
+            }
+        }
+        assert_eq!(told.len(), 1, "{method} {template}: {told:?}");
     }
+    let still = app.get(&held.path()).by(&a).send().await;
+    let still = still.expect(StatusCode::OK).json();
+    assert_eq!(
+        (&still["state"], &still["fence"]),
+        (&json!("active"), &json!(1))
+    );
 }
 
 /// Not even by what is wrong with the lines that are named.
 #[tokio::test]
 async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
-    let app = TestApp::open_on(Store::Sqlite).await.with_hall(1).await;
+    let app = TestApp::open().await.with_hall(1).await;
     let (a, b) = (app.shopper().await, app.shopper().await);
     let sold = held_by(&app, &a, "A-1").await;
     let confirm = format!("{}/confirm", sold.path());
@@ -460,88 +458,84 @@ async fn a_foreign_booking_is_exchanged_like_a_missing_one() {
 /// Whoever got the secret of one hold does not change other bookings of that holder.
 #[tokio::test]
 async fn the_secret_of_a_hold_exchanges_no_other_booking_of_its_holder() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let sold = app.held("ann", &["A-1"]).await;
-        let confirm = format!("{}/confirm", sold.path());
-        let booked = app.post(&confirm).by(&app.sell).key("k").send().await;
-        let booked = booked.expect(StatusCode::CREATED).json();
-        let other = app.held("ann", &["A-2"]).await;
-        let body = json!({"booking": booked["id"], "release": [{"seat": "A-1"}], "hold": other.id});
-        let stranger = app
-            .engine
-            .create_key(Text::parse("b").unwrap(), vec![Scope::Sell]);
-        let stranger = stranger.await.unwrap().1;
-        let ask = |by: &str, key: &str| {
-            let ask = app.post("/v1/exchanges").by(by).key(key).json(&body);
-            ask.secret(&other.secret)
-        };
-        for by in [&stranger, &app.shopper().await] {
-            let bare = ask(by, "x").send().await;
-            bare.refused(404, "booking_not_found");
-            for wrong in [&other.secret, "", "hs_"] {
-                let wrong = ask(by, "x").header("booking-secret", wrong).send().await;
-                wrong.refused(404, "booking_not_found");
-            }
+    let app = TestApp::open().await.with_hall(1).await;
+    let sold = app.held("ann", &["A-1"]).await;
+    let confirm = format!("{}/confirm", sold.path());
+    let booked = app.post(&confirm).by(&app.sell).key("k").send().await;
+    let booked = booked.expect(StatusCode::CREATED).json();
+    let other = app.held("ann", &["A-2"]).await;
+    let body = json!({"booking": booked["id"], "release": [{"seat": "A-1"}], "hold": other.id});
+    let stranger = app
+        .engine
+        .create_key(Text::parse("b").unwrap(), vec![Scope::Sell]);
+    let stranger = stranger.await.unwrap().1;
+    let ask = |by: &str, key: &str| {
+        let ask = app.post("/v1/exchanges").by(by).key(key).json(&body);
+        ask.secret(&other.secret)
+    };
+    for by in [&stranger, &app.shopper().await] {
+        let bare = ask(by, "x").send().await;
+        bare.refused(404, "booking_not_found");
+        for wrong in [&other.secret, "", "hs_"] {
+            let wrong = ask(by, "x").header("booking-secret", wrong).send().await;
+            wrong.refused(404, "booking_not_found");
         }
-        // With both proofs it is his to do.
-        let both = ask(&stranger, "y").header("booking-secret", &sold.secret);
-        let swapped = both.send().await.expect(StatusCode::OK).json();
-        assert_eq!(swapped["lines"][0]["seat"], "A-2");
     }
+    // With both proofs it is his to do.
+    let both = ask(&stranger, "y").header("booking-secret", &sold.secret);
+    let swapped = both.send().await.expect(StatusCode::OK).json();
+    assert_eq!(swapped["lines"][0]["seat"], "A-2");
 }
 
 #[tokio::test]
 async fn whoever_has_the_secret_may_act_and_a_wrong_one_opens_nothing() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let (a, b) = (app.shopper().await, app.shopper().await);
-        let held = held_by(&app, &a, "A-1").await;
-        let other = held_by(&app, &b, "A-2").await;
-        let read = async |token: &str, secret: &str| {
-            app.get(&held.path()).by(token).secret(secret).send().await
-        };
-        read(&b, &held.secret).await.expect(StatusCode::OK);
-        read(&app.sell, &held.secret).await.expect(StatusCode::OK);
-        // A secret that is sent must be right: for its maker and for staff too.
-        for token in [&a, &b, &app.sell, &app.admin] {
-            for wrong in [
-                other.secret.as_str(),
-                "",
-                "hs_",
-                "1",
-                &held.secret.to_uppercase(),
-                "\u{e9}",
-            ] {
-                read(token, wrong).await.refused(404, "hold_not_found");
-            }
+    let app = TestApp::open().await.with_hall(1).await;
+    let (a, b) = (app.shopper().await, app.shopper().await);
+    let held = held_by(&app, &a, "A-1").await;
+    let other = held_by(&app, &b, "A-2").await;
+    let read = async |token: &str, secret: &str| {
+        app.get(&held.path()).by(token).secret(secret).send().await
+    };
+    read(&b, &held.secret).await.expect(StatusCode::OK);
+    read(&app.sell, &held.secret).await.expect(StatusCode::OK);
+    // A secret that is sent must be right: for its maker and for staff too.
+    for token in [&a, &b, &app.sell, &app.admin] {
+        for wrong in [
+            other.secret.as_str(),
+            "",
+            "hs_",
+            "1",
+            &held.secret.to_uppercase(),
+            "\u{e9}",
+        ] {
+            read(token, wrong).await.refused(404, "hold_not_found");
         }
-        let confirm = app
-            .post(&format!("{}/confirm", held.path()))
-            .by(&b)
-            .key("k")
-            .secret(&held.secret);
-        let booked = confirm.send().await.expect(StatusCode::CREATED).json();
-        let booking = format!("/v1/bookings/{}", booked["id"].as_str().unwrap());
-        app.get(&booking)
-            .by(&b)
-            .send()
-            .await
-            .refused(404, "booking_not_found");
-        app.get(&booking)
-            .by(&b)
-            .secret(&other.secret)
-            .send()
-            .await
-            .refused(404, "booking_not_found");
-        app.get(&booking)
-            .by(&b)
-            .secret(&held.secret)
-            .send()
-            .await
-            .expect(StatusCode::OK);
-        app.get(&booking).by(&a).send().await.expect(StatusCode::OK);
     }
+    let confirm = app
+        .post(&format!("{}/confirm", held.path()))
+        .by(&b)
+        .key("k")
+        .secret(&held.secret);
+    let booked = confirm.send().await.expect(StatusCode::CREATED).json();
+    let booking = format!("/v1/bookings/{}", booked["id"].as_str().unwrap());
+    app.get(&booking)
+        .by(&b)
+        .send()
+        .await
+        .refused(404, "booking_not_found");
+    app.get(&booking)
+        .by(&b)
+        .secret(&other.secret)
+        .send()
+        .await
+        .refused(404, "booking_not_found");
+    app.get(&booking)
+        .by(&b)
+        .secret(&held.secret)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    app.get(&booking).by(&a).send().await.expect(StatusCode::OK);
 }
 
 #[tokio::test]

@@ -9,44 +9,42 @@ use soldonce_server::{Access, AdminRoutes, CookieSecurity, Peer, ServerSettings}
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::harness::{Answer, Store, TestApp, units};
+use crate::harness::{Answer, TestApp, units};
 
 #[tokio::test]
 async fn a_session_comes_with_a_cookie_that_scripts_cannot_read() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let opened = app.post("/v1/sessions").json(&json!({})).send().await;
-        let opened = opened.expect(StatusCode::CREATED);
-        let (token, cookie) = (
-            opened.json()["session"].clone(),
-            opened.header("set-cookie"),
-        );
-        let token = token.as_str().unwrap();
-        let attributes = "HttpOnly; SameSite=Lax; Path=/; Max-Age=86400";
-        assert_eq!(cookie, format!("soldonce_session={token}; {attributes}"));
-        assert_eq!(opened.json()["expires_at"], "2026-12-02T12:00:00.000Z");
-        let cookie = format!("theme=dark; soldonce_session={token}");
-        let body = json!({"units": units(&["A-1"])});
-        let held = app
-            .post("/v1/events/hall/holds")
-            .header("cookie", &cookie)
-            .json(&body)
-            .send()
-            .await;
-        assert_eq!(
-            held.expect(StatusCode::CREATED).json()["holder"],
-            opened.json()["holder"]
-        );
-        app.clock.advance(Duration::from_hours(24));
-        let late = app.get("/v1/holds").header("cookie", &cookie).send().await;
-        late.refused(401, "unauthenticated");
-        let unknown = app
-            .post("/v1/sessions")
-            .json(&json!({"holder": "me"}))
-            .send()
-            .await;
-        unknown.refused(400, "invalid_request");
-    }
+    let app = TestApp::open().await.with_hall(1).await;
+    let opened = app.post("/v1/sessions").json(&json!({})).send().await;
+    let opened = opened.expect(StatusCode::CREATED);
+    let (token, cookie) = (
+        opened.json()["session"].clone(),
+        opened.header("set-cookie"),
+    );
+    let token = token.as_str().unwrap();
+    let attributes = "HttpOnly; SameSite=Lax; Path=/; Max-Age=86400";
+    assert_eq!(cookie, format!("soldonce_session={token}; {attributes}"));
+    assert_eq!(opened.json()["expires_at"], "2026-12-02T12:00:00.000Z");
+    let cookie = format!("theme=dark; soldonce_session={token}");
+    let body = json!({"units": units(&["A-1"])});
+    let held = app
+        .post("/v1/events/hall/holds")
+        .header("cookie", &cookie)
+        .json(&body)
+        .send()
+        .await;
+    assert_eq!(
+        held.expect(StatusCode::CREATED).json()["holder"],
+        opened.json()["holder"]
+    );
+    app.clock.advance(Duration::from_hours(24));
+    let late = app.get("/v1/holds").header("cookie", &cookie).send().await;
+    late.refused(401, "unauthenticated");
+    let unknown = app
+        .post("/v1/sessions")
+        .json(&json!({"holder": "me"}))
+        .send()
+        .await;
+    unknown.refused(400, "invalid_request");
 }
 
 #[tokio::test]
@@ -56,7 +54,7 @@ async fn the_cookie_can_be_for_https_alone() {
         cookie: CookieSecurity::Secure,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     let opened = app
         .post("/v1/sessions")
         .send()
@@ -68,7 +66,7 @@ async fn the_cookie_can_be_for_https_alone() {
 #[tokio::test]
 async fn a_shopper_who_is_not_let_in_is_told_so() {
     let settings = ServerSettings::default();
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     let refused = app.post("/v1/sessions").send().await;
     let refused = refused.refused(401, "unauthenticated");
     let detail = refused["detail"].as_str().unwrap();
@@ -77,67 +75,65 @@ async fn a_shopper_who_is_not_let_in_is_told_so() {
 
 #[tokio::test]
 async fn a_key_is_told_once_and_refused_when_revoked() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let body = json!({"name": "till 3", "scopes": ["sell", "sell"]});
-        let made = app.post("/v1/keys").by(&app.admin).json(&body).send().await;
-        let made = made.expect(StatusCode::CREATED).json();
-        assert_eq!(made["scopes"], json!(["sell"]));
-        let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
-        app.get("/v1/holds?holder=a")
-            .by(key)
-            .send()
-            .await
-            .expect(StatusCode::OK);
-        let listed = app
-            .get("/v1/keys")
+    let app = TestApp::open().await.with_hall(1).await;
+    let body = json!({"name": "till 3", "scopes": ["sell", "sell"]});
+    let made = app.post("/v1/keys").by(&app.admin).json(&body).send().await;
+    let made = made.expect(StatusCode::CREATED).json();
+    assert_eq!(made["scopes"], json!(["sell"]));
+    let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    app.get("/v1/holds?holder=a")
+        .by(key)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    let listed = app
+        .get("/v1/keys")
+        .by(&app.admin)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    assert!(!listed.text().contains(key));
+    assert_eq!(listed.json()["keys"].as_array().unwrap().len(), 4);
+    let path = format!("/v1/keys/{id}");
+    let revoked = app
+        .delete(&path)
+        .by(&app.admin)
+        .send()
+        .await
+        .expect(StatusCode::OK)
+        .json();
+    assert_eq!(revoked["revoked_at"], "2026-12-01T12:00:00.000Z");
+    app.delete(&path)
+        .by(&app.admin)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    app.get("/v1/holds?holder=a")
+        .by(key)
+        .send()
+        .await
+        .refused(401, "unauthenticated");
+    for missing in ["cal_00000000000000000000000000", "x"] {
+        let answer = app
+            .delete(&format!("/v1/keys/{missing}"))
             .by(&app.admin)
             .send()
-            .await
-            .expect(StatusCode::OK);
-        assert!(!listed.text().contains(key));
-        assert_eq!(listed.json()["keys"].as_array().unwrap().len(), 4);
-        let path = format!("/v1/keys/{id}");
-        let revoked = app
-            .delete(&path)
+            .await;
+        let problem = answer.refused(404, "not_found");
+        assert_eq!(problem["detail"], "there is no API key of this id");
+    }
+    for wrong in [
+        json!({"name": "x", "scopes": []}),
+        json!({"name": "x", "scopes": ["root"]}),
+        json!({"name": "\n", "scopes": ["read"]}),
+    ] {
+        let answer = app
+            .post("/v1/keys")
             .by(&app.admin)
+            .json(&wrong)
             .send()
-            .await
-            .expect(StatusCode::OK)
-            .json();
-        assert_eq!(revoked["revoked_at"], "2026-12-01T12:00:00.000Z");
-        app.delete(&path)
-            .by(&app.admin)
-            .send()
-            .await
-            .expect(StatusCode::OK);
-        app.get("/v1/holds?holder=a")
-            .by(key)
-            .send()
-            .await
-            .refused(401, "unauthenticated");
-        for missing in ["cal_00000000000000000000000000", "x"] {
-            let answer = app
-                .delete(&format!("/v1/keys/{missing}"))
-                .by(&app.admin)
-                .send()
-                .await;
-            let problem = answer.refused(404, "not_found");
-            assert_eq!(problem["detail"], "there is no API key of this id");
-        }
-        for wrong in [
-            json!({"name": "x", "scopes": []}),
-            json!({"name": "x", "scopes": ["root"]}),
-            json!({"name": "\n", "scopes": ["read"]}),
-        ] {
-            let answer = app
-                .post("/v1/keys")
-                .by(&app.admin)
-                .json(&wrong)
-                .send()
-                .await;
-            answer.refused(400, "invalid_request");
-        }
+            .await;
+        answer.refused(400, "invalid_request");
     }
 }
 
@@ -147,7 +143,7 @@ async fn a_key_is_told_once_and_refused_when_revoked() {
 async fn keys_made_and_revoked_at_once_are_right_at_every_answer() {
     const ADMINS: usize = 12;
     const ROUNDS: usize = 30;
-    let app = Arc::new(TestApp::open_on(Store::Sqlite).await);
+    let app = Arc::new(TestApp::open().await);
     let start = Arc::new(Barrier::new(ADMINS));
     let mut admins = JoinSet::new();
     for n in 0..ADMINS {
@@ -178,51 +174,47 @@ async fn keys_made_and_revoked_at_once_are_right_at_every_answer() {
 
 #[tokio::test]
 async fn the_last_admin_key_is_not_revoked() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await;
-        let listed = app.get("/v1/keys").by(&app.admin).send().await.json();
-        let keys = listed["keys"].as_array().unwrap();
-        let own = keys.iter().find(|key| key["name"] == "admin").unwrap();
-        let path = format!("/v1/keys/{}", own["id"].as_str().unwrap());
-        let refused = app.delete(&path).by(&app.admin).send().await;
-        refused.refused(409, "last_admin_key");
-        let body = json!({"name": "next", "scopes": ["admin"]});
-        let made = app.post("/v1/keys").by(&app.admin).json(&body).send().await;
-        let next = made.expect(StatusCode::CREATED).json()["key"].clone();
-        let revoked = app.delete(&path).by(&app.admin).send().await;
-        revoked.expect(StatusCode::OK);
-        let late = app.get("/v1/keys").by(&app.admin).send().await;
-        late.refused(401, "unauthenticated");
-        let listed = app.get("/v1/keys").by(next.as_str().unwrap()).send().await;
-        listed.expect(StatusCode::OK);
-    }
+    let app = TestApp::open().await;
+    let listed = app.get("/v1/keys").by(&app.admin).send().await.json();
+    let keys = listed["keys"].as_array().unwrap();
+    let own = keys.iter().find(|key| key["name"] == "admin").unwrap();
+    let path = format!("/v1/keys/{}", own["id"].as_str().unwrap());
+    let refused = app.delete(&path).by(&app.admin).send().await;
+    refused.refused(409, "last_admin_key");
+    let body = json!({"name": "next", "scopes": ["admin"]});
+    let made = app.post("/v1/keys").by(&app.admin).json(&body).send().await;
+    let next = made.expect(StatusCode::CREATED).json()["key"].clone();
+    let revoked = app.delete(&path).by(&app.admin).send().await;
+    revoked.expect(StatusCode::OK);
+    let late = app.get("/v1/keys").by(&app.admin).send().await;
+    late.refused(401, "unauthenticated");
+    let listed = app.get("/v1/keys").by(next.as_str().unwrap()).send().await;
+    listed.expect(StatusCode::OK);
 }
 
 /// The admin key of the setting takes the place of the one that the setting named before.
 #[tokio::test]
 async fn another_admin_key_in_the_setting_ends_the_one_before() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await;
-        let (old, new) = ("an-old-admin-key", "another-admin-key");
-        let look = async |key: &str| app.get("/v1/keys").by(key).send().await;
-        let first = app.engine.adopt_admin_key(old).await.unwrap();
-        assert_eq!(first.ended, []);
-        let again = app.engine.adopt_admin_key(old).await.unwrap();
-        assert_eq!((again.key.id, again.ended), (first.key.id, Vec::new()));
-        look(old).await.expect(StatusCode::OK);
-        let second = app.engine.adopt_admin_key(new).await.unwrap();
-        assert_eq!(second.ended, [first.key.id]);
-        look(old).await.refused(401, "unauthenticated");
-        look(new).await.expect(StatusCode::OK);
-        look(&app.admin).await.expect(StatusCode::OK);
-        // It stays revoked, and does not end the one that is good.
-        let back = app.engine.adopt_admin_key(old).await.unwrap();
-        assert!(back.key.revoked_at.is_some() && back.ended.is_empty());
-        look(new).await.expect(StatusCode::OK);
-        let body = json!({"name": "admin (of the setting)", "scopes": ["admin"]});
-        let made = app.post("/v1/keys").by(new).json(&body).send().await;
-        made.refused(400, "invalid_request");
-    }
+    let app = TestApp::open().await;
+    let (old, new) = ("an-old-admin-key", "another-admin-key");
+    let look = async |key: &str| app.get("/v1/keys").by(key).send().await;
+    let first = app.engine.adopt_admin_key(old).await.unwrap();
+    assert_eq!(first.ended, []);
+    let again = app.engine.adopt_admin_key(old).await.unwrap();
+    assert_eq!((again.key.id, again.ended), (first.key.id, Vec::new()));
+    look(old).await.expect(StatusCode::OK);
+    let second = app.engine.adopt_admin_key(new).await.unwrap();
+    assert_eq!(second.ended, [first.key.id]);
+    look(old).await.refused(401, "unauthenticated");
+    look(new).await.expect(StatusCode::OK);
+    look(&app.admin).await.expect(StatusCode::OK);
+    // It stays revoked, and does not end the one that is good.
+    let back = app.engine.adopt_admin_key(old).await.unwrap();
+    assert!(back.key.revoked_at.is_some() && back.ended.is_empty());
+    look(new).await.expect(StatusCode::OK);
+    let body = json!({"name": "admin (of the setting)", "scopes": ["admin"]});
+    let made = app.post("/v1/keys").by(new).json(&body).send().await;
+    made.refused(400, "invalid_request");
 }
 
 #[tokio::test]
@@ -265,7 +257,7 @@ async fn only_named_origins_may_read_answers() {
         allowed_origins: vec!["https://shop.example".to_owned()],
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public)
+    let app = TestApp::start(settings, AdminRoutes::Public)
         .await
         .with_hall(1)
         .await;
@@ -312,7 +304,7 @@ async fn a_secure_cookie_has_a_name_that_no_other_host_can_plant() {
         cookie: CookieSecurity::Secure,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     let opened = app.post("/v1/sessions").send().await;
     let cookie = opened.header("set-cookie");
     assert!(
@@ -341,7 +333,7 @@ async fn behind_a_trusted_proxy_that_ends_tls_the_cookie_is_secure() {
         ..ServerSettings::default()
     };
     settings.rates.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     let open = async |peer: &str, scheme: &str| {
         let peer = peer.parse().unwrap();
         let ask = app.post("/v1/sessions").with(Peer(peer));
@@ -414,7 +406,7 @@ async fn every_answer_says_that_the_origin_matters_where_it_does() {
         allowed_origins: vec!["https://shop.example".to_owned()],
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public)
+    let app = TestApp::start(settings, AdminRoutes::Public)
         .await
         .with_hall(1)
         .await;

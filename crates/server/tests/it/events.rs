@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use soldonce_core::{POLICY_FIELDS, Policy, PolicyValue};
 
-use crate::harness::{Store, TestApp, hall, hall_with_floor};
+use crate::harness::{TestApp, hall, hall_with_floor};
 
 /// Every field as `core` declares it; the description of the API has the values.
 fn default_policy() -> Value {
@@ -24,52 +24,48 @@ fn default_policy() -> Value {
 
 #[tokio::test]
 async fn an_event_is_created_and_shown() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await;
-        let created = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&hall("hall", 2))
-            .send()
-            .await;
-        let created = created.expect(StatusCode::CREATED);
-        assert_eq!(created.header("location"), "/v1/events/hall");
-        let expected = json!({
-            "id": "hall", "name": "Hall", "starts_at": null, "currency": "EUR",
-            "prices": {"Standard": 4500},
-            "policy": default_policy(),
-            "state": "open", "created_at": "2026-12-01T12:00:00.000Z", "total": 20, "free": 20, "held": 0,
-            "on_sale": true, "seq": 0, "server_time": "2026-12-01T12:00:00.000Z",
-        });
-        assert_eq!(created.json(), expected);
-        let shown = app
-            .get("/v1/events/hall")
-            .send()
-            .await
-            .expect(StatusCode::OK);
-        assert_eq!(shown.json(), expected);
-    }
+    let app = TestApp::open().await;
+    let created = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&hall("hall", 2))
+        .send()
+        .await;
+    let created = created.expect(StatusCode::CREATED);
+    assert_eq!(created.header("location"), "/v1/events/hall");
+    let expected = json!({
+        "id": "hall", "name": "Hall", "starts_at": null, "currency": "EUR",
+        "prices": {"Standard": 4500},
+        "policy": default_policy(),
+        "state": "open", "created_at": "2026-12-01T12:00:00.000Z", "total": 20, "free": 20, "held": 0,
+        "on_sale": true, "seq": 0, "server_time": "2026-12-01T12:00:00.000Z",
+    });
+    assert_eq!(created.json(), expected);
+    let shown = app
+        .get("/v1/events/hall")
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    assert_eq!(shown.json(), expected);
 }
 
 #[tokio::test]
 async fn the_same_event_again_is_the_same_and_another_is_refused() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(2).await;
-        let again = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&hall("hall", 2))
-            .send()
-            .await;
-        again.expect(StatusCode::OK);
-        let other = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&hall("hall", 3))
-            .send()
-            .await;
-        other.refused(409, "event_exists");
-    }
+    let app = TestApp::open().await.with_hall(2).await;
+    let again = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&hall("hall", 2))
+        .send()
+        .await;
+    again.expect(StatusCode::OK);
+    let other = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&hall("hall", 3))
+        .send()
+        .await;
+    other.refused(409, "event_exists");
 }
 
 #[tokio::test]
@@ -214,128 +210,121 @@ async fn events_are_listed_page_by_page() {
 
 #[tokio::test]
 async fn an_unlisted_event_is_found_by_its_id_alone() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await;
-        for (id, listed) in [("open-1", true), ("secret", false), ("open-2", true)] {
-            let mut event = hall(id, 1);
-            event["policy"] = json!({"listed": listed});
-            let created = app.post("/v1/events").by(&app.admin).json(&event).send();
-            created.await.expect(StatusCode::CREATED);
-        }
-        let shopper = app.shopper().await;
-        let ids = |page: &Value| {
-            let events = page["events"].as_array().unwrap().iter();
-            events
-                .map(|event| event["id"].as_str().unwrap().to_owned())
-                .collect::<Vec<_>>()
-        };
-        // Without a token, as the page of a new visitor asks, and with that of a session.
-        for ask in [
-            app.get("/v1/events?limit=2"),
-            app.get("/v1/events?limit=2").by(&shopper),
-        ] {
-            let page = ask.send().await.expect(StatusCode::OK).json();
-            assert_eq!(ids(&page), ["open-1", "open-2"]);
-            assert_eq!(page["next"], json!(null));
-        }
-        for key in [&app.admin, &app.sell] {
-            let page = app.get("/v1/events").by(key).send().await;
-            assert_eq!(ids(&page.json()), ["open-1", "open-2", "secret"]);
-        }
-        let found = app.get("/v1/events/secret").by(&shopper).send().await;
-        assert_eq!(
-            found.expect(StatusCode::OK).json()["policy"]["listed"],
-            false
-        );
-        let hold = json!({"units": [{"seat": "A-1"}]});
-        let held = app.post("/v1/events/secret/holds").by(&shopper).json(&hold);
-        held.send().await.expect(StatusCode::CREATED);
-        let listed = json!({"policy": {"listed": true}});
-        let changed = app.patch("/v1/events/secret").by(&app.admin).json(&listed);
-        changed.send().await.expect(StatusCode::OK);
-        let page = app.get("/v1/events").by(&shopper).send().await.json();
-        assert_eq!(ids(&page), ["open-1", "open-2", "secret"]);
+    let app = TestApp::open().await;
+    for (id, listed) in [("open-1", true), ("secret", false), ("open-2", true)] {
+        let mut event = hall(id, 1);
+        event["policy"] = json!({"listed": listed});
+        let created = app.post("/v1/events").by(&app.admin).json(&event).send();
+        created.await.expect(StatusCode::CREATED);
     }
+    let shopper = app.shopper().await;
+    let ids = |page: &Value| {
+        let events = page["events"].as_array().unwrap().iter();
+        events
+            .map(|event| event["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    // Without a token, as the page of a new visitor asks, and with that of a session.
+    for ask in [
+        app.get("/v1/events?limit=2"),
+        app.get("/v1/events?limit=2").by(&shopper),
+    ] {
+        let page = ask.send().await.expect(StatusCode::OK).json();
+        assert_eq!(ids(&page), ["open-1", "open-2"]);
+        assert_eq!(page["next"], json!(null));
+    }
+    for key in [&app.admin, &app.sell] {
+        let page = app.get("/v1/events").by(key).send().await;
+        assert_eq!(ids(&page.json()), ["open-1", "open-2", "secret"]);
+    }
+    let found = app.get("/v1/events/secret").by(&shopper).send().await;
+    assert_eq!(
+        found.expect(StatusCode::OK).json()["policy"]["listed"],
+        false
+    );
+    let hold = json!({"units": [{"seat": "A-1"}]});
+    let held = app.post("/v1/events/secret/holds").by(&shopper).json(&hold);
+    held.send().await.expect(StatusCode::CREATED);
+    let listed = json!({"policy": {"listed": true}});
+    let changed = app.patch("/v1/events/secret").by(&app.admin).json(&listed);
+    changed.send().await.expect(StatusCode::OK);
+    let page = app.get("/v1/events").by(&shopper).send().await.json();
+    assert_eq!(ids(&page), ["open-1", "open-2", "secret"]);
 }
 
 #[tokio::test]
 async fn a_policy_is_changed_in_part() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let path = "/v1/events/hall";
-        let part =
-            json!({"policy": {"hold_ttl_ms": 60_000, "sale_opens_at": "2026-12-01T13:00:00Z"}});
-        let changed = app.patch(path).by(&app.admin).json(&part).send().await;
-        let changed = changed.expect(StatusCode::OK).json();
-        assert_eq!(changed["policy"]["hold_ttl_ms"], 60_000);
-        assert_eq!(changed["policy"]["hold_max_ms"], 1_800_000);
-        assert_eq!(
-            (&changed["on_sale"], &changed["state"]),
-            (&json!(false), &json!("open"))
-        );
-        let hold = json!({"holder": "a", "units": [{"seat": "A-1"}]});
-        let early = app
-            .post("/v1/events/hall/holds")
-            .by(&app.sell)
-            .json(&hold)
-            .send()
-            .await;
-        let problem = early.refused(409, "not_on_sale");
-        assert_eq!(problem["sale_opens_at"], "2026-12-01T13:00:00.000Z");
-        assert_eq!(problem["advice"], "retry_after");
-        let at_once = json!({"policy": {"sale_opens_at": null}});
-        let changed = app.patch(path).by(&app.admin).json(&at_once).send().await;
-        assert_eq!(changed.expect(StatusCode::OK).json()["on_sale"], true);
-        let wrong = json!({"policy": {"hold_max_ms": 1}});
-        let answer = app.patch(path).by(&app.admin).json(&wrong).send().await;
-        answer.refused(400, "invalid_request");
-        let missing = app
-            .patch("/v1/events/none")
-            .by(&app.admin)
-            .json(&at_once)
-            .send()
-            .await;
-        missing.refused(404, "event_not_found");
-    }
+    let app = TestApp::open().await.with_hall(1).await;
+    let path = "/v1/events/hall";
+    let part = json!({"policy": {"hold_ttl_ms": 60_000, "sale_opens_at": "2026-12-01T13:00:00Z"}});
+    let changed = app.patch(path).by(&app.admin).json(&part).send().await;
+    let changed = changed.expect(StatusCode::OK).json();
+    assert_eq!(changed["policy"]["hold_ttl_ms"], 60_000);
+    assert_eq!(changed["policy"]["hold_max_ms"], 1_800_000);
+    assert_eq!(
+        (&changed["on_sale"], &changed["state"]),
+        (&json!(false), &json!("open"))
+    );
+    let hold = json!({"holder": "a", "units": [{"seat": "A-1"}]});
+    let early = app
+        .post("/v1/events/hall/holds")
+        .by(&app.sell)
+        .json(&hold)
+        .send()
+        .await;
+    let problem = early.refused(409, "not_on_sale");
+    assert_eq!(problem["sale_opens_at"], "2026-12-01T13:00:00.000Z");
+    assert_eq!(problem["advice"], "retry_after");
+    let at_once = json!({"policy": {"sale_opens_at": null}});
+    let changed = app.patch(path).by(&app.admin).json(&at_once).send().await;
+    assert_eq!(changed.expect(StatusCode::OK).json()["on_sale"], true);
+    let wrong = json!({"policy": {"hold_max_ms": 1}});
+    let answer = app.patch(path).by(&app.admin).json(&wrong).send().await;
+    answer.refused(400, "invalid_request");
+    let missing = app
+        .patch("/v1/events/none")
+        .by(&app.admin)
+        .json(&at_once)
+        .send()
+        .await;
+    missing.refused(404, "event_not_found");
 }
 
 #[tokio::test]
 async fn an_event_that_is_called_off_revokes_its_holds() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let held = app.held("a", &["A-1"]).await;
-        let body = json!({"reason": "the prince is ill"});
-        let cancelled = app
-            .post("/v1/events/hall/cancel")
-            .by(&app.admin)
-            .json(&body)
-            .send()
-            .await;
-        let cancelled = cancelled.expect(StatusCode::OK).json();
-        assert_eq!(
-            (&cancelled["state"], &cancelled["on_sale"]),
-            (&json!("cancelled"), &json!(false))
-        );
-        assert_eq!(cancelled["reason"], "the prince is ill");
-        let hold = app
-            .get(&held.path())
-            .by(&app.sell)
-            .send()
-            .await
-            .expect(StatusCode::OK)
-            .json();
-        assert_eq!(
-            (&hold["state"], &hold["reason"]),
-            (&json!("revoked"), &json!("the prince is ill"))
-        );
-        let extend = app
-            .post(&format!("{}/extend", held.path()))
-            .by(&app.sell)
-            .send()
-            .await;
-        let problem = extend.refused(409, "hold_revoked");
-        assert_eq!(problem["reason"], "the prince is ill");
-    }
+    let app = TestApp::open().await.with_hall(1).await;
+    let held = app.held("a", &["A-1"]).await;
+    let body = json!({"reason": "the prince is ill"});
+    let cancelled = app
+        .post("/v1/events/hall/cancel")
+        .by(&app.admin)
+        .json(&body)
+        .send()
+        .await;
+    let cancelled = cancelled.expect(StatusCode::OK).json();
+    assert_eq!(
+        (&cancelled["state"], &cancelled["on_sale"]),
+        (&json!("cancelled"), &json!(false))
+    );
+    assert_eq!(cancelled["reason"], "the prince is ill");
+    let hold = app
+        .get(&held.path())
+        .by(&app.sell)
+        .send()
+        .await
+        .expect(StatusCode::OK)
+        .json();
+    assert_eq!(
+        (&hold["state"], &hold["reason"]),
+        (&json!("revoked"), &json!("the prince is ill"))
+    );
+    let extend = app
+        .post(&format!("{}/extend", held.path()))
+        .by(&app.sell)
+        .send()
+        .await;
+    let problem = extend.refused(409, "hold_revoked");
+    assert_eq!(problem["reason"], "the prince is ill");
 }
 
 #[tokio::test]

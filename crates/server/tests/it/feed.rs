@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use soldonce_server::{Access, AdminRoutes, Peer, ServerSettings, StreamLimits};
 
-use crate::harness::{Answer, Store, TestApp, hall_with_floor, units};
+use crate::harness::{Answer, TestApp, hall_with_floor, units};
 
 /// An open stream.
 struct Stream {
@@ -144,114 +144,107 @@ impl Known {
 
 #[tokio::test]
 async fn snapshot_and_deltas_are_the_state() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await;
-        let created = app
-            .post("/v1/events")
-            .by(&app.admin)
-            .json(&hall_with_floor())
-            .send()
-            .await;
-        created.expect(StatusCode::CREATED);
-        let snapshot = async || {
-            app.get("/v1/events/hall/seats")
-                .send()
-                .await
-                .expect(StatusCode::OK)
-        };
-        let mut known = Known::of(&snapshot().await);
-        let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
-        let held = app.held("a", &["A-1"]).await;
-        let body =
-            json!({"holder": "b", "units": [{"area": "floor", "quantity": 2}, {"seat": "A-2"}]});
-        let other = app
-            .post("/v1/events/hall/holds")
-            .by(&app.sell)
-            .json(&body)
-            .send()
-            .await;
-        let other = crate::harness::Held::of(&other.expect(StatusCode::CREATED));
-        let confirm = format!("{}/confirm", held.path());
-        app.post(&confirm)
-            .by(&app.sell)
-            .key("k")
+    let app = TestApp::open().await;
+    let created = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&hall_with_floor())
+        .send()
+        .await;
+    created.expect(StatusCode::CREATED);
+    let snapshot = async || {
+        app.get("/v1/events/hall/seats")
             .send()
             .await
-            .expect(StatusCode::CREATED);
-        app.delete(&other.path())
-            .by(&app.sell)
-            .send()
-            .await
-            .expect(StatusCode::OK);
-        let block = json!({"units": units(&["A-2"]), "reason": "x"});
-        let blocked = app
-            .post("/v1/events/hall/block")
-            .by(&app.admin)
-            .json(&block)
-            .send()
-            .await;
-        blocked.expect(StatusCode::OK);
-        for _ in 0..5 {
-            known.apply(&stream.next().await.unwrap());
-        }
-        assert_eq!(known, Known::of(&snapshot().await));
-        let entry = json!({"seq": 2, "at": "2026-12-01T12:00:00.000Z", "changes": [
-            {"seat": "A-2", "state": "held"},
-            {"area": "floor", "free": 18, "held": 2, "sold": 0, "blocked": 0},
-        ]});
-        let mut again = Stream::open(&app, "/v1/events/hall/feed?after=1").await;
-        assert_eq!(again.next().await.unwrap().data, entry);
+            .expect(StatusCode::OK)
+    };
+    let mut known = Known::of(&snapshot().await);
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
+    let held = app.held("a", &["A-1"]).await;
+    let body = json!({"holder": "b", "units": [{"area": "floor", "quantity": 2}, {"seat": "A-2"}]});
+    let other = app
+        .post("/v1/events/hall/holds")
+        .by(&app.sell)
+        .json(&body)
+        .send()
+        .await;
+    let other = crate::harness::Held::of(&other.expect(StatusCode::CREATED));
+    let confirm = format!("{}/confirm", held.path());
+    app.post(&confirm)
+        .by(&app.sell)
+        .key("k")
+        .send()
+        .await
+        .expect(StatusCode::CREATED);
+    app.delete(&other.path())
+        .by(&app.sell)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    let block = json!({"units": units(&["A-2"]), "reason": "x"});
+    let blocked = app
+        .post("/v1/events/hall/block")
+        .by(&app.admin)
+        .json(&block)
+        .send()
+        .await;
+    blocked.expect(StatusCode::OK);
+    for _ in 0..5 {
+        known.apply(&stream.next().await.unwrap());
     }
+    assert_eq!(known, Known::of(&snapshot().await));
+    let entry = json!({"seq": 2, "at": "2026-12-01T12:00:00.000Z", "changes": [
+        {"seat": "A-2", "state": "held"},
+        {"area": "floor", "free": 18, "held": 2, "sold": 0, "blocked": 0},
+    ]});
+    let mut again = Stream::open(&app, "/v1/events/hall/feed?after=1").await;
+    assert_eq!(again.next().await.unwrap().data, entry);
 }
 
 #[tokio::test]
 async fn an_expiry_reaches_the_feed() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        app.held("a", &["A-1"]).await;
-        let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
-        app.clock.advance(Duration::from_mins(10));
-        assert_eq!(app.engine.sweep().await, Ok(1));
-        let sent = stream.next().await.unwrap();
-        assert_eq!(
-            sent.id,
-            Some(2),
-            "a stream without a number begins with what comes next"
-        );
-        assert_eq!(
-            sent.data["changes"],
-            json!([{"seat": "A-1", "state": "free"}])
-        );
-    }
+    let app = TestApp::open().await.with_hall(1).await;
+    app.held("a", &["A-1"]).await;
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    app.clock.advance(Duration::from_mins(10));
+    assert_eq!(app.engine.sweep().await, Ok(1));
+    let sent = stream.next().await.unwrap();
+    assert_eq!(
+        sent.id,
+        Some(2),
+        "a stream without a number begins with what comes next"
+    );
+    assert_eq!(
+        sent.data["changes"],
+        json!([{"seat": "A-1", "state": "free"}])
+    );
 }
 
 #[tokio::test]
 async fn a_reader_that_comes_again_misses_nothing() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(3).await;
-        let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
-        for seat in ["A-1", "A-2"] {
-            app.held("a", &[seat]).await;
-        }
-        assert_eq!(stream.next().await.unwrap().id, Some(1));
-        drop(stream);
-        app.held("b", &["A-5"]).await;
-        // A browser that reconnects sends what it heard last; the address is the old one.
-        let again = app
-            .get("/v1/events/hall/feed?after=0")
-            .header("last-event-id", "1")
-            .start()
-            .await;
-        let mut again = Stream {
-            body: again.into_body(),
-            unread: Vec::new(),
-            event: Vec::new(),
-        };
-        assert_eq!(again.next().await.unwrap().id, Some(2));
-        assert_eq!(again.next().await.unwrap().id, Some(3));
-        app.held("c", &["A-7"]).await;
-        assert_eq!(again.next().await.unwrap().id, Some(4));
+    let app = TestApp::open().await.with_hall(3).await;
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
+    for seat in ["A-1", "A-2"] {
+        app.held("a", &[seat]).await;
     }
+    assert_eq!(stream.next().await.unwrap().id, Some(1));
+    drop(stream);
+    app.held("b", &["A-5"]).await;
+    // A browser that reconnects sends what it heard last; the address is the old one.
+    let again = app
+        .get("/v1/events/hall/feed?after=0")
+        .header("last-event-id", "1")
+        .start()
+        .await;
+    let mut again = Stream {
+        body: again.into_body(),
+        unread: Vec::new(),
+        event: Vec::new(),
+    };
+    assert_eq!(again.next().await.unwrap().id, Some(2));
+    assert_eq!(again.next().await.unwrap().id, Some(3));
+    app.held("c", &["A-7"]).await;
+    assert_eq!(again.next().await.unwrap().id, Some(4));
 }
 
 #[tokio::test]
@@ -348,7 +341,7 @@ async fn streams_of_one_address_are_bounded() {
         },
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public)
+    let app = TestApp::start(settings, AdminRoutes::Public)
         .await
         .with_hall(1)
         .await;
@@ -386,34 +379,32 @@ async fn one_change_is_written_once_for_all() {
 
 #[tokio::test]
 async fn a_reader_is_told_of_the_event_at_once_and_when_its_terms_change() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(1).await;
-        let shown = app.get("/v1/events/hall").send().await.json();
-        let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
-        let now = stream.next_event().await;
-        assert_eq!(
-            (&now["policy"], &now["state"]),
-            (&shown["policy"], &json!("open"))
-        );
-        let change = async |path: &str, verb: Method, body: &Value| {
-            let asked = app.ask(verb, path).by(&app.admin).json(body);
-            asked.send().await.expect(StatusCode::OK);
-        };
-        let stop = json!({"policy": {"sale_closes_at": "2020-01-01T00:00:00.000Z"}});
-        change("/v1/events/hall", Method::PATCH, &stop).await;
-        let stopped = stream.next_event().await;
-        assert_eq!(stopped["on_sale"], false);
-        assert_eq!(
-            stopped["policy"]["sale_closes_at"],
-            "2020-01-01T00:00:00.000Z"
-        );
-        let end = json!({"reason": "fog"});
-        change("/v1/events/hall/cancel", Method::POST, &end).await;
-        assert_eq!(stream.next_event().await["state"], "cancelled");
-        // What changes nothing is no news.
-        change("/v1/events/hall", Method::PATCH, &stop).await;
-        app.shutdown.cancel();
-        assert_eq!(stream.next().await, None);
-        assert_eq!(stream.event, Vec::<Value>::new());
-    }
+    let app = TestApp::open().await.with_hall(1).await;
+    let shown = app.get("/v1/events/hall").send().await.json();
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    let now = stream.next_event().await;
+    assert_eq!(
+        (&now["policy"], &now["state"]),
+        (&shown["policy"], &json!("open"))
+    );
+    let change = async |path: &str, verb: Method, body: &Value| {
+        let asked = app.ask(verb, path).by(&app.admin).json(body);
+        asked.send().await.expect(StatusCode::OK);
+    };
+    let stop = json!({"policy": {"sale_closes_at": "2020-01-01T00:00:00.000Z"}});
+    change("/v1/events/hall", Method::PATCH, &stop).await;
+    let stopped = stream.next_event().await;
+    assert_eq!(stopped["on_sale"], false);
+    assert_eq!(
+        stopped["policy"]["sale_closes_at"],
+        "2020-01-01T00:00:00.000Z"
+    );
+    let end = json!({"reason": "fog"});
+    change("/v1/events/hall/cancel", Method::POST, &end).await;
+    assert_eq!(stream.next_event().await["state"], "cancelled");
+    // What changes nothing is no news.
+    change("/v1/events/hall", Method::PATCH, &stop).await;
+    app.shutdown.cancel();
+    assert_eq!(stream.next().await, None);
+    assert_eq!(stream.event, Vec::<Value>::new());
 }

@@ -14,7 +14,6 @@ use soldonce_clock::{Entropy, ManualClock, SeededEntropy};
 use soldonce_core::Text;
 use soldonce_engine::keys::Scope;
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_engine::ledger::{Ledger, MemoryLedger};
 use soldonce_engine::live::{Live, Recorder};
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
@@ -26,17 +25,6 @@ use crate::{log, openapi};
 
 /// When every test begins: 2026-12-01T12:00:00Z.
 pub(crate) const NOON: i64 = 1_796_126_400_000;
-
-/// Where the truth is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Store {
-    Memory,
-    Sqlite,
-}
-
-impl Store {
-    pub(crate) const BOTH: [Self; 2] = [Self::Memory, Self::Sqlite];
-}
 
 /// A server for one test.
 pub(crate) struct TestApp {
@@ -51,14 +39,14 @@ pub(crate) struct TestApp {
     pub(crate) read: String,
     recorder: Arc<Recorder>,
     secrets: Mutex<Vec<String>>,
-    _folder: Option<Folder>,
+    _folder: Folder,
 }
 
 /// A folder that goes with its test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn fresh() -> Self {
+    pub(crate) fn fresh() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("soldonce-server-test-{}-{number}", std::process::id());
@@ -76,23 +64,18 @@ impl Drop for Folder {
 }
 
 impl TestApp {
-    /// Open to shoppers, in memory.
-    pub(crate) async fn open() -> Self {
-        Self::open_on(Store::Memory).await
-    }
-
     /// Open to shoppers.
-    pub(crate) async fn open_on(store: Store) -> Self {
+    pub(crate) async fn open() -> Self {
         let settings = ServerSettings {
             shoppers: Access::Open,
             ..ServerSettings::default()
         };
-        let app = Self::start(store, settings, AdminRoutes::Public).await;
+        let app = Self::start(settings, AdminRoutes::Public).await;
         drop(app.engine.clone().with_free_sales());
         app
     }
 
-    pub(crate) async fn start(store: Store, settings: ServerSettings, routes: AdminRoutes) -> Self {
+    pub(crate) async fn start(settings: ServerSettings, routes: AdminRoutes) -> Self {
         static SEED: AtomicU64 = AtomicU64::new(1);
         log::capture();
         let clock = ManualClock::at(NOON);
@@ -102,19 +85,16 @@ impl TestApp {
         let recorder = Arc::new(Recorder::default());
         let live = Arc::new(Live::recorded(Arc::clone(&metrics), Arc::clone(&recorder)));
         let (observer, time) = (Arc::clone(&live), Arc::new(clock.clone()));
-        let mut folder = None;
-        let ledger: Arc<dyn Ledger> = match store {
-            Store::Memory => Arc::new(MemoryLedger::new(time, &*entropy, observer)),
-            Store::Sqlite => {
-                let options = SqliteOptions::new(folder.insert(Folder::fresh()).0.clone());
-                Arc::new(SqliteLedger::open(&options, time, &*entropy, observer).unwrap())
-            }
-        };
+        let folder = Folder::fresh();
+        let options = SqliteOptions::new(folder.0.clone());
+        let ledger = SqliteLedger::open(&options, time, &*entropy, observer).unwrap();
         let world = World {
             clock: Arc::new(clock.clone()),
             entropy,
         };
-        let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
+        let engine = Engine::new(Arc::new(ledger), live, metrics, world)
+            .await
+            .unwrap();
         let key = async |scope: Scope| {
             let name = Text::parse(scope.as_str()).unwrap();
             engine.create_key(name, vec![scope]).await.unwrap().1

@@ -10,7 +10,7 @@ use soldonce_server::{
     Access, AdminRoutes, HeldLimits, InvalidNetwork, Peer, RateLimits, ServerSettings,
 };
 
-use crate::harness::{Answer, Ask, Held, Store, TestApp, units};
+use crate::harness::{Answer, Ask, Held, TestApp, units};
 
 const HOLDS: &str = "/v1/events/hall/holds";
 const ADDRESS: &str = "192.0.2.1";
@@ -23,13 +23,13 @@ fn from<'a>(ask: Ask<'a>, address: &str) -> Ask<'a> {
 }
 
 /// A server with these limits, open to shoppers, with a hall of so many rows of ten seats.
-async fn limited(store: Store, rates: RateLimits, rows: u32) -> TestApp {
+async fn limited(rates: RateLimits, rows: u32) -> TestApp {
     let settings = ServerSettings {
         shoppers: Access::Open,
         rates,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(store, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     drop(app.engine.clone().with_free_sales());
     app.with_hall(rows).await
 }
@@ -69,7 +69,7 @@ async fn release(app: &TestApp, by: &str, held: &Held) -> Answer {
 
 #[tokio::test]
 async fn a_stranger_with_many_sessions_does_not_hold_a_whole_hall() {
-    let app = limited(Store::Memory, RateLimits::default(), 100).await;
+    let app = limited(RateLimits::default(), 100).await;
     let mut held = 0;
     for _ in 0..51 {
         let by = app.shopper_at(ADDRESS).await;
@@ -104,7 +104,7 @@ async fn a_stranger_with_many_sessions_does_not_hold_a_whole_hall() {
 
 #[tokio::test]
 async fn a_network_of_ipv6_is_one_address_and_keys_are_not_counted() {
-    let app = limited(Store::Memory, held_at_most(10), 10).await;
+    let app = limited(held_at_most(10), 10).await;
     let (one, other) = ("[2001:db8::1]", "[2001:db8::ffff]");
     let by = app.shopper_at(one).await;
     best(&app, &by, one, 10).await.expect(StatusCode::CREATED);
@@ -121,7 +121,7 @@ async fn behind_a_trusted_proxy_each_client_is_counted() -> Result<(), InvalidNe
         trusted_proxies: vec!["10.0.0.0/8".parse()?],
         ..held_at_most(10)
     };
-    let app = limited(Store::Memory, rates, 10).await;
+    let app = limited(rates, 10).await;
     let by = app.shopper().await;
     for (client, status) in [("192.0.2.1", 201), ("192.0.2.1", 429), ("192.0.2.2", 201)] {
         let ask = from(app.post(HOLDS), "10.0.0.1").header("x-forwarded-for", client);
@@ -134,7 +134,7 @@ async fn behind_a_trusted_proxy_each_client_is_counted() -> Result<(), InvalidNe
 
 #[tokio::test]
 async fn a_family_of_six_is_never_refused_by_default() {
-    let app = limited(Store::Sqlite, RateLimits::default(), 4).await;
+    let app = limited(RateLimits::default(), 4).await;
     let mut family = Vec::new();
     for row in ["A", "B", "C"] {
         for first in [1, 6] {
@@ -166,42 +166,40 @@ async fn a_family_of_six_is_never_refused_by_default() {
 
 #[tokio::test]
 async fn what_is_released_bought_or_ended_is_not_counted_and_what_is_extended_is() {
-    for store in Store::BOTH {
-        let app = limited(store, held_at_most(10), 10).await;
-        let by = app.shopper_at(ADDRESS).await;
-        let hold = async || best(&app, &by, ADDRESS, 10).await;
-        let full = async || hold().await.refused(429, "rate_limited");
-        let held = Held::of(&hold().await.expect(StatusCode::CREATED));
-        full().await;
-        release(&app, &by, &held).await.expect(StatusCode::OK);
-        release(&app, &by, &held).await.expect(StatusCode::OK);
-        let held = Held::of(&hold().await.expect(StatusCode::CREATED));
-        full().await;
-        on(&app, &by, &held, "confirm")
-            .await
-            .expect(StatusCode::CREATED);
-        let held = Held::of(&hold().await.expect(StatusCode::CREATED));
-        app.clock.advance(HOLD / 2);
-        on(&app, &by, &held, "extend").await.expect(StatusCode::OK);
-        app.clock.advance(HOLD / 2);
-        full().await;
-        app.clock.advance(HOLD / 2);
-        let held = Held::of(&hold().await.expect(StatusCode::CREATED));
-        // Staff ends it behind the address' back: the ledger is asked before anything is refused.
-        app.clock.advance(Duration::from_secs(1));
-        let revoke = format!("{}/revoke", held.path());
-        app.post(&revoke)
-            .by(&app.admin)
-            .send()
-            .await
-            .expect(StatusCode::OK);
-        hold().await.expect(StatusCode::CREATED);
-    }
+    let app = limited(held_at_most(10), 10).await;
+    let by = app.shopper_at(ADDRESS).await;
+    let hold = async || best(&app, &by, ADDRESS, 10).await;
+    let full = async || hold().await.refused(429, "rate_limited");
+    let held = Held::of(&hold().await.expect(StatusCode::CREATED));
+    full().await;
+    release(&app, &by, &held).await.expect(StatusCode::OK);
+    release(&app, &by, &held).await.expect(StatusCode::OK);
+    let held = Held::of(&hold().await.expect(StatusCode::CREATED));
+    full().await;
+    on(&app, &by, &held, "confirm")
+        .await
+        .expect(StatusCode::CREATED);
+    let held = Held::of(&hold().await.expect(StatusCode::CREATED));
+    app.clock.advance(HOLD / 2);
+    on(&app, &by, &held, "extend").await.expect(StatusCode::OK);
+    app.clock.advance(HOLD / 2);
+    full().await;
+    app.clock.advance(HOLD / 2);
+    let held = Held::of(&hold().await.expect(StatusCode::CREATED));
+    // Staff ends it behind the address' back: the ledger is asked before anything is refused.
+    app.clock.advance(Duration::from_secs(1));
+    let revoke = format!("{}/revoke", held.path());
+    app.post(&revoke)
+        .by(&app.admin)
+        .send()
+        .await
+        .expect(StatusCode::OK);
+    hold().await.expect(StatusCode::CREATED);
 }
 
 #[tokio::test]
 async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
-    let app = limited(Store::Memory, held_at_most(3), 10).await;
+    let app = limited(held_at_most(3), 10).await;
     let by = app.shopper_at(ADDRESS).await;
     let body = json!({"units": units(&["A-1", "A-2"])});
     let held = from(app.post(HOLDS), ADDRESS).by(&by).json(&body);
@@ -232,38 +230,36 @@ async fn units_that_a_change_adds_are_counted_and_those_it_drops_are_not() {
 
 #[tokio::test]
 async fn an_address_whose_holds_end_unpaid_again_and_again_waits() {
-    for store in Store::BOTH {
-        let rates = RateLimits {
-            lapses: Quota::new(2, 3_600).ok(),
-            ..RateLimits::off()
+    let rates = RateLimits {
+        lapses: Quota::new(2, 3_600).ok(),
+        ..RateLimits::off()
+    };
+    let app = limited(rates, 10).await;
+    let by = app.shopper_at(ADDRESS).await;
+    let hold = async || best(&app, &by, ADDRESS, 10).await;
+    // What is bought or given back counts for nothing.
+    for verb in ["confirm", "release", "release"] {
+        let held = Held::of(&hold().await.expect(StatusCode::CREATED));
+        match verb {
+            "confirm" => on(&app, &by, &held, verb).await.expect(StatusCode::CREATED),
+            _ => release(&app, &by, &held).await.expect(StatusCode::OK),
         };
-        let app = limited(store, rates, 10).await;
-        let by = app.shopper_at(ADDRESS).await;
-        let hold = async || best(&app, &by, ADDRESS, 10).await;
-        // What is bought or given back counts for nothing.
-        for verb in ["confirm", "release", "release"] {
-            let held = Held::of(&hold().await.expect(StatusCode::CREATED));
-            match verb {
-                "confirm" => on(&app, &by, &held, verb).await.expect(StatusCode::CREATED),
-                _ => release(&app, &by, &held).await.expect(StatusCode::OK),
-            };
-        }
-        for _ in 0..2 {
-            hold().await.expect(StatusCode::CREATED);
-            app.clock.advance(HOLD);
-            app.engine.sweep().await.unwrap();
-        }
-        let answer = hold().await;
-        assert_eq!(answer.header("ratelimit-policy"), "\"lapses\";q=2;w=3600");
-        assert_eq!(answer.header("retry-after"), "1200");
-        answer.refused(429, "rate_limited");
-        let other = app.shopper_at("192.0.2.2").await;
-        best(&app, &other, "192.0.2.2", 10)
-            .await
-            .expect(StatusCode::CREATED);
-        app.clock.advance(Duration::from_mins(20));
-        hold().await.expect(StatusCode::CREATED);
     }
+    for _ in 0..2 {
+        hold().await.expect(StatusCode::CREATED);
+        app.clock.advance(HOLD);
+        app.engine.sweep().await.unwrap();
+    }
+    let answer = hold().await;
+    assert_eq!(answer.header("ratelimit-policy"), "\"lapses\";q=2;w=3600");
+    assert_eq!(answer.header("retry-after"), "1200");
+    answer.refused(429, "rate_limited");
+    let other = app.shopper_at("192.0.2.2").await;
+    best(&app, &other, "192.0.2.2", 10)
+        .await
+        .expect(StatusCode::CREATED);
+    app.clock.advance(Duration::from_mins(20));
+    hold().await.expect(StatusCode::CREATED);
 }
 
 #[tokio::test]
@@ -273,7 +269,7 @@ async fn an_address_pays_for_the_commands_of_all_its_sessions() {
         address_commands: Quota::new(3, 60).ok(),
         ..RateLimits::off()
     };
-    let app = limited(Store::Memory, rates, 10).await;
+    let app = limited(rates, 10).await;
     let shoppers = [app.shopper_at(ADDRESS).await, app.shopper_at(ADDRESS).await];
     for by in [0, 0, 1] {
         let answer = best(&app, &shoppers[by], ADDRESS, 1).await;

@@ -11,7 +11,7 @@ use serde_json::json;
 use soldonce_engine::rate::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use soldonce_server::{Access, AdminRoutes, Peer, RateLimits, ServerSettings, StreamLimits};
 
-use crate::harness::{Answer, Ask, Store, TestApp, units};
+use crate::harness::{Answer, Ask, TestApp, units};
 
 const EVENT: &str = "/v1/events/hall";
 const HOLDS: &str = "/v1/events/hall/holds";
@@ -27,7 +27,7 @@ async fn limited(rates: RateLimits) -> TestApp {
         rates,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     app.with_hall(10).await
 }
 
@@ -322,7 +322,7 @@ async fn feed_streams_count_by_the_address_behind_the_proxy() {
         rates,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     let app = app.with_hall(1).await;
     let ask = |client: &str| {
         let ask = from(app.get("/v1/events/hall/feed"), "10.0.0.1");

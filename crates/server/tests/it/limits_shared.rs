@@ -16,7 +16,7 @@ use soldonce_testkit::redis::{Data, Redis};
 
 use serde_json::json;
 
-use crate::harness::{Answer, Held, Store, TestApp};
+use crate::harness::{Answer, Held, TestApp};
 
 /// How long a test waits for what takes milliseconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,7 +39,7 @@ async fn server(redis: &Redis, clock: &ManualClock) -> TestApp {
         rates,
         ..ServerSettings::default()
     };
-    TestApp::start(Store::Memory, settings, AdminRoutes::Public).await
+    TestApp::start(settings, AdminRoutes::Public).await
 }
 
 async fn read(app: &TestApp) -> Answer {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Held, Store, TestApp, units};
+use crate::harness::{Answer, Held, TestApp, units};
 
 const SALES: &str = "/v1/events/hall/sales";
 const BOOKINGS: &str = "/v1/events/hall/bookings";
@@ -32,63 +32,59 @@ fn ids(page: &Value, name: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_thousand_bookings_are_each_on_one_page_while_sales_go_on() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(120).await;
-        let seats = app.get("/v1/events/hall/chart").send().await.json();
-        assert!(seats.is_object());
-        let name = |n: usize| format!("{}-{}", row(n / 10), n % 10 + 1);
-        let mut before = BTreeSet::new();
-        for n in 0..1_000 {
-            let sold = sell(&app, "ann", &name(n), "first").await;
-            before.insert(sold["id"].as_str().unwrap().to_owned());
-        }
-        let (mut seen, mut after, mut pages) = (BTreeSet::new(), String::new(), 0);
-        loop {
-            let found = page(&app, &format!("{BOOKINGS}?limit=37{after}"))
-                .await
-                .json();
-            let at = found["seq"].as_u64().unwrap();
-            assert!(at >= 1_000 + pages, "commit {at}");
-            for id in ids(&found, "bookings") {
-                assert!(seen.insert(id), "once");
-            }
-            sell(
-                &app,
-                "ben",
-                &name(1_000 + usize::try_from(pages).unwrap()),
-                "later",
-            )
-            .await;
-            pages += 1;
-            match found["next"].as_str() {
-                Some(next) => after = format!("&after={next}"),
-                None => break,
-            }
-        }
-        assert!(seen.is_superset(&before), "{store:?}");
-        assert!(pages >= 28, "{pages}");
+    let app = TestApp::open().await.with_hall(120).await;
+    let seats = app.get("/v1/events/hall/chart").send().await.json();
+    assert!(seats.is_object());
+    let name = |n: usize| format!("{}-{}", row(n / 10), n % 10 + 1);
+    let mut before = BTreeSet::new();
+    for n in 0..1_000 {
+        let sold = sell(&app, "ann", &name(n), "first").await;
+        before.insert(sold["id"].as_str().unwrap().to_owned());
     }
+    let (mut seen, mut after, mut pages) = (BTreeSet::new(), String::new(), 0);
+    loop {
+        let found = page(&app, &format!("{BOOKINGS}?limit=37{after}"))
+            .await
+            .json();
+        let at = found["seq"].as_u64().unwrap();
+        assert!(at >= 1_000 + pages, "commit {at}");
+        for id in ids(&found, "bookings") {
+            assert!(seen.insert(id), "once");
+        }
+        sell(
+            &app,
+            "ben",
+            &name(1_000 + usize::try_from(pages).unwrap()),
+            "later",
+        )
+        .await;
+        pages += 1;
+        match found["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert!(seen.is_superset(&before));
+    assert!(pages >= 28, "{pages}");
 }
 
 #[tokio::test]
 async fn an_own_list_is_never_cut_in_silence() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(12).await;
-        let mut made = Vec::new();
-        for n in 0..103 {
-            let seat = format!("{}-{}", row(n / 10), n % 10 + 1);
-            let sold = sell(&app, "ann", &seat, "own").await;
-            made.push(sold["id"].as_str().unwrap().to_owned());
-        }
-        // Made in one millisecond, so their ids alone order them.
-        made.sort_unstable_by(|one, other| other.cmp(one));
-        let first = own_bookings(&app, "").await;
-        assert_eq!(ids(&first, "bookings"), made[..100], "{store:?}");
-        let after = format!("&after={}", first["next"].as_str().unwrap());
-        let rest = own_bookings(&app, &after).await;
-        assert_eq!(ids(&rest, "bookings"), made[100..], "{store:?}");
-        assert_eq!(rest["next"], Value::Null);
+    let app = TestApp::open().await.with_hall(12).await;
+    let mut made = Vec::new();
+    for n in 0..103 {
+        let seat = format!("{}-{}", row(n / 10), n % 10 + 1);
+        let sold = sell(&app, "ann", &seat, "own").await;
+        made.push(sold["id"].as_str().unwrap().to_owned());
     }
+    // Made in one millisecond, so their ids alone order them.
+    made.sort_unstable_by(|one, other| other.cmp(one));
+    let first = own_bookings(&app, "").await;
+    assert_eq!(ids(&first, "bookings"), made[..100]);
+    let after = format!("&after={}", first["next"].as_str().unwrap());
+    let rest = own_bookings(&app, &after).await;
+    assert_eq!(ids(&rest, "bookings"), made[100..]);
+    assert_eq!(rest["next"], Value::Null);
 }
 
 async fn own_bookings(app: &TestApp, after: &str) -> Value {
@@ -108,76 +104,72 @@ fn row(n: usize) -> String {
 
 #[tokio::test]
 async fn bookings_are_found_by_state_holder_reference_and_time() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(3).await;
-        let first = sell(&app, "ann", "A-1", "order-1").await;
-        app.clock.advance(Duration::from_mins(1));
-        let second = sell(&app, "ben", "A-2", "order-2").await;
-        let id = |booking: &Value| booking["id"].as_str().unwrap().to_owned();
-        let cancel = format!("/v1/bookings/{}/cancel", id(&second));
-        let cancelled = app.post(&cancel).by(&app.sell).key("c").json(&json!({}));
-        cancelled.send().await.expect(StatusCode::OK);
-        let since = second["created_at"].as_str().unwrap();
-        let (both, one, two) = (
-            vec![id(&first), id(&second)],
-            vec![id(&first)],
-            vec![id(&second)],
-        );
-        for (query, expected) in [
-            (String::new(), &both),
-            ("?state=confirmed".to_owned(), &one),
-            ("?state=cancelled,failed".to_owned(), &two),
-            ("?state=confirmed,cancelled".to_owned(), &both),
-            ("?holder=ann".to_owned(), &one),
-            ("?reference=order-2".to_owned(), &two),
-            (format!("?from={since}"), &two),
-            (format!("?until={since}"), &one),
-            (format!("?holder=ann&from={since}"), &vec![]),
-        ] {
-            let found = page(&app, &format!("{BOOKINGS}{query}")).await.json();
-            assert_eq!(&ids(&found, "bookings"), expected, "{store:?} {query}");
-            assert_eq!(found["next"], Value::Null);
-            assert_eq!(found["seq"], 3);
-        }
+    let app = TestApp::open().await.with_hall(3).await;
+    let first = sell(&app, "ann", "A-1", "order-1").await;
+    app.clock.advance(Duration::from_mins(1));
+    let second = sell(&app, "ben", "A-2", "order-2").await;
+    let id = |booking: &Value| booking["id"].as_str().unwrap().to_owned();
+    let cancel = format!("/v1/bookings/{}/cancel", id(&second));
+    let cancelled = app.post(&cancel).by(&app.sell).key("c").json(&json!({}));
+    cancelled.send().await.expect(StatusCode::OK);
+    let since = second["created_at"].as_str().unwrap();
+    let (both, one, two) = (
+        vec![id(&first), id(&second)],
+        vec![id(&first)],
+        vec![id(&second)],
+    );
+    for (query, expected) in [
+        (String::new(), &both),
+        ("?state=confirmed".to_owned(), &one),
+        ("?state=cancelled,failed".to_owned(), &two),
+        ("?state=confirmed,cancelled".to_owned(), &both),
+        ("?holder=ann".to_owned(), &one),
+        ("?reference=order-2".to_owned(), &two),
+        (format!("?from={since}"), &two),
+        (format!("?until={since}"), &one),
+        (format!("?holder=ann&from={since}"), &vec![]),
+    ] {
+        let found = page(&app, &format!("{BOOKINGS}{query}")).await.json();
+        assert_eq!(&ids(&found, "bookings"), expected, "{query}");
+        assert_eq!(found["next"], Value::Null);
+        assert_eq!(found["seq"], 3);
     }
 }
 
 #[tokio::test]
 async fn holds_are_listed_as_they_are_now_over_or_not() {
-    for store in Store::BOTH {
-        let app = TestApp::open_on(store).await.with_hall(3).await;
-        let mut held: Vec<Held> = Vec::new();
-        for (holder, seat) in [("ann", "A-1"), ("ben", "A-2"), ("cat", "A-3")] {
-            held.push(app.held(holder, &[seat]).await);
-            app.clock.advance(Duration::from_millis(1));
-        }
-        let released = app.delete(&held[0].path()).by(&app.sell).send().await;
-        released.expect(StatusCode::OK);
-        let confirm = format!("{}/confirm", held[1].path());
-        let booked = app.post(&confirm).by(&app.sell).key("k").json(&json!({}));
-        booked.send().await.expect(StatusCode::CREATED);
-        let states = async |query: &str| {
-            let found = page(&app, &format!("{HOLDS}{query}")).await.json();
-            let list = found["holds"].as_array().unwrap().iter();
-            let state = |hold: &Value| hold["state"].as_str().unwrap().to_owned();
-            list.map(state).collect::<Vec<_>>()
-        };
-        assert_eq!(states("").await, ["released", "consumed", "active"]);
-        assert_eq!(states("?state=active,pinned").await, ["active"]);
-        assert_eq!(states("?holder=ben").await, ["consumed"]);
-        // Nobody has written it down yet.
-        app.clock.advance(Duration::from_mins(11));
-        assert_eq!(states("?state=expired").await, ["expired"]);
-        let found = page(&app, &format!("{HOLDS}?limit=2")).await.json();
-        assert_eq!(ids(&found, "holds"), [&*held[0].id, &*held[1].id]);
-        let next = found["next"].as_str().unwrap();
-        let rest = page(&app, &format!("{HOLDS}?limit=2&after={next}"))
-            .await
-            .json();
-        assert_eq!(ids(&rest, "holds"), [&*held[2].id]);
-        let text = page(&app, HOLDS).await.text();
-        assert!(held.iter().all(|held| !text.contains(&held.secret)));
+    let app = TestApp::open().await.with_hall(3).await;
+    let mut held: Vec<Held> = Vec::new();
+    for (holder, seat) in [("ann", "A-1"), ("ben", "A-2"), ("cat", "A-3")] {
+        held.push(app.held(holder, &[seat]).await);
+        app.clock.advance(Duration::from_millis(1));
     }
+    let released = app.delete(&held[0].path()).by(&app.sell).send().await;
+    released.expect(StatusCode::OK);
+    let confirm = format!("{}/confirm", held[1].path());
+    let booked = app.post(&confirm).by(&app.sell).key("k").json(&json!({}));
+    booked.send().await.expect(StatusCode::CREATED);
+    let states = async |query: &str| {
+        let found = page(&app, &format!("{HOLDS}{query}")).await.json();
+        let list = found["holds"].as_array().unwrap().iter();
+        let state = |hold: &Value| hold["state"].as_str().unwrap().to_owned();
+        list.map(state).collect::<Vec<_>>()
+    };
+    assert_eq!(states("").await, ["released", "consumed", "active"]);
+    assert_eq!(states("?state=active,pinned").await, ["active"]);
+    assert_eq!(states("?holder=ben").await, ["consumed"]);
+    // Nobody has written it down yet.
+    app.clock.advance(Duration::from_mins(11));
+    assert_eq!(states("?state=expired").await, ["expired"]);
+    let found = page(&app, &format!("{HOLDS}?limit=2")).await.json();
+    assert_eq!(ids(&found, "holds"), [&*held[0].id, &*held[1].id]);
+    let next = found["next"].as_str().unwrap();
+    let rest = page(&app, &format!("{HOLDS}?limit=2&after={next}"))
+        .await
+        .json();
+    assert_eq!(ids(&rest, "holds"), [&*held[2].id]);
+    let text = page(&app, HOLDS).await.text();
+    assert!(held.iter().all(|held| !text.contains(&held.secret)));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde_json::json;
 use soldonce_server::{Access, AdminRoutes, ServerSettings, route_table};
 use tower::ServiceExt;
 
-use crate::harness::{Store, TestApp, units};
+use crate::harness::{TestApp, units};
 
 #[tokio::test]
 async fn the_page_may_run_its_own_scripts_alone() {
@@ -144,7 +144,7 @@ async fn what_is_for_staff_moves_to_the_admin_listener() {
         shoppers: Access::Open,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Apart).await;
+    let app = TestApp::start(settings, AdminRoutes::Apart).await;
     let admin = app.admin_router.clone().unwrap();
     let on_admin = async |method: &str, path: &str| {
         let method = method.parse().unwrap();

@@ -14,7 +14,7 @@ use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
 use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings, StripeNotices};
 use soldonce_testkit::Inbox;
 
-use crate::harness::{Held, NOON, Store, TestApp, hall, units};
+use crate::harness::{Held, NOON, TestApp, hall, units};
 use crate::log;
 
 /// A server that is paid through fake-stripe; the test carries the notices.
@@ -25,20 +25,16 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    pub(crate) async fn open(store: Store) -> Self {
-        Self::that_believes(store, |_, _| {}).await
+    pub(crate) async fn open() -> Self {
+        Self::that_believes(|_, _| {}).await
     }
 
     /// A server that is told otherwise whose notices are meant.
-    async fn that_believes(store: Store, change: impl Fn(&FakeStripe, &mut StripeNotices)) -> Self {
-        Self::start(store, RateLimits::default(), change).await
+    async fn that_believes(change: impl Fn(&FakeStripe, &mut StripeNotices)) -> Self {
+        Self::start(RateLimits::default(), change).await
     }
 
-    async fn start(
-        store: Store,
-        rates: RateLimits,
-        change: impl Fn(&FakeStripe, &mut StripeNotices),
-    ) -> Self {
+    async fn start(rates: RateLimits, change: impl Fn(&FakeStripe, &mut StripeNotices)) -> Self {
         let fake = FakeStripe::start_at(Arc::new(ManualClock::at(NOON))).unwrap();
         let inbox = Inbox::start().unwrap();
         fake.deliver_to(&inbox.url()).unwrap();
@@ -54,7 +50,7 @@ impl Shop {
             rates,
             ..ServerSettings::default()
         };
-        let app = TestApp::start(store, settings, AdminRoutes::Public).await;
+        let app = TestApp::start(settings, AdminRoutes::Public).await;
         let settings = StripeSettings {
             base_url: fake.url(),
             retry_wait: Span::from_ms(1),
@@ -133,42 +129,38 @@ impl Shop {
 /// Two hours ahead, after the wall clock was so and was set right.
 #[tokio::test]
 async fn notices_go_by_the_wall_clock_where_the_ledger_is_ahead() {
-    for store in Store::BOTH {
-        let shop = Shop::open(store).await;
-        shop.app.clock.step_wall(NOON + 2 * 3_600_000);
-        let held = shop.app.held("ann", &["A-1"]).await;
-        shop.app.clock.step_wall(NOON);
-        assert!(shop.app.engine.clock_ahead_ms() > 3_600_000);
-        let begun = shop.paid(&held).await;
-        assert_eq!(shop.booking(&begun).await["state"], "confirmed");
-    }
+    let shop = Shop::open().await;
+    shop.app.clock.step_wall(NOON + 2 * 3_600_000);
+    let held = shop.app.held("ann", &["A-1"]).await;
+    shop.app.clock.step_wall(NOON);
+    assert!(shop.app.engine.clock_ahead_ms() > 3_600_000);
+    let begun = shop.paid(&held).await;
+    assert_eq!(shop.booking(&begun).await["state"], "confirmed");
 }
 
 #[tokio::test]
 async fn a_hold_is_paid_by_checkout() {
-    for store in Store::BOTH {
-        let shop = Shop::open(store).await;
-        let held = shop.app.held("ann", &["A-1"]).await;
-        let begun = shop.paid(&held).await;
-        assert_eq!(begun["state"], "pending_payment");
-        assert_eq!(begun["payment"]["provider"], "stripe");
-        let sold = shop.booking(&begun).await;
-        assert_eq!(sold["state"], "confirmed");
-        let payment = &sold["payment"];
-        assert_eq!(
-            (&payment["state"], &payment["amount"], &payment["captured"]),
-            (&json!("authorised"), &json!(4_500), &json!(0))
-        );
-        assert_eq!(payment.get("client_secret"), None, "for the buyer once");
-        // Every notice again: nothing happens.
-        shop.tell_all(StatusCode::OK, |_| {}).await;
-        assert_eq!(shop.booking(&begun).await["lines"], sold["lines"]);
-    }
+    let shop = Shop::open().await;
+    let held = shop.app.held("ann", &["A-1"]).await;
+    let begun = shop.paid(&held).await;
+    assert_eq!(begun["state"], "pending_payment");
+    assert_eq!(begun["payment"]["provider"], "stripe");
+    let sold = shop.booking(&begun).await;
+    assert_eq!(sold["state"], "confirmed");
+    let payment = &sold["payment"];
+    assert_eq!(
+        (&payment["state"], &payment["amount"], &payment["captured"]),
+        (&json!("authorised"), &json!(4_500), &json!(0))
+    );
+    assert_eq!(payment.get("client_secret"), None, "for the buyer once");
+    // Every notice again: nothing happens.
+    shop.tell_all(StatusCode::OK, |_| {}).await;
+    assert_eq!(shop.booking(&begun).await["lines"], sold["lines"]);
 }
 
 #[tokio::test]
 async fn a_notice_that_was_touched_has_no_effect() {
-    let shop = Shop::open(Store::Sqlite).await;
+    let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
     let begun = shop.checkout(&held).await;
     let intent = begun["payment"]["intent"].as_str().unwrap();
@@ -182,7 +174,7 @@ async fn a_notice_that_was_touched_has_no_effect() {
 
 #[tokio::test]
 async fn false_notices_do_not_fill_the_log() {
-    let shop = Shop::open(Store::Sqlite).await;
+    let shop = Shop::open().await;
     let told = || {
         let lines = crate::log::lines().into_iter();
         lines
@@ -250,7 +242,7 @@ async fn what_a_checkout_or_an_exchange_cannot_mean_is_named() {
 
 #[tokio::test]
 async fn a_shopper_confirms_nothing_that_costs() {
-    let shop = Shop::open(Store::Memory).await;
+    let shop = Shop::open().await;
     let shopper = shop.app.shopper().await;
     let held = shop
         .app
@@ -267,7 +259,7 @@ async fn a_shopper_confirms_nothing_that_costs() {
 
 #[tokio::test]
 async fn a_payment_is_given_up_and_begun_again() {
-    let shop = Shop::open(Store::Sqlite).await;
+    let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
     let begun = shop.checkout(&held).await;
     let path = format!("{}/abandon", held.path());
@@ -287,7 +279,7 @@ async fn a_payment_is_given_up_and_begun_again() {
 
 #[tokio::test]
 async fn a_dearer_exchange_is_a_checkout_of_the_difference() {
-    let shop = Shop::open(Store::Sqlite).await;
+    let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
     let first = shop.paid(&held).await;
     let dearer = shop.app.held("ann", &["A-2", "A-3"]).await;
@@ -331,7 +323,7 @@ async fn a_dearer_exchange_is_a_checkout_of_the_difference() {
 
 #[tokio::test]
 async fn lines_are_exchanged_and_money_is_sent_back() {
-    let shop = Shop::open(Store::Sqlite).await;
+    let shop = Shop::open().await;
     let held = shop.app.held("ann", &["A-1"]).await;
     let begun = shop.paid(&held).await;
     let other = shop.app.held("ann", &["A-2"]).await;
@@ -367,8 +359,8 @@ async fn a_notice_of_another_account_or_of_other_money_moves_nothing() {
     let account = |fake: &FakeStripe, notices: &mut StripeNotices| {
         notices.account = Some(AccountId::parse(fake.account()).unwrap());
     };
-    let of_another = Shop::that_believes(Store::Memory, account).await;
-    let of_tests = Shop::that_believes(Store::Memory, |_, notices| notices.live = Some(true)).await;
+    let of_another = Shop::that_believes(account).await;
+    let of_tests = Shop::that_believes(|_, notices| notices.live = Some(true)).await;
     for (shop, why) in [(of_another, "another account"), (of_tests, "real money")] {
         let held = shop.app.held("ann", &["A-1"]).await;
         let begun = shop.paid(&held).await;
@@ -385,7 +377,7 @@ async fn a_notice_of_another_account_or_of_other_money_moves_nothing() {
 /// An intent that the provider does not show us is none of our bookings'.
 #[tokio::test]
 async fn a_notice_about_what_the_provider_does_not_know_is_answered() {
-    let shop = Shop::open(Store::Memory).await;
+    let shop = Shop::open().await;
     let body = r#"{"id":"evt_1","object":"event","type":"charge.updated","created":1796126400,
         "livemode":false,"data":{"object":{"object":"charge","payment_intent":"pi_unknown"}}}"#;
     let second = NOON / 1_000;
@@ -403,7 +395,7 @@ async fn what_costs_something_is_not_given_away_by_oversight() {
         shoppers: Access::Open,
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     let chart = json!({"format": "seats", "seats": [
         {"seat": "A-1", "category": "Free"}, {"seat": "A-2", "category": "Free"},
         {"seat": "B-1", "category": "Dear"}, {"seat": "B-2", "category": "Dear"}]});
@@ -466,7 +458,7 @@ async fn a_dearer_exchange_by_a_key_needs_no_provider() {
 /// What the provider would refuse at every checkout is refused when the event is made.
 #[tokio::test]
 async fn a_price_that_nobody_could_pay_makes_no_event() {
-    let shop = Shop::open(Store::Memory).await;
+    let shop = Shop::open().await;
     let create = async |currency: &str, price: i64| {
         let mut event = hall("priced", 1);
         event["currency"] = json!(currency);
@@ -499,7 +491,7 @@ async fn payments_that_an_address_has_under_way_are_bounded() {
         },
         ..RateLimits::off()
     };
-    let shop = Shop::start(Store::Memory, rates, |_, _| {}).await;
+    let shop = Shop::start(rates, |_, _| {}).await;
     let app = &shop.app;
     let mut begun = Vec::new();
     for seat in 1..=3 {

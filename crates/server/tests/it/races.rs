@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::harness::{Answer, Store, TestApp, units};
+use crate::harness::{Answer, TestApp, units};
 
 /// What came of it, by code; of successes by status.
 fn count(answers: &[Answer]) -> BTreeMap<String, usize> {
@@ -52,75 +52,67 @@ async fn hold(app: &TestApp, holder: &str, seats: &[&str], key: Option<&str>) ->
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_fifty_buyers_one_gets_the_seat() {
-    for store in Store::BOTH {
-        let app = Arc::new(TestApp::open_on(store).await.with_hall(1).await);
-        let answers = race(&app, 50, async |app, buyer| {
-            hold(&app, &format!("buyer-{buyer}"), &["A-1"], None).await
-        });
-        let counts = count(&answers.await);
-        let expected = [("201".to_owned(), 1), ("unit_unavailable".to_owned(), 49)];
-        assert_eq!(counts, BTreeMap::from(expected));
-    }
+    let app = Arc::new(TestApp::open().await.with_hall(1).await);
+    let answers = race(&app, 50, async |app, buyer| {
+        hold(&app, &format!("buyer-{buyer}"), &["A-1"], None).await
+    });
+    let counts = count(&answers.await);
+    let expected = [("201".to_owned(), 1), ("unit_unavailable".to_owned(), 49)];
+    assert_eq!(counts, BTreeMap::from(expected));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn overlapping_wishes_are_granted_whole_or_not_at_all() {
-    for store in Store::BOTH {
-        let app = Arc::new(TestApp::open_on(store).await.with_hall(1).await);
-        let answers = race(&app, 30, async |app, buyer| {
-            let pairs = [["A-1", "A-2"], ["A-2", "A-3"], ["A-3", "A-1"]];
-            hold(&app, &format!("buyer-{buyer}"), &pairs[buyer % 3], None).await
-        });
-        assert_eq!(count(&answers.await)["201"], 1);
-        let seats = app.get("/v1/events/hall/seats").send().await.json();
-        assert_eq!(seats["held"].as_array().unwrap().len(), 2);
-    }
+    let app = Arc::new(TestApp::open().await.with_hall(1).await);
+    let answers = race(&app, 30, async |app, buyer| {
+        let pairs = [["A-1", "A-2"], ["A-2", "A-3"], ["A-3", "A-1"]];
+        hold(&app, &format!("buyer-{buyer}"), &pairs[buyer % 3], None).await
+    });
+    assert_eq!(count(&answers.await)["201"], 1);
+    let seats = app.get("/v1/events/hall/seats").send().await.json();
+    assert_eq!(seats["held"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_request_sent_many_times_is_one_hold() {
-    for store in Store::BOTH {
-        let app = Arc::new(TestApp::open_on(store).await.with_hall(1).await);
-        let answers = race(&app, 20, async |app, _| {
-            hold(&app, "a", &["A-1"], Some("k")).await
-        });
-        let answers = answers.await;
-        let made: Vec<_> = answers
-            .iter()
-            .filter(|answer| answer.status.is_success())
-            .collect();
-        assert_eq!(made.len(), answers.len());
-        let fresh = made
-            .iter()
-            .filter(|answer| answer.header("idempotency-replayed").is_empty());
-        assert_eq!(fresh.count(), 1);
-        assert!(
-            made.iter()
-                .all(|answer| answer.json()["id"] == made[0].json()["id"])
-        );
-    }
+    let app = Arc::new(TestApp::open().await.with_hall(1).await);
+    let answers = race(&app, 20, async |app, _| {
+        hold(&app, "a", &["A-1"], Some("k")).await
+    });
+    let answers = answers.await;
+    let made: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.status.is_success())
+        .collect();
+    assert_eq!(made.len(), answers.len());
+    let fresh = made
+        .iter()
+        .filter(|answer| answer.header("idempotency-replayed").is_empty());
+    assert_eq!(fresh.count(), 1);
+    assert!(
+        made.iter()
+            .all(|answer| answer.json()["id"] == made[0].json()["id"])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_confirmed_once() {
-    for store in Store::BOTH {
-        let app = Arc::new(TestApp::open_on(store).await.with_hall(1).await);
-        let held = app.held("a", &["A-1"]).await;
-        let path: Arc<str> = format!("{}/confirm", held.path()).into();
-        let answers = race(&app, 20, move |app, buyer| {
-            let path = Arc::clone(&path);
-            async move {
-                app.post(&path)
-                    .by(&app.sell)
-                    .key(&format!("k{buyer}"))
-                    .send()
-                    .await
-            }
-        });
-        let counts = count(&answers.await);
-        let expected = [("201".to_owned(), 1), ("hold_consumed".to_owned(), 19)];
-        assert_eq!(counts, BTreeMap::from(expected));
-    }
+    let app = Arc::new(TestApp::open().await.with_hall(1).await);
+    let held = app.held("a", &["A-1"]).await;
+    let path: Arc<str> = format!("{}/confirm", held.path()).into();
+    let answers = race(&app, 20, move |app, buyer| {
+        let path = Arc::clone(&path);
+        async move {
+            app.post(&path)
+                .by(&app.sell)
+                .key(&format!("k{buyer}"))
+                .send()
+                .await
+        }
+    });
+    let counts = count(&answers.await);
+    let expected = [("201".to_owned(), 1), ("hold_consumed".to_owned(), 19)];
+    assert_eq!(counts, BTreeMap::from(expected));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

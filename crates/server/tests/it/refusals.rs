@@ -14,7 +14,7 @@ use soldonce_engine::rate::Quota;
 use soldonce_engine::webhook::{EndpointId, Kinds};
 use soldonce_server::{Access, AdminRoutes, RateLimits, ServerSettings};
 
-use crate::harness::{Answer, Held, Store, TestApp, hall_with_floor, units};
+use crate::harness::{Answer, Held, TestApp, hall_with_floor, units};
 use crate::openapi::document;
 use crate::payments::Shop;
 
@@ -194,7 +194,7 @@ struct Stage {
 
 impl Stage {
     async fn set(scene: Scene) -> Self {
-        let shop = Shop::open(Store::Memory).await;
+        let shop = Shop::open().await;
         let app = &shop.app;
         let made = app
             .engine
@@ -540,7 +540,7 @@ fn unseen<'a>(operation: &'a Operation, seen: &Seen) -> Vec<&'a String> {
 /// Staff has an address of its own, nobody takes money, and shoppers are not let in.
 async fn at_the_public_address(operations: &[Operation], seen: &mut Seen) {
     let settings = ServerSettings::default();
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Apart).await;
+    let app = TestApp::start(settings, AdminRoutes::Apart).await;
     for operation in operations {
         let ask = app.ask(operation.method.parse().unwrap(), &operation.path);
         note(seen, operation, &ask.send().await);
@@ -565,7 +565,7 @@ async fn too_often(operations: &[Operation], seen: &mut Seen) {
         },
         ..ServerSettings::default()
     };
-    let app = TestApp::start(Store::Memory, settings, AdminRoutes::Public).await;
+    let app = TestApp::start(settings, AdminRoutes::Public).await;
     for operation in operations {
         for _ in 0..2 {
             let ask = app.ask(operation.method.parse().unwrap(), &operation.path);

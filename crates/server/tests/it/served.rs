@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use soldonce_clock::{ManualClock, SystemEntropy};
-use soldonce_engine::ledger::MemoryLedger;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::{Engine, World};
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{NOON, hall};
+use crate::harness::{Folder, NOON, hall};
 
 /// A server on sockets, with a clock that stands still.
 pub(crate) struct Served {
@@ -25,6 +25,7 @@ pub(crate) struct Served {
     pub(crate) admin: SocketAddr,
     pub(crate) shutdown: CancellationToken,
     pub(crate) server: JoinSet<Drained>,
+    _folder: Folder,
 }
 
 /// Open to shoppers, with an admin listener.
@@ -45,8 +46,12 @@ pub(crate) async fn served_with(settings: ServerSettings) -> Served {
     let metrics = Arc::new(Metrics::default());
     let live = Arc::new(Live::new(Arc::clone(&metrics)));
     let (clock, observer) = (Arc::clone(&world.clock), Arc::clone(&live));
-    let ledger = Arc::new(MemoryLedger::new(clock, &SystemEntropy, observer));
-    let engine = Engine::new(ledger, live, metrics, world).await.unwrap();
+    let folder = Folder::fresh();
+    let options = SqliteOptions::new(folder.0.clone());
+    let ledger = SqliteLedger::open(&options, clock, &SystemEntropy, observer).unwrap();
+    let engine = Engine::new(Arc::new(ledger), live, metrics, world)
+        .await
+        .unwrap();
     let name = soldonce_core::Text::parse("admin").unwrap();
     let scopes = vec![soldonce_engine::keys::Scope::Admin];
     let (_, key) = engine.create_key(name, scopes).await.unwrap();
@@ -68,6 +73,7 @@ pub(crate) async fn served_with(settings: ServerSettings) -> Served {
         admin: addresses.1,
         shutdown,
         server,
+        _folder: folder,
     }
 }
 

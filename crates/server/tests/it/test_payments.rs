@@ -10,7 +10,7 @@ use soldonce_server::{
 };
 
 use crate::frames::{self, Client, END_HEADERS, END_STREAM_AND_HEADERS, HEADERS};
-use crate::harness::{Store, TestApp};
+use crate::harness::TestApp;
 use crate::served::{ask, ask_on, get, served_with};
 
 const CHARGE: &str = "/demo/payments/pi_1";
@@ -69,7 +69,7 @@ async fn demo(payments: &Arc<Recorder>) -> TestApp {
         test_payments: Some(Arc::clone(payments) as Arc<dyn TestPayments>),
         ..ServerSettings::default()
     };
-    TestApp::start(Store::Memory, settings, AdminRoutes::Public).await
+    TestApp::start(settings, AdminRoutes::Public).await
 }
 
 #[tokio::test]

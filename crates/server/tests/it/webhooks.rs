@@ -12,13 +12,13 @@ use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Store, TestApp};
+use crate::harness::TestApp;
 use crate::openapi;
 
 const ENDPOINTS: &str = "/v1/webhook-endpoints";
 
-async fn shop(store: Store) -> TestApp {
-    let app = TestApp::open_on(store).await.with_hall(1).await;
+async fn shop() -> TestApp {
+    let app = TestApp::open().await.with_hall(1).await;
     let sender = Sender::new(Destinations::Any, Arc::new(SystemLookup)).unwrap();
     drop(app.engine.clone().posted_by(sender));
     app
@@ -45,125 +45,119 @@ async fn post(app: &TestApp, path: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_booking_arrives_and_stands_in_the_log() {
-    for store in Store::BOTH {
-        let app = shop(store).await;
-        let receiver = Receiver::start().unwrap();
-        let (id, secret) = made(&app, &json!({"url": receiver.url()})).await;
-        let mut tasks = JoinSet::new();
-        let end = CancellationToken::new();
-        tasks.spawn(run_webhooks(app.engine.clone(), end.clone()));
-        let held = app.held("ann", &["A-1"]).await;
-        let path = format!("{}/confirm", held.path());
-        let confirm = app.post(&path).by(&app.sell).key("k").json(&json!({}));
-        let booking = confirm.send().await.expect(StatusCode::CREATED).json();
-        let waited = until("a message", PATIENCE, || {
-            app.clock.advance(std::time::Duration::from_millis(200));
-            !receiver.received().is_empty()
-        });
-        waited.unwrap();
-        end.cancel();
-        tasks.join_all().await;
-        let told = (booking["id"].as_str().unwrap(), "booking.confirmed");
-        let told = [(told.0.to_owned(), told.1.to_owned())];
-        assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
-        let body = serde_json::from_slice(&receiver.received()[0].body).unwrap();
-        assert_eq!(openapi::judge_message(&body), None, "{body:#}");
-        let log = format!("{ENDPOINTS}/{id}/deliveries");
-        let page = read(&app, &log).await;
-        let row = &page["deliveries"][0];
-        assert_eq!(row["type"], "booking.confirmed");
-        assert_eq!(row["message"], receiver.received()[0].id);
-        let again = format!("{log}/{}/resend", row["message"].as_str().unwrap());
-        let opened = post(&app, &again).await;
-        assert_eq!(
-            (&opened["state"], &opened["attempts"]),
-            (&json!("open"), &json!(0))
-        );
-    }
+    let app = shop().await;
+    let receiver = Receiver::start().unwrap();
+    let (id, secret) = made(&app, &json!({"url": receiver.url()})).await;
+    let mut tasks = JoinSet::new();
+    let end = CancellationToken::new();
+    tasks.spawn(run_webhooks(app.engine.clone(), end.clone()));
+    let held = app.held("ann", &["A-1"]).await;
+    let path = format!("{}/confirm", held.path());
+    let confirm = app.post(&path).by(&app.sell).key("k").json(&json!({}));
+    let booking = confirm.send().await.expect(StatusCode::CREATED).json();
+    let waited = until("a message", PATIENCE, || {
+        app.clock.advance(std::time::Duration::from_millis(200));
+        !receiver.received().is_empty()
+    });
+    waited.unwrap();
+    end.cancel();
+    tasks.join_all().await;
+    let told = (booking["id"].as_str().unwrap(), "booking.confirmed");
+    let told = [(told.0.to_owned(), told.1.to_owned())];
+    assert_eq!(violations(&receiver.received(), &[&secret], &told), [""; 0]);
+    let body = serde_json::from_slice(&receiver.received()[0].body).unwrap();
+    assert_eq!(openapi::judge_message(&body), None, "{body:#}");
+    let log = format!("{ENDPOINTS}/{id}/deliveries");
+    let page = read(&app, &log).await;
+    let row = &page["deliveries"][0];
+    assert_eq!(row["type"], "booking.confirmed");
+    assert_eq!(row["message"], receiver.received()[0].id);
+    let again = format!("{log}/{}/resend", row["message"].as_str().unwrap());
+    let opened = post(&app, &again).await;
+    assert_eq!(
+        (&opened["state"], &opened["attempts"]),
+        (&json!("open"), &json!(0))
+    );
 }
 
 #[tokio::test]
 async fn endpoints_are_made_listed_rotated_and_deleted() {
-    for store in Store::BOTH {
-        let app = shop(store).await;
-        let body = json!({"url": "https://example.org/hooks", "types": ["booking.cancelled"]});
-        let (id, secret) = made(&app, &body).await;
-        let list = read(&app, ENDPOINTS).await;
-        let row = &list["endpoints"][0];
-        assert_eq!(row["url"], "https://example.org/hooks");
-        assert_eq!(row["types"], json!(["booking.cancelled"]));
-        assert_eq!(row["secret"], Value::Null);
-        let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
-        let next = rotated["secret"].as_str().unwrap();
-        app.keep_secret(next);
-        assert_ne!(next, secret);
-        assert_ne!(rotated["rotated_at"], Value::Null);
-        let path = format!("{ENDPOINTS}/{id}");
-        let disabled = post(&app, &format!("{path}/disable")).await;
-        assert_ne!(disabled["disabled_at"], Value::Null);
-        let row = &read(&app, ENDPOINTS).await["endpoints"][0];
-        assert_eq!(row["disabled_at"], disabled["disabled_at"]);
-        let enabled = post(&app, &format!("{path}/enable")).await;
-        assert_eq!(enabled["disabled_at"], Value::Null);
-        assert_eq!(enabled["quiet_until"], Value::Null);
-        for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
-            let deleted = app.ask("DELETE".parse().unwrap(), &path);
-            assert_eq!(deleted.by(&app.admin).send().await.status, status);
-        }
-        for gone in ["enable", "disable", "rotate"] {
-            let gone = format!("{path}/{gone}");
-            let missing = app.post(&gone).by(&app.admin).json(&json!({})).send();
-            missing.await.refused(404, "not_found");
-        }
-        for path in [
-            format!("{path}/deliveries"),
-            format!("{ENDPOINTS}/x/deliveries"),
-        ] {
-            let missing = app.get(&path).by(&app.admin).send().await;
-            missing.refused(404, "not_found");
-        }
-        assert_eq!(read(&app, ENDPOINTS).await["endpoints"], json!([]));
+    let app = shop().await;
+    let body = json!({"url": "https://example.org/hooks", "types": ["booking.cancelled"]});
+    let (id, secret) = made(&app, &body).await;
+    let list = read(&app, ENDPOINTS).await;
+    let row = &list["endpoints"][0];
+    assert_eq!(row["url"], "https://example.org/hooks");
+    assert_eq!(row["types"], json!(["booking.cancelled"]));
+    assert_eq!(row["secret"], Value::Null);
+    let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
+    let next = rotated["secret"].as_str().unwrap();
+    app.keep_secret(next);
+    assert_ne!(next, secret);
+    assert_ne!(rotated["rotated_at"], Value::Null);
+    let path = format!("{ENDPOINTS}/{id}");
+    let disabled = post(&app, &format!("{path}/disable")).await;
+    assert_ne!(disabled["disabled_at"], Value::Null);
+    let row = &read(&app, ENDPOINTS).await["endpoints"][0];
+    assert_eq!(row["disabled_at"], disabled["disabled_at"]);
+    let enabled = post(&app, &format!("{path}/enable")).await;
+    assert_eq!(enabled["disabled_at"], Value::Null);
+    assert_eq!(enabled["quiet_until"], Value::Null);
+    for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+        let deleted = app.ask("DELETE".parse().unwrap(), &path);
+        assert_eq!(deleted.by(&app.admin).send().await.status, status);
     }
+    for gone in ["enable", "disable", "rotate"] {
+        let gone = format!("{path}/{gone}");
+        let missing = app.post(&gone).by(&app.admin).json(&json!({})).send();
+        missing.await.refused(404, "not_found");
+    }
+    for path in [
+        format!("{path}/deliveries"),
+        format!("{ENDPOINTS}/x/deliveries"),
+    ] {
+        let missing = app.get(&path).by(&app.admin).send().await;
+        missing.refused(404, "not_found");
+    }
+    assert_eq!(read(&app, ENDPOINTS).await["endpoints"], json!([]));
 }
 
 #[tokio::test]
 async fn the_same_key_has_the_same_answer_secret_included() {
-    for store in Store::BOTH {
-        let app = shop(store).await;
-        let body = json!({"url": "https://example.org/hooks"});
-        let ask = async |body: &Value| {
-            let ask = app.post(ENDPOINTS).by(&app.admin).key("k").json(body);
-            ask.send().await
-        };
-        let first = ask(&body).await.expect(StatusCode::CREATED);
-        let first = first.json();
-        app.keep_secret(first["secret"].as_str().unwrap());
-        let id = first["id"].as_str().unwrap();
-        // Whatever became of it since: the answer is that of then.
-        let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
-        app.keep_secret(rotated["secret"].as_str().unwrap());
-        let again = ask(&body).await.expect(StatusCode::CREATED);
-        assert_eq!(again.headers["idempotency-replayed"], "true");
-        let mut again = again.json();
-        again["server_time"] = first["server_time"].clone();
-        assert_eq!(again, first);
-        assert_eq!(
-            read(&app, ENDPOINTS).await["endpoints"]
-                .as_array()
-                .unwrap()
-                .len(),
-            1
-        );
-        let other = ask(&json!({"url": "https://example.org/"})).await;
-        other.refused(422, "idempotency_key_reused");
-        let other_caller = app.post(ENDPOINTS).by(&app.sell).key("k").json(&body);
-        other_caller.send().await.refused(403, "forbidden");
-    }
+    let app = shop().await;
+    let body = json!({"url": "https://example.org/hooks"});
+    let ask = async |body: &Value| {
+        let ask = app.post(ENDPOINTS).by(&app.admin).key("k").json(body);
+        ask.send().await
+    };
+    let first = ask(&body).await.expect(StatusCode::CREATED);
+    let first = first.json();
+    app.keep_secret(first["secret"].as_str().unwrap());
+    let id = first["id"].as_str().unwrap();
+    // Whatever became of it since: the answer is that of then.
+    let rotated = post(&app, &format!("{ENDPOINTS}/{id}/rotate")).await;
+    app.keep_secret(rotated["secret"].as_str().unwrap());
+    let again = ask(&body).await.expect(StatusCode::CREATED);
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    let mut again = again.json();
+    again["server_time"] = first["server_time"].clone();
+    assert_eq!(again, first);
+    assert_eq!(
+        read(&app, ENDPOINTS).await["endpoints"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let other = ask(&json!({"url": "https://example.org/"})).await;
+    other.refused(422, "idempotency_key_reused");
+    let other_caller = app.post(ENDPOINTS).by(&app.sell).key("k").json(&body);
+    other_caller.send().await.refused(403, "forbidden");
 }
 
 #[tokio::test]
 async fn the_log_is_told_in_pages() {
-    let app = shop(Store::BOTH[0]).await;
+    let app = shop().await;
     let (id, _) = made(&app, &json!({"url": "https://example.org/hooks"})).await;
     for (at, seat) in ["A-1", "A-2", "A-3"].into_iter().enumerate() {
         let held = app.held("ann", &[seat]).await;
@@ -197,7 +191,7 @@ async fn the_log_is_told_in_pages() {
 
 #[tokio::test]
 async fn what_cannot_be_an_endpoint_is_refused_by_its_field() {
-    let app = TestApp::open_on(Store::BOTH[0]).await;
+    let app = TestApp::open().await;
     for body in [
         json!({}),
         json!({"url": "http://example.org/"}),

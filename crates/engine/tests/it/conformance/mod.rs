@@ -12,12 +12,6 @@ use crate::ledgers::TestLedger;
 
 macro_rules! on_every_ledger {
     ($($module:ident: $($name:ident)+;)+) => {
-        mod memory {
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$module::$name(crate::ledgers::TestLedger::memory()).await;
-            })+)+
-        }
         mod sqlite {
             $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {

@@ -12,9 +12,9 @@ use soldonce_core::{
     Booking, BookingId, EventId, History, HoldId, HolderName, PaymentState, Policy, Span, Timestamp,
 };
 use soldonce_engine::keys::Scope;
+use soldonce_engine::ledger::Ledger;
 use soldonce_engine::ledger::postgres::{Durability, PostgresLedger, PostgresOptions, migrate};
 use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
-use soldonce_engine::ledger::{Ledger, MemoryLedger};
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::Metrics;
 use soldonce_engine::payment::stripe::{
@@ -39,13 +39,12 @@ pub(super) const PRICE: i64 = 4_500;
 /// Where the truth is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Store {
-    Memory,
     Sqlite,
     Postgres,
 }
 
 impl Store {
-    pub(super) const ALL: [Self; 3] = [Self::Memory, Self::Sqlite, Self::Postgres];
+    pub(super) const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
 }
 
 /// A ledger and what stands around it. It outlives the servers that work on it.
@@ -68,7 +67,6 @@ impl Place {
         let mut disk = (None, None);
         let observer = Arc::clone(&live) as Arc<_>;
         let ledger: Arc<dyn Ledger> = match store {
-            Store::Memory => Arc::new(MemoryLedger::new(clock, &entropy, observer)),
             Store::Sqlite => {
                 let folder = disk.0.insert(TempFolder::new());
                 let options = SqliteOptions::new(folder.path().to_owned());

@@ -10,7 +10,8 @@ use soldonce_core::{
     CallerId, Conflict, ConflictState, HolderName, Rejection, Span, Unavailable, UnitNo,
 };
 use soldonce_engine::keys::Scope;
-use soldonce_engine::ledger::{MemoryLedger, Observer};
+use soldonce_engine::ledger::Observer;
+use soldonce_engine::ledger::sqlite::{SqliteLedger, SqliteOptions};
 use soldonce_engine::limits::SHIELD_MESSAGES_MAX;
 use soldonce_engine::live::Live;
 use soldonce_engine::metrics::{Metrics, ShieldKind, ShieldLabel};
@@ -24,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::redis::PATIENCE;
-use crate::ledgers::{HALL, START_MS, key, new_event};
+use crate::ledgers::{HALL, START_MS, TempFolder, key, new_event};
 
 /// A shield that says what it is told to, and writes down what it hears.
 #[derive(Debug, Default)]
@@ -76,6 +77,7 @@ struct Stage {
     engine: Engine,
     clock: ManualClock,
     _messages: JoinSet<()>,
+    _folder: TempFolder,
 }
 
 pub(super) fn call(key: Option<soldonce_engine::RequestKey>) -> Call {
@@ -128,7 +130,10 @@ impl Stage {
         let live = Arc::new(live);
         let entropy = SeededEntropy::new(7);
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
-        let ledger = MemoryLedger::new(Arc::new(clock.clone()), &entropy, observer);
+        let folder = TempFolder::new();
+        let options = SqliteOptions::new(folder.path());
+        let ledger = SqliteLedger::open(&options, Arc::new(clock.clone()), &entropy, observer);
+        let ledger = ledger.unwrap();
         let world = World {
             clock: Arc::new(clock.clone()),
             entropy: Arc::new(entropy),
@@ -150,6 +155,7 @@ impl Stage {
             engine,
             clock,
             _messages: messages,
+            _folder: folder,
         }
     }
 

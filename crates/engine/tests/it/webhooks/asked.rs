@@ -101,7 +101,7 @@ async fn what_others_say_and_hear_of_time_is_the_wall_clocks() {
 
 /// What is told with this status, and when it is tried again.
 async fn next_after(answer: Answer) -> (Timestamp, Timestamp, Option<Timestamp>) {
-    let mut rig = Rig::on(TestLedger::memory()).await;
+    let mut rig = Rig::on(TestLedger::sqlite()).await;
     let event = rig.test.event().await;
     let (endpoint, _) = rig.endpoint().await;
     rig.receiver.answer_next([answer]);

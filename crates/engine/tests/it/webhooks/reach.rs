@@ -43,7 +43,7 @@ fn port_of(receiver: &Receiver) -> u16 {
 
 /// The problem of the first attempt at this URL; the endpoint was made while it was still allowed.
 async fn problem_at(url: &str, by: Destinations, lookup: impl Lookup) -> (Option<String>, usize) {
-    let test = TestLedger::memory();
+    let test = TestLedger::sqlite();
     let event = test.event().await;
     let mut rig = Rig::looking_up(test, Destinations::Any, lookup).await;
     let here = rig.receiver.url();
@@ -113,7 +113,7 @@ async fn a_name_is_judged_by_where_it_leads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_turns_is_caught_at_its_next_connection() {
-    let test = TestLedger::memory();
+    let test = TestLedger::sqlite();
     let event = test.event().await;
     let here = SocketAddr::from(([127, 0, 0, 1], 0));
     let metadata = SocketAddr::from(([169, 254, 169, 254], 0));
@@ -138,7 +138,7 @@ async fn a_name_that_turns_is_caught_at_its_next_connection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redirect_to_metadata_or_anywhere_is_a_failure() {
-    let test = TestLedger::memory();
+    let test = TestLedger::sqlite();
     let event = test.event().await;
     let mut rig = Rig::on(test).await;
     let elsewhere = Receiver::start().unwrap();
@@ -161,7 +161,7 @@ async fn a_redirect_to_metadata_or_anywhere_is_a_failure() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_without_end_costs_nothing_and_a_closed_port_is_no_answer() {
-    let test = TestLedger::memory();
+    let test = TestLedger::sqlite();
     let event = test.event().await;
     let mut rig = Rig::on(test).await;
     rig.receiver.answer_next([Answer::Endless]);
@@ -178,7 +178,7 @@ async fn an_answer_without_end_costs_nothing_and_a_closed_port_is_no_answer() {
 
 #[tokio::test]
 async fn an_endpoint_that_could_not_be_reached_is_not_taken() {
-    let test = TestLedger::memory();
+    let test = TestLedger::sqlite();
     let rig = Rig::looking_up(test, Destinations::Public, SystemLookup).await;
     for url in [
         "http://example.org/",

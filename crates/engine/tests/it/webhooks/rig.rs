@@ -31,9 +31,9 @@ pub(super) struct Rig {
 }
 
 /// Every kind of ledger.
-pub(super) async fn every_ledger() -> [TestLedger; 3] {
+pub(super) async fn every_ledger() -> [TestLedger; 2] {
     let many = TestLedger::postgres().await;
-    [TestLedger::memory(), TestLedger::sqlite(), many]
+    [TestLedger::sqlite(), many]
 }
 
 impl Rig {

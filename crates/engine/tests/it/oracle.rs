@@ -1,0 +1,204 @@
+//! The oracle of the differential runs: `core` behind the seam of a ledger, with nothing durable. It has what
+//! those runs compare; API keys, webhooks and the lists of an event are not in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use soldonce_clock::Clock;
+use soldonce_core::{
+    Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms,
+    Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
+};
+use soldonce_engine::keys::{ApiKey, KeyId};
+use soldonce_engine::ledger::{
+    Done, Fingerprint, Ledger, LedgerFuture, MasterKey, Observer, OpenEffect, ReadError, ScopedKey,
+    Transaction, Webhooks,
+};
+use soldonce_engine::reply::{self, ReplyKind, StoredReply};
+
+type Read<'a, T> = LedgerFuture<'a, Result<T, ReadError>>;
+
+/// Keeps everything in memory.
+pub(crate) struct Oracle {
+    state: Mutex<State>,
+    clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
+}
+
+#[derive(Default)]
+struct State {
+    inventory: Inventory,
+    replies: BTreeMap<ScopedKey, (Fingerprint, StoredReply)>,
+    commits: Vec<Commit>,
+    open: Vec<OpenEffect>,
+}
+
+impl State {
+    fn decide(
+        &mut self,
+        now: Timestamp,
+        asked: Transaction,
+        observer: &dyn Observer,
+    ) -> Result<Done, Rejection> {
+        if let Some(key) = asked.key
+            && let Some((fingerprint, reply)) = self.replies.get(&key.scoped)
+        {
+            let is_same = *fingerprint == key.fingerprint;
+            let replayed = is_same.then(|| Done::Replayed(reply.clone()));
+            return replayed.ok_or(Rejection::IdempotencyKeyReused);
+        }
+        let gives_back = matches!(
+            asked.command,
+            Command::Refund { .. } | Command::Cancel { .. }
+        );
+        let applied = self.inventory.apply(now, &asked.origin, asked.command)?;
+        if let Some(key) = asked.key
+            && applied.has_effect()
+            && let Some(mut reply) = reply::stored(&self.inventory, &applied)
+        {
+            if gives_back {
+                reply.kind = ReplyKind::GivenBack;
+            }
+            self.replies.insert(key.scoped, (key.fingerprint, reply));
+        }
+        let settled = |open: &OpenEffect| applied.settled.contains(&open.effect);
+        self.open.retain(|open| !settled(open));
+        let new = applied.effects.iter();
+        self.open
+            .extend(new.map(|&effect| OpenEffect { effect, at: now }));
+        self.commits.extend(applied.commits.iter().cloned());
+        observer.committed(&self.inventory, std::slice::from_ref(&applied));
+        let seq = applied.commits.first().map(|commit| commit.seq);
+        let answer = applied.answer;
+        Ok(Done::Fresh { answer, seq })
+    }
+}
+
+impl Oracle {
+    /// Has no event.
+    pub(crate) fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>) -> Self {
+        observer.opened(&Inventory::new());
+        Self {
+            state: Mutex::default(),
+            clock,
+            observer,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> LedgerFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl Ledger for Oracle {
+    fn transact(&self, asked: Transaction) -> LedgerFuture<'_, Result<Done, Rejection>> {
+        ready(self.state().decide(self.now(), asked, &*self.observer))
+    }
+
+    fn hold(&self, hold: HoldId) -> Read<'_, Option<Hold>> {
+        ready(Ok(self.state().inventory.hold(hold).cloned()))
+    }
+
+    fn booking(&self, booking: BookingId) -> Read<'_, Option<Booking>> {
+        ready(Ok(self.state().inventory.booking(booking).cloned()))
+    }
+
+    /// All of them at once.
+    fn holds_of(&self, holder: Holder, _: Option<HoldId>, _: usize) -> Read<'_, Vec<Hold>> {
+        let state = self.state();
+        let holds = state.inventory.holds();
+        let own = holds.filter(|hold| hold.holder == holder && !hold.state.is_terminal());
+        let mut own: Vec<Hold> = own.cloned().collect();
+        own.reverse();
+        ready(Ok(own))
+    }
+
+    fn take_effects(&self, _: Span, limit: usize) -> Read<'_, Vec<OpenEffect>> {
+        let (state, mut seen) = (self.state(), BTreeSet::new());
+        let oldest = |open: &&OpenEffect| seen.insert(open.effect.booking());
+        let next = state.open.iter().filter(oldest).copied();
+        ready(Ok(next.take(limit).collect()))
+    }
+
+    fn unsettled(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<Booking>> {
+        let state = self.state();
+        let bookings = state.inventory.bookings();
+        let open = bookings.filter(|booking| booking.created_at < before && booking.is_unsettled());
+        ready(Ok(open.take(limit).cloned().collect()))
+    }
+
+    fn history(&self, event: EventId) -> Read<'_, History> {
+        let state = self.state();
+        let no = state.inventory.find_event(&event).unwrap();
+        let holds = state.inventory.holds().filter(|hold| hold.event == no);
+        let commits = state.commits.iter().filter(|commit| commit.event == no);
+        ready(Ok(History {
+            units: state.inventory.event(no).unwrap().chart.units(),
+            terms: None,
+            holds: holds.map(HoldTerms::from).collect(),
+            commits: commits.cloned().collect(),
+        }))
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.clock.wall_ms())
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn close(&self) -> LedgerFuture<'_, ()> {
+        ready(())
+    }
+
+    fn bookings_of(&self, _: Holder, _: Option<BookingId>, _: usize) -> Read<'_, Vec<Booking>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn holds_in(&self, _: EventNo, _: Option<HoldId>, _: usize) -> Read<'_, Vec<Hold>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn bookings_in(&self, _: EventNo, _: Option<BookingId>, _: usize) -> Read<'_, Vec<Booking>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn overdue_effects(&self, _: Timestamp, _: usize) -> Read<'_, Vec<OpenEffect>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn unit_history(&self, _: EventNo, _: UnitNo, _: usize) -> Read<'_, Vec<Commit>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn commits_after(&self, _: EventNo, _: Seq, _: usize) -> Read<'_, Vec<Commit>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn keys(&self) -> Read<'_, Vec<ApiKey>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn add_key(&self, _: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn revoke_key(&self, _: KeyId, _: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn webhooks(&self) -> &dyn Webhooks {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn master_keys(&self) -> Vec<MasterKey> {
+        unreachable!("{NOT_HERE}")
+    }
+}
+
+const NOT_HERE: &str = "no differential run compares it";
