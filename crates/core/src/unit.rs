@@ -190,12 +190,13 @@ impl Unit {
             UnitState::Held { .. } => is_owner(to.into()),
             UnitState::Free | UnitState::Sold(_) | UnitState::Blocked => true,
         };
+        let keeps_owner = Owner::from(from) == to.into();
         assert!(
             cause.allows(from.kind(), to.kind()),
             "{unit:?}: no step from {from:?} to {to:?} for {cause:?}"
         );
         assert!(
-            is_owner(from.into()) && for_itself,
+            is_owner(from.into()) && for_itself && (cause != Cause::ClockCorrected || keeps_owner),
             "{unit:?}: {by:?} takes it from {from:?} to {to:?} for {cause:?}"
         );
         assert!(fence >= self.fence, "{unit:?}: fence falls to {fence:?}");

@@ -203,6 +203,17 @@ async fn each_guard_of_a_file_refuses_alone_and_nothing_else_does() {
     );
 }
 
+/// Not even when the end of the audit, which is another table's row, was taken away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_of_the_audit_is_never_overwritten() {
+    let (_test, file) = closed().await;
+    let enemy = Connection::open(file).unwrap();
+    enemy.execute("DELETE FROM chains", []).unwrap();
+    let again = "INSERT OR REPLACE INTO audit SELECT * FROM audit WHERE seq = 1";
+    let refused = enemy.execute(again, []).unwrap_err().to_string();
+    assert!(refused.contains("the audit grows at its end"), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_without_one_of_its_guards_is_not_served() {
     let (test, file) = closed().await;

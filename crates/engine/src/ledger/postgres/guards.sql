@@ -4,13 +4,21 @@
 -- they write in ordinary work passes.
 --
 -- units.state: 0 free, 1 held, 2 sold, 3 blocked. lines.state: 0 pending, 1 sold, 2 cancelled. A hold is over from
--- state 2 on. Conditions after WHEN are tested without a call of a function. What ties two tables is tested at COMMIT.
+-- state 2 on. Conditions after WHEN are tested without a call of a function. What ties two tables is tested at COMMIT, on
+-- what is committed then: two sessions by hand, each of which writes one half, are not seen by either. A server writes
+-- both halves in one transaction.
+--
+-- The text of each trigger and function is what `guards.rs` compares the database with.
 BEGIN;
+
+-- Functions look tables up here alone: temporary tables of a session come last.
+SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- In the sequence in which a commit locks them, so that it waits for this file, or this file for it.
 LOCK TABLE units, lines, audit IN ACCESS EXCLUSIVE MODE;
 
-CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
 BEGIN
     RAISE EXCEPTION '%: %', TG_NAME, TG_ARGV[0]
         USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME,
@@ -27,7 +35,11 @@ WHEN (NEW.state <> 0 OR NEW.fence <> 0 OR NEW.version <> 0)
 EXECUTE FUNCTION refuse_write('a unit begins free');
 
 DROP TRIGGER IF EXISTS units_stay ON units;
-CREATE TRIGGER units_stay BEFORE DELETE OR TRUNCATE ON units
+CREATE TRIGGER units_stay BEFORE DELETE ON units FOR EACH ROW
+EXECUTE FUNCTION refuse_write('units are never deleted');
+
+DROP TRIGGER IF EXISTS units_are_kept ON units;
+CREATE TRIGGER units_are_kept BEFORE TRUNCATE ON units FOR EACH STATEMENT
 EXECUTE FUNCTION refuse_write('units are never deleted');
 
 -- A unit never goes back, and each hold has a higher fence than the owner before it.
@@ -48,9 +60,10 @@ EXECUTE FUNCTION refuse_write('a sold unit may only become free');
 -- A unit of a live hold may only become free, too: it goes to another owner when the hold is over, or gave it up and
 -- has had a higher fence since. And a unit is sold exactly to the booking that has its sold line. One call for both,
 -- planned once for a connection, when tables may be small: it looks up rows by their keys all the same.
-CREATE OR REPLACE FUNCTION require_owner() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION require_owner() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 BEGIN
-    IF OLD.state = 1 AND EXISTS (SELECT FROM holds WHERE id = OLD.owner AND state < 2 AND fence <= OLD.fence)
+    IF OLD.state = 1 AND NOT EXISTS (SELECT FROM holds WHERE id = OLD.owner AND (state >= 2 OR fence > OLD.fence))
        OR (CASE WHEN NEW.state = 2 THEN NEW.owner END) IS DISTINCT FROM
           (SELECT booking FROM lines WHERE event_no = NEW.event_no AND unit_no = NEW.unit_no AND state = 1) THEN
         RAISE EXCEPTION '%: unit % of event % is of a live hold, or has not its sold line',
@@ -66,7 +79,8 @@ WHEN (OLD.state = 2 OR NEW.state = 2 OR OLD.state = 1 AND NEW.state <> 0 AND NEW
 EXECUTE FUNCTION require_owner();
 
 -- So a sold line stays while its unit is sold.
-CREATE OR REPLACE FUNCTION require_no_sold_unit() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION require_no_sold_unit() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 BEGIN
     IF EXISTS (SELECT FROM units u WHERE event_no = OLD.event_no AND unit_no = OLD.unit_no AND state = 2
                AND owner IS DISTINCT FROM (SELECT booking FROM lines WHERE event_no = OLD.event_no
@@ -78,17 +92,21 @@ BEGIN
 END $$;
 
 DROP TRIGGER IF EXISTS lines_sold_stay ON lines;
-CREATE CONSTRAINT TRIGGER lines_sold_stay AFTER UPDATE OR DELETE ON lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+CREATE CONSTRAINT TRIGGER lines_sold_stay AFTER DELETE OR UPDATE ON lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
 WHEN (OLD.state = 1)
 EXECUTE FUNCTION require_no_sold_unit();
 
 DROP TRIGGER IF EXISTS lines_are_kept ON lines;
-CREATE TRIGGER lines_are_kept BEFORE TRUNCATE ON lines
+CREATE TRIGGER lines_are_kept BEFORE TRUNCATE ON lines FOR EACH STATEMENT
 EXECUTE FUNCTION refuse_write('lines are never deleted');
 
 -- The audit only grows; version n of a unit happens once (audit_pkey) ..
 DROP TRIGGER IF EXISTS audit_only_grows ON audit;
-CREATE TRIGGER audit_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+CREATE TRIGGER audit_only_grows BEFORE DELETE OR UPDATE ON audit FOR EACH ROW
+EXECUTE FUNCTION refuse_write('rows of audit are never changed');
+
+DROP TRIGGER IF EXISTS audit_is_kept ON audit;
+CREATE TRIGGER audit_is_kept BEFORE TRUNCATE ON audit FOR EACH STATEMENT
 EXECUTE FUNCTION refuse_write('rows of audit are never changed');
 
 -- .. by legal steps: the table of states and causes, in SQL's own words. Causes as in `audit_in_words`. Who stays in

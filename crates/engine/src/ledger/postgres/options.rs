@@ -114,8 +114,9 @@ pub enum OpenError {
     },
     /// What refuses a second sale is not there, or not at work.
     #[error(
-        "the database lacks `{missing}`, or has it switched off: it would not refuse a second sale. Make it \
-         again as the migrations do, and run `soldonce verify` before you sell"
+        "the database lacks `{missing}`, or has it switched off or in another form: it would not refuse a second \
+         sale. `soldonce migrate` makes triggers anew, the migrations say what a key or a check is. Run `soldonce verify` \
+         before you sell"
     )]
     Guards {
         /// Which ones.

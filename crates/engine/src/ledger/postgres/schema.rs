@@ -18,10 +18,7 @@ mod migrations {
 }
 
 /// The newest schema this program knows: the number of the last migration.
-pub(super) const SCHEMA: i64 = 12;
-
-/// What the database refuses by itself. Can be run again.
-const GUARDS: &str = include_str!("guards.sql");
+pub(super) const SCHEMA: i64 = 13;
 
 /// Only one process migrates at a time. The number is this product's own.
 const LOCK: &str = "-- lock\nSELECT pg_advisory_lock(7310307613);";
@@ -73,7 +70,8 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
         .map_err(|error| OpenError::Failed(format!("the migration failed: {error}")))?;
     // Also when a call before was cut off between the two, or a guard was dropped.
     if found < SCHEMA || !guards::missing(&mut connection).await?.is_empty() {
-        connection.run(GUARDS).await?;
+        connection.run(guards::GUARDS).await?;
+        guards::require(&mut connection).await?;
     }
     connection.run(UNLOCK).await?;
     Ok(Migrated::new(found, SCHEMA, &report))

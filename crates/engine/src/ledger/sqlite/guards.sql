@@ -5,8 +5,9 @@
 -- units.state: 0 free, 1 held, 2 sold, 3 blocked. lines.state: 0 pending, 1 sold, 2 cancelled. A hold is over from
 -- state 2 on. SQLite tests each row at once, so a commit writes holds, then units that are not sold, then lines, then
 -- units that are sold, then the audit. INSERT OR REPLACE deletes a row without its trigger, so each INSERT looks for
--- the row that would go. One trigger for each table and verb: SQLite calls them all for every row. FAIL leaves the
--- row as it was, and those before it in the statement, which passed; ABORT would journal each statement.
+-- the row that would go. One trigger for each table and verb: SQLite calls them all for every row. With FAIL the
+-- rows that the statement wrote before stay written, each of which passed its own test; the writer rolls back the whole
+-- transaction. ABORT would journal each statement.
 
 -- Of all lines of a unit one is sold at most. Lines are updated in place, so the key is never out of force.
 CREATE UNIQUE INDEX IF NOT EXISTS sold_unit_key ON lines (event_no, unit_no) WHERE state = 1;
@@ -101,7 +102,8 @@ DROP TRIGGER IF EXISTS audit_added;
 CREATE TRIGGER audit_added BEFORE INSERT ON audit
 BEGIN
     SELECT RAISE(FAIL, 'the audit grows at its end')
-    WHERE NEW.seq <= (SELECT seq FROM chains WHERE event_no = NEW.event_no);
+    WHERE NEW.seq <= (SELECT seq FROM chains WHERE event_no = NEW.event_no)
+       OR EXISTS (SELECT 1 FROM audit WHERE event_no = NEW.event_no AND seq = NEW.seq AND n = NEW.n);
 
     SELECT RAISE(FAIL, 'no unit makes this step')
     WHERE NOT (

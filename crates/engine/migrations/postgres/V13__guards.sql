@@ -1,0 +1,1 @@
+-- Guards that look up tables by the schema of the ledger alone: `migrate` runs `guards.sql` after this file.

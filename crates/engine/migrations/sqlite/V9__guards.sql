@@ -1,0 +1,1 @@
+-- The audit is never overwritten: `guards.sql` is run after this file.
