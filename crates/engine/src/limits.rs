@@ -1,9 +1,8 @@
 //! Every bound of the engine. What is unbounded fails at the rush, and only there.
 
-/// Feed entries kept per event for clients that reconnect; older ones answer with a reset.
-pub const FEED_ENTRIES_MAX: usize = 4_096;
-/// Entries a slow reader may be behind before it is dropped. Not more than are kept.
-pub const FEED_LAG_MAX: usize = 1_024;
+/// Commits kept per event for readers of the feed that come again or are slow; older ones answer with a
+/// reset.
+pub const FEED_COMMITS_MAX: usize = 4_096;
 /// Seats per chunk of a published picture: what one change copies.
 pub const PICTURE_CHUNK_SEATS: usize = 1_024;
 /// Holds written down as expired by one command of the sweeper.
@@ -141,7 +140,6 @@ pub(crate) const IDEMPOTENCY_KEYS_NEWEST: usize = 1 << 16;
 #[expect(clippy::cast_possible_truncation, reason = "a hundred")]
 const _: () = assert!(soldonce_core::limits::UNITS_PER_HOLD_MAX <= SHIELD_UNITS_MAX as u32);
 const _: () = assert!(CLOCK_AHEAD_MS < CLOCK_FAR_AHEAD_MS);
-const _: () = assert!(FEED_LAG_MAX <= FEED_ENTRIES_MAX);
 const _: () = assert!(SWEEP_EVERY_MS < 250);
 const _: () = assert!(KEYS_EVERY_MS < 1_000);
 const _: () = assert!(REDIS_WAIT_MS < REDIS_PAUSE_MS);

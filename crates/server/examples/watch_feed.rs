@@ -1,4 +1,4 @@
-//! Follows the feed of an event: a snapshot, then every change, over reconnects without a gap.
+//! Follows the feed of an event: a snapshot, then every commit, over reconnects without a gap.
 //! `cargo run -p soldonce-server --example watch_feed -- 127.0.0.1:8080 hamlet`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -35,7 +35,10 @@ fn snapshot(server: &str, event: &str) -> Result<u64, Box<dyn Error>> {
 /// Prints changes until the stream ends; gives the number to go on from.
 fn follow(server: &str, event: &str, mut after: u64) -> Result<u64, Box<dyn Error>> {
     let mut kind = String::new();
-    for line in get(server, &format!("/v1/events/{event}/feed?after={after}"))? {
+    for line in get(
+        server,
+        &format!("/v1/events/{event}/feed?after={after}&each=true"),
+    )? {
         let line = line?;
         if line.is_empty() {
             kind.clear();

@@ -41,7 +41,9 @@ pub use client::{Client, ClientError, Response};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
-pub use settings::{Access, CookieSecurity, ServerSettings, StreamLimits, StripeNotices};
+pub use settings::{
+    Access, CookieSecurity, FeedSettings, ServerSettings, StreamLimits, StripeNotices,
+};
 pub use test_payments::{
     BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,
     TestPayments,

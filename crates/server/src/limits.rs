@@ -110,6 +110,24 @@ pub const RATE_SET_CALLERS: usize = 8;
 pub const RATE_SHARDS: usize = 64;
 /// Period of the comments that keep a quiet feed stream open.
 pub const STREAM_KEEP_ALIVE_MS: u64 = 15_000;
+/// Least time between two frames of a feed, milliseconds.
+pub const FEED_TICK_MS: u64 = 100;
+/// Most time between two frames of a feed, milliseconds: under load, or as an operator sets it.
+pub const FEED_TICK_MS_MAX: u64 = 1_000;
+/// How much longer than the last frame took to reach its last reader the pause before the next one is:
+/// what is left to all else.
+pub const FEED_REST_FACTOR: u32 = 3;
+/// Largest frame, in bytes: what may wait for a reader. In place of a larger one it is asked to take a new
+/// snapshot.
+pub const FRAME_BYTES_MAX: usize = 256 * 1_024;
+/// Bytes of frames of one event that are kept until its next tick for readers that were behind.
+pub const FRAMES_SHARED_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// What an entry of these takes besides its text, bytes.
+pub const FRAMES_SHARED_ENTRY_BYTES: usize = 128;
+/// Shortest time after which a browser opens a broken stream again, milliseconds.
+pub const STREAM_RETRY_MS_MIN: u64 = 1_000;
+/// How far these times are spread, milliseconds.
+pub const STREAM_RETRY_MS_SPREAD: u64 = 4_000;
 /// Entries in one page of a list.
 pub const PAGE_MAX: u64 = 100;
 /// Bytes of rendered snapshots and charts that are kept for the next reader, each.
@@ -166,6 +184,8 @@ const _: () = assert!(BODY_READ_MS_MAX <= CHART_BODY_READ_MS_MAX);
 const _: () = assert!(STREAMS_PER_ADDRESS_MAX <= STREAMS_MAX);
 const _: () = assert!(RATE_CALLERS_MAX.is_multiple_of(RATE_SHARDS * RATE_SET_CALLERS));
 const _: () = assert!(STREAM_KEEP_ALIVE_MS < CONNECTION_IDLE_MS_MAX);
+const _: () = assert!(FEED_TICK_MS <= FEED_TICK_MS_MAX);
+const _: () = assert!(FRAME_BYTES_MAX < FRAMES_SHARED_BYTES_MAX);
 const _: () = assert!(HEADER_FIELDS_MAX <= HYPER_HEADER_FIELDS_MAX);
 const _: () = assert!(HEADER_BYTES_MAX as usize >= HYPER_BUFFER_BYTES_MIN);
 const _: () = assert!(HEADER_READ_MS_MAX < CONNECTION_IDLE_MS_MAX);

@@ -6,7 +6,7 @@ use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::WebhookSecrets;
 
 use crate::accept::AcceptLimits;
-use crate::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
+use crate::limits::{FEED_TICK_MS, STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 use crate::rate::RateLimits;
 use crate::test_payments::TestPayments;
 
@@ -37,6 +37,8 @@ pub struct ServerSettings {
     pub test_payments: Option<Arc<dyn TestPayments>>,
     /// Bounds on feed streams.
     pub streams: StreamLimits,
+    /// How feeds are sent.
+    pub feed: FeedSettings,
     /// How often callers may ask, and which proxies are believed.
     pub rates: RateLimits,
     /// Bounds of the accept loop.
@@ -64,6 +66,21 @@ pub enum CookieSecurity {
     Forwarded,
     /// Over HTTPS alone.
     Secure,
+}
+
+/// How feeds are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedSettings {
+    /// Least time between two frames of an event, milliseconds; default [`FEED_TICK_MS`].
+    pub tick_ms: u64,
+}
+
+impl Default for FeedSettings {
+    fn default() -> Self {
+        Self {
+            tick_ms: FEED_TICK_MS,
+        }
+    }
 }
 
 /// Bounds on feed streams.

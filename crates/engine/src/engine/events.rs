@@ -13,7 +13,7 @@ use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
 use crate::ledger::{Done, ReadError, Transaction};
 use crate::limits::{LIST_MAX, UNIT_HISTORY_MAX};
-use crate::live::{Listing, LiveEvent, Picture, Subscription};
+use crate::live::{Frame, Listing, LiveEvent, Picture};
 
 /// An event with the counts of its units.
 #[derive(Clone)]
@@ -24,27 +24,36 @@ pub struct EventSummary {
     pub picture: Arc<Picture>,
 }
 
-/// The policy and the state of an event, as they change.
-pub struct EventNews {
-    changes: watch::Receiver<Arc<Event>>,
+/// An event to follow: its numbered changes, its policy and its state.
+pub struct EventFeed {
     live: Arc<LiveEvent>,
 }
 
-impl EventNews {
+impl EventFeed {
     /// Returns the event as it is now.
     pub fn summary(&self) -> EventSummary {
         EventSummary::of(&self.live)
     }
 
-    /// Waits until the event has changed since the last call.
-    ///
-    /// # Cancel safety
-    /// Dropped, no change is lost.
-    pub async fn changed(&mut self) {
-        if self.changes.changed().await.is_err() {
-            // The sender lives as long as `live` does.
-            std::future::pending::<()>().await;
-        }
+    /// Returns its number in the ledger.
+    pub fn event_no(&self) -> EventNo {
+        self.live.event().no
+    }
+
+    /// Returns the frames of the commits after `after` up to `until`; nothing if one of them is no
+    /// longer kept.
+    pub fn between(&self, after: Seq, until: Seq) -> Option<Vec<Arc<Frame>>> {
+        self.live.feed.between(after, until)
+    }
+
+    /// Returns a receiver of the number of the last commit.
+    pub fn watch_commits(&self) -> watch::Receiver<Seq> {
+        self.live.feed.watch()
+    }
+
+    /// Returns a receiver of each change of the policy or the state.
+    pub fn watch_event(&self) -> watch::Receiver<Arc<Event>> {
+        self.live.watch_event()
     }
 }
 
@@ -228,20 +237,13 @@ impl Engine {
         )
     }
 
-    /// Goes on with an event's feed after a commit number, or after what is shown now.
+    /// Follows an event.
     ///
     /// # Errors
     /// `EventNotFound`.
-    pub async fn subscribe(
-        &self,
-        event: &EventId,
-        after: Option<Seq>,
-    ) -> Result<(Subscription, EventNews), EngineError> {
+    pub async fn feed(&self, event: &EventId) -> Result<EventFeed, EngineError> {
         let live = self.live(event).await?;
-        let after = after.unwrap_or_else(|| live.seq());
-        let entries = live.feed.subscribe(after);
-        let changes = live.watch_event();
-        Ok((entries, EventNews { changes, live }))
+        Ok(EventFeed { live })
     }
 
     /// Takes free units out of sale.

@@ -22,7 +22,7 @@ use access::KeyReadings;
 pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
-pub use events::{EventNews, EventSummary};
+pub use events::{EventFeed, EventSummary};
 pub use hold::{HoldAsk, WishAsk};
 pub use holds::{ChangeAsk, ExtendAsk};
 pub use lists::{ListAsk, ListPage};

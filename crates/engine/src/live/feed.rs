@@ -1,16 +1,14 @@
-//! The numbered changes of one event. An entry is written down once and shared by every reader; a
-//! reader that reconnects goes on where it stopped, or is told that it cannot.
+//! The numbered changes of one event: a frame for each commit, kept for readers that come again, and
+//! merged for those that want fewer. Publishing wakes the one task that sends frames on, so that its
+//! cost does not depend on the number of readers.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
-use serde::Serialize;
-use soldonce_core::{AreaNo, Chart, Seq, StateKind, Tally, Timestamp, UnitNo};
-use tokio::sync::broadcast;
+use soldonce_core::{AreaNo, Seq, StateKind, Tally, Timestamp, UnitNo};
+use tokio::sync::watch;
 
-use crate::limits::{FEED_ENTRIES_MAX, FEED_LAG_MAX};
-use crate::reply::Rfc3339;
+use crate::limits::FEED_COMMITS_MAX;
 
 /// What changed for the public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,195 +19,102 @@ pub enum FeedChange {
     Area(AreaNo, Tally),
 }
 
-/// One commit as the public sees it.
-#[derive(Debug)]
-pub struct FeedEntry {
-    /// Its number, dense per event.
+/// Consecutive commits as the public sees them. Each change is the state after the last of them, so
+/// that a reader that knows some of the commits already may apply the frame all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The number of its first commit, dense per event.
+    pub from: Seq,
+    /// The number of its last commit.
     pub seq: Seq,
-    /// When it was decided.
+    /// When the last commit was decided.
     pub at: Timestamp,
-    /// What changed; empty when nothing did for the public.
+    /// Each seat and each area at most once; empty when nothing changed for the public.
     pub changes: Vec<FeedChange>,
-    chart: Arc<Chart>,
-    sse: OnceLock<Bytes>,
 }
 
-impl FeedEntry {
-    pub(super) fn new(
-        seq: Seq,
-        at: Timestamp,
-        changes: Vec<FeedChange>,
-        chart: &Arc<Chart>,
-    ) -> Self {
-        Self {
-            seq,
-            at,
-            changes,
-            chart: Arc::clone(chart),
-            sse: OnceLock::new(),
+impl Frame {
+    /// Merges consecutive frames, the oldest first; nothing of none. Seats come in chart order, then areas.
+    pub fn merge(frames: &[Arc<Self>]) -> Option<Self> {
+        let (first, last) = (frames.first()?, frames.last()?);
+        let (mut seats, mut areas) = (BTreeMap::new(), BTreeMap::new());
+        for change in frames.iter().flat_map(|frame| &frame.changes) {
+            match *change {
+                FeedChange::Seat(unit, kind) => {
+                    seats.insert(unit, kind);
+                }
+                FeedChange::Area(area, tally) => {
+                    areas.insert(area, tally);
+                }
+            }
         }
-    }
-
-    /// The entry as a server-sent event, written at the first call and shared by all.
-    pub fn sse(&self) -> Bytes {
-        self.sse.get_or_init(|| self.write_sse()).clone()
-    }
-
-    fn write_sse(&self) -> Bytes {
-        let body = EntryBody {
-            seq: self.seq.0,
-            at: Rfc3339(self.at),
-            changes: self
-                .changes
-                .iter()
-                .map(|change| change.body(&self.chart))
-                .collect(),
-        };
-        let data = serde_json::to_string(&body).unwrap_or_default();
-        Bytes::from(format!("id: {}\ndata: {data}\n\n", self.seq.0))
+        let seats = seats
+            .into_iter()
+            .map(|(unit, kind)| FeedChange::Seat(unit, kind));
+        let areas = areas
+            .into_iter()
+            .map(|(area, tally)| FeedChange::Area(area, tally));
+        Some(Self {
+            from: first.from,
+            seq: last.seq,
+            at: last.at,
+            changes: seats.chain(areas).collect(),
+        })
     }
 }
 
-#[derive(Serialize)]
-struct EntryBody {
-    seq: u64,
-    at: Rfc3339,
-    changes: Vec<ChangeBody>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ChangeBody {
-    Seat {
-        seat: String,
-        state: &'static str,
-    },
-    Area {
-        area: String,
-        free: u32,
-        held: u32,
-        sold: u32,
-        blocked: u32,
-    },
-}
-
-impl FeedChange {
-    fn body(self, chart: &Chart) -> ChangeBody {
-        match self {
-            Self::Seat(unit, kind) => ChangeBody::Seat {
-                seat: chart.unit_name(unit).to_string(),
-                state: kind.as_str(),
-            },
-            Self::Area(
-                no,
-                Tally {
-                    free,
-                    held,
-                    sold,
-                    blocked,
-                },
-            ) => ChangeBody::Area {
-                area: chart
-                    .area(no)
-                    .map(|area| area.id.to_string())
-                    .unwrap_or_default(),
-                free,
-                held,
-                sold,
-                blocked,
-            },
-        }
-    }
-}
-
-/// The newest entries of an event, and who waits for more.
+/// The newest commits of an event, a frame each.
 pub struct FeedSource {
-    state: Mutex<FeedState>,
+    kept: Mutex<Kept>,
+    /// The number of the last commit.
+    last: watch::Sender<Seq>,
 }
 
-struct FeedState {
-    /// The number before the oldest entry that is kept.
+struct Kept {
+    /// The number before the oldest commit that is kept.
     before: Seq,
-    last: Seq,
-    entries: VecDeque<Arc<FeedEntry>>,
-    /// Made for the first reader: most events of a ledger have none.
-    readers: Option<broadcast::Sender<Arc<FeedEntry>>>,
-}
-
-/// What a reader of a feed gets.
-pub enum Subscription {
-    /// The entries after the one it knows, and then those to come.
-    Resumed {
-        /// Entries that it missed, oldest first.
-        missed: Vec<Arc<FeedEntry>>,
-        /// Entries to come. A reader that lags too far behind gets an error and must come again.
-        next: broadcast::Receiver<Arc<FeedEntry>>,
-    },
-    /// The entry it knows is too old, or was never given: it needs a new snapshot.
-    Reset,
+    frames: VecDeque<Arc<Frame>>,
 }
 
 impl FeedSource {
-    /// A feed whose next entry is the one after `last`.
+    /// A feed whose next commit is the one after `last`.
     pub(super) fn starting_after(last: Seq) -> Self {
-        let entries = VecDeque::new();
-        let state = FeedState {
+        let kept = Kept {
             before: last,
-            last,
-            entries,
-            readers: None,
+            frames: VecDeque::new(),
         };
         Self {
-            state: Mutex::new(state),
+            kept: Mutex::new(kept),
+            last: watch::Sender::new(last),
         }
     }
 
-    pub(super) fn publish(&self, entry: FeedEntry) {
-        let entry = Arc::new(entry);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.last = entry.seq;
-        if state.entries.len() == FEED_ENTRIES_MAX
-            && let Some(oldest) = state.entries.pop_front()
+    /// Adds the frame of one commit.
+    pub(super) fn publish(&self, frame: Frame) {
+        let seq = frame.seq;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.frames.len() == FEED_COMMITS_MAX
+            && let Some(oldest) = kept.frames.pop_front()
         {
-            state.before = oldest.seq;
+            kept.before = oldest.seq;
         }
-        state.entries.push_back(Arc::clone(&entry));
-        let gone = match &state.readers {
-            Some(readers) => readers.send(entry).is_err(),
-            None => false,
-        };
-        if gone {
-            state.readers = None;
-        }
+        kept.frames.push_back(Arc::new(frame));
+        drop(kept);
+        self.last.send_replace(seq);
     }
 
-    /// Goes on after the entry `after`, without a gap and without a double.
-    pub fn subscribe(&self, after: Seq) -> Subscription {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if after < state.before || after > state.last {
-            return Subscription::Reset;
-        }
-        let missed = state
-            .entries
-            .iter()
-            .filter(|entry| entry.seq > after)
-            .map(Arc::clone);
-        let missed = missed.collect();
-        let readers = state
-            .readers
-            .get_or_insert_with(|| broadcast::Sender::new(FEED_LAG_MAX));
-        Subscription::Resumed {
-            missed,
-            next: readers.subscribe(),
-        }
+    /// Returns the frames of the commits after `after` up to `until`; nothing if one of them is no
+    /// longer kept.
+    pub fn between(&self, after: Seq, until: Seq) -> Option<Vec<Arc<Frame>>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = kept.frames.partition_point(|frame| frame.seq <= after);
+        let end = kept.frames.partition_point(|frame| frame.seq <= until);
+        let wanted = kept.frames.range(first..end.max(first));
+        (after >= kept.before).then(|| wanted.map(Arc::clone).collect())
     }
 
-    /// How many readers wait for entries.
-    pub fn readers(&self) -> usize {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state
-            .readers
-            .as_ref()
-            .map_or(0, broadcast::Sender::receiver_count)
+    /// Returns a receiver of the number of the last commit.
+    pub fn watch(&self) -> watch::Receiver<Seq> {
+        self.last.subscribe()
     }
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-pub use feed::{FeedChange, FeedEntry, FeedSource, Subscription};
+pub use feed::{FeedChange, FeedSource, Frame};
 pub use picture::Picture;
 pub use recorder::Recorder;
 use shield::Company;
@@ -42,7 +42,7 @@ pub enum Listing {
 
 /// One event as it is shown.
 pub struct LiveEvent {
-    /// Readers of the feed wait for its changes.
+    /// The tasks that send feeds wait for its changes.
     event: watch::Sender<Arc<Event>>,
     picture: RwLock<Arc<Picture>>,
     /// Its numbered changes.
@@ -95,12 +95,12 @@ impl LiveEvent {
         self.show(commit);
     }
 
-    /// Shows one commit. The picture is not to be seen before its entry is: its reader goes on from
+    /// Shows one commit. The picture is not to be seen before its frame is: its reader goes on from
     /// there.
     fn show(&self, commit: &Commit) {
         let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
-        let entry = Arc::make_mut(&mut picture).advance(commit);
-        self.feed.publish(entry);
+        let frame = Arc::make_mut(&mut picture).advance(commit);
+        self.feed.publish(frame);
     }
 }
 

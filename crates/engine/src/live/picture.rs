@@ -1,12 +1,12 @@
 //! A picture of an event's seats at one commit number. Published whole; a change copies one chunk,
 //! and only while a reader still has the old picture.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use soldonce_core::{AreaNo, Chart, Commit, Event, Inventory, Seq, StateKind, Tally, UnitNo};
 
-use super::feed::{FeedChange, FeedEntry};
+use super::feed::{FeedChange, Frame};
 use crate::limits::PICTURE_CHUNK_SEATS;
 
 /// The public state of every unit at one commit number.
@@ -78,9 +78,8 @@ impl Picture {
 
     /// Goes on by one commit and tells what changed for the public: of each unit its last state, of
     /// each area its counts.
-    pub(super) fn advance(&mut self, commit: &Commit) -> FeedEntry {
-        let mut seats: Vec<(UnitNo, StateKind)> = Vec::new();
-        let mut areas = BTreeSet::new();
+    pub(super) fn advance(&mut self, commit: &Commit) -> Frame {
+        let (mut seats, mut areas) = (BTreeMap::new(), BTreeSet::new());
         for step in &commit.transitions {
             let (from, to) = (step.from.kind(), step.to.kind());
             if from == to {
@@ -93,10 +92,7 @@ impl Picture {
                 continue;
             }
             self.set(step.unit, to);
-            match seats.iter_mut().find(|(unit, _)| *unit == step.unit) {
-                Some(seat) => seat.1 = to,
-                None => seats.push((step.unit, to)),
-            }
+            seats.insert(step.unit, to);
         }
         self.seq = commit.seq;
         let changes = seats
@@ -108,7 +104,12 @@ impl Picture {
                     .map(|area| FeedChange::Area(area, self.area(area))),
             )
             .collect();
-        FeedEntry::new(commit.seq, commit.at, changes, &self.chart)
+        Frame {
+            from: commit.seq,
+            seq: commit.seq,
+            at: commit.at,
+            changes,
+        }
     }
 
     /// The counts of one area.

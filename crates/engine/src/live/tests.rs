@@ -1,5 +1,6 @@
 //! The live side under random commands: after each one the picture is the ledger's, the feed leads
-//! from any older picture to it, and the shield refuses exactly what the ledger would refuse.
+//! from any older picture to it, however its commits are cut into frames, and the shield refuses
+//! exactly what the ledger would refuse.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,10 +9,10 @@ use proptest::prelude::*;
 use soldonce_core::{
     Amount, Applied, Authority, BookingId, CallerId, Command, Currency, EventId, EventNo, HoldId,
     Holder, HolderName, Inventory, NewEvent, NewHold, OnHold, Origin, Policy, Rejection, Seq, Span,
-    StateKind, Text, Timestamp, UnitNo, Wish,
+    StateKind, Tally, Text, Timestamp, UnitNo, Wish,
 };
 
-use super::{FeedChange, Live, Picture, Subscription, Verdict};
+use super::{FeedChange, Frame, Live, Picture, Verdict};
 use crate::ledger::Observer;
 use crate::metrics::Metrics;
 
@@ -234,18 +235,22 @@ fn assert_shield_agrees(world: &World) {
     }
 }
 
-/// Applies the feed to an older picture.
-fn replay(old: &Picture, world: &World) -> (Seq, Vec<StateKind>, soldonce_core::Tally) {
+/// Applies the feed to an older picture, in frames that end at these commits and at the last one, each
+/// of which begins so many commits before the end of the one before.
+fn replay(old: &Picture, world: &World, cuts: &[(u64, u64)]) -> (Seq, Vec<StateKind>, Tally) {
     let live = world.live.event(EVENT).expect("shown");
-    let Subscription::Resumed { missed, .. } = live.feed.subscribe(old.seq) else {
-        panic!("the feed keeps more entries than this test makes")
-    };
     let mut kinds: Vec<StateKind> = old.seats().map(|(_, kind)| kind).collect();
     let (mut seq, mut floor) = (old.seq, old.areas[0]);
-    for entry in missed {
-        assert_eq!(entry.seq, seq.next(), "the feed has a gap");
-        seq = entry.seq;
-        for change in &entry.changes {
+    for (commits, overlap) in cuts.iter().copied().chain([(u64::MAX, 0)]) {
+        let until = Seq(seq.0.saturating_add(commits)).min(live.seq());
+        let after = Seq(seq.0.saturating_sub(overlap)).max(old.seq);
+        let kept = live.feed.between(after, until).expect("it is kept");
+        let Some(frame) = Frame::merge(&kept) else {
+            continue;
+        };
+        assert_eq!((frame.from, frame.seq), (after.next(), until), "a gap");
+        seq = frame.seq;
+        for change in &frame.changes {
             match change {
                 FeedChange::Seat(unit, kind) => kinds[unit.index()] = *kind,
                 FeedChange::Area(_, tally) => floor = *tally,
@@ -259,7 +264,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn snapshot_and_deltas_and_shield_are_the_ledgers(ops in prop::collection::vec(op(), 1..60)) {
+    fn snapshot_and_frames_and_shield_are_the_ledgers(
+        ops in prop::collection::vec(op(), 1..60),
+        cuts in prop::collection::vec((0..9_u64, 0..4_u64), 0..30),
+    ) {
         let mut world = World::new();
         let mut pictures = vec![world.picture()];
         for op in &ops {
@@ -271,7 +279,8 @@ proptest! {
         let last = world.picture();
         let kinds: Vec<StateKind> = last.seats().map(|(_, kind)| kind).collect();
         for old in &pictures {
-            prop_assert_eq!(replay(old, &world), (last.seq, kinds.clone(), last.areas[0]));
+            let replayed = replay(old, &world, &cuts);
+            prop_assert_eq!(replayed, (last.seq, kinds.clone(), last.areas[0]));
         }
     }
 }

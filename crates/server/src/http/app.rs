@@ -9,6 +9,7 @@ use soldonce_engine::reply::Rfc3339;
 use tokio_util::sync::CancellationToken;
 
 use super::files::Files;
+use super::frames::Hubs;
 use super::metrics::HttpMetrics;
 use super::rendered::Rendered;
 use super::request_id::RequestIds;
@@ -30,6 +31,7 @@ pub(super) struct App {
     pub(super) snapshots: Rendered,
     pub(super) charts: Rendered,
     pub(super) streams: Arc<Streams>,
+    pub(super) feeds: Hubs,
     pub(super) rates: Rates,
     pub(super) files: Files,
     pub(super) false_notices: Throttle,
@@ -58,6 +60,7 @@ impl App {
             snapshots: Rendered::default(),
             charts: Rendered::default(),
             streams: Arc::new(Streams::new(settings.streams)),
+            feeds: Hubs::default(),
             rates,
             files: Files::load(),
             false_notices: Throttle::default(),

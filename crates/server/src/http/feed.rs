@@ -1,7 +1,7 @@
-//! The numbered changes of an event as server-sent events. A reader that lags is dropped and comes
-//! again where it stopped; it never makes a commit wait.
+//! The numbered changes of an event as server-sent events, in frames. A reader that lags gets one merged
+//! frame from where it is, or is sent for a new snapshot; it never makes a commit wait, and nothing
+//! piles up for it.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use soldonce_core::Seq;
-use soldonce_engine::live::{FeedEntry, Subscription};
-use soldonce_engine::{EventNews, EventSummary};
-use tokio::sync::broadcast::Receiver;
+use tokio::sync::watch::Receiver;
 
 use super::app::App;
 use super::asked::Asked;
-use super::event_body::EventBody;
+use super::frames::{Cut, Hub, Surroundings, Tick, event_message};
 use super::kinds;
 use super::operation::{Tag, get};
 use super::origin;
@@ -26,7 +24,7 @@ use super::problem::{Handled, Problem};
 use super::route::Admission::Look;
 use super::streams::StreamPermit;
 use super::table::Table;
-use crate::limits::STREAM_KEEP_ALIVE_MS;
+use crate::limits::{STREAM_RETRY_MS_MIN, STREAM_RETRY_MS_SPREAD};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -38,11 +36,18 @@ pub(super) fn routes(table: &mut Table) {
         get("/v1/events/{event}/feed", Look)
             .id("read_feed")
             .summary("The changes of the seats, as server-sent events without a gap")
-            .query(&[(
-                "after",
-                "The `seq` that is known; else the feed begins with what comes next",
-                "integer",
-            )])
+            .query(&[
+                (
+                    "after",
+                    "The `seq` that is known; else the feed begins with what comes next",
+                    "integer",
+                ),
+                (
+                    "each",
+                    "`true`: a frame for each commit, with each seat by its id",
+                    "boolean",
+                ),
+            ])
             .headers(&[(
                 "Last-Event-ID",
                 "As `after`, sent by browsers that reconnect",
@@ -50,7 +55,7 @@ pub(super) fn routes(table: &mut Table) {
             .refuses(&[&[&kinds::FORBIDDEN]])
             .sends(
                 "text/event-stream",
-                "`id:` is the `seq`, `data:` a FeedEntry; `event: reset` asks for a new \
+                "`id:` is the `seq`, `data:` a FeedFrame; `event: reset` asks for a new \
                  snapshot",
             ),
         feed,
@@ -60,23 +65,19 @@ pub(super) fn routes(table: &mut Table) {
 async fn feed(asked: Asked) -> Handled {
     origin::require_own(&asked.app.settings, &asked.parts)?;
     let event = asked.event_id()?;
-    let after = after(&asked)?;
+    let (after, cut) = (after(&asked)?, cut(&asked)?);
     let app = &asked.app;
     let permit = app.enter_stream(&asked.parts)?;
-    let (entries, news) = app.engine.subscribe(&event, after).await?;
-    let body = match entries {
-        Subscription::Resumed { missed, next } => Body::from_stream(unfold(
-            Reader {
-                news,
-                is_new: true,
-                missed: missed.into(),
-                next,
-                app: Arc::clone(app),
-                _permit: permit,
-            },
-            Reader::next_part,
-        )),
-        Subscription::Reset => Body::from(reset(news.summary().picture.seq)),
+    let feed = app.engine.feed(&event).await?;
+    let around = Surroundings {
+        engine: app.engine.clone(),
+        shutdown: app.shutdown.clone(),
+        tick: Duration::from_millis(app.settings.feed.tick_ms),
+    };
+    let (hub, ticks) = app.feeds.join(feed, &around);
+    let body = match Reader::begin(Arc::clone(app), hub, ticks, (after, cut)) {
+        Ok(reader) => Body::from_stream(unfold((reader, permit), Reader::next_part)),
+        Err(reset) => Body::from(reset),
     };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -88,67 +89,134 @@ async fn feed(asked: Asked) -> Handled {
     Ok(response)
 }
 
-/// The last entry that the reader knows: a browser that reconnects says so itself; a new reader may
-/// say it in the query; without either it begins with what comes next.
+/// The last commit that the reader knows: a browser that reconnects sends it itself; a new reader may
+/// name it in the query; without either it begins with what comes next.
 fn after(asked: &Asked) -> Result<Option<Seq>, Problem> {
     let after = asked.query()?.number("after")?;
     if let Some(value) = asked.parts.headers.get(LAST_EVENT_ID) {
         let number = value.to_str().ok().and_then(|text| text.parse().ok());
-        let rule = "the number of a feed entry";
+        let rule = "the number of a commit";
         let number = number.ok_or_else(|| Problem::invalid("Last-Event-ID", rule));
         return Ok(Some(Seq(number?)));
     }
     Ok(after.map(Seq))
 }
 
-/// The event as `GET /v1/events/{event}` shows it, for a reader that just came or when its policy or
-/// state changed. It has no id: a reader that comes again gets it anew.
-fn event_part(app: &App, summary: &EventSummary) -> Bytes {
-    let body = EventBody::new(summary, app.engine.now(), &[]);
-    // Writing to memory does not fail.
-    let data = serde_json::to_string(&body).unwrap_or_default();
-    Bytes::from(format!("event: event\ndata: {data}\n\n"))
+fn cut(asked: &Asked) -> Result<Cut, Problem> {
+    match asked.query()?.get("each") {
+        Some("true") => Ok(Cut::Each),
+        Some("false") | None => Ok(Cut::Merged),
+        Some(_) => Err(Problem::invalid("each", "true or false")),
+    }
 }
 
-/// Tells a reader to take a new snapshot; the stream ends with it.
+/// Asks a reader to take a new snapshot; the stream ends with it.
 fn reset(seq: Seq) -> String {
     format!("event: reset\ndata: {{\"seq\":{}}}\n\n", seq.0)
 }
 
 /// One open stream.
 struct Reader {
-    news: EventNews,
-    /// Whether it has been sent nothing yet.
-    is_new: bool,
-    missed: VecDeque<Arc<FeedEntry>>,
-    next: Receiver<Arc<FeedEntry>>,
     app: Arc<App>,
-    _permit: StreamPermit,
+    hub: Arc<Hub>,
+    ticks: Receiver<Arc<Tick>>,
+    cut: Cut,
+    /// It was sent all commits up to this one.
+    seen: Seq,
+    event_no: u64,
+    first: Option<Bytes>,
+    is_over: bool,
 }
 
 impl Reader {
-    /// What is sent next; nothing at shutdown, or when the reader was too slow.
-    async fn next_part(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
-        if self.app.shutdown.is_cancelled() {
+    /// A reader, and the event and what it missed to be sent at once; or the text of a reset.
+    fn begin(
+        app: Arc<App>,
+        hub: Arc<Hub>,
+        mut ticks: Receiver<Arc<Tick>>,
+        (after, cut): (Option<Seq>, Cut),
+    ) -> Result<Self, String> {
+        let tick = Arc::clone(&ticks.borrow_and_update());
+        let summary = hub.feed().summary();
+        let last = summary.picture.seq;
+        let after = after.unwrap_or(last);
+        let known = (after <= last).then_some(after);
+        let missed = known.and_then(|after| hub.lacking(cut, after));
+        let (missed, seen) = missed.ok_or_else(|| reset(last))?;
+        let retry = format!("retry: {}\n", retry_ms(&app));
+        let event = event_message(&summary, app.engine.now());
+        let first = [retry.as_bytes(), &event, &missed].concat();
+        Ok(Self {
+            app,
+            hub,
+            ticks,
+            cut,
+            seen,
+            event_no: tick.event_no,
+            first: Some(first.into()),
+            is_over: false,
+        })
+    }
+
+    /// What is sent next; nothing at shutdown, or after a reset.
+    async fn next_part(
+        (mut reader, permit): (Self, StreamPermit),
+    ) -> Option<(Result<Bytes, Infallible>, (Self, StreamPermit))> {
+        let part = match reader.first.take() {
+            Some(first) => first,
+            None if reader.is_over => return None,
+            None => reader.tick().await?,
+        };
+        Some((Ok(part), (reader, permit)))
+    }
+
+    /// Waits for the next tick; nothing when there are no more.
+    async fn tick(&mut self) -> Option<Bytes> {
+        let is_waiting = !self.ticks.has_changed().ok()? && self.ticks.borrow().until <= self.seen;
+        // Else it was sent a part of what it lacks.
+        if self.ticks.borrow().until <= self.seen {
+            self.ticks.changed().await.ok()?;
+        }
+        let tick = Arc::clone(&self.ticks.borrow_and_update());
+        if is_waiting {
+            self.hub.note_taken(&tick, self.app.clock().boot());
+        }
+        let frames = self.frames(&tick);
+        if self.event_no == tick.event_no {
+            return Some(frames.unwrap_or(KEEP_ALIVE));
+        }
+        self.event_no = tick.event_no;
+        let event = tick.event.clone();
+        Some(match frames {
+            Some(frames) => [event, frames].concat().into(),
+            None => event,
+        })
+    }
+
+    /// What the reader lacks of the commits; nothing where it lacks none.
+    fn frames(&mut self, tick: &Tick) -> Option<Bytes> {
+        if tick.until <= self.seen {
             return None;
         }
-        if std::mem::take(&mut self.is_new) {
-            let part = event_part(&self.app, &self.news.summary());
-            return Some((Ok(part), self));
-        }
-        if let Some(entry) = self.missed.pop_front() {
-            return Some((Ok(entry.sse()), self));
-        }
-        let quiet = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
-        let clock = self.app.clock();
-        let quiet_until = clock.boot().plus(quiet);
-        let part = tokio::select! {
-            biased;
-            () = self.app.shutdown.cancelled() => return None,
-            () = self.news.changed() => event_part(&self.app, &self.news.summary()),
-            entry = self.next.recv() => entry.ok()?.sse(),
-            () = clock.sleep_until(quiet_until) => KEEP_ALIVE,
+        let is_next = self.cut == Cut::Merged && self.seen == tick.after;
+        let frames = if is_next {
+            tick.frame.clone().map(|frame| (frame, tick.until))
+        } else {
+            self.hub.lacking(self.cut, self.seen)
         };
-        Some((Ok(part), self))
+        let Some((frames, seen)) = frames else {
+            self.is_over = true;
+            return Some(reset(tick.until).into());
+        };
+        self.seen = seen;
+        Some(frames)
     }
+}
+
+/// When a browser whose stream broke comes again: not all of them at the same moment.
+fn retry_ms(app: &App) -> u64 {
+    let mut drawn = [0; 2];
+    app.engine.world().entropy.fill(&mut drawn);
+    let drawn = u64::from(u16::from_le_bytes(drawn));
+    STREAM_RETRY_MS_MIN.saturating_add(drawn % STREAM_RETRY_MS_SPREAD)
 }

@@ -38,6 +38,7 @@ mod rendered;
 mod seats;
 
 mod feed;
+mod frames;
 mod streams;
 
 mod bookings;

@@ -1,4 +1,4 @@
-//! The feed: snapshot and deltas are the state, without a gap, over reconnects; and it ends.
+//! The feed: snapshot and frames are the state, without a gap, over reconnects; and it ends.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -90,7 +90,10 @@ fn read(block: &str) -> Option<Sent> {
     })
 }
 
-/// What a page knows: snapshot and entries.
+/// Longer than a tick.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What a page knows: snapshot and frames.
 #[derive(Debug, PartialEq)]
 struct Known {
     seq: u64,
@@ -118,10 +121,23 @@ impl Known {
         }
     }
 
+    /// Reads frames, a tick each, until this commit.
+    async fn follow(&mut self, app: &TestApp, stream: &mut Stream, until: u64) {
+        while self.seq < until {
+            app.clock.advance(TICK);
+            self.apply(&stream.next().await.unwrap());
+        }
+        assert_eq!(self.seq, until);
+    }
+
     fn apply(&mut self, sent: &Sent) {
-        assert_eq!(sent.id, Some(self.seq + 1), "the feed has a gap: {sent:?}");
-        assert_eq!(sent.data["seq"], self.seq + 1);
-        self.seq += 1;
+        assert_eq!(
+            sent.data["from"],
+            self.seq + 1,
+            "the feed has a gap: {sent:?}"
+        );
+        assert_eq!(sent.data["seq"].as_u64(), sent.id);
+        self.seq = sent.id.unwrap();
         for change in sent.data["changes"].as_array().unwrap() {
             if let Some(area) = change["area"].as_str() {
                 let counts = json!([
@@ -133,17 +149,35 @@ impl Known {
                 self.areas.insert(area.to_owned(), counts);
                 continue;
             }
-            let seat = change["seat"].as_str().unwrap().to_owned();
-            match change["state"].as_str().unwrap() {
-                "free" => self.seats.remove(&seat),
-                state => self.seats.insert(seat, state.to_owned()),
-            };
+            for seat in change["seats"].as_array().unwrap().iter().flat_map(run) {
+                match change["state"].as_str().unwrap() {
+                    "free" => self.seats.remove(&seat),
+                    state => self.seats.insert(seat, state.to_owned()),
+                };
+            }
         }
     }
 }
 
+/// The seats of a run of `hall`, whose rows are of ten.
+fn run(run: &Value) -> Vec<String> {
+    let number = |id: &Value| {
+        let (row, seat) = id.as_str().unwrap().split_once('-').unwrap();
+        u32::from(row.as_bytes()[0] - b'A') * 10 + seat.parse::<u32>().unwrap() - 1
+    };
+    let (first, last) = match run.as_array() {
+        Some(ends) => (number(&ends[0]), number(&ends[1])),
+        None => (number(run), number(run)),
+    };
+    let name = |seat: u32| {
+        let row = char::from(b'A' + u8::try_from(seat / 10).unwrap());
+        format!("{row}-{}", seat % 10 + 1)
+    };
+    (first..=last).map(name).collect()
+}
+
 #[tokio::test]
-async fn snapshot_and_deltas_are_the_state() {
+async fn snapshot_and_frames_are_the_state() {
     let app = TestApp::open().await;
     let created = app
         .post("/v1/events")
@@ -189,16 +223,20 @@ async fn snapshot_and_deltas_are_the_state() {
         .send()
         .await;
     blocked.expect(StatusCode::OK);
-    for _ in 0..5 {
-        known.apply(&stream.next().await.unwrap());
-    }
+    known.follow(&app, &mut stream, 5).await;
     assert_eq!(known, Known::of(&snapshot().await));
-    let entry = json!({"seq": 2, "at": "2026-12-01T12:00:00.000Z", "changes": [
-        {"seat": "A-2", "state": "held"},
+    let frame = json!({"from": 2, "seq": 2, "at": "2026-12-01T12:00:00.000Z", "changes": [
+        {"state": "held", "seats": ["A-2"]},
         {"area": "floor", "free": 18, "held": 2, "sold": 0, "blocked": 0},
     ]});
-    let mut again = Stream::open(&app, "/v1/events/hall/feed?after=1").await;
-    assert_eq!(again.next().await.unwrap().data, entry);
+    let mut again = Stream::open(&app, "/v1/events/hall/feed?after=1&each=true").await;
+    assert_eq!(again.next().await.unwrap().data, frame);
+    assert_eq!(again.next().await.unwrap().id, Some(3));
+    for after in 0..5 {
+        let mut merged = Stream::open(&app, &format!("/v1/events/hall/feed?after={after}")).await;
+        let sent = merged.next().await.unwrap();
+        assert_eq!((sent.id, &sent.data["from"]), (Some(5), &json!(after + 1)));
+    }
 }
 
 #[tokio::test]
@@ -216,24 +254,26 @@ async fn an_expiry_reaches_the_feed() {
     );
     assert_eq!(
         sent.data["changes"],
-        json!([{"seat": "A-1", "state": "free"}])
+        json!([{"state": "free", "seats": ["A-1"]}])
     );
 }
 
 #[tokio::test]
 async fn a_reader_that_comes_again_misses_nothing() {
     let app = TestApp::open().await.with_hall(3).await;
+    let snapshot = async || app.get("/v1/events/hall/seats").send().await;
+    let mut known = Known::of(&snapshot().await);
     let mut stream = Stream::open(&app, "/v1/events/hall/feed?after=0").await;
     for seat in ["A-1", "A-2"] {
         app.held("a", &[seat]).await;
     }
-    assert_eq!(stream.next().await.unwrap().id, Some(1));
+    known.follow(&app, &mut stream, 2).await;
     drop(stream);
     app.held("b", &["A-5"]).await;
     // A browser that reconnects sends what it heard last; the address is the old one.
     let again = app
         .get("/v1/events/hall/feed?after=0")
-        .header("last-event-id", "1")
+        .header("last-event-id", "2")
         .start()
         .await;
     let mut again = Stream {
@@ -241,10 +281,10 @@ async fn a_reader_that_comes_again_misses_nothing() {
         unread: Vec::new(),
         event: Vec::new(),
     };
-    assert_eq!(again.next().await.unwrap().id, Some(2));
-    assert_eq!(again.next().await.unwrap().id, Some(3));
+    known.follow(&app, &mut again, 3).await;
     app.held("c", &["A-7"]).await;
-    assert_eq!(again.next().await.unwrap().id, Some(4));
+    known.follow(&app, &mut again, 4).await;
+    assert_eq!(known, Known::of(&snapshot().await));
 }
 
 #[tokio::test]
@@ -252,7 +292,7 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
     let extend = format!("{}/extend", held.path());
-    for _ in 0..soldonce_engine::limits::FEED_ENTRIES_MAX {
+    for _ in 0..soldonce_engine::limits::FEED_COMMITS_MAX {
         app.clock.advance(Duration::from_millis(1));
         app.post(&extend)
             .by(&app.sell)
@@ -263,7 +303,7 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
     for after in ["0", "99999999"] {
         let mut stream = Stream::open(&app, &format!("/v1/events/hall/feed?after={after}")).await;
         let sent = stream.next().await.unwrap();
-        let seq = soldonce_engine::limits::FEED_ENTRIES_MAX + 1;
+        let seq = soldonce_engine::limits::FEED_COMMITS_MAX + 1;
         assert_eq!(
             (sent.event.as_deref(), sent.data),
             (Some("reset"), json!({ "seq": seq }))
@@ -274,7 +314,7 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
             "the reader comes again after a new snapshot"
         );
     }
-    for wrong in ["?after=x", "?after=-1", "?from=1"] {
+    for wrong in ["?after=x", "?after=-1", "?from=1", "?each=1"] {
         let answer = app
             .get(&format!("/v1/events/hall/feed{wrong}"))
             .send()
@@ -290,20 +330,94 @@ async fn a_number_that_is_gone_or_unknown_is_a_reset() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_read_is_dropped() {
+async fn a_reader_that_does_not_read_gets_one_frame_or_a_reset() {
     let app = TestApp::open().await.with_hall(1).await;
     let held = app.held("a", &["A-1"]).await;
+    let snapshot = app.get("/v1/events/hall/seats").send().await;
+    let mut known = Known::of(&snapshot);
+    let mut slow = Stream::open(&app, "/v1/events/hall/feed?after=1").await;
+    let mut slower = Stream::open(&app, "/v1/events/hall/feed?after=1").await;
+    slow.next_event().await;
+    slower.next_event().await;
+    let extend = async |times: usize| {
+        for _ in 0..times {
+            app.clock.advance(TICK);
+            let asked = app.post(&format!("{}/extend", held.path())).by(&app.sell);
+            asked.send().await.expect(StatusCode::OK);
+            tokio::task::yield_now().await;
+        }
+        // The last ones may wait for their tick.
+        app.clock.advance(TICK);
+        tokio::task::yield_now().await;
+    };
+    extend(1_000).await;
+    known.apply(&slow.next().await.unwrap());
+    assert_eq!(known.seq, 1_001, "all that it missed is one frame");
+    extend(soldonce_engine::limits::FEED_COMMITS_MAX).await;
+    let sent = slower.next().await.unwrap();
+    assert_eq!(sent.event.as_deref(), Some("reset"));
+    assert_eq!(slower.next().await, None);
+}
+
+#[tokio::test]
+async fn the_first_change_comes_at_once_and_more_within_a_tick_in_one_frame() {
+    let app = TestApp::open().await.with_hall(3).await;
     let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
-    let extend = format!("{}/extend", held.path());
-    for _ in 0..=soldonce_engine::limits::FEED_LAG_MAX {
-        app.clock.advance(Duration::from_millis(1));
-        app.post(&extend)
-            .by(&app.sell)
-            .send()
-            .await
-            .expect(StatusCode::OK);
+    app.held("a", &["A-1"]).await;
+    assert_eq!(
+        stream.next().await.unwrap().id,
+        Some(1),
+        "no time has passed"
+    );
+    app.held("b", &["B-1", "B-2"]).await;
+    let last = app.held("c", &["B-3"]).await;
+    app.delete(&last.path()).by(&app.sell).send().await;
+    app.held("d", &["B-10", "C-1"]).await;
+    app.clock.advance(TICK);
+    let sent = stream.next().await.unwrap();
+    let changes = json!([
+        {"state": "free", "seats": ["B-3"]},
+        {"state": "held", "seats": [["B-1", "B-2"], ["B-10", "C-1"]]},
+    ]);
+    assert_eq!((sent.id, &sent.data["from"]), (Some(5), &json!(2)));
+    assert_eq!(sent.data["changes"], changes);
+}
+
+/// Ten thousand seats in one command, and all of a hall in one tick.
+#[tokio::test]
+async fn all_seats_of_a_hall_change_in_one_frame() {
+    let app = TestApp::open().await;
+    let body = json!({
+        "id": "hall", "name": "Hall", "currency": "EUR", "prices": {"S": 1},
+        "chart": {"format": "grid", "rows": 250, "seats_per_row": 200, "category": "S"},
+    });
+    let created = app
+        .post("/v1/events")
+        .by(&app.admin)
+        .json(&body)
+        .send()
+        .await;
+    created.expect(StatusCode::CREATED);
+    let chart = app.get("/v1/events/hall/chart").send().await.json();
+    let rows = chart["zones"][0]["rows"].as_array().unwrap();
+    let seats = rows.iter().flat_map(|row| row["seats"].as_array().unwrap());
+    let seats: Vec<&str> = seats.map(|seat| seat["seat"].as_str().unwrap()).collect();
+    assert_eq!(seats.len(), 50_000);
+    let mut stream = Stream::open(&app, "/v1/events/hall/feed").await;
+    app.held("a", &[seats[0]]).await;
+    assert_eq!(stream.next().await.unwrap().id, Some(1));
+    for half in seats[1..].chunks(2_500) {
+        let block = json!({"units": units(half), "reason": "x"});
+        let asked = app
+            .post("/v1/events/hall/block")
+            .by(&app.admin)
+            .json(&block);
+        asked.send().await.expect(StatusCode::OK);
     }
-    assert_eq!(stream.next().await, None);
+    app.clock.advance(TICK);
+    let sent = stream.next().await.unwrap();
+    let all = json!([{"state": "blocked", "seats": [[seats[1], seats[49_999]]]}]);
+    assert_eq!((sent.id, &sent.data["changes"]), (Some(21), &all));
 }
 
 #[tokio::test]
@@ -373,8 +487,11 @@ async fn one_change_is_written_once_for_all() {
     a.next_event().await;
     b.next_event().await;
     app.held("a", &["A-1"]).await;
+    // Other readers are served as well: one of them wants each commit.
+    let mut each = Stream::open(&app, "/v1/events/hall/feed?after=0&each=true").await;
     let (a, b) = (a.part().await.unwrap(), b.part().await.unwrap());
     assert_eq!(a.as_ptr(), b.as_ptr(), "both readers share the same bytes");
+    assert_eq!(each.next().await.unwrap().id, Some(1));
 }
 
 #[tokio::test]
@@ -401,6 +518,7 @@ async fn a_reader_is_told_of_the_event_at_once_and_when_its_terms_change() {
     );
     let end = json!({"reason": "fog"});
     change("/v1/events/hall/cancel", Method::POST, &end).await;
+    app.clock.advance(TICK);
     assert_eq!(stream.next_event().await["state"], "cancelled");
     // What changes nothing is no news.
     change("/v1/events/hall", Method::PATCH, &stop).await;

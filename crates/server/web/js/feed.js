@@ -1,6 +1,6 @@
-// Keeps an inventory true: one snapshot, then the event's feed, entry by entry. The feed's
-// numbers are dense, so a missing one is noticed and mended by a new snapshot. If the stream is
-// lost the page says so, asks for snapshots meanwhile, and goes back to the stream by itself.
+// Keeps an inventory true: one snapshot, then the frames of the event's feed. Commits are numbered
+// without a gap, so a missing frame is noticed and a new snapshot is read. If the stream is lost the
+// page says so, asks for snapshots meanwhile, and goes back to the stream by itself.
 
 import { asAnyone } from "./api.js";
 
@@ -9,7 +9,9 @@ import { asAnyone } from "./api.js";
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const POLL_MS = 4000;
 const QUIET_CHECK_MS = 30_000;
-const HIDDEN_CLOSE_MS = 30_000;
+const HIDDEN_CLOSE_MS = 60_000;
+// A reset may reach every page of an event at the same moment.
+const RESET_SPREAD_MS = 1000;
 
 export class Feed extends EventTarget {
   /** @param {string} event @param {import("./inventory.js").Inventory} inventory */
@@ -82,8 +84,11 @@ export class Feed extends EventTarget {
       this.heardAt = performance.now();
       this.become("live");
     };
-    source.onmessage = (message) => this.entry(message);
-    source.addEventListener("reset", () => this.resync());
+    source.onmessage = (message) => this.frame(message);
+    source.addEventListener("reset", () => {
+      this.shut();
+      this.retryTimer = setTimeout(() => this.resync(), Math.random() * RESET_SPREAD_MS);
+    });
     source.addEventListener("event", (message) => {
       this.dispatchEvent(new CustomEvent("event", { detail: JSON.parse(message.data) }));
     });
@@ -96,16 +101,17 @@ export class Feed extends EventTarget {
   }
 
   /** @param {MessageEvent} message */
-  entry(message) {
-    /** @type {import("./wire.js").FeedEntry} */
-    const entry = JSON.parse(message.data);
+  frame(message) {
+    /** @type {import("./wire.js").FeedFrame} */
+    const frame = JSON.parse(message.data);
     this.heardAt = performance.now();
-    if (entry.seq <= this.inventory.seq) return;
-    if (entry.seq !== this.inventory.seq + 1) {
+    if (frame.seq <= this.inventory.seq) return;
+    if (frame.from > this.inventory.seq + 1) {
       this.resync();
       return;
     }
-    this.inventory.applyEntry(entry);
+    // Drawn with the next animation frame, all of it at once.
+    this.inventory.applyFrame(frame);
   }
 
   /** @param {unknown} error */
@@ -148,7 +154,7 @@ export class Feed extends EventTarget {
       if (!snapshot || snapshot.seq <= this.inventory.seq) return;
       const deaf = this.state === "live" && this.inventory.seq === seqBefore;
       this.inventory.applySnapshot(snapshot);
-      // Entries we should have heard went past us: the connection is dead without knowing it.
+      // Frames that should have come did not: the connection is dead without knowing it.
       if (deaf) this.resync();
     } catch {
       if (this.state === "live") this.lost(null);

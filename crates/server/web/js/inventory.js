@@ -1,8 +1,8 @@
-// What the ledger says of every unit of one event, as far as the page has heard: a snapshot, the
-// feed entries after it, and the answers to our own commands. Decides nothing.
+// The state of every unit of one event as far as the page knows it: a snapshot, the frames of the
+// feed after it, and the answers to our own commands. Decides nothing.
 
 /** @typedef {import("./wire.js").SeatsSnapshot} SeatsSnapshot */
-/** @typedef {import("./wire.js").FeedEntry} FeedEntry */
+/** @typedef {import("./wire.js").FeedFrame} FeedFrame */
 /** @typedef {import("./wire.js").UnitState} UnitState */
 /** @typedef {import("./plan.js").Plan} Plan */
 
@@ -26,8 +26,8 @@ export class Inventory extends EventTarget {
     this.plan = plan;
     this.seq = -1;
     this.state = new Uint8Array(plan.size);
-    // An answer to our own command may overtake the feed. Per seat, entries up to the answer's
-    // seq are old news and would make the seat flicker back.
+    // An answer to our own command may overtake the feed. Per seat, frames up to the answer's
+    // seq are old and would make the seat flicker back.
     this.answeredSeq = new Float64Array(plan.size).fill(-1);
     this.next = new Uint8Array(plan.size);
     /** Seats of each category in each state: `seatsIn[state][category]`. */
@@ -72,17 +72,26 @@ export class Inventory extends EventTarget {
     }
   }
 
-  /** The caller has checked that the entry is the next one. @param {FeedEntry} entry */
-  applyEntry(entry) {
-    const mend = entry.changes.length <= MEND_MAX;
-    for (const change of entry.changes) {
+  /** The caller has checked that no commit is missing before it. @param {FeedFrame} frame */
+  applyFrame(frame) {
+    const runs = [];
+    let size = 0;
+    for (const change of frame.changes) {
       if (change.area) this.setArea(change.area, change);
-      if (!change.seat || !change.state) continue;
-      const seat = this.plan.indexOf.get(change.seat);
-      if (seat === undefined || this.answeredSeq[seat] >= entry.seq) continue;
-      this.setSeat(seat, CODE[change.state], mend);
+      for (const run of change.seats ?? []) {
+        const [first, last] = (Array.isArray(run) ? run : [run, run]).map((id) => this.plan.indexOf.get(id));
+        if (first === undefined || last === undefined || !change.state) continue;
+        runs.push({ first, last, code: CODE[change.state] });
+        size += last - first + 1;
+      }
     }
-    this.seq = entry.seq;
+    const mend = size <= MEND_MAX;
+    for (const { first, last, code } of runs) {
+      for (let seat = first; seat <= last; seat += 1) {
+        if (this.answeredSeq[seat] < frame.seq) this.setSeat(seat, code, mend);
+      }
+    }
+    this.seq = frame.seq;
     if (!mend) this.onMany();
     this.changed();
   }

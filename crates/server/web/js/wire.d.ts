@@ -11,7 +11,7 @@ export type ChartZone = Schemas["Zone"];
 export type ChartArea = Schemas["Area"];
 export type SeatsSnapshot = Schemas["Seats"];
 export type UnitState = Schemas["UnitState"];
-export type FeedEntry = Schemas["FeedEntry"];
+export type FeedFrame = Schemas["FeedFrame"];
 export type AreaCounts = Partial<Schemas["AreaCounts"]>;
 export type Unit = Schemas["Unit"];
 /** One of the two forms of the API's `UnitRequest`, without the fields that the form leaves out. */

@@ -8,7 +8,9 @@ use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{Access, CookieSecurity, Drained, Listeners, ServerSettings, TestPayments};
+use soldonce_server::{
+    Access, CookieSecurity, Drained, FeedSettings, Listeners, ServerSettings, TestPayments,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -92,6 +94,7 @@ pub(crate) async fn start(
         cookie,
         allowed_origins: settings.origins.value.clone(),
         streams: settings.limits.streams(),
+        feed: FeedSettings::default(),
         rates: settings.limits.rates(),
         accept: settings.limits.accept(),
         stripe,

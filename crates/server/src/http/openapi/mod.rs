@@ -248,7 +248,7 @@ fn content(answer: &Answer) -> Option<Value> {
                     "id": {"type": "string", "pattern": "^[0-9]+$"},
                     "event": {"type": "string", "enum": ["message", "event", "reset"]},
                     "data": {"anyOf": [
-                        reference("FeedEntry"), reference("Event"),
+                        reference("FeedFrame"), reference("Event"),
                         {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
                     ]},
                 },

@@ -7,7 +7,7 @@ mod sold;
 mod webhooks;
 
 pub(super) use self::refusals::Problem;
-pub(super) use self::seats::{Chart, FeedEntry, Seats};
+pub(super) use self::seats::{Chart, FeedFrame, Seats};
 pub(super) use self::sold::{
     BlockedUnits, Booking, BookingList, Hold, HoldList, Transition, UnblockedUnits,
 };

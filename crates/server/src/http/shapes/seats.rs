@@ -5,6 +5,7 @@
     reason = "fields are named as the API names them"
 )]
 
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::sold::UnitState;
@@ -95,23 +96,27 @@ pub(in crate::http) struct AreaCounts {
     blocked: u32,
 }
 
-/// One commit as the public sees it.
+/// Consecutive commits as the public sees them, merged. Changes are states, not steps: a reader that knows
+/// some of the commits applies them all the same.
 #[derive(ToSchema)]
-pub(in crate::http) struct FeedEntry {
-    /// Dense: a missing number is a missing entry.
+pub(in crate::http) struct FeedFrame {
+    /// The first commit in it: the `seq` of the frame before plus one, or less.
+    from: u64,
+    /// The last commit in it.
     seq: u64,
+    /// When the last commit was made.
     #[schema(format = DateTime)]
     at: String,
     changes: Vec<FeedChange>,
 }
 
-/// A seat with its state, or an area with its counts.
+/// Seats that are now in a state, or an area with its counts.
 #[derive(ToSchema)]
 pub(in crate::http) struct FeedChange {
     #[schema(nullable = false)]
-    seat: Option<String>,
-    #[schema(nullable = false)]
     state: Option<UnitState>,
+    #[schema(nullable = false)]
+    seats: Option<Vec<SeatRun>>,
     #[schema(nullable = false)]
     area: Option<String>,
     #[schema(nullable = false)]
@@ -122,4 +127,12 @@ pub(in crate::http) struct FeedChange {
     sold: Option<u32>,
     #[schema(nullable = false)]
     blocked: Option<u32>,
+}
+
+/// A seat; or the first and the last of seats that follow each other in the chart, over rows and zones.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(in crate::http) enum SeatRun {
+    One(String),
+    FirstAndLast([String; 2]),
 }

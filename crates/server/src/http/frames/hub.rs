@@ -1,0 +1,289 @@
+//! Sends the feed of one event to all its readers. A task of its own takes what was committed, at the first
+//! change at once and then at most once a tick; what it sends is written once and shared. Commits do not
+//! wait for it, and under load it lets more time pass between two ticks.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use soldonce_clock::{BootTime, Clock};
+use soldonce_core::{Event, EventNo, Seq};
+use soldonce_engine::limits::FEED_COMMITS_MAX;
+use soldonce_engine::{Engine, EventFeed};
+use tokio::sync::watch::{Receiver, Sender};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::event_message;
+use super::written::{Cut, messages};
+use crate::limits::{
+    FEED_REST_FACTOR, FEED_TICK_MS, FEED_TICK_MS_MAX, FRAMES_SHARED_BYTES_MAX,
+    FRAMES_SHARED_ENTRY_BYTES, STREAM_KEEP_ALIVE_MS,
+};
+
+/// What is sent to the readers of an event at one moment.
+pub(in crate::http) struct Tick {
+    at: BootTime,
+    /// A reader that has all commits up to here gets `frame`.
+    pub(in crate::http) after: Seq,
+    pub(in crate::http) until: Seq,
+    /// Nothing where readers need a new snapshot.
+    pub(in crate::http) frame: Option<Bytes>,
+    /// How often the event itself changed.
+    pub(in crate::http) event_no: u64,
+    pub(in crate::http) event: Bytes,
+}
+
+/// The feed of one event while it has readers.
+pub(in crate::http) struct Hub {
+    feed: EventFeed,
+    /// Its sender is the task's own, so that streams end with it.
+    ticks: Receiver<Arc<Tick>>,
+    /// Time that the last reader waited for its turn since the last tick, microseconds.
+    slowest_us: AtomicU64,
+    shared: Mutex<Shared>,
+}
+
+/// Frames for readers that were behind the last tick, or want another cut.
+#[derive(Default)]
+struct Shared {
+    until: Seq,
+    frames: BTreeMap<(Cut, Seq), Option<Written>>,
+    bytes: usize,
+}
+
+/// Frames as they are sent, and up to which commit.
+type Written = (Bytes, Seq);
+
+impl Hub {
+    /// The event's feed.
+    pub(in crate::http) fn feed(&self) -> &EventFeed {
+        &self.feed
+    }
+
+    /// Returns what a reader that knows all up to `after` lacks of what was sent, or the first part of it;
+    /// nothing if it needs a new snapshot. Written once for all that lack the same.
+    pub(in crate::http) fn lacking(&self, cut: Cut, after: Seq) -> Option<Written> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = self.ticks.borrow().until;
+        if until <= after {
+            return Some((Bytes::new(), after));
+        }
+        if shared.until != until {
+            *shared = Shared {
+                until,
+                ..Shared::default()
+            };
+        }
+        if let Some(known) = shared.frames.get(&(cut, after)) {
+            return known.clone();
+        }
+        let written = write(&self.feed, (after, until), cut);
+        let bytes = written.as_ref().map_or(0, |(text, _)| text.len());
+        let bytes = bytes.saturating_add(FRAMES_SHARED_ENTRY_BYTES);
+        if shared.bytes.saturating_add(bytes) > FRAMES_SHARED_BYTES_MAX {
+            shared.frames.clear();
+            shared.bytes = 0;
+        }
+        shared.bytes = shared.bytes.saturating_add(bytes);
+        shared.frames.insert((cut, after), written.clone());
+        written
+    }
+
+    /// Notes how long a reader that waited for a tick waited for its turn on a processor.
+    pub(in crate::http) fn note_taken(&self, tick: &Tick, now: BootTime) {
+        let waited = u64::try_from(now.since(tick.at).as_micros()).unwrap_or(u64::MAX);
+        self.slowest_us.fetch_max(waited, Ordering::Relaxed);
+    }
+}
+
+fn write(feed: &EventFeed, (after, until): (Seq, Seq), cut: Cut) -> Option<Written> {
+    let frames = feed.between(after, until)?;
+    let (text, count) = messages(&frames, cut, &feed.summary().event.chart)?;
+    let reached = count.checked_sub(1).and_then(|last| frames.get(last));
+    Some((text.into(), reached.map_or(until, |frame| frame.seq)))
+}
+
+/// The events that have readers.
+#[derive(Default)]
+pub(in crate::http) struct Hubs {
+    open: Arc<Mutex<Open>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+type Open = BTreeMap<EventNo, Arc<Hub>>;
+
+/// What the tasks need of the server.
+#[derive(Clone)]
+pub(in crate::http) struct Surroundings {
+    pub(in crate::http) engine: Engine,
+    pub(in crate::http) shutdown: CancellationToken,
+    pub(in crate::http) tick: Duration,
+}
+
+impl Hubs {
+    /// Adds a reader to an event.
+    pub(in crate::http) fn join(
+        &self,
+        feed: EventFeed,
+        around: &Surroundings,
+    ) -> (Arc<Hub>, Receiver<Arc<Tick>>) {
+        let no = feed.event_no();
+        let mut open = lock(&self.open);
+        let hub = open.get(&no).filter(|hub| hub.ticks.has_changed().is_ok());
+        let hub = hub.map_or_else(|| self.start(feed, around), Arc::clone);
+        open.insert(no, Arc::clone(&hub));
+        let ticks = hub.ticks.clone();
+        (hub, ticks)
+    }
+
+    fn start(&self, feed: EventFeed, around: &Surroundings) -> Arc<Hub> {
+        let (mut commits, mut event) = (feed.watch_commits(), feed.watch_event());
+        event.mark_unchanged();
+        let until = *commits.borrow_and_update();
+        let tick = Tick {
+            at: around.engine.world().clock.boot(),
+            after: until,
+            until,
+            frame: Some(Bytes::new()),
+            event_no: 0,
+            event: Bytes::new(),
+        };
+        let (sender, ticks) = tokio::sync::watch::channel(Arc::new(tick));
+        let hub = Arc::new(Hub {
+            feed,
+            ticks,
+            slowest_us: AtomicU64::new(0),
+            shared: Mutex::default(),
+        });
+        let task = Task {
+            hub: Arc::clone(&hub),
+            ticks: sender,
+            commits,
+            event,
+            around: around.clone(),
+            open: Arc::clone(&self.open),
+        };
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task.run());
+        hub
+    }
+}
+
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The one that sends.
+struct Task {
+    hub: Arc<Hub>,
+    ticks: Sender<Arc<Tick>>,
+    commits: Receiver<Seq>,
+    event: Receiver<Arc<Event>>,
+    around: Surroundings,
+    open: Arc<Mutex<Open>>,
+}
+
+impl Task {
+    /// Sends until there are no readers, or until shutdown.
+    async fn run(mut self) {
+        let shutdown = self.around.shutdown.clone();
+        let until_left = async {
+            while !self.is_left() {
+                self.turn().await;
+            }
+        };
+        shutdown.run_until_cancelled(until_left).await;
+    }
+
+    async fn turn(&mut self) {
+        self.wait().await;
+        if self.send() {
+            self.rest().await;
+        }
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &*self.around.engine.world().clock
+    }
+
+    /// Whether all readers have left; then the event has no hub any more.
+    fn is_left(&self) -> bool {
+        let mut open = lock(&self.open);
+        // One receiver is the hub's own.
+        let is_left = self.ticks.receiver_count() <= 1;
+        if is_left {
+            open.remove(&self.hub.feed.event_no());
+        }
+        is_left
+    }
+
+    /// Waits for a change, at most until readers must see that the stream lives.
+    async fn wait(&mut self) {
+        let quiet = Duration::from_millis(STREAM_KEEP_ALIVE_MS);
+        let quiet_until = self.ticks.borrow().at.plus(quiet);
+        let clock = Arc::clone(&self.around.engine.world().clock);
+        let mut event = self.event.clone();
+        // Their senders live as long as the feed.
+        tokio::select! {
+            Ok(()) = self.commits.changed() => {}
+            Ok(()) = event.changed() => {}
+            () = clock.sleep_until(quiet_until) => {}
+        }
+    }
+
+    /// Sends what has changed; whether anything has. Without a change the tick is a sign of life.
+    fn send(&mut self) -> bool {
+        let at = self.clock().boot();
+        self.hub.slowest_us.store(0, Ordering::Relaxed);
+        let last = Arc::clone(&self.ticks.borrow());
+        let until = *self.commits.borrow_and_update();
+        let is_changed = self.event.has_changed().unwrap_or(false);
+        self.event.mark_unchanged();
+        let frame = write(&self.hub.feed, (last.until, until), Cut::Merged).map(|(text, _)| text);
+        let (event_no, event) = if is_changed {
+            let event = event_message(&self.hub.feed.summary(), self.around.engine.now());
+            (last.event_no.saturating_add(1), event)
+        } else {
+            (last.event_no, last.event.clone())
+        };
+        self.ticks.send_replace(Arc::new(Tick {
+            at,
+            after: last.until,
+            until,
+            frame,
+            event_no,
+            event,
+        }));
+        is_changed || until != last.until
+    }
+
+    /// Lets time pass before the next tick: the longer, the longer readers waited for their turn. It ends
+    /// early before commits are forgotten that were not sent.
+    async fn rest(&mut self) {
+        let tick = self.around.tick;
+        let (sent_at, sent) = {
+            let last = self.ticks.borrow();
+            (last.at, last.until)
+        };
+        loop {
+            let now = self.clock().boot();
+            let slowest = Duration::from_micros(self.hub.slowest_us.load(Ordering::Relaxed));
+            let longest = Duration::from_millis(FEED_TICK_MS_MAX).max(tick);
+            let pause = slowest
+                .saturating_mul(FEED_REST_FACTOR)
+                .clamp(tick, longest);
+            let unsent = self.commits.borrow().0.saturating_sub(sent.0);
+            let is_full = usize::try_from(unsent).is_ok_and(|unsent| unsent > FEED_COMMITS_MAX / 2);
+            if now >= sent_at.plus(pause) || is_full {
+                return;
+            }
+            let look_again = now.plus(Duration::from_millis(FEED_TICK_MS));
+            let until = sent_at.plus(pause).min(look_again);
+            self.clock().sleep_until(until).await;
+        }
+    }
+}

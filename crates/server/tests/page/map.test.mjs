@@ -1,0 +1,60 @@
+// The map is what the feed says, however its commits are cut into frames.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FREE, HELD, Inventory, SOLD } from "../../web/js/inventory.js";
+import { Plan } from "../../web/js/plan.js";
+
+const seat = (/** @type {string} */ id) => ({ seat: id, label: id, category: "S" });
+const row = (/** @type {string} */ name) => ({
+  row: name,
+  seats: Array.from({ length: 400 }, (_, k) => seat(`${name}-${k + 1}`)),
+});
+const CHART = /** @type {any} */ ({
+  format: "soldonce",
+  name: "Hall",
+  zones: [{ zone: "z", name: "Z", rows: [row("A"), row("B")] }],
+  areas: [{ area: "floor", label: "Floor", capacity: 9, category: "S" }],
+});
+
+const inventory = () => {
+  const made = new Inventory(new Plan(CHART, { S: 1 }));
+  made.applySnapshot(/** @type {any} */ ({ seq: 5, held: [], sold: [], blocked: [], areas: [] }));
+  return made;
+};
+const frame = (/** @type {number} */ seq, /** @type {any[]} */ ...changes) => ({
+  from: seq,
+  seq,
+  at: "2030-01-01T12:00:00.000Z",
+  changes,
+});
+const stateOf = (/** @type {Inventory} */ { plan, state }, /** @type {string} */ id) =>
+  state[/** @type {number} */ (plan.indexOf.get(id))];
+
+test("a run is every seat between its ends, over rows too", () => {
+  const map = inventory();
+  /** @type {number[]} */ const mended = [];
+  map.onSeat = (changed) => void mended.push(changed);
+  map.applyFrame(frame(6, { state: "held", seats: ["A-1", ["A-399", "B-2"]] }, { area: "floor", free: 4, held: 5 }));
+  assert.deepEqual(mended, [0, 398, 399, 400, 401]);
+  assert.deepEqual(["A-1", "A-2", "B-2", "B-3"].map((id) => stateOf(map, id)), [HELD, FREE, HELD, FREE]);
+  assert.deepEqual([map.seq, map.areas.get("floor")], [6, { free: 4, held: 5, sold: 0, blocked: 0 }]);
+});
+
+test("many changes are drawn as one", () => {
+  const map = inventory();
+  let many = 0;
+  map.onSeat = () => assert.fail("seat by seat");
+  map.onMany = () => (many += 1);
+  map.applyFrame(frame(6, { state: "sold", seats: [["A-1", "B-400"]] }));
+  assert.deepEqual([many, map.counts().sold], [1, 800]);
+});
+
+test("a frame that ends before the answer to a command does not undo it", () => {
+  const map = inventory();
+  map.applyAnswer(["A-1"], "held", 8);
+  map.applyFrame({ ...frame(7, { state: "sold", seats: [["A-1", "A-2"]] }), from: 6 });
+  assert.deepEqual(["A-1", "A-2"].map((id) => stateOf(map, id)), [HELD, SOLD]);
+  map.applyFrame({ ...frame(9, { state: "free", seats: ["A-1"] }), from: 7 });
+  assert.equal(stateOf(map, "A-1"), FREE);
+});
