@@ -220,3 +220,57 @@ impl Unit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn only_the_owner_gives_a_unit_up_and_its_fence_never_falls() {
+        let [ann, bob] = [1, 2].map(HoldId::from_bits);
+        let [sale, other] = [3, 4].map(BookingId::from_bits);
+        let held = |hold| UnitState::Held {
+            hold,
+            until: Timestamp::from_ms(1),
+        };
+        let passes = |state, cause, to, by, fence| {
+            let [before, fence] = [2, fence].map(Fence);
+            let step = Step {
+                to,
+                fence,
+                cause,
+                by,
+            };
+            let mut unit = Unit {
+                state,
+                fence: before,
+                version: Version(1),
+            };
+            catch_unwind(move || unit.step(UnitNo(0), step)).is_ok()
+        };
+        let (ann_by, bob_by) = (Owner::Hold(ann), Owner::Hold(bob));
+        let confirmed = UnitState::Sold(sale);
+        assert!(passes(held(ann), Cause::Confirmed, confirmed, ann_by, 2));
+        assert!(!passes(held(ann), Cause::Confirmed, confirmed, bob_by, 2));
+        assert!(!passes(held(ann), Cause::Confirmed, confirmed, ann_by, 1));
+        let (free, sold) = (UnitState::Free, UnitState::Sold(sale));
+        assert!(passes(
+            sold,
+            Cause::Cancelled,
+            free,
+            Owner::Booking(sale),
+            3
+        ));
+        assert!(!passes(
+            sold,
+            Cause::Cancelled,
+            free,
+            Owner::Booking(other),
+            3
+        ));
+        assert!(!passes(free, Cause::Held, held(bob), ann_by, 3));
+        assert!(!passes(sold, Cause::Confirmed, confirmed, ann_by, 3));
+    }
+}

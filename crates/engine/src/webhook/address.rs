@@ -102,7 +102,7 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(v4: Ipv4Addr) -> bool {
-    let [a, b, c, _] = v4.octets();
+    let [a, b, c, d] = v4.octets();
     match a {
         // This network, private, the own machine, several receivers, reserved.
         0 | 10 | 127 | 224..=255 => false,
@@ -110,6 +110,8 @@ fn is_public_v4(v4: Ipv4Addr) -> bool {
         100 => !(64..=127).contains(&b),
         // The link, with its metadata.
         169 => b != 254,
+        // The host of Azure, which gives settings to its virtual machines.
+        168 => (b, c, d) != (63, 129, 16),
         172 => !(16..=31).contains(&b),
         // Private, protocols, examples, old relays.
         192 => b != 168 && !matches!((b, c), (0, 0 | 2) | (88, 99)),
@@ -156,6 +158,7 @@ mod tests {
         "0.1.2.3",
         "100.64.0.1",
         "100.127.255.255",
+        "168.63.129.16",
         "169.254.0.1",
         "169.254.169.254",
         "192.0.0.170",

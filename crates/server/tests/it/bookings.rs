@@ -114,6 +114,11 @@ async fn a_confirm_is_never_late() {
     let path = format!("{}/confirm", held.path());
     let answer = app.post(&path).by(&app.sell).key("k").send().await;
     assert_eq!(answer.refused(409, "hold_expired")["advice"], "reacquire");
+    let metrics = app.get("/metrics").send().await.text();
+    assert!(
+        metrics.contains("\nsoldonce_confirm_conflicts_total 1\n"),
+        "{metrics}"
+    );
     app.held("b", &["A-1"]).await;
 }
 

@@ -70,3 +70,17 @@ async fn a_clock_that_is_ahead_is_told_everywhere_by_how_far_it_is() {
     end.cancel();
     tasks.join_all().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_whose_clock_was_never_set_is_said_to_be_wrong() {
+    let app = TestApp::open().await.with_hall(1).await;
+    let end = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run_sweeper(app.engine.clone(), end.clone()));
+    app.held("ann", &["A-1"]).await;
+    let before = log::lines().len();
+    app.clock.step_wall(0);
+    sweep_until_told(&app, "this machine's clock is wrong", before);
+    end.cancel();
+    tasks.join_all().await;
+}
