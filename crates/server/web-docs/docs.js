@@ -130,6 +130,8 @@ function draw(api) {
   for (const [name, schema] of Object.entries(api.components.schemas)) {
     const inside = el("div.inside", marked(schema.description ?? ""));
     inside.append(schema.properties ? properties(schema) : typeOf(schema));
+    const example = api.components.examples[name]?.value;
+    if (example) inside.append(el("pre", JSON.stringify(example, null, 2)));
     const details = el("details", el("summary", el("code", name)), inside);
     details.id = `schema-${name}`;
     description.append(details);

@@ -186,6 +186,27 @@ fn every_reference_leads_somewhere() {
     }
 }
 
+#[test]
+fn each_answer_has_an_example_of_its_schema() {
+    let examples = document()["components"]["examples"].as_object().unwrap();
+    let mut unused: BTreeSet<&str> = examples.keys().map(String::as_str).collect();
+    let paths = document()["paths"].as_object().unwrap().values();
+    for operation in paths.flat_map(|methods| methods.as_object().unwrap().values()) {
+        for response in operation["responses"].as_object().unwrap().values() {
+            let content = &response["content"]["application/json"];
+            let Some(reference) = content["examples"]["answer"]["$ref"].as_str() else {
+                continue;
+            };
+            let name = reference.rsplit('/').next().unwrap();
+            let example = examples.get(name).map(|example| &example["value"]);
+            let example = example.unwrap_or_else(|| panic!("openapi/examples.json lacks {name}"));
+            assert_eq!(mismatch(&content["schema"], example, name), None);
+            unused.remove(name);
+        }
+    }
+    assert!(unused.is_empty(), "examples of no answer: {unused:?}");
+}
+
 #[tokio::test]
 async fn it_is_served_with_a_page_that_reads_it() {
     let app = TestApp::open().await;

@@ -28,6 +28,8 @@ use super::route::Admission::{self, Anyone};
 use super::table::Table;
 
 const COMMITTED: &str = include_str!("../../../openapi.json");
+/// An answer of each schema.
+const EXAMPLES: &str = include_str!("examples.json");
 const KEYED: &str = "1 to 255 visible ASCII characters. The same key with the same path and body is answered \
      with the first answer, marked `Idempotency-Replayed: true`, for 24 hours; of a refund or a \
      cancellation for as long as the booking";
@@ -93,6 +95,7 @@ pub(super) fn document(operations: &[Operation]) -> String {
         "paths": paths(operations),
         "webhooks": messages::all(),
         "components": {
+            "examples": examples(),
             "schemas": schemas::all(operations),
             "headers": limits::headers(),
             "securitySchemes": {
@@ -105,6 +108,12 @@ pub(super) fn document(operations: &[Operation]) -> String {
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
+}
+
+fn examples() -> Value {
+    let all: Map<String, Value> = serde_json::from_str(EXAMPLES).expect("the examples are JSON");
+    let example = |(name, value)| (name, json!({ "value": value }));
+    all.into_iter().map(example).collect()
 }
 
 fn paths(operations: &[Operation]) -> Value {
@@ -236,8 +245,10 @@ fn responses(operation: &Operation, all: &[Operation]) -> Value {
 fn content(answer: &Answer) -> Option<Value> {
     match answer.content {
         Content::Timed(schema) | Content::Json(schema) => {
-            let schema = reference(&(schema.name)());
-            Some(json!({"application/json": {"schema": schema}}))
+            let name = (schema.name)();
+            let example = json!({"$ref": format!("#/components/examples/{name}")});
+            let schema = reference(&name);
+            Some(json!({"application/json": {"schema": schema, "examples": {"answer": example}}}))
         }
         Content::Media(EVENTS) => Some(json!({ EVENTS: {"schema": {
             "type": "string", "contentMediaType": EVENTS,
