@@ -354,10 +354,10 @@ test("on a phone, by touch and by keyboard: nothing is cut off, and the focus fo
   const { keyboard } = shopper.page;
   const reads = (/** @type {string} */ stage) =>
     shopper.until((wanted) => {
-      const part = document.activeElement?.closest('[data-testid="payment"]');
+      const part = /** @type {any} */ (document.activeElement)?.closest('[data-testid="payment"]');
       return part?.dataset.stage === wanted && !part.querySelector("button:disabled");
     }, stage);
-  await shopper.until(() => document.activeElement?.dataset.testid === "pay");
+  await shopper.until(() => /** @type {any} */ (document.activeElement)?.dataset.testid === "pay");
   await keyboard.press("Enter");
   await reads("choose");
   const wide = () => document.documentElement.scrollWidth - innerWidth;

@@ -12,19 +12,23 @@ export class Middleman {
   again = 0;
   /** How long a request takes on its way, milliseconds. */
   latency = 0;
+  /** Where it listens. */
+  url = "";
+  keeps = false;
 
   /** @param {import("./server.mjs").Server} server @param {{keeps?: boolean}} [options] */
   static async before(server, { keeps = false } = {}) {
     const proxy = new Middleman();
     proxy.keeps = keeps;
-    proxy.listener = createServer((asked, answer) => {
+    const listener = createServer((asked, answer) => {
       if (proxy.latency === 0) proxy.pass(server, asked, answer);
       else setTimeout(() => proxy.pass(server, asked, answer), proxy.latency);
     });
-    await new Promise((resolve) => proxy.listener.listen(0, "127.0.0.1", resolve));
+    await new Promise((resolve) => listener.listen(0, "127.0.0.1", () => resolve(null)));
     // It ends with its connections, which end with the browsers behind it.
-    proxy.listener.unref();
-    proxy.url = `http://127.0.0.1:${proxy.listener.address().port}`;
+    listener.unref();
+    const { port } = /** @type {import("node:net").AddressInfo} */ (listener.address());
+    proxy.url = `http://127.0.0.1:${port}`;
     return proxy;
   }
 
@@ -34,7 +38,7 @@ export class Middleman {
    */
   slowly(path, parts) {
     let called = 0;
-    let come = () => {};
+    /** @type {(value?: any) => void} */ let come = () => {};
     const pace = { path, parts, requests: 0, called: () => called, wait: () => new Promise((resolve) => (come = resolve)) };
     this.pace = pace;
     return {

@@ -10,7 +10,8 @@ test("every code of the API has its sentence on the page", async (t) => {
   const shopper = await stage.shopper(t);
   await shopper.page.goto("/");
   const { codes, unknown, wordless } = await shopper.page.evaluate(async () => {
-    const { isKnown, words } = await import("/assets/js/refusal.js");
+    const at = "/assets/js/refusal.js";
+    const { isKnown, words } = await import(at);
     const api = await (await fetch("/openapi.json")).json();
     const codes = api["x-problems"].map(({ code }) => code);
     return {

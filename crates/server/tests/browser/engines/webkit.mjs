@@ -20,6 +20,8 @@ const PATHS = {
 };
 
 export class WebKit extends Driven {
+  address = "";
+
   /** @param {string} folder  For what it stores. */
   static async launch(folder) {
     mkdirSync(folder, { recursive: true });
@@ -49,7 +51,7 @@ export class WebKit extends Driven {
     for (;;) {
       try {
         return await this.ask("", body);
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         if (this.process.exitCode !== null) throw new Error("the driver of WebKit ended", { cause: error });
         if (Date.now() > end || error.cause?.code !== "ECONNREFUSED") throw error;
         await new Promise((after) => setTimeout(after, 50));
