@@ -1,5 +1,5 @@
-//! Alternatives to refused seats: as many neighbours near the wanted ones. Bounded work whatever the
-//! hall, since refusals are the rush.
+//! Alternatives to refused seats: as many neighbours near the wanted ones. Bounded work in a hall of any
+//! size, since refusals are the rush.
 
 use std::ops::Range;
 

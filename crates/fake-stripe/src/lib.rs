@@ -186,7 +186,7 @@ impl FakeStripe {
         self.api.fate().follow(plan);
     }
 
-    /// The next such call goes wrong in this way, whatever the plan.
+    /// The next such call goes wrong in this way, with any plan.
     pub fn next_call(&self, route: Route, fault: CallFault) {
         self.api.fate().script_call(route, fault);
     }
@@ -400,7 +400,7 @@ impl Drop for FakeStripe {
     }
 }
 
-/// Serves until it is told to stop; whatever was begun is dropped with the runtime.
+/// Serves until it is told to stop; what was begun is dropped with the runtime.
 fn run(listener: std::net::TcpListener, api: &Arc<Api>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -99,7 +99,7 @@ impl MoneyLine {
         }
     }
 
-    /// What cannot be, whatever else is true.
+    /// What cannot be in any case.
     fn violation(&self) -> Option<&'static str> {
         [
             (self.reserved() < 0, "more is taken or let go than reserved"),

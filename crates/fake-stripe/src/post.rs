@@ -48,7 +48,7 @@ pub(super) struct Post {
 struct State {
     endpoint: Option<Endpoint>,
     waiting: VecDeque<(BootTime, Webhook)>,
-    /// Behind whatever comes next.
+    /// Sent after the one that comes next.
     behind_next: Vec<Webhook>,
     held_back: Vec<Webhook>,
     flying: usize,

@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Done,
     /// A check failed, or what was asked for was refused.
     Refused,
-    /// The server ended so that whatever supervises it starts it again.
+    /// The server ended so that its supervisor starts it again.
     Restart,
     /// What `lease run` ends with: the code of the command it ran, or one of its own.
     Code(u8),

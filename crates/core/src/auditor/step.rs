@@ -56,7 +56,7 @@ impl Walk<'_> {
     fn legal_step(&mut self, step: &Transition, before: Unit) {
         let (from, to) = (before.state.kind(), step.to.kind());
         let invariant = match (from, to) {
-            // Whatever any table says.
+            // No table is asked.
             (StateKind::Sold, StateKind::Sold) if before.state != step.to => Invariant::I1SoldTwice,
             (StateKind::Sold, StateKind::Held) => Invariant::I1SoldTwice,
             _ if is_legal(step.cause, from, to) => return,

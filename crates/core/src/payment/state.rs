@@ -41,7 +41,7 @@ impl PaymentState {
         }
     }
 
-    /// Returns whether the buyer's money was reserved or taken, whatever became of it later.
+    /// Returns whether the buyer's money was reserved or taken, even if it went back later.
     pub const fn has_come(self) -> bool {
         matches!(
             self,

@@ -301,8 +301,8 @@ impl Policy {
         Ok(changed)
     }
 
-    /// Returns this policy with the fields of `change` set, whatever they are: for what is stored, which
-    /// another build may have passed.
+    /// Returns this policy with the fields of `change` set, unchecked: for what is stored, which another build
+    /// may have passed.
     #[must_use]
     pub fn merged(&self, change: &PolicyChange) -> Self {
         let mut changed = self.clone();

@@ -29,7 +29,7 @@ pub(super) struct Figures {
     pub(super) refused: BTreeMap<String, u64>,
     /// By kind.
     pub(super) errors: BTreeMap<String, u64>,
-    /// Microseconds from a buyer's request to the answer, whatever it was.
+    /// Microseconds from a buyer's request to any answer.
     pub(super) p50_us: u64,
     pub(super) p99_us: u64,
     pub(super) max_us: u64,

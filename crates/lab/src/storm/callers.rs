@@ -1,4 +1,4 @@
-//! What the users of a storm send: holds of one wanted seat after the other, whatever the answer.
+//! What the users of a storm send: holds of one wanted seat after the other, after any answer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

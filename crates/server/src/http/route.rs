@@ -11,7 +11,7 @@ pub(super) enum Verb {
     Post,
     Patch,
     Delete,
-    /// Whatever no route takes.
+    /// All that no route takes.
     Any,
 }
 

@@ -1,5 +1,5 @@
 //! What the payment provider tells unasked. The signature over the raw bytes comes first, and the
-//! answer after the commit: whatever else happens, the provider tells it again.
+//! answer after the commit: without it the provider tells it again.
 
 use axum::http::HeaderName;
 use serde::Serialize;

@@ -40,7 +40,7 @@ pub(crate) enum RateKind {
     AddressCommands,
     /// Holds of sessions that ended unpaid by their time, by address.
     Lapses,
-    /// What is looked at, and whatever was refused for its credentials, by address.
+    /// Reads, and requests that were refused for their credentials, by address.
     Reads,
     /// Everything an API key does, by key.
     Keys,

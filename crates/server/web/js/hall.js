@@ -22,7 +22,7 @@ import { wantedTotal } from "./selectors.js";
 /** @typedef {import("./wire.js").SaleEvent} SaleEvent */
 
 const FOREIGN_CHANGE_MS = 1500;
-// A booking in any other state owns nothing, whatever its lines say.
+// A booking in any other state owns nothing, even if its lines say so.
 const OWNED = ["confirmed", "partly_cancelled"];
 
 /** @param {string} id @param {(hash: string) => void} go */

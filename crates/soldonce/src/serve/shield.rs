@@ -9,7 +9,7 @@ use soldonce_clock::SystemClock;
 use soldonce_engine::shield::RedisShield;
 use soldonce_lease::Namespace;
 
-/// Keeps what servers tell each other apart from whatever else is on their Redis.
+/// Keeps what servers tell each other apart from other data on their Redis.
 const NAMESPACE: &str = "soldonce";
 
 /// Which shield stands in front of the ledger.

@@ -122,7 +122,7 @@ impl Control {
         self.state().closed
     }
 
-    /// Ends the proxy: whatever waits or reads returns.
+    /// Ends the proxy: calls that wait or read return.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;

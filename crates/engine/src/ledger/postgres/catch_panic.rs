@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// What comes of the work; nothing when it panicked. Whatever it changed may then be half done.
+/// What comes of the work; nothing when it panicked. What it changed may then be half done.
 pub(super) async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| {

@@ -119,7 +119,7 @@ impl Failure {
         matches!(self, Self::Full(_))
     }
 
-    /// Whether the database could not do it now, whatever it was: it is away, takes no writes, is told to
+    /// Whether the database could not do it now, for any of these reasons: it is away, takes no writes, is told to
     /// stop, or lacks memory or room.
     fn is_away(&self) -> bool {
         match self {

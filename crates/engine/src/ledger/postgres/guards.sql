@@ -1,4 +1,4 @@
--- What the database refuses by itself, whatever a server believes: the last word of "Why no unit is sold twice".
+-- What the database refuses by itself, even against what a server believes: the last word of "Why no unit is sold twice".
 -- `soldonce migrate` runs this file after the migrations; a change here comes with a migration, so that servers wait
 -- for it. A database that lacks one of these is not served. Servers of the schema before go on meanwhile: all that
 -- they write in ordinary work passes.

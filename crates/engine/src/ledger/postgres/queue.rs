@@ -1,7 +1,7 @@
 //! The way of commands to the database: those of one event gather while a statement is under way, with
 //! those that come right after it, and are stored together by the next. One commit acknowledges many;
-//! commands that want the same unit are decided in memory before the database sees them. Whatever is
-//! wrong here, the statement and the database's own keys refuse a second sale.
+//! commands that want the same unit are decided in memory before the database sees them. If
+//! something is wrong here, the statement and the database's own keys refuse a second sale.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl Round<'_> {
                 tries = 0;
             }
             if tries == BELIEVED_TRIES_MAX {
-                // Whatever the cause is: what is stored is not what is remembered.
+                // The cause does not matter: what is stored is not what is remembered.
                 self.replica.forget();
             }
         }

@@ -17,7 +17,7 @@ enum Subject {
     /// The event of a hold or a booking.
     Named,
     NewEvent,
-    /// Whatever is overdue, in all events.
+    /// All that is overdue, in all events.
     All,
 }
 

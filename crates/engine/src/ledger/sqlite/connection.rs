@@ -34,7 +34,7 @@ pub(super) fn migrating_writer(folder: &Folder) -> Result<(Connection, Migrated)
     Ok((connection, migrated))
 }
 
-/// A connection set up to write, to whatever is in the file.
+/// A connection set up to write; what is in the file is not looked at.
 pub(super) fn bare_writer(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE

@@ -83,7 +83,7 @@ impl Folder {
     }
 
     /// Makes the database's file, if it is not there, and takes every file of the ledger away from all
-    /// other users, whatever the folder was: the database has the keys. SQLite gives files beside it
+    /// other users, in a folder of any mode: the database has the keys. SQLite gives its other files
     /// the mode of the database.
     pub(super) fn make_private(&self) -> Result<(), OpenError> {
         let mut options = OpenOptions::new();

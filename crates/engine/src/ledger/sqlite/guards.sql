@@ -1,4 +1,4 @@
--- What the file refuses by itself, whatever the program believes: the last word of "Why no unit is sold twice".
+-- What the file refuses by itself, even against what the program believes: the last word of "Why no unit is sold twice".
 -- `migrate` runs this file after the migrations, in one transaction with the number of the schema; a change here
 -- raises that number. A ledger that lacks one of these, or has it in another form, is not served.
 --

@@ -152,8 +152,8 @@ impl<'a> Signed<'a> {
         Ok(Self { second, at, v1 })
     }
 
-    /// Whether one of the signatures is by one of the secrets. Looks at all of them, whatever it
-    /// finds, and compares in constant time.
+    /// Whether one of the signatures is by one of the secrets. Looks at all of them, found or
+    /// not, and compares in constant time.
     fn is_by_one_of(&self, secrets: &WebhookSecrets, body: &[u8]) -> bool {
         let mut any = Choice::from(0);
         for secret in secrets.all() {

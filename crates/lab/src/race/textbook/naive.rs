@@ -8,7 +8,7 @@ use super::{Purchase, TAKEN, is_taken};
 const READ: &str = "-- lab_naive_read
 SELECT seat, buyer FROM lab_seats WHERE hall = $1 AND seat = ANY ($2)";
 
-/// Marks seats as taken and records their sale, whatever their state.
+/// Marks seats as taken and records their sale, in any state.
 pub(super) const SELL: &str = "-- lab_sell
 WITH taken AS (
     UPDATE lab_seats SET buyer = $3 WHERE hall = $1 AND seat = ANY ($2)

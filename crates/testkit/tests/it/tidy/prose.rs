@@ -1,5 +1,5 @@
-//! Plain words: no type and no file is named with a metaphor that a reader would have to learn, and no
-//! comment makes "whoever" or "nobody" its subject. `words.rs` has the words of the model.
+//! Plain words: no type and no file is named with a metaphor that a reader would have to learn, and no comment and no
+//! document makes "whoever" or "nobody" its subject, or says "whatever". `words.rs` has the words of the model.
 
 use super::source::{SourceFile, Violation};
 use super::words::{declared_type, snake};
@@ -20,14 +20,17 @@ const METAPHORS: [(&str, &str); 12] = [
     ("tray", "queue"),
 ];
 
-/// Subjects that hide who acts.
-const SUBJECTS: [&str; 4] = ["whoever", "nobody", "somebody", "anybody"];
+/// Subjects that hide who acts, and what.
+const SUBJECTS: [&str; 5] = ["whoever", "nobody", "somebody", "anybody", "whatever"];
+
+/// Documents that are not edited afterwards.
+const HISTORY: [&str; 2] = ["docs/decisions/", "docs/track-record.md"];
 
 pub(super) fn check(file: &SourceFile) -> Vec<Violation> {
-    if file.is_test() || !file.path.contains("/src/") {
-        return Vec::new();
-    }
     let marks: &[&str] = match file.extension() {
+        // Every line of it is prose.
+        "md" if !HISTORY.iter().any(|path| file.path.starts_with(path)) => &[""],
+        _ if file.is_test() || !file.path.contains("/src/") => return Vec::new(),
         "rs" => &["//"],
         "lua" | "sql" => &["--"],
         _ => return Vec::new(),
@@ -61,10 +64,10 @@ fn metaphor(name: &str) -> Option<String> {
 }
 
 fn hidden_subject(comment: &str) -> Option<String> {
-    let mut words = comment.split(|c: char| !c.is_alphabetic());
+    let mut words = comment.split(|c: char| !c.is_alphabetic() && c != '_');
     let word = words.find(|word| SUBJECTS.contains(&word.to_lowercase().as_str()))?;
     Some(format!(
-        "`{word}`: say who (the caller, a server, a buyer), or that there is none"
+        "`{word}`: say who (the caller, a server, a buyer) or what, or that there is none"
     ))
 }
 
@@ -75,12 +78,17 @@ fn catches_metaphors_and_hidden_subjects() {
     assert_eq!(count(path, "pub struct Desk;\nenum EventLane {}"), 2);
     assert_eq!(count("crates/engine/src/booth.rs", "struct Plain;"), 1);
     assert_eq!(
-        count(path, "/// Wakes whoever waits.\n// Nobody is told."),
-        2
+        count(
+            path,
+            "/// Wakes whoever waits.\n// Nobody is told, whatever comes.\n/// Whatever."
+        ),
+        3
     );
     assert_eq!(
         count(path, "struct Amendment; let nobody = 1; // no one"),
         0
     );
     assert_eq!(count("crates/engine/tests/it/a.rs", "// whoever"), 0);
+    assert_eq!(count("docs/api.md", "Nobody is told."), 1);
+    assert_eq!(count("docs/decisions/0001-a.md", "Nobody is told."), 0);
 }

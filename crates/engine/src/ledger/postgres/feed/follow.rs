@@ -52,7 +52,7 @@ type Numbered = (Id, Seq);
 enum Tail {
     /// These batches, of this server alone or of others as well.
     These(Vec<Numbered>, Writers),
-    /// Whatever the feed has behind what is shown.
+    /// All that the feed has behind what is shown.
     Stored,
 }
 

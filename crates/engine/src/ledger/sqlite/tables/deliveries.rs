@@ -19,7 +19,7 @@ INSERT INTO deliveries (n, endpoint, message, kind, subject, at, body, state, at
                         checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?6, ?8)";
 
-// What waits behind an older one of its subject is not due, whatever it says itself.
+// What waits behind an older one of its subject is not due, even if it says so itself.
 const DUE_DELIVERIES: &str = "-- due_deliveries
 SELECT n, endpoint, message, kind, subject, at, body, checksum, attempts FROM deliveries AS d
 WHERE endpoint = ?1 AND state = 0 AND next_at <= ?2

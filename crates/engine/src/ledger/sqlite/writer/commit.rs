@@ -111,7 +111,7 @@ impl Writer {
         self.tidy_log()
     }
 
-    /// One transaction. Whatever goes wrong in it goes wrong for good.
+    /// One transaction. A failure in it is final.
     fn commit(&mut self, batch: &Batch, now: Timestamp) -> Result<(), Fault> {
         self.checkpointer.state()?;
         let ended = self.ended_records(now)?;

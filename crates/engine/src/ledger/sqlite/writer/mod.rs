@@ -190,7 +190,7 @@ impl Writer {
         self.put_aside.take().or_else(|| jobs.recv().ok())
     }
 
-    /// Takes whatever commands wait, as many as fit into a batch, up to the first job that is none.
+    /// Takes the commands that wait, as many as fit into a batch, up to the first job that is none.
     fn drain(&mut self, jobs: &Receiver<Job>) {
         while self.asked.len() < BATCH_MAX {
             match jobs.try_recv() {

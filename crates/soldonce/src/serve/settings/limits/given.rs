@@ -15,7 +15,7 @@ use soldonce_server::limits::{STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
 use super::super::source::Sourced;
 use crate::lease::span;
 
-/// Keeps what servers count together apart from whatever else is on their Redis.
+/// Keeps what servers count together apart from other data on their Redis.
 const NAMESPACE: &str = "soldonce";
 
 /// A setting as it was given, if it was.
