@@ -86,11 +86,13 @@ impl Event {
         })
     }
 
+    /// Returns the price of a category of this event's chart.
+    ///
+    /// # Panics
+    /// When the chart has no such category: nothing is sold for nothing by mistake.
     pub fn price(&self, category: CategoryNo) -> Amount {
-        self.prices
-            .get(category.index())
-            .copied()
-            .unwrap_or_default()
+        let price = self.prices.get(category.index());
+        *price.expect("an event has a price for each category of its chart")
     }
 
     /// Passes an event that sells at `now`: open, and inside its sale window.

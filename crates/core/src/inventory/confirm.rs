@@ -19,9 +19,7 @@ impl Inventory {
         hold.require_active(work.now, on.fence)?;
         let mut booking = new_booking(hold, booking, reference, work.now);
         booking.lines = self.sell_hold(work, on.hold, booking.id, Cause::Confirmed);
-        booking.state = BookingState::Confirmed;
-        booking.confirmed_at = Some(work.now);
-        self.count_sold(&booking);
+        self.count_sale(work, &mut booking);
         Ok(self.add_booking(work, booking))
     }
 

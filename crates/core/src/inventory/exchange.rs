@@ -4,7 +4,6 @@
 use super::Inventory;
 use super::cancel::{chosen_lines, require_sold, sold_units};
 use super::work::Work;
-use crate::number::count;
 use crate::{
     Amount, Answer, Authority, Booking, BookingId, BookingState, Cause, Difference, GivenLines,
     Hold, Invalid, Line, LineState, OnHold, Payment, PaymentState, Rejection, UnitNo,
@@ -146,7 +145,7 @@ impl Inventory {
         booking.lines = owned;
         self.give_back(work, id, units, Cause::Exchanged);
         let new = self.sell_hold(work, on.hold, id, Cause::Exchanged);
-        let units = count(new.len());
+        let units = new.len();
         let booking = self.booking_mut(work, id);
         booking.lines.retain(is_sold);
         booking.state = if cancelled.is_empty() {
@@ -158,8 +157,7 @@ impl Inventory {
         booking.lines.extend(new);
         booking.lines.sort_by_key(|line| line.unit);
         let (event, holder) = (booking.event, booking.holder.clone());
-        self.remember_bought(event, &holder);
-        self.book_mut(event).count_bought(&holder, units);
+        self.count_bought(event, &holder, units);
     }
 }
 

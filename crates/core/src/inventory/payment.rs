@@ -129,13 +129,10 @@ impl Inventory {
         }
         self.give_lines(work, report.booking);
         let lines = self.sell_hold(work, hold, report.booking, Cause::Confirmed);
-        let now = work.now;
-        let booking = self.booking_mut(work, report.booking);
+        let mut booking = self.known_booking(report.booking).clone();
         booking.lines = lines;
-        booking.state = BookingState::Confirmed;
-        booking.confirmed_at = Some(now);
-        let booking = booking.clone();
-        self.count_sold(&booking);
+        self.count_sale(work, &mut booking);
+        *self.booking_mut(work, report.booking) = booking;
         capture_if_authorised(work, report);
     }
 

@@ -1,6 +1,7 @@
 //! The only place that makes a unit SOLD. Confirm, paid checkout, exchange, box office and late money go
-//! through these two functions; a tidy test finds any other file that names the step. Each unit takes it by
-//! `Inventory::step`, which panics unless the unit is held by this hold, or free.
+//! through `sell_hold` and `sell_lines`; a tidy test finds any other file that names the step. Each unit takes it
+//! by `Inventory::step`, which panics unless the unit is held by this hold, or free. What is sold stays so in a
+//! correction of the clock, and is put back as it was when a ledger is read and when a trial ends.
 
 use super::Inventory;
 use super::confirm::lines_of;
@@ -8,7 +9,8 @@ use super::work::Work;
 use crate::number::count;
 use crate::unit::{Owner, Step};
 use crate::{
-    Booking, BookingId, BookingState, Cause, HoldId, HoldState, Line, LineState, UnitState,
+    Booking, BookingId, BookingState, Cause, EventNo, HoldId, HoldState, Holder, Line, LineState,
+    UnitState,
 };
 
 impl Inventory {
@@ -50,16 +52,19 @@ impl Inventory {
             line.state = LineState::Sold;
         }
         booking.fence = step.fence;
-        booking.state = BookingState::Confirmed;
-        booking.confirmed_at = Some(work.now);
-        self.count_sold(booking);
+        self.count_sale(work, booking);
     }
 
-    /// Counts the lines of a booking, all just sold, against what its holder may buy.
-    pub(super) fn count_sold(&mut self, booking: &Booking) {
-        self.remember_bought(booking.event, &booking.holder);
-        let units = count(booking.lines.len());
-        self.book_mut(booking.event)
-            .count_bought(&booking.holder, units);
+    /// Confirms a booking whose lines were all just sold, and counts them against what its holder may buy.
+    pub(super) fn count_sale(&mut self, work: &Work<'_>, booking: &mut Booking) {
+        booking.state = BookingState::Confirmed;
+        booking.confirmed_at = Some(work.now);
+        self.count_bought(booking.event, &booking.holder, booking.lines.len());
+    }
+
+    /// Counts units that were just sold against what their holder may buy.
+    pub(super) fn count_bought(&mut self, event: EventNo, holder: &Holder, units: usize) {
+        self.remember_bought(event, holder);
+        self.book_mut(event).count_bought(holder, count(units));
     }
 }

@@ -167,11 +167,6 @@ impl Engine {
         })
     }
 
-    /// The secret of a hold that the caller made himself: for reloads.
-    pub fn secret_of_hold(&self, hold: HoldId) -> String {
-        self.parts.secrets.of_hold(hold)
-    }
-
     /// Which hold, by what right: a secret that is sent must be right, also for staff.
     pub(super) fn on_hold(
         &self,

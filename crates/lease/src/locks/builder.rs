@@ -34,8 +34,6 @@ pub struct Builder {
     doctor: Doctor,
     call_timeout: Duration,
     ttl_min: Option<Duration>,
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    planted: Option<crate::test_kit::Planted>,
 }
 
 impl std::fmt::Debug for Builder {
@@ -61,8 +59,6 @@ impl Builder {
             doctor: Doctor::default(),
             call_timeout: CALL_TIMEOUT_DEFAULT,
             ttl_min: None,
-            #[cfg(all(feature = "test-kit", debug_assertions))]
-            planted: None,
         }
     }
 
@@ -129,13 +125,6 @@ impl Builder {
         Self { ttl_min, ..self }
     }
 
-    /// Plants a bug in the facade, to see whether tests catch it.
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    pub fn planted(self, bug: crate::test_kit::Planted) -> Self {
-        let planted = Some(bug);
-        Self { planted, ..self }
-    }
-
     /// Starts the thread and connects.
     ///
     /// # Errors
@@ -198,8 +187,6 @@ impl Builder {
             connect: self.connect,
             doctor: self.doctor,
             ttl_min: self.ttl_min,
-            #[cfg(all(feature = "test-kit", debug_assertions))]
-            planted: self.planted,
             wiring: BackendContext {
                 namespace,
                 shards: self.shards,

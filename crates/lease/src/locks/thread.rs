@@ -34,8 +34,6 @@ pub(super) struct Start {
     pub(super) connect: Box<dyn BackendFactory>,
     pub(super) doctor: Doctor,
     pub(super) ttl_min: Option<Duration>,
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    pub(super) planted: Option<crate::test_kit::Planted>,
     pub(super) wiring: BackendContext,
 }
 
@@ -56,8 +54,6 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     let taken = Arc::clone(&inbox);
     let told = runtime.block_on(async {
         let wiring = start.wiring.clone();
-        #[cfg(all(feature = "test-kit", debug_assertions))]
-        let planted = start.planted;
         let backend = tokio::select! {
             biased;
             backend = open(start) => backend,
@@ -79,8 +75,6 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
             inbox,
             counters: wiring.notices.counters().clone(),
             notices: wiring.notices,
-            #[cfg(all(feature = "test-kit", debug_assertions))]
-            planted,
         }));
         ready.send(Ok(backend.facts())).ok()?;
         // A task, because tokio looks at its sockets, a system call, before each poll of the future

@@ -26,14 +26,3 @@
 mod faulty;
 
 pub use faulty::{Fault, FaultyBackend, Op};
-
-/// A bug in the facade itself, so that tests can be seen to catch it. Only in debug builds.
-#[cfg(debug_assertions)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planted {
-    /// Deadlines count from the answer instead of the send (against LT3).
-    DeadlineFromReply,
-    /// An acquire that is cancelled releases nothing, as if the release ran in the caller's
-    /// cancelled context.
-    CancelledRelease,
-}

@@ -25,8 +25,6 @@ pub(crate) struct Ctx {
     pub(crate) notices: Notices,
     pub(super) queues: LocalQueues,
     left_behind: Mutex<Vec<ReleaseJob>>,
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    planted: Option<crate::test_kit::Planted>,
 }
 
 /// What [`Ctx`] is made of.
@@ -39,8 +37,6 @@ pub(crate) struct Parts {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    pub(crate) planted: Option<crate::test_kit::Planted>,
 }
 
 impl Ctx {
@@ -57,29 +53,11 @@ impl Ctx {
             notices: parts.notices,
             queues: LocalQueues::default(),
             left_behind: Mutex::default(),
-            #[cfg(all(feature = "test-kit", debug_assertions))]
-            planted: parts.planted,
         }
     }
 
     pub(super) fn now(&self) -> BootTime {
         self.clock.boot()
-    }
-
-    /// The instant that a deadline counts from: the send (LT3), unless a test planted a bug.
-    #[cfg_attr(
-        not(all(feature = "test-kit", debug_assertions)),
-        expect(
-            clippy::unused_self,
-            reason = "the same call with and without planted bugs"
-        )
-    )]
-    pub(super) fn counted_from(&self, sent: BootTime) -> BootTime {
-        #[cfg(all(feature = "test-kit", debug_assertions))]
-        if self.planted == Some(crate::test_kit::Planted::DeadlineFromReply) {
-            return self.now();
-        }
-        sent
     }
 
     /// 64 random bits, for jitter.
@@ -104,10 +82,6 @@ impl Ctx {
 
     /// Hands a release to the loop: what an acquire may have left at the backend.
     pub(super) fn leave(&self, job: ReleaseJob) {
-        #[cfg(all(feature = "test-kit", debug_assertions))]
-        if self.planted == Some(crate::test_kit::Planted::CancelledRelease) {
-            return;
-        }
         let left = self.left_behind.lock();
         left.unwrap_or_else(PoisonError::into_inner).push(job);
         self.inbox.nudge();

@@ -182,7 +182,6 @@ async fn send(ctx: &Ctx, asked: Vec<(Arc<Grant>, Duration)>, limit: Duration) ->
     // Read on the thread that sends, before anything can be sent (LT2).
     let sent = ctx.now();
     let replies = ctx.within(limit, ctx.backend.renew(&batch)).await;
-    let sent = ctx.counted_from(sent);
     let mut replies = replies.unwrap_or_default().into_iter();
     let silence = || {
         let why = format!("no answer in {} ms", limit.as_millis());

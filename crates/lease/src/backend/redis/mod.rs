@@ -18,8 +18,6 @@ mod join;
 mod keys;
 mod link;
 mod listener;
-#[cfg(all(feature = "test-kit", debug_assertions))]
-mod planted;
 mod reconnecting;
 #[cfg(feature = "redlock")]
 mod redlock;
@@ -48,8 +46,6 @@ use crate::backend::{
 use crate::{BackendError, Clock, Name, Notices, timing};
 
 pub use config::RedisConfig;
-#[cfg(all(feature = "test-kit", debug_assertions))]
-pub use planted::{PlantedInRedis, ScriptBug};
 #[cfg(feature = "redlock")]
 pub use redlock::{Redlock, RedlockConfig};
 pub use settings::RedisSettings;
@@ -156,7 +152,12 @@ impl RedisBackend {
         if settings.epochs.is_some() {
             facts.tokens = Tokens::Anchored;
         }
-        let (scripts, limit) = (settings.scripts(), settings.call_timeout);
+        let (scripts, limit) = (Scripts::shipped(), settings.call_timeout);
+        #[cfg(all(feature = "test-kit", debug_assertions))]
+        let scripts = match settings.script {
+            Some((file, text)) => Scripts::with(file, text),
+            None => scripts,
+        };
         let replaced = Replaced::new(kind, &settings.notices);
         let clock = Arc::clone(&settings.clock);
         Self {

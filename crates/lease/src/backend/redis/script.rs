@@ -46,8 +46,8 @@ macro_rules! scripts {
             }
         }
 
-        #[cfg(any(test, all(feature = "test-kit", debug_assertions)))]
-        pub(super) const ALL: &[(&str, &str)] =
+        #[cfg(test)]
+        const ALL: &[(&str, &str)] =
             &[$($(#[$when])* ($file, include_str!(concat!("scripts/", $file))),)*];
     };
 }

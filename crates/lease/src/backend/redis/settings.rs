@@ -4,9 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::keys;
-#[cfg(all(feature = "test-kit", debug_assertions))]
-use super::planted::{self, PlantedInRedis};
-use super::script::Scripts;
 use crate::{Clock, EpochSource, Namespace, Notices};
 
 /// What a backend on Redis needs beside the address of its server.
@@ -24,9 +21,9 @@ pub struct RedisSettings {
     pub clock: Arc<dyn Clock>,
     /// Where installed epochs and replaced connections are told.
     pub notices: Notices,
-    /// A bug for tests to catch.
+    /// The file of a script, and another text for it: a test must see that a wrong one fails.
     #[cfg(all(feature = "test-kit", debug_assertions))]
-    pub planted: Option<PlantedInRedis>,
+    pub script: Option<(&'static str, String)>,
 }
 
 impl RedisSettings {
@@ -40,33 +37,7 @@ impl RedisSettings {
             clock: Arc::new(crate::SystemClock),
             notices: Notices::default(),
             #[cfg(all(feature = "test-kit", debug_assertions))]
-            planted: None,
+            script: None,
         }
-    }
-
-    /// The scripts to send.
-    #[cfg(all(feature = "test-kit", debug_assertions))]
-    pub(super) fn scripts(&self) -> &'static Scripts {
-        planted::scripts(self.planted.as_ref())
-    }
-
-    /// The scripts to send.
-    #[cfg(not(all(feature = "test-kit", debug_assertions)))]
-    #[expect(clippy::unused_self, reason = "the same call with planted bugs")]
-    pub(super) fn scripts(&self) -> &'static Scripts {
-        Scripts::shipped()
-    }
-
-    /// Whether connections to silent shards of a cluster are replaced.
-    #[cfg(all(feature = "cluster", feature = "test-kit", debug_assertions))]
-    pub(super) fn watches(&self) -> bool {
-        self.planted != Some(PlantedInRedis::NoWatchdog)
-    }
-
-    /// Whether connections to silent shards of a cluster are replaced.
-    #[cfg(all(feature = "cluster", not(all(feature = "test-kit", debug_assertions))))]
-    #[expect(clippy::unused_self, reason = "the same call with planted bugs")]
-    pub(super) fn watches(&self) -> bool {
-        true
     }
 }

@@ -44,7 +44,6 @@ pub(super) struct Watchdog {
     replaced: Replaced,
     /// Tells the subscription that its connection is of no use either.
     rebuilt: Arc<Notify>,
-    watches: bool,
 }
 
 /// When the next replacement may begin.
@@ -75,7 +74,6 @@ impl Watchdog {
             role,
             replaced: Replaced::new(Kind::Cluster, &settings.notices),
             rebuilt: Arc::clone(rebuilt),
-            watches: settings.watches(),
         }
     }
 
@@ -102,7 +100,7 @@ impl Watchdog {
     pub(super) fn silent(&self, shard: Shard) {
         let count = self.silent.get(usize::from(shard.index()));
         let before = count.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
-        if before + 1 >= SILENT_MAX && self.watches && self.may_replace() {
+        if before + 1 >= SILENT_MAX && self.may_replace() {
             self.replace(shard);
         }
     }

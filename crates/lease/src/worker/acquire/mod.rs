@@ -114,7 +114,6 @@ impl Attempt {
 
     /// Takes the answer to a try.
     fn answered(&mut self, sent: BootTime, answer: AcquireReply) -> Tried {
-        let sent = self.ctx.counted_from(sent);
         if !matches!(answer, AcquireReply::Failed(_)) {
             self.failures = 0;
         }

@@ -9,7 +9,6 @@ mod guard;
 mod loss;
 mod overtime;
 mod panicked;
-mod planted;
 mod renewal;
 mod run;
 mod spans;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_lease::backend::{Backend, Memory};
-use soldonce_lease::test_kit::{FaultyBackend, Planted};
+use soldonce_lease::test_kit::FaultyBackend;
 use soldonce_lease::{Builder, Clock, Locks, ManualClock, Name, Notice, NoticeStream, SystemClock};
 
 pub(super) const fn ms(millis: u64) -> Duration {
@@ -53,10 +52,6 @@ pub(super) struct World {
 impl World {
     pub(super) async fn start() -> Self {
         Self::with(|builder| builder).await
-    }
-
-    pub(super) async fn planted(bug: Planted) -> Self {
-        Self::with(|builder| builder.planted(bug)).await
     }
 
     pub(super) async fn with(set: impl FnOnce(Builder) -> Builder) -> Self {

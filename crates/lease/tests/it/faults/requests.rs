@@ -4,8 +4,6 @@
 
 use std::collections::BTreeSet;
 
-#[cfg(debug_assertions)]
-use soldonce_lease::test_kit::Planted;
 use tokio::task::JoinSet;
 
 use super::heard::Heard;
@@ -160,20 +158,6 @@ async fn endure(on: Kind, harms: &[Harm]) {
         }
     }
     trials.join_all().await;
-}
-
-/// A bug is planted: what an acquire may have left is not released.
-#[cfg(debug_assertions)]
-#[tokio::test]
-async fn catches_an_orphan() {
-    let (row, bug) = (ROWS[0], Planted::CancelledRelease);
-    let trial = Trial::with(row, Harm::LostAgain, |builder| builder.planted(bug)).await;
-    let mut trials = JoinSet::new();
-    trials.spawn(trial.run());
-    let caught = trials.join_next().await.unwrap().unwrap_err();
-    let said = caught.into_panic();
-    let said = said.downcast_ref::<String>().unwrap();
-    assert!(said.contains("leaves nothing"), "{said}");
 }
 
 macro_rules! endures {

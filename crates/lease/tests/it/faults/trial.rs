@@ -6,8 +6,8 @@ use std::time::Duration;
 use soldonce_lease::backend::postgres::Postgres;
 use soldonce_lease::test_kit::{Fault as Flaw, FaultyBackend, Op};
 use soldonce_lease::{
-    AcquireError, Builder, Durability, FencingToken, Lease, LeaseTicket, Locks, Name, Namespace,
-    Renew, Request, SystemClock, Wait,
+    AcquireError, Durability, FencingToken, Lease, LeaseTicket, Locks, Name, Namespace, Renew,
+    Request, SystemClock, Wait,
 };
 use soldonce_testkit::chaos::{Fault, Proxy};
 use tokio::task::JoinSet;
@@ -53,11 +53,6 @@ pub(super) struct Trial {
 
 impl Trial {
     pub(super) async fn start(row: Row, harm: Harm) -> Self {
-        Self::with(row, harm, |builder| builder).await
-    }
-
-    /// A trial of locks that are set otherwise.
-    pub(super) async fn with(row: Row, harm: Harm, set: impl FnOnce(Builder) -> Builder) -> Self {
         let site = Site::start(row.on).await;
         site.load_scripts();
         let proxies = site.proxies();
@@ -67,7 +62,7 @@ impl Trial {
             Some(doubler) => Locks::backend(doubler.clone()).call_timeout(CALL),
             None => site.builder(&proxies).call_timeout(CALL),
         };
-        let locks = set(locks).connect().await.unwrap();
+        let locks = locks.connect().await.unwrap();
         let witness = site.builder(&[]).connect().await.unwrap();
         let mut trial = Self {
             row,

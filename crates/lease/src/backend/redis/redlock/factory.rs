@@ -173,7 +173,7 @@ fn one(node: &RedisConfig, shared: &RedisSettings) -> Result<Arc<RedisBackend>, 
     settings.notices = shared.notices.clone();
     #[cfg(all(feature = "test-kit", debug_assertions))]
     {
-        settings.planted.clone_from(&shared.planted);
+        settings.script.clone_from(&shared.script);
     }
     let node = RedisBackend::unreached(Kind::Redlock, link, keys, settings);
     Ok(Arc::new(node))

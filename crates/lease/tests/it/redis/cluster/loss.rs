@@ -172,23 +172,3 @@ async fn a_killed_primary_is_replaced_with_full_coverage() {
 async fn a_hung_primary_is_replaced_with_full_coverage() {
     assert_back(lose_a_primary(Loss::Hung, FullCoverage::Required).await);
 }
-
-/// Why there is a watchdog: the cluster is well again, and the driver does not look.
-#[cfg(all(feature = "test-kit", debug_assertions))]
-#[tokio::test]
-async fn without_the_watchdog_a_hung_primary_is_not_replaced_in_time() {
-    use soldonce_lease::backend::redis::PlantedInRedis;
-
-    let mut settings = crate::redis::site::settings();
-    settings.planted = Some(PlantedInRedis::NoWatchdog);
-    let mut site = Site::with(FullCoverage::NotRequired, settings).await;
-    let backend = Arc::clone(&site.backend);
-    let mut stricken = Turns::begin(&backend, site.name_on(2)).await;
-    site.cluster.node(2).unwrap().pause().unwrap();
-    while stricken.away() < BACK_WITHIN {
-        assert!(!stricken.take().await, "back without the watchdog");
-    }
-    let now = site.cluster.primary_of(&key_of(&stricken.name)).unwrap();
-    assert_ne!(now, 2, "its replica took over, and nobody noticed");
-    assert_eq!(site.rebuilt(), [""; 0]);
-}
