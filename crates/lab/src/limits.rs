@@ -10,6 +10,14 @@ pub(crate) const LOAD_CONNECTIONS_MAX: u32 = 4_096;
 pub(crate) const LOAD_SECONDS_MAX: u64 = 3_600;
 /// Highest rate of an open loop, requests per second.
 pub(crate) const LOAD_RATE_MAX: u64 = 10_000_000;
+/// Most viewers of a benchmark: each is a connection of the server and of the generator.
+pub(crate) const VIEWERS_MAX: u32 = 50_000;
+/// Buyers beside them.
+pub(crate) const VIEWERS_BUYERS: u32 = 4;
+/// Changes a second while their delay is measured.
+pub(crate) const VIEWERS_CHANGES_PER_S: u64 = 1_000;
+/// First size of the buffer of a viewer.
+pub(crate) const VIEWER_BUFFER_BYTES: usize = 2 * 1_024;
 /// Most runs of one benchmark.
 pub(crate) const BENCH_RUNS_MAX: usize = 101;
 /// Load before the measured one, so that memory, caches and connections are warm.

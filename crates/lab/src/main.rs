@@ -43,6 +43,9 @@ enum LabCommand {
     /// The ceiling of `bench`, served in a process of its own
     #[command(hide = true)]
     BenchServer,
+    /// The ceiling of its viewers
+    #[command(hide = true)]
+    BenchFanOut(bench::FanOutPlan),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         LabCommand::Storm(args) => storm::run(&args),
         LabCommand::Race(args) => race::run(&args),
         LabCommand::BenchServer => bench::run_server(),
+        LabCommand::BenchFanOut(plan) => bench::run_fan_out(&plan),
     };
     match done {
         Ok(exit) => exit.into(),

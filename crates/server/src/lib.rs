@@ -10,7 +10,7 @@
 //! use tokio_util::sync::CancellationToken;
 //!
 //! async fn serve(engine: Engine, shutdown: CancellationToken) -> std::io::Result<Drained> {
-//!     let public = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//!     let public = soldonce_server::listen("127.0.0.1:8080").await?;
 //!     let settings = ServerSettings {
 //!         shoppers: Access::Open, // what `demo` does; `serve` keeps the default, `Closed`
 //!         ..ServerSettings::default()
@@ -36,13 +36,13 @@ mod settings;
 mod test_payments;
 mod throttle;
 
-pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, serve};
+pub use accept::{AcceptLimits, AcceptSettings, ConnectionCounts, Drained, Peer, listen, serve};
 pub use client::{Client, ClientError, Response};
 pub use http::{AdminRoutes, RouteInfo, Routers, openapi, route_table, routers};
 pub use rate::{HeldLimits, InvalidNetwork, Network, RateLimits};
 pub use run::{Listeners, run};
 pub use settings::{
-    Access, CookieSecurity, FeedSettings, ServerSettings, StreamLimits, StripeNotices,
+    Access, CookieSecurity, FeedSettings, PageFeed, ServerSettings, StreamLimits, StripeNotices,
 };
 pub use test_payments::{
     BankAnswer, CardAnswer, ShownCard, TestIntent, TestPaymentFuture, TestPaymentRefusal,

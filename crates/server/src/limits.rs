@@ -1,5 +1,8 @@
 //! Every bound of the server. What is unbounded fails at the rush, and only there.
 
+/// Connections that the kernel keeps until they are accepted; further ones try again after a second. The
+/// system may allow fewer (`net.core.somaxconn`).
+pub const LISTEN_BACKLOG: u32 = 4_096;
 /// Most connections served at once. For a further one the connection that is idle for longest ends.
 pub const CONNECTIONS_MAX: usize = 10_000;
 /// Most connections at once of one address (IPv6: of one /64 network); further ones are closed. The
@@ -112,6 +115,8 @@ pub const RATE_SHARDS: usize = 64;
 pub const STREAM_KEEP_ALIVE_MS: u64 = 15_000;
 /// Least time between two frames of a feed, milliseconds.
 pub const FEED_TICK_MS: u64 = 100;
+/// The least that an operator may set it to, milliseconds.
+pub const FEED_TICK_MS_MIN: u64 = 10;
 /// Most time between two frames of a feed, milliseconds: under load, or as an operator sets it.
 pub const FEED_TICK_MS_MAX: u64 = 1_000;
 /// How much longer than the last frame took to reach its last reader the pause before the next one is:
@@ -134,6 +139,8 @@ pub const PAGE_MAX: u64 = 100;
 pub const RENDERED_BYTES_MAX: usize = 256 * 1_024 * 1_024;
 /// Seats above which a snapshot is rendered away from the threads that serve connections.
 pub const INLINE_RENDER_SEATS_MAX: u32 = 10_000;
+/// How long a shared cache may keep seats and frames where reads need no key, seconds.
+pub const SEATS_MAX_AGE_S: u64 = 1;
 /// How long a browser may keep a chart, seconds. A chart never changes under its event.
 pub const CHART_MAX_AGE_S: u64 = 3_600;
 
@@ -184,7 +191,7 @@ const _: () = assert!(BODY_READ_MS_MAX <= CHART_BODY_READ_MS_MAX);
 const _: () = assert!(STREAMS_PER_ADDRESS_MAX <= STREAMS_MAX);
 const _: () = assert!(RATE_CALLERS_MAX.is_multiple_of(RATE_SHARDS * RATE_SET_CALLERS));
 const _: () = assert!(STREAM_KEEP_ALIVE_MS < CONNECTION_IDLE_MS_MAX);
-const _: () = assert!(FEED_TICK_MS <= FEED_TICK_MS_MAX);
+const _: () = assert!(FEED_TICK_MS_MIN <= FEED_TICK_MS && FEED_TICK_MS <= FEED_TICK_MS_MAX);
 const _: () = assert!(FRAME_BYTES_MAX < FRAMES_SHARED_BYTES_MAX);
 const _: () = assert!(HEADER_FIELDS_MAX <= HYPER_HEADER_FIELDS_MAX);
 const _: () = assert!(HEADER_BYTES_MAX as usize >= HYPER_BUFFER_BYTES_MIN);

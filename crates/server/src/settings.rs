@@ -73,14 +73,27 @@ pub enum CookieSecurity {
 pub struct FeedSettings {
     /// Least time between two frames of an event, milliseconds; default [`FEED_TICK_MS`].
     pub tick_ms: u64,
+    /// How the server's own page follows an event; default by streams.
+    pub page: PageFeed,
 }
 
 impl Default for FeedSettings {
     fn default() -> Self {
         Self {
             tick_ms: FEED_TICK_MS,
+            page: PageFeed::default(),
         }
     }
+}
+
+/// How the page follows an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PageFeed {
+    /// By a stream for each page.
+    #[default]
+    Stream,
+    /// By a request each second, which a cache in front of the server answers.
+    Poll,
 }
 
 /// Bounds on feed streams.

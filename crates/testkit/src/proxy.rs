@@ -16,6 +16,9 @@ const LOG: &str = "proxy.log";
 pub enum ProxyKind {
     /// nginx.
     Nginx,
+    /// nginx that keeps what its server lets it keep, each answer within one second of its clock: by its
+    /// expiry alone it would keep an answer of one second for up to two.
+    NginxCache,
     /// haproxy.
     Haproxy,
     /// haproxy that speaks HTTP/2 to the server: the requests of all its clients share a connection.
@@ -23,12 +26,12 @@ pub enum ProxyKind {
 }
 
 impl ProxyKind {
-    /// Every one.
+    /// Every one without a cache.
     pub const ALL: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::HaproxyHttp2];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Nginx => "nginx",
+            Self::Nginx | Self::NginxCache => "nginx",
             Self::Haproxy | Self::HaproxyHttp2 => "haproxy",
         }
     }
@@ -38,16 +41,27 @@ impl ProxyKind {
     fn config(self, folder: &Folder, listen: SocketAddr, upstream: SocketAddr) -> String {
         let folder = folder.path().display();
         match self {
-            Self::Nginx => format!(
+            Self::Nginx | Self::NginxCache => format!(
                 "daemon off;\nworker_processes 1;\npid {folder}/pid;\nerror_log stderr;\n\
                  events {{ worker_connections 512; }}\nhttp {{\naccess_log off;\n\
                  client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n\
                  fastcgi_temp_path {folder}/fastcgi;\nuwsgi_temp_path {folder}/uwsgi;\n\
                  scgi_temp_path {folder}/scgi;\n\
-                 upstream shop {{ server {upstream}; keepalive 8; }}\n\
+                 {}upstream shop {{ server {upstream}; keepalive 8; }}\n\
                  server {{\nlisten {listen};\nkeepalive_requests 100000;\nlocation / {{\n\
                  proxy_pass http://shop;\nproxy_http_version 1.1;\n\
-                 proxy_set_header Connection \"\";\nproxy_next_upstream off;\n}}\n}}\n}}\n"
+                 proxy_set_header Connection \"\";\nproxy_next_upstream off;\n{}}}\n}}\n}}\n",
+                if self == Self::NginxCache {
+                    format!("proxy_cache_path {folder}/cache keys_zone=seats:1m;\n")
+                } else {
+                    String::new()
+                },
+                if self == Self::NginxCache {
+                    "proxy_cache seats;\nproxy_cache_lock on;\n\
+                     proxy_cache_key \"$request_uri $http_authorization $time_iso8601\";\n"
+                } else {
+                    ""
+                }
             ),
             Self::Haproxy | Self::HaproxyHttp2 => format!(
                 "defaults\nmode http\ntimeout connect 60s\ntimeout client 60s\ntimeout server 60s\n\
@@ -84,7 +98,9 @@ impl Proxy {
         let program = program(kind.name())?;
         let mut command = account.command(program.as_os_str(), Some("KILL"));
         match kind {
-            ProxyKind::Nginx => command.arg("-p").arg(folder.path()).arg("-c"),
+            ProxyKind::Nginx | ProxyKind::NginxCache => {
+                command.arg("-p").arg(folder.path()).arg("-c")
+            }
             ProxyKind::Haproxy | ProxyKind::HaproxyHttp2 => command.args(["-db", "-f"]),
         };
         command.arg(folder.join(CONFIG));

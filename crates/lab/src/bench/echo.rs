@@ -7,8 +7,7 @@ use anyhow::{Context, bail};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use soldonce_server::{AcceptLimits, Drained, serve};
-use tokio::net::TcpListener;
+use soldonce_server::{AcceptLimits, Drained, listen, serve};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -95,7 +94,7 @@ impl EchoServer {
     /// Serves on any free port.
     pub(super) async fn start() -> anyhow::Result<Self> {
         let router = Router::new().route("/v1/events/{event}/holds", post(echo));
-        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listen("127.0.0.1:0").await;
         let listener = listener.context("no port on 127.0.0.1")?;
         let address = listener.local_addr()?;
         let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());

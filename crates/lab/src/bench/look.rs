@@ -18,7 +18,7 @@ pub(super) async fn still(setting: &Setting) -> anyhow::Result<Makers> {
 pub(super) async fn moving(setting: &Setting) -> anyhow::Result<Makers> {
     let requests = requests(setting).await?;
     Ok(Box::new(move |connection| match connection {
-        0 => hold_and_release(requests.clone()),
+        0 => hold_and_release(requests.clone(), EVENT, 8),
         _ => look(&requests),
     }))
 }
@@ -37,17 +37,29 @@ fn look(requests: &Requests) -> Maker {
     always(bytes)
 }
 
-fn hold_and_release(requests: Requests) -> Maker {
+/// Each connection holds and releases seats of its own rows.
+pub(super) fn own_seats(setting: &Setting, event: &'static str) -> Makers {
+    let requests = Requests::new(setting.address, &setting.key);
+    Box::new(move |connection| {
+        let first_row = u64::try_from(connection).unwrap_or(0) * ROWS_OF_ONE;
+        hold_and_release(requests.clone(), event, first_row)
+    })
+}
+
+/// Holds one seat in so many rows, one after the other.
+const ROWS_OF_ONE: u64 = 16;
+
+fn hold_and_release(requests: Requests, event: &'static str, first_row: u64) -> Maker {
     Box::new(move |turn, buffer| {
         if let Some(hold) = hold_id(turn.last) {
             requests.bare(buffer, "DELETE", format_args!("/v1/holds/{hold}"));
             return true;
         }
-        let row = row_label(8 + turn.request % 16);
+        let row = row_label(first_row + turn.request % ROWS_OF_ONE);
         requests.post(
             buffer,
-            format_args!("/v1/events/{EVENT}/holds"),
-            format_args!(r#"{{"holder":"restless","units":[{{"seat":"{row}-5"}}]}}"#),
+            format_args!("/v1/events/{event}/holds"),
+            format_args!(r#"{{"holder":"restless-{first_row}","units":[{{"seat":"{row}-5"}}]}}"#),
         );
         true
     })

@@ -3,6 +3,7 @@
 
 mod echo;
 mod endure;
+mod fan_out;
 mod fill;
 mod fresh;
 mod group_commit;
@@ -13,6 +14,8 @@ mod product;
 mod report;
 mod rounds;
 mod scenario;
+mod viewers;
+mod watching;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,6 +25,7 @@ use clap::{Args, ValueEnum};
 
 pub(crate) use self::echo::run_server;
 pub(crate) use self::endure::{EndureArgs, run as endure};
+pub(crate) use self::fan_out::{Plan as FanOutPlan, run_server as run_fan_out};
 
 use self::report::{BenchReport, Outcome};
 use self::rounds::measure_all;
@@ -30,6 +34,7 @@ use crate::exit::{Exit, usage};
 use crate::kit::{Cores, pin_to_core, print_report};
 use crate::limits::{
     BENCH_QUICK_REQUESTS, BENCH_RUNS_MAX, LOAD_CONNECTIONS_MAX, LOAD_RATE_MAX, LOAD_SECONDS_MAX,
+    VIEWERS_MAX,
 };
 use crate::load::{Pace, Until};
 
@@ -62,6 +67,10 @@ pub(crate) struct BenchArgs {
     /// Without it the loop is closed
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=LOAD_RATE_MAX))]
     rate: Option<u64>,
+    /// Viewers of one event, beside its sale: what they cost it, and how late they see a change. Nothing else
+    /// is measured then; --rate is the changes per second
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(VIEWERS_MAX)))]
+    viewers: Option<u32>,
     /// Core of the load generator; the server gets the next one. Without it the kernel decides
     #[arg(long)]
     pin: Option<usize>,
@@ -114,6 +123,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     }
     if let Some(core) = args.pin {
         pin_to_core(core)?;
+    }
+    if let Some(count) = args.viewers {
+        return viewers::run(args, count);
     }
     if args.scenarios == [halls::NAME] {
         return halls::run(args);

@@ -11,6 +11,7 @@ use soldonce_engine::ledger::postgres::{self, PostgresOptions};
 use soldonce_server::Client;
 
 use crate::kit::{Cores, Served, admin_key, product};
+use crate::limits::LOAD_CONNECTIONS_MAX;
 
 /// The real server of a scenario, and the load to come.
 #[derive(Clone, Debug)]
@@ -32,20 +33,38 @@ pub(super) struct Product {
 impl Product {
     /// Starts it on a ledger in this folder.
     pub(super) async fn start(data: &Path, cores: Cores) -> anyhow::Result<Self> {
-        Self::start_with(["--data".as_ref(), data.as_os_str()], cores).await
+        Self::start_with(&["--data".as_ref(), data.as_os_str()], cores).await
     }
 
     /// Starts it on an empty database.
     pub(super) async fn start_on(url: &str, cores: Cores) -> anyhow::Result<Self> {
         let migrated = postgres::migrate(&PostgresOptions::new(url.to_owned())).await;
         migrated.context("no tables were made")?;
-        Self::start_with(["--database-url".as_ref(), url.as_ref()], cores).await
+        Self::start_with(&["--database-url".as_ref(), url.as_ref()], cores).await
     }
 
-    async fn start_with(ledger: [&OsStr; 2], cores: Cores) -> anyhow::Result<Self> {
+    /// Starts it on a ledger in this folder, for so many readers of one address besides others.
+    pub(super) async fn start_for(viewers: u32, data: &Path, cores: Cores) -> anyhow::Result<Self> {
+        let connections = (viewers + LOAD_CONNECTIONS_MAX).to_string();
+        let args: [&OsStr; 10] = [
+            "--data".as_ref(),
+            data.as_os_str(),
+            "--limit-connections".as_ref(),
+            connections.as_ref(),
+            "--limit-peer".as_ref(),
+            "off".as_ref(),
+            "--limit-streams".as_ref(),
+            "off".as_ref(),
+            "--limit-reads".as_ref(),
+            "off".as_ref(),
+        ];
+        Self::start_with(&args, cores).await
+    }
+
+    async fn start_with(args: &[&OsStr], cores: Cores) -> anyhow::Result<Self> {
         let key = admin_key();
         let mut command = product(&key)?;
-        let served = Served::start(command.args(ledger), cores).await?;
+        let served = Served::start(command.args(args), cores).await?;
         let admin = Client::new(&format!("http://{}", served.address), &key)?;
         let setting = Setting {
             address: served.address,

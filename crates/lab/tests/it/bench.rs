@@ -156,3 +156,33 @@ fn a_short_endurance_has_every_answer_on_both_ledgers() {
         assert_eq!(report["samples"].as_array().unwrap().len(), 30);
     }
 }
+
+#[test]
+fn viewers_are_measured_beside_a_bare_fan_out() {
+    let args = ["--viewers", "20", "--seconds", "1", "--runs", "1", "--json"];
+    let report = report_of(&bench(&args));
+    assert_eq!(report["violations"], 0);
+    let run = &report["runs"][0];
+    for figure in [
+        "alone_per_s",
+        "watched_per_s",
+        "frames_a_second",
+        "delay_p99",
+        "frame_cpu_ns",
+    ] {
+        assert!(run[figure].is_u64(), "{figure}: {run}");
+    }
+    // Each viewer gets a frame per tick, and so does each socket of the ceiling.
+    let (frames, bytes) = (&run["frames_a_second"], &run["bytes_a_frame"]);
+    assert!(
+        frames.as_u64() > Some(20) && bytes.as_u64() > Some(60),
+        "{run}"
+    );
+    let names: Vec<_> = report["goals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|goal| &goal["id"])
+        .collect();
+    assert_eq!(names, ["P12", "P17", "P17", "P17", "P17", "P18", "P18"]);
+}

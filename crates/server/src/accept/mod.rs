@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use tokio::net::{TcpListener, TcpStream};
+use futures_util::FutureExt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +36,7 @@ use self::counts::{ADDRESS, ROOM};
 use self::shares::{Load, Shares};
 use self::streams::StreamTasks;
 use self::watch::{Watch, Watched};
-use crate::limits::{ACCEPT_BACKOFF_MS_MAX, ACCEPT_BACKOFF_MS_MIN};
+use crate::limits::{ACCEPT_BACKOFF_MS_MAX, ACCEPT_BACKOFF_MS_MIN, LISTEN_BACKLOG};
 use crate::rate::network;
 use crate::throttle::Throttle;
 
@@ -63,6 +64,34 @@ impl Drained {
         self.cut = self.cut.saturating_add(other.cut);
         self.panicked = self.panicked.saturating_add(other.panicked);
     }
+}
+
+/// Listens on an address, with a queue that takes a crowd which comes all at once.
+///
+/// # Errors
+/// When none of the host's addresses can be listened on.
+///
+/// # Cancel safety
+/// Dropped, nothing listens.
+pub async fn listen(address: &str) -> io::Result<TcpListener> {
+    let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in lookup_host(address).await? {
+        match listen_on(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(LISTEN_BACKLOG)
 }
 
 /// Serves `router` on `listener` until `shutdown` is cancelled, then drains: accepts nothing more,
@@ -142,6 +171,12 @@ impl AcceptLoop {
                     Ok(accepted) => {
                         backoff = Backoff::default();
                         self.take(accepted);
+                        // Those that wait behind it, before any of the work that they bring.
+                        while self.waiting.is_none()
+                            && let Some(Ok(accepted)) = listener.accept().now_or_never()
+                        {
+                            self.take(accepted);
+                        }
                     }
                     Err(error) => {
                         let Some(pause) = backoff.after(&error) else { continue };

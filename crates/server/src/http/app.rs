@@ -62,7 +62,7 @@ impl App {
             streams: Arc::new(Streams::new(settings.streams)),
             feeds: Hubs::default(),
             rates,
-            files: Files::load(),
+            files: Files::load(settings.feed.page),
             false_notices: Throttle::default(),
             connections,
             engine,

@@ -9,6 +9,7 @@ use rust_embed::Embed;
 use super::coding::{Coded, Coding};
 use super::gathered::{Plan, gather};
 use crate::limits::FILE_MAX_AGE_S;
+use crate::settings::PageFeed;
 
 #[derive(Embed)]
 #[folder = "web/"]
@@ -49,15 +50,16 @@ pub(super) struct File {
 }
 
 impl Files {
-    pub(super) fn load() -> Self {
+    pub(super) fn load(feed: PageFeed) -> Self {
         let (mut map, files) = folder::<Web>();
         let gathered = gathered(&map);
         let build = build(files, &gathered);
         let links: Vec<String> = APART.iter().map(|name| format!("js/{name}")).collect();
         if let Some(index) = map.get_mut("index.html") {
             let text = index.coded.bytes(Coding::Identity);
+            let (text, form) = following(&text, feed);
             index.coded = Coded::new(of_build(&text, &build, &links));
-            index.etag = etag(&build);
+            index.etag = etag(&format!("{build}{form}"));
         }
         for (path, text) in gathered {
             let coded = Coded::new(text.into());
@@ -127,6 +129,18 @@ fn linked_sheets(index: &str) -> impl Iterator<Item = &str> {
         let path = line.trim().strip_prefix(SHEET)?;
         path.strip_suffix("\" />")
     })
+}
+
+/// The first page of a server whose pages follow an event in this way, and what tells its tag apart.
+fn following(index: &[u8], feed: PageFeed) -> (Vec<u8>, &'static str) {
+    match feed {
+        PageFeed::Stream => (index.to_vec(), ""),
+        PageFeed::Poll => {
+            let text = String::from_utf8_lossy(index);
+            let text = text.replacen("<html ", "<html data-feed=\"poll\" ", 1);
+            (text.into(), ".poll")
+        }
+    }
 }
 
 /// The first page: its files are those of this build, and the browser fetches the modules that are

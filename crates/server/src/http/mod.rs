@@ -39,6 +39,7 @@ mod seats;
 
 mod feed;
 mod frames;
+mod polling;
 mod streams;
 
 mod bookings;
@@ -144,6 +145,7 @@ fn fill(table: &mut Table) {
     events::routes(table);
     seats::routes(table);
     feed::routes(table);
+    polling::routes(table);
     holds::routes(table);
     bookings::routes(table);
     payments::routes(table);

@@ -16,6 +16,7 @@ use soldonce_engine::chart;
 use soldonce_engine::live::Picture;
 
 use super::answer;
+use super::app::App;
 use super::asked::Asked;
 use super::coding::{Coding, OpenBody};
 use super::conditional::is_known;
@@ -26,7 +27,7 @@ use super::response;
 use super::route::Admission::Look;
 use super::shapes::{Chart as ChartShape, Seats};
 use super::table::Table;
-use crate::limits::CHART_MAX_AGE_S;
+use crate::limits::{CHART_MAX_AGE_S, SEATS_MAX_AGE_S};
 
 pub(super) fn routes(table: &mut Table) {
     table.tag(Tag::Seats);
@@ -58,7 +59,7 @@ async fn snapshot(asked: Asked) -> Handled {
     let coding = Coding::accepted(&asked.parts.headers);
     let tag = etag(&found.event, seq)?;
     if is_known(&asked.parts.headers, &tag) {
-        return Ok(unchanged(tag, revalidated()));
+        return Ok(unchanged(tag, briefly(app)?));
     }
     let (event, picture) = (Arc::clone(&found.event), Arc::clone(&found.picture));
     let write = move || Rendering {
@@ -81,7 +82,7 @@ async fn snapshot(asked: Asked) -> Handled {
     let headers = response.headers_mut();
     coding.tell(headers);
     headers.insert(header::ETAG, etag(&found.event, rendering.seq)?);
-    headers.insert(header::CACHE_CONTROL, revalidated());
+    headers.insert(header::CACHE_CONTROL, briefly(app)?);
     Ok(response)
 }
 
@@ -117,8 +118,14 @@ async fn chart_of(asked: Asked) -> Handled {
     Ok(response)
 }
 
-fn revalidated() -> HeaderValue {
-    HeaderValue::from_static("private, no-cache")
+/// How long caches keep what changes with each commit: where reads need no key, long enough for a shared
+/// one to answer a crowd.
+pub(super) fn briefly(app: &App) -> Result<HeaderValue, Problem> {
+    if !app.is_open() {
+        return Ok(HeaderValue::from_static("private, no-cache"));
+    }
+    let cache = format!("public, max-age={SEATS_MAX_AGE_S}");
+    HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))
 }
 
 /// The version of an event's answer. Weak, because the server's time differs; and told apart from

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::routing::get;
-use soldonce_server::{AcceptLimits, AcceptSettings, Drained, serve};
+use soldonce_server::{AcceptLimits, AcceptSettings, Drained, listen, serve};
+use soldonce_testkit::PATIENCE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -138,4 +139,23 @@ async fn connections_that_never_ask_give_way() {
         silent.push(server.connect_from("127.0.0.1").await);
     }
     assert!(is_served(&mut server.connect_from("127.0.0.2").await).await);
+}
+
+#[tokio::test]
+async fn a_crowd_that_comes_at_once_waits_in_the_queue_of_the_listener() {
+    let listener = listen("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // Nothing accepts. The kernel drops what its queue has no room for, and the client tries again for minutes.
+    let mut waiting = Vec::new();
+    for _ in 0..1_000 {
+        let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
+        waiting.push(connected.expect("the queue is full").unwrap());
+    }
+    let (mut tasks, shutdown) = (JoinSet::new(), CancellationToken::new());
+    let router = Router::new().route("/", get(|| async { "here" }));
+    let limits = AcceptLimits::default();
+    tasks.spawn(serve(listener, router, limits, shutdown));
+    for stream in &mut waiting {
+        assert!(is_served(stream).await);
+    }
 }

@@ -33,6 +33,7 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
     ("GET", "/v1/events/{event}/chart", [200; 6]),
     ("GET", "/v1/events/{event}/seats", [200; 6]),
     ("GET", "/v1/events/{event}/feed", [200; 6]),
+    ("GET", "/v1/events/{event}/frames", [200; 6]),
     (
         "POST",
         "/v1/events/{event}/holds",

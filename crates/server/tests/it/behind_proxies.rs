@@ -19,13 +19,13 @@ const HOLDS: usize = 150;
 const REFUSED_BYTES: usize = 60_000;
 
 /// A connection to the proxy that is kept, and opened anew where the proxy ended it.
-struct Client {
+pub(crate) struct Client {
     address: SocketAddr,
     stream: Option<TcpStream>,
 }
 
 impl Client {
-    fn of(address: SocketAddr) -> Self {
+    pub(crate) fn of(address: SocketAddr) -> Self {
         Self {
             address,
             stream: None,
@@ -33,7 +33,7 @@ impl Client {
     }
 
     /// The status and the body of the answer.
-    async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         (method, path): (&str, &str),
         key: &str,

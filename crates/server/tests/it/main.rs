@@ -40,6 +40,7 @@ mod logs;
 mod openapi;
 mod pages;
 mod payments;
+mod polling;
 mod races;
 mod refusals;
 mod served;

@@ -8,6 +8,9 @@ import { asAnyone } from "./api.js";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 const POLL_MS = 4000;
+// Where a cache carries the crowd, it answers each second anew.
+const FRAMES_MS = 900;
+const REREAD_MS = 60_000;
 const QUIET_CHECK_MS = 30_000;
 const HIDDEN_CLOSE_MS = 60_000;
 // A reset may reach every page of an event at the same moment.
@@ -30,6 +33,10 @@ export class Feed extends EventTarget {
     this.snapshotAt = -Infinity;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.retryTimer = undefined;
     /** @type {ReturnType<typeof setTimeout>|undefined} */ this.hiddenTimer = undefined;
+    /** Whether this server's pages poll in place of opening streams. */
+    this.polls = document.documentElement.dataset.feed === "poll";
+    this.eventAt = performance.now();
+    /** @type {ReturnType<typeof setTimeout>|undefined} */ this.framesTimer = undefined;
     this.pollTimer = setInterval(() => this.poll(), POLL_MS);
     this.onVisibility = () => this.visibilityChanged();
     this.onOnline = () => this.resync();
@@ -76,6 +83,11 @@ export class Feed extends EventTarget {
   }
 
   open() {
+    if (this.polls) {
+      this.become("live");
+      this.nextFrames();
+      return;
+    }
     const path = `/v1/events/${encodeURIComponent(this.event)}/feed?after=${this.inventory.seq}`;
     const source = new EventSource(path);
     this.source = source;
@@ -84,7 +96,7 @@ export class Feed extends EventTarget {
       this.heardAt = performance.now();
       this.become("live");
     };
-    source.onmessage = (message) => this.frame(message);
+    source.onmessage = (message) => this.frame(JSON.parse(message.data));
     source.addEventListener("reset", () => {
       this.shut();
       this.retryTimer = setTimeout(() => this.resync(), Math.random() * RESET_SPREAD_MS);
@@ -100,10 +112,39 @@ export class Feed extends EventTarget {
     };
   }
 
-  /** @param {MessageEvent} message */
-  frame(message) {
-    /** @type {import("./wire.js").FeedFrame} */
-    const frame = JSON.parse(message.data);
+  /** Not all pages in the same instant. */
+  nextFrames() {
+    clearTimeout(this.framesTimer);
+    this.framesTimer = setTimeout(() => this.readFrames(), FRAMES_MS * (0.8 + Math.random() * 0.3));
+  }
+
+  async readFrames() {
+    const after = String(this.inventory.seq);
+    try {
+      const frame = await asAnyone({ route: "GET /v1/events/{event}/frames", id: this.event, after });
+      if (this.closed || this.syncing || this.framesTimer === undefined) return;
+      this.failures = 0;
+      if (frame.reset) {
+        this.resync();
+        return;
+      }
+      this.frame(frame);
+      this.nextFrames();
+      if (performance.now() - this.eventAt > REREAD_MS) await this.rereadEvent();
+    } catch (error) {
+      this.lost(error);
+    }
+  }
+
+  /** A stream carries the event when it changes; without one it is read now and then. */
+  async rereadEvent() {
+    this.eventAt = performance.now() + Math.random() * REREAD_MS;
+    const detail = await asAnyone({ route: "GET /v1/events/{event}", id: this.event });
+    this.dispatchEvent(new CustomEvent("event", { detail }));
+  }
+
+  /** @param {import("./wire.js").FeedFrame} frame */
+  frame(frame) {
     this.heardAt = performance.now();
     if (frame.seq <= this.inventory.seq) return;
     if (frame.from > this.inventory.seq + 1) {
@@ -134,6 +175,8 @@ export class Feed extends EventTarget {
 
   shut() {
     clearTimeout(this.retryTimer);
+    clearTimeout(this.framesTimer);
+    this.framesTimer = undefined;
     if (this.source) this.source.onerror = null;
     this.source?.close();
     this.source = null;
@@ -170,7 +213,7 @@ export class Feed extends EventTarget {
         this.shut();
         this.become("connecting");
       }, HIDDEN_CLOSE_MS);
-    } else if (!this.source) {
+    } else if (!this.source && this.framesTimer === undefined) {
       this.resync();
     }
   }

@@ -18,7 +18,9 @@ pub(crate) use admin_key::NewAdminKey;
 pub(crate) use ledger::{DatabaseArgs, LedgerPlace};
 pub(crate) use logging::start_logging;
 pub(crate) use payments::{CaptureWord, PaymentArgs, stripe};
-pub(crate) use settings::{CookieWord, FreeSales, LimitArgs, LogFormat, Settings, Shoppers};
+pub(crate) use settings::{
+    CookieWord, FeedWord, FreeSales, LimitArgs, LogFormat, Settings, Shoppers,
+};
 use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
@@ -105,6 +107,13 @@ pub(crate) struct ServeArgs {
         value_delimiter = ','
     )]
     origins: Vec<String>,
+    /// How the server's own page follows an event: `stream`, or `poll` where a cache in front of the server
+    /// answers a request of each page and second [default: stream]
+    #[arg(long, env = "SOLDONCE_FEED", value_enum)]
+    feed: Option<FeedWord>,
+    /// Least time between two frames of an event's feed, milliseconds, 10 to 1000 [default: 100]
+    #[arg(long, env = "SOLDONCE_FEED_TICK_MS", value_name = "N")]
+    feed_tick_ms: Option<u64>,
     /// How log lines are written [default: text]
     #[arg(long, env = "SOLDONCE_LOG_FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -128,7 +137,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     }
     start_logging(settings.log_format.value)?;
     env::warn_of_unknown();
-    raise_descriptor_limit();
+    raise_descriptor_limit(&settings.limits);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

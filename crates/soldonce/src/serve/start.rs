@@ -8,9 +8,7 @@ use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use soldonce_engine::shield::Shield;
 use soldonce_engine::{Engine, run_key_watch, run_shield_messages};
-use soldonce_server::{
-    Access, CookieSecurity, Drained, FeedSettings, Listeners, ServerSettings, TestPayments,
-};
+use soldonce_server::{Access, CookieSecurity, Drained, Listeners, ServerSettings, TestPayments};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -18,9 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::admin_key::{NewAdminKey, admin_key};
 use super::fault::until_a_restart_helps;
-use super::settings::{CookieWord, FreeSales, Settings, Shoppers};
+use super::settings::{CookieWord, FreeSales, LimitSettings, Settings, Shoppers};
 use crate::clear_text::ClearLink;
 use crate::exit::Exit;
+
+/// Files and sockets besides the connections: ledger, database, Redis, webhooks, the runtime.
+const DESCRIPTORS_BESIDE: u64 = 256;
 
 /// A running server.
 pub(crate) struct Started {
@@ -94,7 +95,7 @@ pub(crate) async fn start(
         cookie,
         allowed_origins: settings.origins.value.clone(),
         streams: settings.limits.streams(),
-        feed: FeedSettings::default(),
+        feed: settings.feed.settings(),
         rates: settings.limits.rates(),
         accept: settings.limits.accept(),
         stripe,
@@ -199,20 +200,46 @@ fn cookie(word: Option<CookieWord>, listeners: [Option<&TcpListener>; 2]) -> Coo
 
 /// Raises the number of files and sockets that may be open to what the system allows: most shells and
 /// services give 1,024, which is less than the connections alone.
-pub(super) fn raise_descriptor_limit() {
+pub(super) fn raise_descriptor_limit(limits: &LimitSettings) {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         maximum: limit.maximum,
     };
     match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => tracing::debug!(before = limit.current, after = limit.maximum, "open files"),
-        Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
+        Ok(()) => tell_descriptors(limits, limit.maximum),
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+            tell_descriptors(limits, limit.current);
+        }
+    }
+}
+
+/// Says how many files and sockets may be open, and how many the connections need.
+fn tell_descriptors(limits: &LimitSettings, may_be: Option<u64>) {
+    let connections = limits.accept().connections_max;
+    let needed = u64::try_from(connections).unwrap_or(u64::MAX);
+    let needed = needed.saturating_add(DESCRIPTORS_BESIDE);
+    let open_files = may_be.unwrap_or(u64::MAX);
+    if needed <= open_files {
+        tracing::info!(
+            open_files,
+            connections,
+            "open files suffice for the connections"
+        );
+    } else {
+        tracing::warn!(
+            open_files,
+            connections,
+            needed,
+            "fewer connections than limit_connections can be open: raise the limit of open files (ulimit -n, \
+             LimitNOFILE)"
+        );
     }
 }
 
 async fn listen(flag: &str, address: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
+    soldonce_server::listen(address)
         .await
         .with_context(|| format!("{address} cannot be listened on; choose another with {flag}"))
 }

@@ -76,5 +76,5 @@ macro_rules! files {
 
 files!(
     axe, bighall, choosing, clock, connection, crowd, elsewhere, hold, keyboard, link, looks, pay,
-    race, refusal, report, storage
+    polling, race, refusal, report, storage
 );

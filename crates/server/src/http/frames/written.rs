@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use soldonce_core::{Chart, StateKind, Tally, UnitName, UnitNo};
+use soldonce_core::{Chart, Seq, StateKind, Tally, Timestamp, UnitName, UnitNo};
 use soldonce_engine::live::{FeedChange, Frame};
 use soldonce_engine::reply::Rfc3339;
 
@@ -49,12 +49,13 @@ fn message(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
 }
 
 /// A frame as JSON.
-pub(super) fn json(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
+pub(in crate::http) fn json(frame: &Frame, cut: Cut, chart: &Chart) -> Vec<u8> {
     let body = FrameBody {
         from: frame.from.0,
         seq: frame.seq.0,
         at: Rfc3339(frame.at),
         changes: changes(frame, cut, chart),
+        reset: None,
     };
     // Writing to memory does not fail.
     serde_json::to_vec(&body).unwrap_or_default()
@@ -66,6 +67,20 @@ struct FrameBody<'a> {
     seq: u64,
     at: Rfc3339,
     changes: Vec<ChangeBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reset: Option<bool>,
+}
+
+/// What stands in place of a frame where a reader needs a new snapshot.
+pub(in crate::http) fn json_reset(seq: Seq, at: Timestamp) -> Vec<u8> {
+    let body = FrameBody {
+        from: seq.next().0,
+        seq: seq.0,
+        at: Rfc3339(at),
+        changes: Vec::new(),
+        reset: Some(true),
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
 }
 
 #[derive(Serialize)]

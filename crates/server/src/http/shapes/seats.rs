@@ -108,6 +108,9 @@ pub(in crate::http) struct FeedFrame {
     #[schema(format = DateTime)]
     at: String,
     changes: Vec<FeedChange>,
+    /// Only of `GET ../frames`, and `true`: the commits are no longer kept, read the seats again.
+    #[schema(nullable = false)]
+    reset: Option<bool>,
 }
 
 /// Seats that are now in a state, or an area with its counts.

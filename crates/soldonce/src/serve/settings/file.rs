@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Deserialize;
 
-use super::{AdminKey, CookieWord, FreeSales, LogFormat, Shoppers};
+use super::{AdminKey, CookieWord, FeedWord, FreeSales, LogFormat, Shoppers};
 use crate::serve::ledger::StatementsWord;
 use crate::serve::payments::CaptureWord;
 use crate::serve::shield::ShieldWord;
@@ -40,6 +40,8 @@ pub(super) struct SettingsFile {
     pub(super) limit_connections: Option<String>,
     pub(super) limit_peer: Option<String>,
     pub(super) trusted_proxies: Option<Vec<String>>,
+    pub(super) feed: Option<FeedWord>,
+    pub(super) feed_tick_ms: Option<u64>,
     pub(super) redis_url: Option<String>,
     pub(super) shield: Option<ShieldWord>,
     pub(super) shield_url: Option<String>,

@@ -1,6 +1,7 @@
 //! Settings of the server: from flags, environment, file and defaults, each with where it came from.
 
 mod beside;
+mod feed;
 mod file;
 mod limits;
 mod source;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Deserialize;
 
+pub(crate) use feed::{FeedChoice, FeedWord};
 pub(crate) use limits::{LimitArgs, LimitSettings};
 pub(crate) use source::Sourced;
 
@@ -87,6 +89,7 @@ pub(crate) struct Settings {
     /// Nothing where it was not said.
     pub(crate) free_sales: Sourced<Option<FreeSales>>,
     pub(crate) origins: Sourced<Vec<String>>,
+    pub(crate) feed: FeedChoice,
     pub(crate) log_format: Sourced<LogFormat>,
     accept_loss: Sourced<&'static str>,
     pub(crate) limits: LimitSettings,
@@ -118,7 +121,7 @@ impl Settings {
             Some(path) => file::read(path)?,
             None => SettingsFile::default(),
         };
-        let beside = Beside::gather(args, &file);
+        let (beside, feed) = (Beside::gather(args, &file), FeedChoice::gather(args, &file));
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
         let admin_key = args.admin_key.clone().map(AdminKey);
         let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
@@ -175,6 +178,7 @@ impl Settings {
             cookie: Sourced::first(args.cookie.map(Some), file.cookie.map(Some), None),
             free_sales: Sourced::first(args.free_sales.map(Some), file.free_sales.map(Some), None),
             origins: Sourced::first(origins, file.origins, Vec::new()),
+            feed,
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
             accept_loss: Sourced::first(args.accept_loss.then_some("yes"), None, "no"),
             limits,
@@ -198,6 +202,7 @@ impl Settings {
                  leave it out and one is made for you"
             );
         }
+        self.feed.check()?;
         let is_said = self.free_sales.value.is_some() || self.payments.value.is_some();
         anyhow::ensure!(
             is_said || self.shoppers.value == Shoppers::Closed,
@@ -271,6 +276,7 @@ impl Settings {
                 self.origins.value.join(", "),
                 self.origins.source,
             ),
+            self.feed.describe(),
             line(
                 "log_format",
                 word(&self.log_format.value),

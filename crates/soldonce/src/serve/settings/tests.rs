@@ -169,3 +169,23 @@ fn an_origin_has_a_scheme_and_no_path() {
         assert!(error.starts_with(&format!("origins: `{wrong}`")), "{error}");
     }
 }
+
+#[test]
+fn a_tick_of_the_feed_has_bounds() {
+    let gather = |feed_tick_ms| {
+        Settings::gather(&ServeArgs {
+            feed_tick_ms: Some(feed_tick_ms),
+            ..ServeArgs::default()
+        })
+    };
+    for legal in [10, 100, 1_000] {
+        assert_eq!(gather(legal).unwrap().feed.tick_ms.value, legal);
+    }
+    for wrong in [0, 9, 1_001] {
+        let error = gather(wrong).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("feed_tick_ms: {wrong} ")),
+            "{error}"
+        );
+    }
+}

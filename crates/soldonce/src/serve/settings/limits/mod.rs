@@ -238,8 +238,8 @@ impl LimitSettings {
     /// As the server takes them.
     pub(crate) fn streams(&self) -> StreamLimits {
         StreamLimits {
+            total: self.accept().connections_max,
             per_address: self.streams.value,
-            ..StreamLimits::default()
         }
     }
 }

@@ -1,0 +1,197 @@
+//! Readers of a feed: each a connection that counts frames and notes when they came.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use soldonce_clock::{Clock, SystemClock};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::kit::{Latencies, LatencyUs};
+use crate::limits::VIEWER_BUFFER_BYTES;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Open streams. They end when it is dropped.
+pub(super) struct Watching {
+    seen: Arc<Mutex<Seen>>,
+    first_bytes: LatencyUs,
+    _readers: JoinSet<()>,
+}
+
+/// What a reader asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reads {
+    Frames,
+    /// Each commit: when it was made.
+    Commits,
+}
+
+/// What all readers of an event got.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) frames: u64,
+    pub(super) bytes: u64,
+    /// Of each frame by its last commit: its first commit, and when the last reader had it. Times are
+    /// milliseconds of a day, as the feed says them.
+    ends: BTreeMap<u64, (u64, i64)>,
+    /// When each commit was made, as the reader of every commit found it.
+    made: BTreeMap<u64, i64>,
+}
+
+impl Seen {
+    /// From the oldest commit of each frame to the last reader.
+    pub(super) fn delays(&self) -> LatencyUs {
+        let mut delays = Latencies::new();
+        for (from, got) in self.ends.values() {
+            if let Some(made) = self.made.get(from) {
+                let millis = u64::try_from((got - made).rem_euclid(DAY_MS)).unwrap_or(0);
+                delays.record(Duration::from_millis(millis));
+            }
+        }
+        delays.figures()
+    }
+}
+
+impl Watching {
+    /// Opens so many streams at once, and one more of every commit.
+    pub(super) async fn open(
+        address: SocketAddr,
+        key: &str,
+        (event, viewers): (&str, u32),
+    ) -> anyhow::Result<Self> {
+        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let mut opening = JoinSet::new();
+        for number in 0..=viewers {
+            let (reads, query) = if number == 0 {
+                (Reads::Commits, "?each=true")
+            } else {
+                (Reads::Frames, "")
+            };
+            let request = format!(
+                "GET /v1/events/{event}/feed{query} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\r\n"
+            );
+            opening.spawn(open(address, request, reads));
+        }
+        let (mut readers, mut first_bytes) = (JoinSet::new(), Latencies::new());
+        while let Some(opened) = opening.join_next().await {
+            let (stream, took, reads) = opened?.context("a viewer could not connect")?;
+            first_bytes.record(took);
+            readers.spawn(read(stream, Arc::clone(&seen), reads));
+        }
+        Ok(Self {
+            seen,
+            first_bytes: first_bytes.figures(),
+            _readers: readers,
+        })
+    }
+
+    /// From the begin of a connection to its first byte.
+    pub(super) fn first_bytes(&self) -> LatencyUs {
+        self.first_bytes
+    }
+
+    /// What was got since the last call.
+    pub(super) fn take(&self) -> Seen {
+        std::mem::take(&mut *lock(&self.seen))
+    }
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn open(
+    address: SocketAddr,
+    request: String,
+    reads: Reads,
+) -> std::io::Result<(TcpStream, Duration, Reads)> {
+    let began = SystemClock.boot();
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(request.as_bytes()).await?;
+    stream.readable().await?;
+    Ok((stream, SystemClock.boot().since(began), reads))
+}
+
+/// Reads until the end.
+async fn read(mut stream: TcpStream, seen: Arc<Mutex<Seen>>, reads: Reads) {
+    let mut unread: Vec<u8> = Vec::with_capacity(VIEWER_BUFFER_BYTES);
+    while let Ok(1..) = stream.read_buf(&mut unread).await {
+        let now = SystemClock.wall_ms().rem_euclid(DAY_MS);
+        let mut begin = 0;
+        while let Some(length) = end_of_message(unread.get(begin..).unwrap_or_default()) {
+            let end = begin + length;
+            let message = unread.get(begin..end).unwrap_or_default();
+            let message = std::str::from_utf8(message).unwrap_or_default();
+            note(&mut lock(&seen), message, now, reads);
+            begin = end;
+        }
+        unread.drain(..begin);
+    }
+}
+
+fn end_of_message(unread: &[u8]) -> Option<usize> {
+    let end = unread.windows(2).position(|two| two == b"\n\n")?;
+    Some(end + 2)
+}
+
+fn note(seen: &mut Seen, message: &str, now: i64, reads: Reads) {
+    let Some((_, frame)) = message.split_once("data: {\"from\":") else {
+        return;
+    };
+    let number = |text: &str| text.split([',', '}']).next()?.parse::<u64>().ok();
+    let seq = frame
+        .split_once("\"seq\":")
+        .and_then(|(_, seq)| number(seq));
+    let (Some(from), Some(seq)) = (number(frame), seq) else {
+        return;
+    };
+    if reads == Reads::Commits {
+        let at = frame
+            .split_once("\"at\":\"")
+            .and_then(|(_, at)| at.split('"').next());
+        let at = at.and_then(ms_of_day);
+        seen.made.extend(at.map(|at| (seq, at)));
+        return;
+    }
+    seen.frames += 1;
+    seen.bytes += u64::try_from(message.len()).unwrap_or(0);
+    let (_, got) = seen.ends.entry(seq).or_insert((from, now));
+    *got = now.max(*got);
+}
+
+/// The time of a day in a time as the API writes it.
+fn ms_of_day(at: &str) -> Option<i64> {
+    let (_, time) = at.split_once('T')?;
+    let mut parts = time.strip_suffix('Z')?.split([':', '.']);
+    let mut next = || parts.next()?.parse::<i64>().ok();
+    let (hours, minutes, seconds, millis) = (next()?, next()?, next()?, next()?);
+    Some(((hours * 60 + minutes) * 60 + seconds) * 1_000 + millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_and_commits_are_counted_and_their_delay_is_of_the_oldest() {
+        let mut seen = Seen::default();
+        for (seq, at) in [(7, "12:00:00.500"), (8, "12:00:00.550")] {
+            let message = format!(
+                "id: {seq}\ndata: {{\"from\":{seq},\"seq\":{seq},\"at\":\"2026-12-01T{at}Z\"}}\n\n"
+            );
+            note(&mut seen, &message, 0, Reads::Commits);
+        }
+        let noon = 12 * 60 * 60 * 1_000;
+        let frame = "id: 8\ndata: {\"from\":7,\"seq\":8,\"at\":\"2026-12-01T12:00:00.550Z\"}\n\n";
+        for got in [600, 620, 610] {
+            note(&mut seen, frame, noon + got, Reads::Frames);
+        }
+        note(&mut seen, ": still here\n\n", noon, Reads::Frames);
+        assert_eq!((seen.frames, seen.delays().max / 1_000), (3, 120));
+    }
+}

@@ -1,0 +1,58 @@
+//! The same changes for readers that ask again and again: an answer is the same for all that know as much,
+//! so that a shared cache carries a crowd.
+
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use soldonce_core::Seq;
+use soldonce_engine::live::Frame;
+
+use super::asked::Asked;
+use super::frames::{Cut, json, json_reset};
+use super::operation::{Tag, get};
+use super::problem::{Handled, Problem};
+use super::response;
+use super::route::Admission::Look;
+use super::seats::briefly;
+use super::shapes::FeedFrame;
+use super::table::Table;
+use crate::limits::FRAME_BYTES_MAX;
+
+pub(super) fn routes(table: &mut Table) {
+    table.tag(Tag::Seats);
+    table.add(
+        get("/v1/events/{event}/frames", Look)
+            .id("read_frames")
+            .summary(
+                "The changes of the seats since a commit, for readers that poll through a cache",
+            )
+            .query(&[("after", "The `seq` that is known; needed", "integer")])
+            .gives_bare::<FeedFrame>("All commits since, merged; or `reset`"),
+        frames,
+    );
+}
+
+async fn frames(asked: Asked) -> Handled {
+    let after = asked.query()?.number("after")?;
+    let after = Seq(after.ok_or_else(|| Problem::invalid("after", "it is needed"))?);
+    let app = &*asked.app;
+    let feed = app.engine.feed(&asked.event_id()?).await?;
+    let summary = feed.summary();
+    let last = summary.picture.seq;
+    let kept = feed.between(after, last).filter(|_| after <= last);
+    let nothing = || Frame {
+        from: after.next(),
+        seq: after,
+        at: app.engine.now(),
+        changes: Vec::new(),
+    };
+    let body = kept.map(|kept| {
+        let frame = Frame::merge(&kept).unwrap_or_else(nothing);
+        json(&frame, Cut::Merged, &summary.event.chart)
+    });
+    let body = body.filter(|body| body.len() <= FRAME_BYTES_MAX);
+    let body = body.unwrap_or_else(|| json_reset(last, app.engine.now()));
+    let mut response = response::json(StatusCode::OK, Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, briefly(app)?);
+    Ok(response)
+}

@@ -1,0 +1,30 @@
+// A server whose pages poll: no stream is opened, the map is live, and it heals with the server.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Stage } from "./stage.mjs";
+
+const stage = Stage.set(["serve", "--shoppers", "open", "--free-sales=on", "--feed", "poll"]);
+
+test("a page that polls shows what others do, over a restart of the server too", async (t) => {
+  const event = await stage.server.event();
+  const shopper = await stage.shopper(t);
+  shopper.foreseeNoServer();
+  /** @type {string[]} */ const asked = [];
+  shopper.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await shopper.visit(event);
+  const stands = (/** @type {string} */ state) =>
+    shopper.page.locator(`[data-testid="connection-state"][data-state="${state}"]`).waitFor();
+  await stands("live");
+  const rival = await stage.server.rival();
+  await rival.hold(event, "D-1");
+  await shopper.seatIs("D-1", "held");
+  await stage.server.stop();
+  await stands("lost");
+  await stage.server.start();
+  await stands("live");
+  await (await stage.server.rival()).hold(event, "D-3");
+  await shopper.seatIs("D-3", "held");
+  assert.ok(asked.some((path) => path.endsWith("/frames")));
+  assert.ok(!asked.some((path) => path.endsWith("/feed")), "a stream was opened");
+});
