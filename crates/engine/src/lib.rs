@@ -1,7 +1,7 @@
 //! Makes the rules of `core` durable and concurrent: chart readers, ledgers, idempotency, sweeper,
 //! feed, and the [`Engine`] that a server calls. The only crate with booking SQL.
 //!
-//! Reading order: the seam to the truth (`ledger/mod.rs`), what all ledgers do (`ledger/decide.rs`),
+//! Reading order: the seam to the truth (`ledger/mod.rs`), what all ledgers do (`ledger/batch.rs`),
 //! the default one (`ledger/sqlite/`), what everybody may see (`live/`), what a server calls
 //! (`engine/`).
 

@@ -5,6 +5,9 @@
 pub const FEED_COMMITS_MAX: usize = 4_096;
 /// Seats per chunk of a published picture: what one change copies.
 pub const PICTURE_CHUNK_SEATS: usize = 1_024;
+/// Transitions after which a batch takes no more commands, one command's more or less, so that a few large ones do
+/// not make everybody else wait.
+pub(crate) const BATCH_STEPS_MAX: usize = 4_096;
 /// Holds written down as expired by one command of the sweeper.
 pub const SWEEP_HOLDS_MAX: usize = 512;
 /// How often the sweeper looks, milliseconds. With one commit on top it stays below the 250 ms that
@@ -145,3 +148,4 @@ const _: () = assert!(KEYS_EVERY_MS < 1_000);
 const _: () = assert!(REDIS_WAIT_MS < REDIS_PAUSE_MS);
 const _: () = assert!(WEBHOOK_CONNECT_MS <= WEBHOOK_CALL_MS);
 const _: () = assert!(10 * WEBHOOK_EVERY_MS <= WEBHOOK_KEEP_MS);
+const _: () = assert!(BATCH_STEPS_MAX <= soldonce_core::limits::UNITS_PER_STAFF_COMMAND_MAX);

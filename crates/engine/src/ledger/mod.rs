@@ -2,12 +2,15 @@
 //! check-then-act cannot be written against it. It makes the decisions of `core` durable and answers
 //! only then.
 
+#[macro_use]
+pub(crate) mod rows;
+
+mod batch;
 mod clock;
 mod corrected;
-mod decide;
 mod migrated;
+mod named;
 pub mod postgres;
-pub(crate) mod rows;
 pub mod sqlite;
 mod stored_keys;
 pub mod verify;
@@ -18,8 +21,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use corrected::ClockCorrected;
-pub(crate) use decide::{Decider, Decision, NewRecord, named};
 pub use migrated::Migrated;
+pub(crate) use named::named;
 pub(crate) use webhooks::require_room;
 pub use webhooks::{Added, NewEndpoint, Webhooks};
 

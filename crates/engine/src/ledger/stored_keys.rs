@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::ScopedKey;
+use super::{RequestKey, ScopedKey};
 use crate::limits::{IDEMPOTENCY_KEYS_MAX, IDEMPOTENCY_KEYS_NEWEST};
+use crate::reply::StoredReply;
 
 /// Bits of a prefix that name its bucket in a run: 16 keys each.
 const BUCKET_BITS: u32 = 12;
@@ -50,6 +51,13 @@ impl StoredKeys {
         }
         self.newest.insert(key, number);
         self.next = number.saturating_add(1);
+    }
+
+    /// Adds records that were stored from [`StoredKeys::next`] on.
+    pub(crate) fn add_all(&mut self, records: &[(RequestKey, StoredReply)]) {
+        for (key, _) in records {
+            self.add(key.scoped, self.next);
+        }
     }
 
     /// Returns the number of the next record.

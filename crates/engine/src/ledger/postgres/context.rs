@@ -13,7 +13,6 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 
-use super::batch::Batch;
 use super::charts::Charts;
 use super::database::{Connection, Database, Value};
 use super::event_slot::{Catalogue, EventSlot, HoldEvents};
@@ -26,7 +25,8 @@ use super::tables::idempotency::{self, Record};
 use super::tables::{Columns, Id, bookings, int};
 use super::time::Time;
 use super::write::{Dispatch, Outcome, RowTypes, Statement};
-use crate::ledger::{Done, Observer, RequestKey};
+use crate::ledger::batch::Batch;
+use crate::ledger::{Observer, RequestKey};
 
 /// The event's advisory lock alone, as `store_batch_12` takes it.
 const LOCK_EVENT: &str = "-- lock_event
@@ -214,7 +214,7 @@ impl Context {
         };
         match outcome {
             Ok(Outcome::Stored(written)) => {
-                self.time.reached(written.at);
+                self.time.reached(written);
                 let Dispatch {
                     id,
                     read_set,
@@ -227,7 +227,7 @@ impl Context {
                 self.observer.stored(&replica.inventory, &batch.applied);
                 self.note_holds(replica, &holds);
                 replica.let_go(holds, batch.bookings());
-                self.own_batches.add(id, written.at, batch.take_commits());
+                self.own_batches.add(id, written, batch.take_commits());
                 Stored::Yes
             }
             Ok(Outcome::Stale) => {
@@ -370,15 +370,6 @@ pub(super) fn answers(batch: Batch) -> Vec<Answer> {
         .into_iter()
         .map(|applied| applied.answer)
         .collect()
-}
-
-/// What a record says to the same key again.
-pub(super) fn replay(record: &Record, key: RequestKey) -> Result<Done, Rejection> {
-    if record.fingerprint == key.fingerprint {
-        Ok(Done::Replayed(record.reply.clone()))
-    } else {
-        Err(Rejection::IdempotencyKeyReused)
-    }
 }
 
 /// Random bytes that name one process.

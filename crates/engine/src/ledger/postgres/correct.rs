@@ -10,7 +10,6 @@ use soldonce_core::Timestamp;
 use tokio_postgres::types::Type;
 
 use super::address::Serves;
-use super::batch::Batch;
 use super::context::Context;
 use super::database::{Connection, Database};
 use super::event_slot::EventSlot;
@@ -22,6 +21,7 @@ use super::tables::Columns;
 use super::write::{Dispatch, Outcome, Statement};
 use super::{OpenError, PostgresLedger, PostgresOptions};
 use crate::ledger::Observer;
+use crate::ledger::batch::Batch;
 use crate::ledger::corrected::{ClockCorrected, Correction};
 use crate::ledger::rows::Damaged;
 
@@ -192,7 +192,7 @@ async fn correct_event(
         .map_err(|rejection| OpenError::Failed(rejection.to_string()))?;
     let done = ClockCorrected::of(&applied, by);
     let mut batch = Batch::default();
-    batch.add(applied, None);
+    batch.add(applied);
     let dispatch = Dispatch {
         given: Some(now.ms()),
         ..context.dispatch(&replica, &batch, now)

@@ -20,6 +20,8 @@ use super::settle;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{digest, sha256};
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::events::put;
 use crate::ledger::rows::policy::{policy_to_json, prices_to_json};
 use crate::ledger::{Done, Transaction};
 
@@ -253,27 +255,14 @@ async fn insert(
         &written
     };
     let chart_no = chart(connection, event, document).await?;
-    let no = int(event.no.0)?;
-    let prices = prices_to_json(&event.prices)?;
-    let policy = policy_to_json(&event.policy)?;
-    let starts_at = event.starts_at.map(soldonce_core::Timestamp::ms);
-    let (created_at, fingerprint) = (event.created_at.ms(), event.fingerprint.as_slice());
-    let (id, name) = (event.id.as_str(), event.name.as_str());
-    let currency = event.currency.as_str();
-    let values: [Value<'_>; 10] = [
-        (&no, Type::INT4),
-        (&id, Type::TEXT),
-        (&name, Type::TEXT),
-        (&starts_at, Type::INT8),
-        (&currency, Type::TEXT),
-        (&chart_no, Type::INT8),
-        (&prices, Type::TEXT),
-        (&policy, Type::TEXT),
-        (&created_at, Type::INT8),
-        (&fingerprint, Type::BYTEA),
-    ];
+    let (prices, policy) = (
+        prices_to_json(&event.prices)?,
+        policy_to_json(&event.policy)?,
+    );
+    let columns = put(event, chart_no, &prices, &policy);
+    let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
     connection.rows(events::ADD_EVENT, &values).await?;
-    let count = int(event.chart.units())?;
+    let (no, count) = (int(event.no.0)?, int(event.chart.units())?);
     let values: [Value<'_>; 2] = [(&no, Type::INT4), (&count, Type::INT4)];
     connection.rows(units::ADD_UNITS, &values).await?;
     Ok(())

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use soldonce_core::{Answer, Rejection, Seq, Timestamp};
 
-use super::batch::Batch;
 use super::replica::{Named, Replica};
-use crate::ledger::{Done, ScopedKey, Transaction, named};
-use crate::reply::{self, ReplyKind};
-use crate::webhook::Before;
+use crate::ledger::batch::{Batch, Decided, Writers};
+use crate::ledger::{Done, Transaction, named};
 
 /// What came of a command.
 pub(super) enum Decision {
@@ -28,29 +26,13 @@ pub(super) fn decide(
     batch: &mut Batch,
     shown: Seq,
 ) -> Decision {
-    let is_twin = |key: ScopedKey| batch.records.iter().any(|(known, _)| known.scoped == key);
-    if asked.key.is_some_and(|key| is_twin(key.scoped)) {
+    if asked.key.is_some_and(|key| batch.replay(key).is_some()) {
         return Decision::Twin;
     }
-    let before = Before::of(&replica.inventory, &asked.command);
-    let command = asked.command.clone();
-    match replica.inventory.apply(now, &asked.origin, command) {
+    match batch.decide(&mut replica.inventory, now, asked, Writers::Many) {
+        Ok(Decided::Applied(at)) => Decision::Applied(at),
+        Ok(Decided::Quiet(answer)) => Decision::Quiet(Ok(fresh(answer))),
         Err(rejection) => Decision::Quiet(Err(with_shown_seq(rejection, shown))),
-        Ok(applied) if applied.has_effect() => {
-            let event = replica.inventory.event(replica.no);
-            let record = asked.key.and_then(|key| {
-                let event = event.map(|event| &**event);
-                let mut reply = reply::render(event, &applied.answer, None)?;
-                reply.kind = ReplyKind::kept_for(&asked.command).unwrap_or(reply.kind);
-                Some((key, reply))
-            });
-            // Only the database knows whether there are endpoints: other servers may have changed them.
-            let messages = before.messages(&replica.inventory, &applied, now);
-            batch.messages.extend(messages);
-            batch.add(applied, record);
-            Decision::Applied(batch.applied.len() - 1)
-        }
-        Ok(applied) => Decision::Quiet(Ok(fresh(applied.answer))),
     }
 }
 

@@ -6,8 +6,6 @@ pub(super) const QUEUE_MAX: usize = 4_096;
 pub(super) const BATCH_MAX: usize = 256;
 /// How often a batch lets others have their turn, while more commands come, before it leaves.
 pub(super) const GATHER_TURNS_MAX: usize = 8;
-/// Most transitions of one statement, one command's more or less.
-pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 /// How often a command is decided anew because others wrote first, before it is refused as
 /// overloaded.
 pub(super) const TRIES_MAX: usize = 20;

@@ -17,10 +17,10 @@ mod database;
 mod failure;
 mod schema;
 mod settle;
+#[macro_use]
 mod tables;
 mod time;
 
-mod batch;
 mod charts;
 mod decide;
 mod read_set;

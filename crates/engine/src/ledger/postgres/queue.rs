@@ -10,9 +10,8 @@ use std::time::Duration;
 use soldonce_core::{Command, Rejection, Wish};
 use tokio::sync::mpsc;
 
-use super::batch::Batch;
 use super::catch_panic::catch_panic;
-use super::context::{Context, Stored, answers, replay};
+use super::context::{Context, Stored, answers};
 use super::database::Connection;
 use super::decide::{Decision, all_named, decide, fresh};
 use super::event_slot::{EventSlot, Job};
@@ -21,6 +20,7 @@ use super::limits::{
     ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
 use super::replica::{Named, Replica};
+use crate::ledger::batch::Batch;
 use crate::ledger::{Done, RequestKey};
 
 /// Serves one event until its queue is closed.
@@ -306,8 +306,10 @@ impl Round<'_> {
         }
         for job in std::mem::take(&mut self.waiting) {
             let known = job.transaction.key.and_then(|key| {
-                let record = records.iter().find(|record| record.key == key.scoped)?;
-                Some(replay(record, key))
+                let record = records
+                    .iter()
+                    .find(|record| record.key.scoped == key.scoped)?;
+                Some(record.replay(key).map(Done::Replayed))
             });
             match known {
                 Some(done) => job.answer(done),

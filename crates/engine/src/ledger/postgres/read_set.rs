@@ -4,9 +4,9 @@
 
 use soldonce_core::{Booking, BookingId, Cause, Holder, Transition, UnitNo, UnitState};
 
-use super::batch::Batch;
 use super::replica::{Account, Replica};
 use super::tables::{Id, holder_key};
+use crate::ledger::batch::Batch;
 
 /// What the decisions of a batch rest on.
 #[derive(Debug)]

@@ -16,6 +16,8 @@ use super::limits::{COMMITS_READ_MAX, HOLDS_WAIT_MS};
 use super::replica::{SNAPSHOT, bookings_by_id};
 use super::tables::{Columns, Id, audit, bookings, events, holder_key, holds, int, keys, outbox};
 use crate::keys::{ApiKey, KeyId};
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::keys::{put, scopes};
 use crate::ledger::rows::stored;
 use crate::ledger::{OpenEffect, ReadError};
 
@@ -335,19 +337,9 @@ pub(super) async fn keys(context: &Context) -> Result<Vec<ApiKey>, Failure> {
 
 /// Stores an API key.
 pub(super) async fn add_key(context: &Context, key: &ApiKey) -> Result<(), Failure> {
-    let (id, scopes, created_at) = (
-        Id(*key.id.bytes()),
-        keys::scopes_text(key),
-        key.created_at.ms(),
-    );
-    let (name, hash) = (key.name.as_str(), key.hash.as_slice());
-    let values: [Value<'_>; 5] = [
-        (&id, Type::BYTEA),
-        (&name, Type::TEXT),
-        (&scopes, Type::TEXT),
-        (&hash, Type::BYTEA),
-        (&created_at, Type::INT8),
-    ];
+    let scopes = scopes(key);
+    let columns = put(key, &scopes);
+    let values: Vec<Value<'_>> = columns.iter().map(Column::sent).collect();
     context.database.rows(keys::ADD_API_KEY, &values).await?;
     Ok(())
 }

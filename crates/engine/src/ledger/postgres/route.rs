@@ -6,7 +6,6 @@ use soldonce_core::{Command, EventNo, LineChoice, Rejection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parts;
-use super::context::replay;
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use crate::ledger::{Done, Transaction, named};
@@ -121,9 +120,9 @@ impl Parts {
         let records = found
             .await
             .map_err(|failure: Failure| failure.rejection())?;
-        records
-            .first()
-            .map_or(Err(rejection), |record| replay(record, key))
+        records.first().map_or(Err(rejection), |record| {
+            record.replay(key).map(Done::Replayed)
+        })
     }
 }
 

@@ -9,7 +9,6 @@ use soldonce_clock::Clock;
 use soldonce_core::Timestamp;
 use tokio_postgres::types::Type;
 
-use super::batch::Written;
 use super::database::{Connection, Database, Value};
 use super::failure::Failure;
 use super::limits::{SETTLE_EVERY_MS, SETTLE_MS, SETTLE_TRIES};
@@ -34,7 +33,7 @@ pub(super) async fn settle(
     database: &Database,
     clock: &Arc<dyn Clock>,
     batch: (Id, Id),
-) -> Result<Option<Written>, Failure> {
+) -> Result<Option<Timestamp>, Failure> {
     let until = clock.boot().plus(Duration::from_millis(SETTLE_MS));
     // A caller waits for this. A query that is given up may still run: it does no harm.
     tokio::select! {
@@ -50,7 +49,7 @@ async fn try_often(
     database: &Database,
     clock: &Arc<dyn Clock>,
     (batch, server): (Id, Id),
-) -> Result<Option<Written>, Failure> {
+) -> Result<Option<Timestamp>, Failure> {
     let mut last = Failure::Unknown("nobody was asked".to_owned());
     for _ in 0..SETTLE_TRIES {
         let settling =
@@ -70,7 +69,7 @@ pub(super) async fn settle_once(
     connection: &mut Connection,
     batch: Id,
     server: Id,
-) -> Result<Option<Written>, Failure> {
+) -> Result<Option<Timestamp>, Failure> {
     let values: [Value<'_>; 2] = [(&batch, Type::BYTEA), (&server, Type::BYTEA)];
     connection.rows(GIVE_UP, &values).await?;
     let rows = connection.rows(BATCH, &[(&batch, Type::BYTEA)]).await?;
@@ -82,5 +81,5 @@ pub(super) async fn settle_once(
     let columns = Columns::new(row, "batches");
     let (at, event): (i64, i32) = (columns.get(0)?, columns.get(1)?);
     let at = Timestamp::from_ms(at);
-    Ok((event >= 0).then_some(Written { at }))
+    Ok((event >= 0).then_some(at))
 }

@@ -121,13 +121,9 @@ async fn known(context: &Context, key: Option<RequestKey>) -> Result<Option<Adde
             .await
     };
     let records = read.await.map_err(|failure| failure.rejection())?;
-    match records.into_iter().next() {
-        Some(record) if record.fingerprint != key.fingerprint => {
-            Err(Rejection::IdempotencyKeyReused)
-        }
-        Some(record) => Ok(Some(Added::Replayed(record.reply))),
-        None => Ok(None),
-    }
+    let record = records.first();
+    let known = record.map(|record| record.replay(key));
+    Ok(known.transpose()?.map(Added::Replayed))
 }
 
 async fn add(context: &Context, new: &NewEndpoint) -> Result<(), Failure> {

@@ -2,10 +2,14 @@
 
 use sha2::{Digest, Sha256};
 use soldonce_core::{
-    Actor, Cause, Commit, Event, EventNo, Origin, Seq, Text, Timestamp, Transition,
+    Actor, CallerId, Cause, Commit, Event, EventNo, Origin, Seq, Text, Timestamp, Transition,
 };
 
-use super::codes::{StateColumns, number};
+use super::Damaged;
+use super::codes::number;
+use super::column::Column;
+use super::reader::Reader;
+use super::units::put_state;
 
 /// The hash of an event without commits: it begins with what the event is, so that no chain can
 /// stand for another.
@@ -23,7 +27,7 @@ pub(crate) fn start(event: &Event) -> [u8; 32] {
 /// The hash behind one more row. `bytes` is filled again and again.
 pub(crate) fn next(before: [u8; 32], row: &AuditRow<'_>, bytes: &mut Vec<u8>) -> [u8; 32] {
     bytes.clear();
-    row.canonical(bytes);
+    row.put().iter().for_each(|column| column.hash_into(bytes));
     let mut sha = Sha256::new();
     sha.update(before);
     sha.update(bytes);
@@ -38,7 +42,7 @@ pub(crate) struct AuditRow<'a> {
     /// Of which commit.
     pub(crate) seq: Seq,
     /// Its place in the commit.
-    pub(crate) n: i64,
+    pub(crate) n: u32,
     /// When.
     pub(crate) at: Timestamp,
     /// What happened.
@@ -52,7 +56,7 @@ pub(crate) struct AuditRow<'a> {
 impl<'a> AuditRow<'a> {
     /// The rows of a commit.
     pub(crate) fn of(commit: &'a Commit) -> impl Iterator<Item = Self> {
-        (0_i64..).zip(&commit.transitions).map(|(n, step)| Self {
+        (0..).zip(&commit.transitions).map(|(n, step)| Self {
             event: commit.event,
             seq: commit.seq,
             n,
@@ -63,61 +67,56 @@ impl<'a> AuditRow<'a> {
         })
     }
 
-    /// The caller; none for the engine itself.
-    pub(crate) fn actor(&self) -> Option<[u8; 16]> {
-        match self.origin.actor {
-            Actor::Caller(caller) => Some(*caller.bytes()),
-            Actor::System => None,
-        }
-    }
-
-    /// The bytes under the hash: integers as eight bytes, texts and ids after their length, NULL as
-    /// a length of -1; high bytes first; columns in the order of the table.
-    fn canonical(&self, to: &mut Vec<u8>) {
-        let Transition {
-            unit,
+    /// The columns of the table, in the order in which they are under the hash.
+    pub(crate) fn put(&self) -> [Column<'a>; 18] {
+        let step = self.step;
+        let [from, from_owner, from_until] = put_state(step.from);
+        let [to, to_owner, to_until] = put_state(step.to);
+        [
+            Column::Small(self.event.0),
+            Column::Count(self.seq.0),
+            Column::Small(self.n),
+            Column::Long(self.at.ms()),
+            Column::Small(step.unit.0),
             from,
-            to: after,
-            fence,
-            version,
-            cause,
-            hold,
-        } = self.step;
-        let int = |to: &mut Vec<u8>, value: i64| to.extend(value.to_be_bytes());
-        int(to, i64::from(self.event.0));
-        to.extend(self.seq.0.to_be_bytes());
-        int(to, self.n);
-        int(to, self.at.ms());
-        int(to, i64::from(unit.0));
-        for columns in [StateColumns::from(*from), StateColumns::from(*after)] {
-            int(to, columns.state);
-            put(to, columns.owner.as_ref().map(<[u8; 16]>::as_slice));
-            put(
-                to,
-                columns
-                    .until
-                    .map(i64::to_be_bytes)
-                    .as_ref()
-                    .map(<[u8; 8]>::as_slice),
-            );
-        }
-        to.extend(fence.0.to_be_bytes());
-        to.extend(version.0.to_be_bytes());
-        int(to, number(&Cause::ALL, cause));
-        put(to, hold.as_ref().map(|hold| hold.bytes().as_slice()));
-        put(to, self.actor().as_ref().map(<[u8; 16]>::as_slice));
-        put(to, Some(self.origin.request.as_bytes()));
-        put(to, self.reason.map(|reason| reason.as_str().as_bytes()));
+            from_owner,
+            from_until,
+            to,
+            to_owner,
+            to_until,
+            Column::Count(step.fence.0),
+            Column::Count(step.version.0),
+            Column::Code(number(&Cause::ALL, &step.cause)),
+            Column::OptId(step.hold.map(|hold| *hold.bytes())),
+            Column::OptId(match self.origin.actor {
+                Actor::Caller(caller) => Some(*caller.bytes()),
+                Actor::System => None,
+            }),
+            Column::Text(&self.origin.request),
+            Column::OptText(self.reason.map(Text::as_str)),
+        ]
     }
 }
 
-fn put(to: &mut Vec<u8>, bytes: Option<&[u8]>) {
-    match bytes {
-        Some(bytes) => {
-            let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-            to.extend(length.to_be_bytes());
-            to.extend(bytes);
-        }
-        None => to.extend((-1_i64).to_be_bytes()),
-    }
+/// The transition of a row: `unit_no` to `hold`.
+pub(crate) fn get_step(row: &mut Reader<'_>) -> Result<Transition, Damaged> {
+    Ok(Transition {
+        unit: row.get()?,
+        from: row.get()?,
+        to: row.get()?,
+        fence: row.get()?,
+        version: row.get()?,
+        cause: row.code(&Cause::ALL)?,
+        hold: row.get()?,
+    })
+}
+
+/// Who asked for it, and staff's reason: the columns behind those of [`get_step`].
+pub(crate) fn get_origin(row: &mut Reader<'_>) -> Result<(Origin, Option<Text>), Damaged> {
+    let caller: Option<CallerId> = row.get()?;
+    let origin = Origin {
+        actor: caller.map_or(Actor::System, Actor::Caller),
+        request: row.get::<&str>()?.into(),
+    };
+    Ok((origin, row.get()?))
 }

@@ -3,14 +3,23 @@
 use soldonce_core::{Amount, BookingId, Effect};
 
 use super::Damaged;
+use super::column::Column;
+use super::reader::Reader;
 
 const TABLE: &str = "outbox";
+
+/// The columns that [`EffectColumns::get`] reads.
+macro_rules! effect_columns {
+    () => {
+        "kind, booking, amount, total"
+    };
+}
 
 /// An effect as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EffectColumns {
     /// 0 capture, 1 void, 2 refund, 3 cancel the intent, 4 authorise.
-    pub(crate) kind: i16,
+    pub(crate) kind: i64,
     pub(crate) booking: BookingId,
     /// Of a refund.
     pub(crate) amount: Option<i64>,
@@ -33,6 +42,24 @@ impl EffectColumns {
             amount,
             total,
         }
+    }
+
+    pub(crate) fn put(self) -> [Column<'static>; 4] {
+        [
+            Column::Code(self.kind),
+            Column::Id(*self.booking.bytes()),
+            Column::OptLong(self.amount),
+            Column::AddedLong(self.total),
+        ]
+    }
+
+    pub(crate) fn get(row: &mut Reader<'_>) -> Result<Self, Damaged> {
+        Ok(Self {
+            kind: row.get()?,
+            booking: row.get()?,
+            amount: row.get()?,
+            total: row.added_int()?,
+        })
     }
 
     pub(crate) fn effect(self) -> Result<Effect, Damaged> {

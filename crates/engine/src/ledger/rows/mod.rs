@@ -1,13 +1,34 @@
-//! What the rows of every store have in common: enums as numbers, units of a hold in one column,
-//! policies as JSON, the digest of a chart. Decides nothing.
+//! What the rows of every store have in common: for each table its columns, how they are written and read; enums
+//! as numbers, units of a hold in one column, policies as JSON, the digest of a chart. Decides nothing.
+
+pub(crate) mod checksum;
+pub(crate) mod codes;
+pub(crate) mod column;
+pub(crate) mod reader;
+
+#[macro_use]
+pub(crate) mod bookings;
+#[macro_use]
+pub(crate) mod deliveries;
+#[macro_use]
+pub(crate) mod effects;
+#[macro_use]
+pub(crate) mod endpoints;
+#[macro_use]
+pub(crate) mod events;
+#[macro_use]
+pub(crate) mod holds;
+#[macro_use]
+pub(crate) mod keys;
+#[macro_use]
+pub(crate) mod units;
 
 pub(crate) mod chain;
 pub(crate) mod charts;
-pub(crate) mod codes;
-pub(crate) mod effects;
 pub(crate) mod packed;
 pub(crate) mod payments;
 pub(crate) mod policy;
+pub(crate) mod replies;
 
 /// A row has values that were never written.
 #[derive(Debug, thiserror::Error)]

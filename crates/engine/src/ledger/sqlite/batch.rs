@@ -1,153 +1,54 @@
 //! What one commit is made of: everything the commands of a batch changed, each row once, in the
 //! state in which the batch leaves it.
 
-use std::sync::Arc;
-
 use rusqlite::Connection;
-use soldonce_core::{
-    Answer, Applied, BookingId, Command, EventNo, HoldId, Inventory, Timestamp, UnitNo, Version,
-};
+use soldonce_core::{Answer, BookingId, EventNo, Inventory, Timestamp, UnitNo, Version};
 
 use super::fault::Fault;
-use super::limits::BATCH_STEPS_MAX;
 use super::tables::audit::{self, Chain};
-use super::tables::bookings;
 use super::tables::head::Head;
-use super::tables::holds::HoldWriter;
 use super::tables::units::{self, ChangedUnit, IsSold};
-use super::tables::{charts, deliveries, events, outbox};
-use crate::ledger::NewRecord;
-use crate::ledger::decide::{freed_from_sold, may_move_free_units};
+use super::tables::{bookings, charts, deliveries, events, holds, outbox};
+use crate::ledger::batch::{Batch, distinct};
 use crate::ledger::rows::charts::sha256;
-use crate::webhook::{Endpoint, Message};
+use crate::webhook::Endpoint;
 
-/// Commands decided in memory and not yet durable.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    /// What the accepted ones did, in order.
-    pub(super) applied: Vec<Applied>,
-    /// Their idempotency records.
-    pub(super) records: Vec<NewRecord>,
-    /// Events that are new, with their charts as they were given.
-    pub(super) charts: Vec<(EventNo, Option<Arc<[u8]>>)>,
-    /// What webhook endpoints are told of them.
-    pub(super) messages: Vec<Message>,
-    /// How many transitions they made.
-    pub(super) steps: usize,
-    /// How many of these freed a unit from SOLD.
-    freed: usize,
-    /// Whether anything must become durable.
-    pub(super) has_effect: bool,
+/// Every unit that changed, once, in unit order, with its version before the batch.
+fn changed_units(batch: &Batch) -> Vec<ChangedUnit> {
+    let mut changed: Vec<ChangedUnit> = Vec::with_capacity(batch.steps);
+    for commit in batch.commits() {
+        changed.extend(commit.transitions.iter().map(|step| ChangedUnit {
+            event: commit.event,
+            unit: step.unit,
+            before: Version(step.version.0.saturating_sub(1)),
+            state: step.from,
+        }));
+    }
+    // Sorted by version last, so of each unit the first transition of the batch stays.
+    changed.sort_unstable_by_key(|unit| (unit.event, unit.unit, unit.before));
+    changed.dedup_by_key(|unit| -> (EventNo, UnitNo) { (unit.event, unit.unit) });
+    changed
 }
 
-impl Batch {
-    /// An empty one with room for so many commands.
-    pub(super) fn with_room(commands: usize) -> Self {
-        Self {
-            applied: Vec::with_capacity(commands),
-            ..Self::default()
-        }
-    }
-
-    pub(super) fn add(
-        &mut self,
-        applied: Applied,
-        record: Option<NewRecord>,
-        chart: Option<Arc<[u8]>>,
-    ) {
-        self.has_effect |= applied.has_effect();
-        self.freed += freed_from_sold(&applied);
-        self.steps += applied
-            .commits
-            .iter()
-            .map(|commit| commit.transitions.len())
-            .sum::<usize>();
-        self.records.extend(record);
-        if let (Answer::EventCreated(_), Some(event)) = (&applied.answer, applied.event) {
-            self.charts.push((event, chart));
-        }
-        self.applied.push(applied);
-    }
-
-    /// Whether it may have one more command.
-    pub(super) fn has_room_for(&self, command: &Command) -> bool {
-        self.steps < BATCH_STEPS_MAX && (self.freed == 0 || !may_move_free_units(command))
-    }
-
-    /// Every unit that changed, once, in unit order, with its version before the batch.
-    fn changed_units(&self) -> Vec<ChangedUnit> {
-        let mut changed: Vec<ChangedUnit> = Vec::with_capacity(self.steps);
-        for commit in self.applied.iter().flat_map(|applied| &applied.commits) {
-            changed.extend(commit.transitions.iter().map(|step| ChangedUnit {
-                event: commit.event,
-                unit: step.unit,
-                before: Version(step.version.0.saturating_sub(1)),
-                state: step.from,
-            }));
-        }
-        // Sorted by version last, so of each unit the first transition of the batch stays.
-        changed.sort_unstable_by_key(|unit| (unit.event, unit.unit, unit.before));
-        changed.dedup_by_key(|unit| -> (EventNo, UnitNo) { (unit.event, unit.unit) });
-        changed
-    }
-
-    /// Every hold that changed, once.
-    pub(super) fn changed_holds(&self) -> Vec<HoldId> {
-        distinct(
-            self.applied
-                .iter()
-                .flat_map(|applied| &applied.holds)
-                .copied(),
-        )
-    }
-
-    /// Every booking that changed, once.
-    pub(super) fn changed_bookings(&self) -> Vec<BookingId> {
-        distinct(
-            self.applied
-                .iter()
-                .flat_map(|applied| &applied.bookings)
-                .copied(),
-        )
-    }
-
-    fn new_holds(&self) -> Vec<HoldId> {
-        distinct(self.applied.iter().filter_map(|applied| {
-            let Answer::Held(hold) = &applied.answer else {
-                return None;
-            };
-            Some(hold.id)
-        }))
-    }
-
-    fn new_bookings(&self) -> Vec<BookingId> {
-        distinct(self.applied.iter().filter_map(|applied| {
-            let Answer::Booked(booking) = &applied.answer else {
-                return None;
-            };
-            Some(booking.id)
-        }))
-    }
-
-    /// Every event whose units changed, once.
-    fn moved_events(&self) -> Vec<EventNo> {
-        let commits = self.applied.iter().flat_map(|applied| &applied.commits);
-        distinct(commits.map(|commit| commit.event))
-    }
-
-    /// Events that are not new and changed.
-    fn changed_events(&self) -> Vec<EventNo> {
-        let is_new = |event: &EventNo| self.charts.iter().any(|(new, _)| new == event);
-        let changed = self.applied.iter().filter_map(|applied| applied.event);
-        distinct(changed.filter(|event| !is_new(event)))
-    }
+fn new_bookings(batch: &Batch) -> Vec<BookingId> {
+    distinct(batch.applied.iter().filter_map(|applied| {
+        let Answer::Booked(booking) = &applied.answer else {
+            return None;
+        };
+        Some(booking.id)
+    }))
 }
 
-fn distinct<T: Ord>(ids: impl Iterator<Item = T>) -> Vec<T> {
-    let mut ids: Vec<T> = ids.collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
+/// Every event whose units changed, once.
+fn moved_events(batch: &Batch) -> Vec<EventNo> {
+    distinct(batch.commits().map(|commit| commit.event))
+}
+
+/// Events that are not new and changed.
+fn changed_events(batch: &Batch) -> Vec<EventNo> {
+    let is_new = |event: &EventNo| batch.charts.iter().any(|(new, _)| new == event);
+    let changed = batch.applied.iter().filter_map(|applied| applied.event);
+    distinct(changed.filter(|event| !is_new(event)))
 }
 
 /// What the file holds beside the inventory: moved on with each commit.
@@ -180,7 +81,7 @@ pub(super) fn write(
 ) -> Result<(), Fault> {
     write_events(connection, inventory, batch, ends)?;
     write_holds(connection, inventory, batch)?;
-    let changed = batch.changed_units();
+    let changed = changed_units(batch);
     units::write(connection, inventory, &changed, IsSold(false))?;
     write_bookings(connection, inventory, batch)?;
     units::write(connection, inventory, &changed, IsSold(true))?;
@@ -191,7 +92,7 @@ pub(super) fn write(
     outbox::settle(connection, settled.copied(), now)?;
     let (to, messages) = (&ends.endpoints, &batch.messages);
     ends.delivery = deliveries::write(connection, to, messages, now, ends.delivery)?;
-    let moved = batch.moved_events();
+    let moved = moved_events(batch);
     let chains = moved
         .iter()
         .filter_map(|event| Some((*event, ends.chains.get(event.index())?)));
@@ -245,7 +146,7 @@ fn write_events(
         }
         ends.chains.push(Chain::start(new));
     }
-    for no in batch.changed_events() {
+    for no in changed_events(batch) {
         events::update(connection, event(no)?)?;
     }
     Ok(())
@@ -253,15 +154,10 @@ fn write_events(
 
 fn write_holds(connection: &Connection, inventory: &Inventory, batch: &Batch) -> Result<(), Fault> {
     let new = batch.new_holds();
-    let mut writer = HoldWriter::new(connection)?;
-    for id in batch.changed_holds() {
+    for id in batch.holds() {
         let missing = || Fault::damaged("holds", format!("{id} is not in memory"));
         let hold = inventory.hold(id).ok_or_else(missing)?;
-        if new.binary_search(&id).is_ok() {
-            writer.insert(hold)?;
-        } else {
-            writer.update(hold)?;
-        }
+        holds::write(connection, hold, &new)?;
     }
     Ok(())
 }
@@ -271,7 +167,7 @@ fn write_bookings(
     inventory: &Inventory,
     batch: &Batch,
 ) -> Result<(), Fault> {
-    let changed = batch.changed_bookings();
+    let changed = batch.bookings();
     if changed.is_empty() {
         return Ok(());
     }
@@ -280,14 +176,14 @@ fn write_bookings(
         .iter()
         .map(|id| inventory.booking(*id).ok_or_else(|| missing(id)));
     let found = found.collect::<Result<Vec<_>, _>>()?;
-    let new = batch.new_bookings();
+    let new = new_bookings(batch);
     bookings::write(connection, &found, |id| new.binary_search(&id).is_ok())
 }
 
 fn write_audit(connection: &Connection, batch: &Batch, ends: &mut Ends) -> Result<(), Fault> {
     let missing =
         |event: EventNo| Fault::damaged("chains", format!("event {} has no chain", event.0));
-    for commit in batch.applied.iter().flat_map(|applied| &applied.commits) {
+    for commit in batch.commits() {
         let event = commit.event;
         let chain = ends
             .chains
@@ -295,7 +191,7 @@ fn write_audit(connection: &Connection, batch: &Batch, ends: &mut Ends) -> Resul
             .ok_or_else(|| missing(event))?;
         audit::append(connection, commit, chain, &mut ends.bytes)?;
     }
-    for event in batch.moved_events() {
+    for event in moved_events(batch) {
         let chain = ends
             .chains
             .get(event.index())

@@ -5,11 +5,12 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{BookingId, EventNo, Inventory, Timestamp};
 
-use super::batch::{self, Batch, Ends};
+use super::batch::{self, Ends};
 use super::fault::Fault;
 use super::folder::Folder;
 use super::tables::{bookings, deliveries, endpoints};
 use super::{OpenError, SqliteOptions, connection, rebuild};
+use crate::ledger::batch::Batch;
 use crate::ledger::corrected::{ClockCorrected, Correction};
 
 /// The caps of live holds; their other columns and their checksums follow with the batch.
@@ -40,7 +41,7 @@ pub fn correct_clock(
     let rebuild::Opened {
         mut connection,
         checkpointer,
-        mut decider,
+        mut inventory,
         mut ends,
         high_water,
         ..
@@ -50,7 +51,7 @@ pub fn correct_clock(
     let Some(correction) = wanted else {
         return Ok(ClockCorrected::default());
     };
-    let inventory = &mut decider.inventory;
+    let inventory = &mut inventory;
     for booking in marked_bookings(inventory) {
         let found = bookings::find(&connection, booking)?;
         let missing = || Fault::damaged("bookings", format!("{booking} is missing"));
@@ -61,7 +62,7 @@ pub fn correct_clock(
     let applied = applied.map_err(|rejection| OpenError::Failed(rejection.to_string()))?;
     let done = ClockCorrected::of(&applied, by);
     let mut batch = Batch::default();
-    batch.add(applied, None, None);
+    batch.add(applied);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     write(&transaction, inventory, &batch, &mut ends, correction)?;
     transaction.commit()?;

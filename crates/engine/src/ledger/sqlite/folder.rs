@@ -6,9 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::OpenError;
-use super::checksum::Checksum;
 use super::fault::Fault;
 use super::tables::head::Head;
+use crate::ledger::rows::checksum::Checksum;
 
 const DATABASE: &str = "ledger.sqlite";
 const LOCK: &str = "ledger.lock";

@@ -1,14 +1,9 @@
 //! Every bound of the SQLite ledger.
 
-use soldonce_core::limits::UNITS_PER_STAFF_COMMAND_MAX;
-
 /// Commands that may wait for the writer; one more is answered `Overloaded`.
 pub(super) const QUEUE_MAX: usize = 8_192;
 /// Commands of one commit. The batch follows the queue, never a timer.
 pub(super) const BATCH_MAX: usize = 512;
-/// Transitions after which a batch takes no more commands, so that a few large ones do not make
-/// everybody else wait.
-pub(super) const BATCH_STEPS_MAX: usize = 4_096;
 /// Pages in the write-ahead log after which they are moved into the database file: 16 MiB.
 pub(super) const WAL_PAGES_MAX: u32 = 4_096;
 /// Bytes of a page.
@@ -32,4 +27,3 @@ pub(super) const COMMITS_READ_MAX: usize = 4_096;
 const _: () = assert!(BATCH_MAX <= QUEUE_MAX);
 const _: () = assert!(FORGET_MAX > BATCH_MAX as u64);
 const _: () = assert!(READERS_MAX <= READS_WAITING_MAX);
-const _: () = assert!(BATCH_STEPS_MAX <= UNITS_PER_STAFF_COMMAND_MAX);

@@ -7,7 +7,6 @@
 //! only looks).
 
 mod bare;
-mod checksum;
 pub(crate) mod connection;
 pub(crate) mod fault;
 pub(crate) mod folder;
@@ -217,7 +216,7 @@ impl SqliteLedger {
         folder.sync()?;
         let masters = opened.masters.clone();
         let shared = Arc::new(Shared::new(opened.head.clock, Arc::clone(&clock)));
-        observer.opened(&opened.decider.inventory);
+        observer.opened(&opened.inventory);
         let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
         let outside = writer::Outside {
             clock,

@@ -21,14 +21,15 @@ use super::tables::{
     bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
 };
 use super::{OpenError, SqliteOptions, connection, guards};
+use crate::ledger::MasterKey;
 use crate::ledger::stored_keys::StoredKeys;
-use crate::ledger::{Decider, MasterKey};
 
 /// A ledger as it was found.
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) checkpointer: Checkpointer,
-    pub(super) decider: Decider,
+    pub(super) inventory: Inventory,
+    pub(super) keys: StoredKeys,
     pub(super) ends: Ends,
     pub(super) high_water: HighWater,
     pub(super) masters: Vec<MasterKey>,
@@ -58,7 +59,7 @@ pub(super) fn open(
         None => start(&mut connection, entropy)?,
     };
     let high_water = folder.open_high_water(&head)?;
-    let (decider, ends) = rebuild(&connection, folder, head)?;
+    let (inventory, keys, ends) = rebuild(&connection, folder, head)?;
     let masters = keys::masters(&connection)?;
     if masters.is_empty() {
         return Err(Fault::damaged("master_keys", "there is none").into());
@@ -67,7 +68,8 @@ pub(super) fn open(
     Ok(Opened {
         connection,
         checkpointer,
-        decider,
+        inventory,
+        keys,
         ends,
         high_water,
         masters,
@@ -124,7 +126,7 @@ fn rebuild(
     connection: &Connection,
     folder: &Folder,
     head: Head,
-) -> Result<(Decider, Ends), OpenError> {
+) -> Result<(Inventory, StoredKeys, Ends), OpenError> {
     std::thread::scope(|scope| {
         // What only has to be counted is read beside the units and holds, by a second pair of eyes.
         let accounts = scope.spawn(|| Accounts::read(folder));
@@ -135,14 +137,14 @@ fn rebuild(
         let accounts = accounts.join().map_err(lost)??;
         accounts.restore_bought(&mut inventory)?;
         inventory.restore_clock(head.clock);
-        let decider = Decider::new(inventory, accounts.keys);
         let charts = charts::numbers(connection)?;
         let effect = outbox::last(connection)?;
         let endpoints = endpoints::all(connection)?;
         let delivery = deliveries::last(connection)?;
         let bytes = Vec::new();
         Ok((
-            decider,
+            inventory,
+            accounts.keys,
             Ends {
                 head,
                 chains,

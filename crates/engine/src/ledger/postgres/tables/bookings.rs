@@ -2,28 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use soldonce_core::{
-    Amount, Booking, BookingId, BookingState, EventNo, Fence, HoldId, Line, LineState,
-    PaymentState, Timestamp, UnitNo, Version,
-};
+use soldonce_core::Booking;
 use tokio_postgres::Row;
 
-use super::{Columns, Id};
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::codes::value;
-use crate::ledger::rows::payments::payment_from_json;
+use crate::ledger::rows::bookings::{get, get_line};
+use crate::ledger::rows::reader::Reader;
 
-const TABLE: &str = "bookings";
-const LINES: &str = "lines";
+pub(in super::super) const BOOKINGS: &str = concat!(
+    "-- bookings\nSELECT",
+    booking_columns!(""),
+    ", version FROM bookings WHERE id = ANY ($1)"
+);
 
-pub(in super::super) const BOOKINGS: &str = "-- bookings
-SELECT id, event_no, caller, holder, hold, state, fence, reference, payment, created_at,
-       confirmed_at, version, payment_detail
-FROM bookings WHERE id = ANY ($1)";
-
-pub(in super::super) const LINES_OF: &str = "-- lines_of
-SELECT booking, unit_no, price, version, state FROM lines WHERE booking = ANY ($1)
-ORDER BY booking, n";
+pub(in super::super) const LINES_OF: &str = concat!(
+    "-- lines_of\nSELECT booking, ",
+    line_columns!(),
+    " FROM lines WHERE booking = ANY ($1) ORDER BY booking, n"
+);
 
 /// Those whose hold waits for money: the end of the hold moves them without naming them.
 pub(in super::super) const PENDING_BOOKINGS: &str = "-- pending_bookings
@@ -54,58 +50,19 @@ pub(in super::super) struct BookingRow {
     pub(in super::super) version: i64,
 }
 
-fn read_one(row: &Row) -> Result<BookingRow, Damaged> {
-    let columns = Columns::new(row, TABLE);
-    let (id, hold, state): (Id, Option<Id>, i16) =
-        (columns.get(0)?, columns.get(4)?, columns.get(5)?);
-    let (payment, detail): (Option<i16>, Option<String>) = (columns.get(8)?, columns.get(12)?);
-    let payment = match (payment, detail) {
-        (None, None) => None,
-        (Some(state), Some(json)) => {
-            let state = value(&PaymentState::ALL, state.into(), TABLE)?;
-            Some(Box::new(payment_from_json(state, &json)?))
-        }
-        (Some(_), None) | (None, Some(_)) => {
-            return Err(Damaged::new(TABLE, "half a payment is there"));
-        }
-    };
-    let confirmed_at: Option<i64> = columns.get(10)?;
-    let booking = Booking {
-        id: BookingId::from_bytes(id.0),
-        event: EventNo(columns.small(1)?),
-        holder: columns.holder(2, 3)?,
-        hold: hold.map(|id| HoldId::from_bytes(id.0)),
-        state: value(&BookingState::ALL, state.into(), TABLE)?,
-        fence: Fence(columns.unsigned(6)?),
-        lines: Vec::new(),
-        reference: columns.text(7)?,
-        payment,
-        created_at: Timestamp::from_ms(columns.get(9)?),
-        confirmed_at: confirmed_at.map(Timestamp::from_ms),
-    };
-    Ok(BookingRow {
-        booking,
-        version: columns.get(11)?,
-    })
-}
-
 /// Bookings with their lines, by id.
 pub(in super::super) fn read(bookings: &[Row], lines: &[Row]) -> Result<Vec<BookingRow>, Damaged> {
     let mut found = BTreeMap::new();
     for row in bookings {
-        let row = read_one(row)?;
-        found.insert(row.booking.id, row);
+        let mut row = Reader::postgres(row, "bookings");
+        let (booking, ()) = get(&mut row, |_| Ok(()))?;
+        let version = row.get()?;
+        found.insert(booking.id, BookingRow { booking, version });
     }
     for row in lines {
-        let columns = Columns::new(row, LINES);
-        let (booking, state): (Id, i16) = (columns.get(0)?, columns.get(4)?);
-        let line = Line {
-            unit: UnitNo(columns.small(1)?),
-            price: Amount::from_minor(columns.get(2)?),
-            version: Version(columns.unsigned(3)?),
-            state: value(&LineState::ALL, state.into(), LINES)?,
-        };
-        if let Some(row) = found.get_mut(&BookingId::from_bytes(booking.0)) {
+        let mut row = Reader::postgres(row, "lines");
+        let (booking, line) = (row.get()?, get_line(&mut row)?);
+        if let Some(row) = found.get_mut(&booking) {
             row.booking.lines.push(line);
         }
     }

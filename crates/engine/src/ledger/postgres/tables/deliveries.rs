@@ -1,12 +1,11 @@
 //! Messages on their way to webhook endpoints.
 
-use soldonce_core::Timestamp;
 use tokio_postgres::Row;
 
-use super::{Columns, Id};
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::codes::value;
-use crate::webhook::{Delivery, DeliveryState, DueDelivery, EndpointId, MessageId, MessageKind};
+use crate::ledger::rows::deliveries::{get, get_due};
+use crate::ledger::rows::reader::Reader;
+use crate::webhook::{Delivery, DueDelivery};
 
 const TABLE: &str = "deliveries";
 
@@ -31,7 +30,7 @@ WITH first AS MATERIALIZED (
     UPDATE deliveries d SET taken_by = $1, taken_until = $3
     FROM free WHERE d.n = free.n AND free.taken_until < ($2 + $3) / 2
 )
-SELECT d.n, d.endpoint, d.message, d.kind, d.attempts, d.body
+SELECT d.n, d.endpoint, d.message, d.kind, d.subject, d.at, d.body, d.attempts
 FROM deliveries d JOIN free USING (n) ORDER BY n";
 
 /// Only what this server has may it write about. Endpoints that asked for something are locked first, in
@@ -70,15 +69,8 @@ SET next_at = CASE WHEN o.next_at IS NULL AND b.attempts = 0 THEN least(b.next_a
 FROM noted o
 WHERE b.endpoint = o.endpoint AND b.subject = o.subject AND b.state = 0 AND b.n > o.n";
 
-/// The columns of [`read`].
-macro_rules! log_columns {
-    () => {
-        "n, message, kind, at, state, attempts, status, problem, tried_at, next_at"
-    };
-}
-
 pub(in super::super) const LOG_OF_ENDPOINT: &str = concat!(
-    "-- log_of_endpoint\nSELECT ",
+    "-- log_of_endpoint\nSELECT",
     log_columns!(),
     " FROM deliveries WHERE endpoint = $1 AND n < $2 ORDER BY n DESC LIMIT $3"
 );
@@ -86,7 +78,7 @@ pub(in super::super) const LOG_OF_ENDPOINT: &str = concat!(
 pub(in super::super) const RESEND: &str = concat!(
     "-- resend\nUPDATE deliveries SET state = 0, attempts = 0, next_at = $3, taken_by = NULL,
         taken_until = 0
-     WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = $1 AND message = $2) RETURNING ",
+     WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = $1 AND message = $2) RETURNING",
     log_columns!()
 );
 
@@ -110,37 +102,12 @@ WITH RECURSIVE named (id) AS (
 DELETE FROM deliveries d USING old WHERE d.n = old.n RETURNING d.n";
 
 pub(in super::super) fn read_due(row: &Row) -> Result<DueDelivery, Damaged> {
-    let columns = Columns::new(row, TABLE);
-    let (endpoint, message): (Id, Id) = (columns.get(1)?, columns.get(2)?);
-    let (kind, body): (i16, &str) = (columns.get(3)?, columns.get(5)?);
-    Ok(DueDelivery {
-        number: columns.get(0)?,
-        endpoint: EndpointId::from_bytes(endpoint.0),
-        message: MessageId::from_bytes(message.0),
-        kind: value(&MessageKind::ALL, kind.into(), TABLE)?,
-        attempts: columns.small(4)?,
-        body: body.into(),
-    })
+    let mut row = Reader::postgres(row, TABLE);
+    let due = get_due(&mut row)?;
+    let attempts = row.get()?;
+    Ok(DueDelivery { attempts, ..due })
 }
 
 pub(in super::super) fn read(row: &Row) -> Result<Delivery, Damaged> {
-    let columns = Columns::new(row, TABLE);
-    let time = |at: usize| -> Result<Option<Timestamp>, Damaged> {
-        Ok(columns.get::<Option<i64>>(at)?.map(Timestamp::from_ms))
-    };
-    let message: Id = columns.get(1)?;
-    let (kind, state): (i16, i16) = (columns.get(2)?, columns.get(4)?);
-    let status: Option<i32> = columns.get(6)?;
-    Ok(Delivery {
-        number: columns.get(0)?,
-        message: MessageId::from_bytes(message.0),
-        kind: value(&MessageKind::ALL, kind.into(), TABLE)?,
-        at: Timestamp::from_ms(columns.get(3)?),
-        state: value(&DeliveryState::ALL, state.into(), TABLE)?,
-        attempts: columns.small(5)?,
-        status: status.and_then(|status| u16::try_from(status).ok()),
-        problem: columns.get(7)?,
-        tried_at: time(8)?,
-        next_at: time(9)?,
-    })
+    get(&mut Reader::postgres(row, TABLE))
 }

@@ -1,21 +1,13 @@
 //! Webhook endpoints.
 
-use soldonce_core::Timestamp;
 use tokio_postgres::Row;
 
-use super::{Columns, Id};
-use crate::ledger::rows::Damaged;
-use crate::webhook::{Endpoint, EndpointId, Kinds};
-
-/// The columns of [`read`].
-macro_rules! endpoint_columns {
-    () => {
-        "id, url, kinds, rotation, rotated_at, created_at, disabled_at, quiet_until"
-    };
-}
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::{Damaged, endpoints};
+use crate::webhook::Endpoint;
 
 pub(in super::super) const ENDPOINTS: &str = concat!(
-    "-- endpoints\nSELECT ",
+    "-- endpoints\nSELECT",
     endpoint_columns!(),
     " FROM webhook_endpoints ORDER BY id"
 );
@@ -35,13 +27,13 @@ INSERT INTO webhook_endpoints (id, url, kinds, rotation, created_at) VALUES ($1,
 
 pub(in super::super) const ROTATE_ENDPOINT: &str = concat!(
     "-- rotate_endpoint
-     UPDATE webhook_endpoints SET rotation = rotation + 1, rotated_at = $2 WHERE id = $1 RETURNING ",
+     UPDATE webhook_endpoints SET rotation = rotation + 1, rotated_at = $2 WHERE id = $1 RETURNING",
     endpoint_columns!()
 );
 
 pub(in super::super) const DISABLE_ENDPOINT: &str = concat!(
     "-- disable_endpoint
-     UPDATE webhook_endpoints SET disabled_at = coalesce(disabled_at, $2) WHERE id = $1 RETURNING ",
+     UPDATE webhook_endpoints SET disabled_at = coalesce(disabled_at, $2) WHERE id = $1 RETURNING",
     endpoint_columns!()
 );
 
@@ -50,7 +42,7 @@ pub(in super::super) const DISABLE_ENDPOINT: &str = concat!(
 pub(in super::super) const ENABLE_ENDPOINT: &str = concat!(
     "-- enable_endpoint
      WITH enabled AS (
-         UPDATE webhook_endpoints SET disabled_at = NULL, quiet_until = NULL WHERE id = $1 RETURNING ",
+         UPDATE webhook_endpoints SET disabled_at = NULL, quiet_until = NULL WHERE id = $1 RETURNING",
     endpoint_columns!(),
     "), opened AS (
          UPDATE deliveries d SET attempts = 0, next_at = $2
@@ -59,24 +51,10 @@ pub(in super::super) const ENABLE_ENDPOINT: &str = concat!(
 );
 
 pub(in super::super) const DELETE_ENDPOINT: &str = concat!(
-    "-- delete_endpoint\nDELETE FROM webhook_endpoints WHERE id = $1 RETURNING ",
+    "-- delete_endpoint\nDELETE FROM webhook_endpoints WHERE id = $1 RETURNING",
     endpoint_columns!()
 );
 
 pub(in super::super) fn read(row: &Row) -> Result<Endpoint, Damaged> {
-    let columns = Columns::new(row, "webhook_endpoints");
-    let (id, url): (Id, &str) = (columns.get(0)?, columns.get(1)?);
-    let time = |at: usize| -> Result<Option<Timestamp>, Damaged> {
-        Ok(columns.get::<Option<i64>>(at)?.map(Timestamp::from_ms))
-    };
-    Ok(Endpoint {
-        id: EndpointId::from_bytes(id.0),
-        url: url.into(),
-        kinds: Kinds::from_bits(columns.get(2)?),
-        rotation: columns.small(3)?,
-        rotated_at: time(4)?,
-        created_at: Timestamp::from_ms(columns.get(5)?),
-        disabled_at: time(6)?,
-        quiet_until: time(7)?,
-    })
+    endpoints::get(&mut Reader::postgres(row, "webhook_endpoints"))
 }

@@ -2,27 +2,38 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{
-    Chart, Currency, Event, EventId, EventNo, EventState, Policy, Text, Timestamp,
-};
+use soldonce_core::{Chart, Event, EventId, EventState, Policy};
 use tokio_postgres::Row;
 
 use super::Columns;
 use crate::ledger::rows::Damaged;
-use crate::ledger::rows::policy::{policy_from_json, prices_from_json};
+use crate::ledger::rows::events::{CHART_NO, get};
+use crate::ledger::rows::policy::policy_from_json;
+use crate::ledger::rows::reader::Reader;
 
 const TABLE: &str = "events";
 const CHARTS: &str = "charts";
 
-pub(in super::super) const EVENTS_FROM: &str = "-- events_from
-SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
-       fingerprint, version
-FROM events WHERE event_no >= $1 ORDER BY event_no";
+/// Selects what [`read`] reads.
+macro_rules! select {
+    ($name:literal, $which:literal) => {
+        concat!(
+            $name,
+            "\nSELECT",
+            event_columns!(),
+            ", version FROM events WHERE ",
+            $which
+        )
+    };
+}
 
-pub(in super::super) const EVENT: &str = "-- event
-SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
-       fingerprint, version
-FROM events WHERE event_no = $1";
+pub(in super::super) const EVENTS_FROM: &str =
+    select!("-- events_from", "event_no >= $1 ORDER BY event_no");
+
+pub(in super::super) const EVENT: &str = select!("-- event", "event_no = $1");
+
+/// By name, for who verifies.
+pub(in super::super) const EVENT_BY_ID: &str = select!("-- event_by_id", "id = $1");
 
 pub(in super::super) const CHART: &str = "-- chart
 SELECT document, units, digest FROM charts WHERE chart_no = $1";
@@ -37,7 +48,7 @@ SELECT coalesce(max(chart_no), 0) + 1, $1, $2, $3, $4 FROM charts RETURNING char
 pub(in super::super) const ADD_EVENT: &str = "-- add_event
 INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled,
                     created_at, fingerprint, version)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, $9, $10, 1)";
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)";
 
 /// An event, how often it has changed, and the number of its chart.
 pub(in super::super) struct EventRow {
@@ -58,49 +69,28 @@ impl EventRow {
 
 /// The number of the row's chart.
 pub(in super::super) fn chart_no(row: &Row) -> Result<i64, Damaged> {
-    Columns::new(row, TABLE).get(5)
+    Columns::new(row, TABLE).get(CHART_NO)
 }
 
 pub(in super::super) fn read(row: &Row, chart: Arc<Chart>) -> Result<EventRow, Damaged> {
-    let columns = Columns::new(row, TABLE);
-    let text = |at: usize| -> Result<Text, Damaged> {
-        columns.text(at)?.ok_or_else(|| columns.illegal("text"))
-    };
-    let starts_at: Option<i64> = columns.get(3)?;
-    let fingerprint: &[u8] = columns.get(10)?;
-    let illegal = |what: &'static str| columns.illegal(what);
-    let policy = policy_from_json(columns.get(7)?)?;
-    if !policy.unknown.is_empty() {
-        let (event, fields) = (columns.get::<&str>(1)?, policy.unknown.join(", "));
+    let mut row = Reader::postgres(row, TABLE);
+    let event = get(&mut row, chart, known_fields)?;
+    let version = row.get()?;
+    Ok(EventRow { event, version })
+}
+
+/// Reads what this build knows of a policy.
+fn known_fields(event: &EventId, json: &str) -> Result<Policy, Damaged> {
+    let read = policy_from_json(json)?;
+    if !read.unknown.is_empty() {
+        let (event, fields) = (event.as_str(), read.unknown.join(", "));
         tracing::warn!(
             event,
             fields,
             "a newer server set policy fields that this one ignores"
         );
     }
-    let event = Event {
-        no: EventNo(columns.small(0)?),
-        id: EventId::parse(columns.get(1)?).map_err(|_| illegal("id"))?,
-        name: text(2)?,
-        starts_at: starts_at.map(Timestamp::from_ms),
-        currency: Currency::parse(columns.get(4)?).ok_or_else(|| illegal("currency"))?,
-        chart,
-        prices: prices_from_json(columns.get(6)?)?,
-        policy: policy.policy,
-        state: match columns.text(8)? {
-            None => EventState::Open,
-            Some(reason) => EventState::Cancelled(reason),
-        },
-        created_at: Timestamp::from_ms(columns.get(9)?),
-        fingerprint: fingerprint.try_into().map_err(|_| illegal("fingerprint"))?,
-    };
-    if event.prices.len() != event.chart.categories().len() {
-        return Err(illegal("number of prices"));
-    }
-    Ok(EventRow {
-        event,
-        version: columns.get(11)?,
-    })
+    Ok(read.policy)
 }
 
 /// Reads a chart's document again.
@@ -109,12 +99,4 @@ pub(in super::super) fn read_chart(number: i64, row: &Row) -> Result<Chart, Dama
     let digest: &[u8] = columns.get(2)?;
     let digest = digest.try_into().map_err(|_| columns.illegal("digest"))?;
     crate::ledger::rows::charts::read_again(number, columns.get(0)?, columns.small(1)?, digest)
-}
-
-/// Staff's reason, for an event that was called off.
-pub(in super::super) fn cancelled(event: &Event) -> Option<&str> {
-    match &event.state {
-        EventState::Open => None,
-        EventState::Cancelled(reason) => Some(reason.as_str()),
-    }
 }

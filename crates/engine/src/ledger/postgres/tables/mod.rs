@@ -1,5 +1,6 @@
 //! What the rows say: columns to values of `core` and back. Decides nothing.
 
+#[macro_use]
 pub(super) mod audit;
 pub(super) mod bookings;
 pub(super) mod deliveries;
@@ -12,7 +13,7 @@ pub(super) mod outbox;
 pub(super) mod units;
 
 use sha2::{Digest, Sha256};
-use soldonce_core::{CallerId, Holder, HolderName};
+use soldonce_core::Holder;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
@@ -82,23 +83,6 @@ impl<'a> Columns<'a> {
     pub(super) fn small(&self, at: usize) -> Result<u32, Damaged> {
         let number: i32 = self.get(at)?;
         crate::ledger::rows::codes::small(number.into(), self.table)
-    }
-
-    /// Caller and name.
-    pub(super) fn holder(&self, caller: usize, name: usize) -> Result<Holder, Damaged> {
-        let caller: Id = self.get(caller)?;
-        let name = HolderName::parse(self.get(name)?);
-        Ok(Holder {
-            caller: CallerId::from_bytes(caller.0),
-            name: name.map_err(|_| self.illegal("holder"))?,
-        })
-    }
-
-    /// A text of people, if there is one.
-    pub(super) fn text(&self, at: usize) -> Result<Option<soldonce_core::Text>, Damaged> {
-        let text: Option<&str> = self.get(at)?;
-        let parsed = text.map(soldonce_core::Text::parse).transpose();
-        parsed.map_err(|_| self.illegal("text"))
     }
 
     pub(super) fn illegal(&self, what: &str) -> Damaged {

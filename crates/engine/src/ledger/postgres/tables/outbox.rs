@@ -1,12 +1,11 @@
 //! What must be done outside, recorded in the commit that caused it.
 
-use soldonce_core::{BookingId, Timestamp};
 use tokio_postgres::Row;
 
-use super::{Columns, Id};
 use crate::ledger::OpenEffect;
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::effects::EffectColumns;
+use crate::ledger::rows::reader::Reader;
 
 /// The oldest of each booking that no other server works on. A server that asks again keeps what it
 /// has, and writes that down when half of the time is over.
@@ -31,16 +30,8 @@ SELECT at, kind, booking, amount, total FROM (
 ) first WHERE at < $1 ORDER BY n LIMIT $2";
 
 pub(in super::super) fn read(row: &Row) -> Result<OpenEffect, Damaged> {
-    let columns = Columns::new(row, "outbox");
-    let booking: Id = columns.get(2)?;
-    let effect = EffectColumns {
-        kind: columns.get(1)?,
-        booking: BookingId::from_bytes(booking.0),
-        amount: columns.get(3)?,
-        total: columns.get(4)?,
-    };
-    Ok(OpenEffect {
-        effect: effect.effect()?,
-        at: Timestamp::from_ms(columns.get(0)?),
-    })
+    let mut row = Reader::postgres(row, "outbox");
+    let (at, effect) = (row.get()?, EffectColumns::get(&mut row)?);
+    let effect = effect.effect()?;
+    Ok(OpenEffect { effect, at })
 }

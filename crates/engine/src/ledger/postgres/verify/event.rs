@@ -17,26 +17,23 @@ use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Walk, history_of};
 
 /// As `audit_of_batches`, but only rows that say themselves that they are of the batch: one that does
 /// not is missing from the chain.
-const AUDIT_TO_VERIFY: &str = "-- audit_to_verify
-SELECT a.unit_no, a.from_state, a.from_owner, a.from_until, a.to_state, a.to_owner, a.to_until,
-       a.fence, a.version, a.cause, a.hold, a.actor, a.request, a.reason, a.at, a.command,
-       f.first_seq, b.id
-FROM batches b
-CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
-CROSS JOIN LATERAL (
-    SELECT * FROM audit
-    WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version
-      AND batch = b.id AND at = b.at OFFSET 0
-) AS a
-LEFT JOIN feed f ON f.batch = b.id
-WHERE b.id = ANY ($1)
-ORDER BY b.at, b.place, a.command, a.n";
+const AUDIT_TO_VERIFY: &str = select_audit!(
+    "-- audit_to_verify",
+    "b.id",
+    "FROM batches b
+     CROSS JOIN LATERAL unnest(b.units, b.versions) AS step (unit_no, version)
+     CROSS JOIN LATERAL (
+         SELECT * FROM audit
+         WHERE event_no = b.event_no AND unit_no = step.unit_no AND version = step.version
+           AND batch = b.id AND at = b.at OFFSET 0
+     ) AS a
+     LEFT JOIN feed f ON f.batch = b.id
+     WHERE b.id = ANY ($1)
+     ORDER BY b.at, b.place, a.command, a.n"
+);
 
 const AUDIT_COUNT: &str = "-- audit_count
 SELECT count(*) FROM audit WHERE event_no = $1";
-
-const UNITS: &str = "-- units_to_verify
-SELECT unit_no, state, owner, until, fence, version FROM units WHERE event_no = $1 ORDER BY unit_no";
 
 pub(super) async fn check(
     connection: &mut Connection,
@@ -217,7 +214,9 @@ async fn check_units(
     (books, left): (&mut Books<'_>, &Left),
     report: &mut VerifyReport,
 ) -> Result<(), Failure> {
-    let rows = connection.rows(UNITS, &[(&no, Type::INT4)]).await?;
+    let rows = connection
+        .rows(units::UNITS_TO_VERIFY, &[(&no, Type::INT4)])
+        .await?;
     for row in &rows {
         match units::read(row) {
             Ok(unit) => books.check_unit(event, unit, left, report),

@@ -21,7 +21,7 @@ use super::charts::Charts;
 use super::database::{Connection, Database, Value};
 use super::failure::Failure;
 use super::limits::VERIFY_ANSWER_MS;
-use super::tables::{Columns, audit, int};
+use super::tables::{Columns, audit, events, int};
 use super::{OpenError, PostgresOptions, schema};
 use crate::ledger::verify::{Meter, VerifyReport, Watcher};
 
@@ -38,11 +38,6 @@ SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'audit'::regclas
 
 const EVENT_NUMBERS: &str = "-- event_numbers
 SELECT event_no FROM events ORDER BY event_no";
-
-const EVENT_BY_ID: &str = "-- event_by_id
-SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
-       fingerprint, version
-FROM events WHERE id = $1";
 
 /// Verifies the ledger of a database. Servers go on meanwhile.
 ///
@@ -104,7 +99,7 @@ pub async fn unit_history(
 ) -> Result<Option<(Event, Vec<Commit>)>, OpenError> {
     let mut connection = open(options).await?;
     let rows = connection
-        .rows(EVENT_BY_ID, &[(&event, Type::TEXT)])
+        .rows(events::EVENT_BY_ID, &[(&event, Type::TEXT)])
         .await?;
     let Some(row) = rows.first() else {
         return Ok(None);

@@ -11,6 +11,7 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::replica::bookings_by_id;
+use crate::ledger::postgres::tables::holds::HolderRow;
 use crate::ledger::postgres::tables::{Columns, Id, holder_key, holds};
 use crate::ledger::verify::{Books, VerifyReport};
 
@@ -27,7 +28,7 @@ const RENEWALS: &str = "-- renewals
 SELECT count(*) FROM batches WHERE event_no = $1 AND renews";
 
 const HOLDERS: &str = "-- holders_to_verify
-SELECT key, caller, holder, bought, version FROM holders WHERE event_no = $1";
+SELECT caller, holder, bought, version, key FROM holders WHERE event_no = $1";
 
 /// What the batches of an event say they wrote, and how often.
 pub(super) struct Touched {
@@ -151,9 +152,12 @@ async fn check_holders(
         .await?;
     let mut met = 0;
     for row in &rows {
-        let columns = Columns::new(row, "holders");
-        let (key, version): (Id, i64) = (columns.get(0)?, columns.get(4)?);
-        let (holder, counted) = (columns.holder(1, 2)?, columns.small(3)?);
+        let key: Id = Columns::new(row, "holders").get(4)?;
+        let HolderRow {
+            holder,
+            bought: counted,
+            version,
+        } = holds::read_holder(row)?;
         let (meant, has) = (touched.holders.get(&key), bought.remove(&key).unwrap_or(0));
         met += usize::from(meant.is_some());
         let name = holder.name.as_str();

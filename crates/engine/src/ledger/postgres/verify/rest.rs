@@ -121,7 +121,7 @@ async fn check_records(
             if let Ok(record) = &read
                 && !is_text(record)
             {
-                let id = Id(record.key.0);
+                let id = Id(record.key.scoped.0);
                 report.find(
                     None,
                     "I12 record",

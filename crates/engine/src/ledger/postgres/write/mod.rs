@@ -11,14 +11,15 @@ use std::sync::OnceLock;
 use soldonce_core::{HoldId, Timestamp};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::batch::{Batch, Written};
 use super::database::{Connection, Value};
 use super::failure::Failure;
 use super::limits::CLOCK_OFF_MS;
 use super::read_set::ReadSet;
 use super::replica::Replica;
-use super::tables::{Columns, Id, events, int};
+use super::tables::{Columns, Id, int};
+use crate::ledger::batch::Batch;
 use crate::ledger::rows::Damaged;
+use crate::ledger::rows::events::cancelled;
 use crate::ledger::rows::policy::policy_to_json;
 
 pub(super) use self::rows::RowTypes;
@@ -26,8 +27,8 @@ use self::rows::{RowType, Rows};
 
 /// What became of a statement.
 pub(super) enum Outcome {
-    /// It is durable.
-    Stored(Written),
+    /// It is durable since this time on the ledger's clock.
+    Stored(Timestamp),
     /// A row had moved, or the clock: nothing was written.
     Stale,
 }
@@ -162,10 +163,8 @@ impl Statement {
         let columns = Columns::new(row, "batches");
         learn(columns.get(1)?);
         let at: Option<i64> = columns.get(0)?;
-        Ok(at.map_or(Outcome::Stale, |at| {
-            let at = Timestamp::from_ms(at);
-            Outcome::Stored(Written { at })
-        }))
+        let at = at.map(Timestamp::from_ms);
+        Ok(at.map_or(Outcome::Stale, Outcome::Stored))
     }
 }
 
@@ -194,7 +193,7 @@ fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Fa
         .map(|event| policy_to_json(&event.policy))
         .transpose()?;
     to.put("new_policy", policy, Type::TEXT);
-    let cancelled = event.and_then(|event| events::cancelled(event));
+    let cancelled = event.and_then(|event| cancelled(event));
     to.put("new_cancelled", cancelled.map(str::to_owned), Type::TEXT);
     Ok(())
 }

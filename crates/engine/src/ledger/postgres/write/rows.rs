@@ -9,8 +9,9 @@ use tokio_postgres::types::{IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use crate::ledger::postgres::database::{Connection, Value};
 use crate::ledger::postgres::failure::Failure;
-use crate::ledger::postgres::tables::{Columns, Id};
+use crate::ledger::postgres::tables::Columns;
 use crate::ledger::rows::Damaged;
+use crate::ledger::rows::column::Column;
 
 const TYPES: &str = "-- row_types
 SELECT typname::text, oid, typarray FROM pg_type
@@ -163,49 +164,23 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn column(&mut self, value: &impl ToSql, of: &Type) -> Result<&mut Self, Damaged> {
-        self.bytes.put_u32(of.oid());
-        let start = self.bytes.len();
-        self.bytes.put_i32(0);
-        let illegal = |error| Damaged::new("memory", format!("a value cannot be sent: {error}"));
-        let length = match value.to_sql(of, self.bytes).map_err(illegal)? {
-            IsNull::Yes => -1,
-            IsNull::No => length_since(self.bytes, start)?,
-        };
-        put_at(self.bytes, start, length);
-        self.columns += 1;
-        Ok(self)
-    }
-
-    pub(super) fn short(&mut self, value: impl Into<Option<i16>>) -> Result<&mut Self, Damaged> {
-        self.column(&value.into(), &Type::INT2)
-    }
-
-    pub(super) fn int(&mut self, value: i32) -> Result<&mut Self, Damaged> {
-        self.column(&value, &Type::INT4)
-    }
-
-    pub(super) fn long(&mut self, value: impl Into<Option<i64>>) -> Result<&mut Self, Damaged> {
-        self.column(&value.into(), &Type::INT8)
-    }
-
-    pub(super) fn flag(&mut self, value: impl Into<Option<bool>>) -> Result<&mut Self, Damaged> {
-        self.column(&value.into(), &Type::BOOL)
-    }
-
-    pub(super) fn id(&mut self, value: impl Into<Option<Id>>) -> Result<&mut Self, Damaged> {
-        self.column(&value.into(), &Type::BYTEA)
-    }
-
-    pub(super) fn bytes(&mut self, value: &[u8]) -> Result<&mut Self, Damaged> {
-        self.column(&value, &Type::BYTEA)
-    }
-
-    pub(super) fn text<'t>(
-        &mut self,
-        value: impl Into<Option<&'t str>>,
-    ) -> Result<&mut Self, Damaged> {
-        self.column(&value.into(), &Type::TEXT)
+    /// Adds columns; each names its own type.
+    pub(super) fn put(&mut self, columns: &[Column<'_>]) -> Result<(), Damaged> {
+        for column in columns {
+            let of = column.of();
+            self.bytes.put_u32(of.oid());
+            let start = self.bytes.len();
+            self.bytes.put_i32(0);
+            let illegal =
+                |error| Damaged::new("memory", format!("a value cannot be sent: {error}"));
+            let length = match column.to_sql(&of, self.bytes).map_err(illegal)? {
+                IsNull::Yes => -1,
+                IsNull::No => length_since(self.bytes, start)?,
+            };
+            put_at(self.bytes, start, length);
+            self.columns += 1;
+        }
+        Ok(())
     }
 }
 

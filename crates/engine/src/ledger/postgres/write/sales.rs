@@ -1,29 +1,30 @@
 //! Holders, bookings and what is written with them, as values of the call.
 
-use soldonce_core::{Booking, BookingState, LineState, PaymentState, Timestamp};
+use soldonce_core::Booking;
 
 use super::Values;
 use super::rows::{RowType, Rows};
-use crate::ledger::postgres::batch::Batch;
+use crate::ledger::batch::Batch;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::read_set::ReadSet;
 use crate::ledger::postgres::replica::{Account, Replica};
-use crate::ledger::postgres::tables::{Id, holder_key, int, short};
-use crate::ledger::rows::codes::number;
+use crate::ledger::postgres::tables::holder_key;
+use crate::ledger::rows::bookings::{self, put_line};
+use crate::ledger::rows::column::Column;
 use crate::ledger::rows::effects::EffectColumns;
-use crate::ledger::rows::payments::payment_to_json;
-use crate::ledger::rows::{Damaged, stored};
-use crate::webhook::{Message, MessageKind};
+use crate::ledger::rows::{Damaged, deliveries, replies};
+use crate::webhook::Message;
 
 /// The holders whose budgets count.
 pub(super) fn put_accounts(to: &mut Values, accounts: &[Account]) -> Result<(), Failure> {
     let rows = Rows::of(accounts, |account, row| {
-        row.id(account.key)?
-            .id(Id(*account.holder.caller.bytes()))?
-            .text(account.holder.name.as_str())?
-            .int(int(account.bought)?)?
-            .long(account.version)?;
-        Ok(())
+        row.put(&[
+            Column::Id(account.key.0),
+            Column::Id(*account.holder.caller.bytes()),
+            Column::Text(account.holder.name.as_str()),
+            Column::Small(account.bought),
+            Column::Long(account.version),
+        ])
     })?;
     to.put_rows("holder_rows", rows, RowType::Holder);
     Ok(())
@@ -43,30 +44,11 @@ pub(super) fn put_bookings(
     });
     let found = found.collect::<Result<Vec<(&Booking, i64)>, Damaged>>()?;
     let rows = Rows::of(&found, |(booking, version), row| {
-        let payment = booking.payment.as_ref();
-        let detail = payment
-            .map(|payment| payment_to_json(payment))
-            .transpose()?;
-        row.id(Id(*booking.id.bytes()))?
-            .long(*version)?
-            .id(Id(*booking.holder.caller.bytes()))?
-            .text(booking.holder.name.as_str())?
-            .id(holder_key(&booking.holder))?
-            .id(booking.hold.map(|id| Id(*id.bytes())))?
-            .short(short(number(&BookingState::ALL, &booking.state)))?
-            .long(stored(booking.fence.0)?)?
-            .text(
-                booking
-                    .reference
-                    .as_ref()
-                    .map(ToString::to_string)
-                    .as_deref(),
-            )?
-            .short(payment.map(|payment| short(number(&PaymentState::ALL, &payment.state))))?
-            .long(booking.created_at.ms())?
-            .long(booking.confirmed_at.map(Timestamp::ms))?
-            .text(detail.as_deref())?;
-        Ok(())
+        let detail = bookings::detail(booking)?;
+        let [id, _event, caller, holder, rest @ ..] = bookings::put(booking, detail.as_deref());
+        let key = Column::Id(holder_key(&booking.holder).0);
+        row.put(&[id, Column::Long(*version), caller, holder, key])?;
+        row.put(&rest)
     })?;
     to.put_rows("booking_rows", rows, RowType::Booking);
     put_lines(to, &found)
@@ -74,17 +56,12 @@ pub(super) fn put_bookings(
 
 fn put_lines(to: &mut Values, bookings: &[(&Booking, i64)]) -> Result<(), Failure> {
     let lines = bookings.iter().flat_map(|(booking, _)| {
-        let lines = (0_i32..).zip(&booking.lines);
+        let lines = (0..).zip(&booking.lines);
         lines.map(|(n, line)| (booking.id, n, line))
     });
     let rows = Rows::of(lines, |(booking, n, line), row| {
-        row.id(Id(*booking.bytes()))?
-            .int(n)?
-            .int(int(line.unit.0)?)?
-            .long(line.price.minor())?
-            .long(stored(line.version.0)?)?
-            .short(short(number(&LineState::ALL, &line.state)))?;
-        Ok(())
+        row.put(&[Column::Id(*booking.bytes()), Column::Small(n)])?;
+        row.put(&put_line(line))
     })?;
     to.put_rows("line_rows", rows, RowType::Line);
     Ok(())
@@ -93,12 +70,8 @@ fn put_lines(to: &mut Values, bookings: &[(&Booking, i64)]) -> Result<(), Failur
 /// What was answered to idempotency keys.
 pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
     let rows = Rows::of(&batch.records, |(key, reply), row| {
-        row.id(Id(key.scoped.0))?
-            .id(Id(key.fingerprint.0))?
-            .short(short(reply.kind.number()))?
-            .id(Id(reply.subject))?
-            .bytes(&reply.body)?;
-        Ok(())
+        row.put(&replies::put_key(*key))?;
+        row.put(&replies::put(reply))
     })?;
     to.put_rows("record_rows", rows, RowType::Idempotency);
     Ok(())
@@ -112,13 +85,7 @@ pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure>
         ("new_effects", new_effects(batch)),
         ("done_effects", settled),
     ] {
-        let rows = Rows::of(effects, |effect, row| {
-            row.short(effect.kind)?
-                .id(Id(*effect.booking.bytes()))?
-                .long(effect.amount)?
-                .long(effect.total)?;
-            Ok(())
-        })?;
+        let rows = Rows::of(effects, |effect, row| row.put(&effect.put()))?;
         to.put_rows(name, rows, RowType::Effect);
     }
     Ok(())
@@ -136,13 +103,7 @@ fn new_effects(batch: &Batch) -> Vec<EffectColumns> {
 
 /// What webhook endpoints are to get.
 pub(super) fn put_messages(to: &mut Values, messages: &[Message]) -> Result<(), Failure> {
-    let rows = Rows::of(messages, |message, row| {
-        row.id(Id(*message.id.bytes()))?
-            .short(short(number(&MessageKind::ALL, &message.kind)))?
-            .id(Id(message.subject))?
-            .text(&*message.body)?;
-        Ok(())
-    })?;
+    let rows = Rows::of(messages, |message, row| row.put(&deliveries::put(message)))?;
     to.put_rows("message_rows", rows, RowType::Message);
     Ok(())
 }

@@ -1,15 +1,12 @@
 //! The audit: a row for each transition, linked by hashes, one chain for each event.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use soldonce_core::{
-    Actor, CallerId, Cause, Commit, Event, EventNo, Fence, HoldId, Origin, Seq, Text, Timestamp,
-    Transition, UnitNo, Version,
-};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use soldonce_core::{Commit, Event, EventNo, Seq, UnitNo};
 
-use super::codes::require_sum;
-use crate::ledger::rows::chain::{self, AuditRow};
-use crate::ledger::rows::codes::{StateColumns, number, small, unsigned, value};
-use crate::ledger::sqlite::checksum::Checksum;
+use super::summed;
+use crate::ledger::rows::chain::{self, AuditRow, get_origin, get_step};
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
 use crate::ledger::sqlite::fault::{Fault, one_row, stored};
 
 const TABLE: &str = "audit";
@@ -20,15 +17,29 @@ INSERT OR FAIL INTO audit (event_no, seq, n, at, unit_no, from_state, from_owner
                    to_owner, to_until, fence, version, cause, hold, actor, request, reason, hash)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
-const AUDIT_AFTER: &str = "-- audit_after
-SELECT event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state, to_owner,
+/// Selects what [`read`] reads.
+macro_rules! select {
+    ($name:literal, $which:literal) => {
+        concat!(
+            $name,
+            "\nSELECT",
+            " event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state, to_owner,
        to_until, fence, version, cause, hold, actor, request, reason, hash
-FROM audit WHERE event_no = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq, n";
+FROM audit ",
+            $which
+        )
+    };
+}
 
-const AUDIT_OF_UNIT: &str = "-- audit_of_unit
-SELECT event_no, seq, n, at, unit_no, from_state, from_owner, from_until, to_state, to_owner,
-       to_until, fence, version, cause, hold, actor, request, reason, hash
-FROM audit WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq, n LIMIT ?3";
+const AUDIT_AFTER: &str = select!(
+    "-- audit_after",
+    "WHERE event_no = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq, n"
+);
+
+const AUDIT_OF_UNIT: &str = select!(
+    "-- audit_of_unit",
+    "WHERE event_no = ?1 AND unit_no = ?2 ORDER BY seq, n LIMIT ?3"
+);
 
 const UPSERT_CHAIN: &str = "-- upsert_chain
 INSERT INTO chains (event_no, seq, steps, hash, checksum) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -79,37 +90,32 @@ impl Chain {
         }
     }
 
-    fn checksum(&self, event: EventNo) -> Result<Checksum, Fault> {
-        let sum = Checksum::of(CHAINS)
-            .int(i64::from(event.0))
-            .int(stored(self.seq.0)?);
-        Ok(sum.int(stored(self.steps)?).bytes(&self.hash))
-    }
-
     /// Writes the end of an event's chain.
     pub(crate) fn write(&self, connection: &Connection, event: EventNo) -> Result<(), Fault> {
-        let (seq, steps) = (stored(self.seq.0)?, stored(self.steps)?);
-        let sum = self.checksum(event)?.stored();
-        let mut statement = connection.prepare_cached(UPSERT_CHAIN)?;
-        let rows = statement.execute(params![event.0, seq, steps, self.hash, sum])?;
-        one_row("upsert_chain", rows)
+        let (seq, steps) = (Column::Count(self.seq.0), Column::Count(self.steps));
+        let row = [
+            Column::Small(event.0),
+            seq,
+            steps,
+            Column::Bytes(&self.hash),
+        ];
+        summed::write(connection, UPSERT_CHAIN, CHAINS, &row)
     }
 
     /// The end of an event's chain; nothing for an event without commits.
     pub(crate) fn find(connection: &Connection, event: EventNo) -> Result<Option<Self>, Fault> {
         let mut statement = connection.prepare_cached(CHAIN)?;
-        let read = |row: &Row<'_>| -> Result<Self, Fault> {
-            let chain = Self {
-                seq: Seq(unsigned(row.get(1)?, CHAINS)?),
-                steps: unsigned(row.get(2)?, CHAINS)?,
-                hash: row.get(3)?,
-            };
-            let name = || format!("the chain of event {}", event.0);
-            require_sum(CHAINS, chain.checksum(event)?, row.get(4)?, name)?;
-            Ok(chain)
+        let get = |row: &mut Reader<'_>| {
+            let _event: EventNo = row.get()?;
+            Ok(Self {
+                seq: row.get()?,
+                steps: row.get()?,
+                hash: row.get()?,
+            })
         };
+        let name = |_: &Self| format!("the chain of event {}", event.0);
         statement
-            .query_row([event.0], |row| Ok(read(row)))
+            .query_row([event.0], |row| Ok(summed::read(row, CHAINS, get, name)))
             .optional()?
             .transpose()
     }
@@ -129,37 +135,8 @@ pub(crate) fn append(
     let mut insert = connection.prepare_cached(INSERT_AUDIT)?;
     for row in AuditRow::of(commit) {
         *chain = chain.then(&row, bytes);
-        let Transition {
-            unit,
-            from,
-            to,
-            fence,
-            version,
-            cause,
-            hold,
-        } = row.step;
-        let (from, to) = (StateColumns::from(*from), StateColumns::from(*to));
-        let rows = insert.execute(params![
-            row.event.0,
-            stored(row.seq.0)?,
-            row.n,
-            row.at.ms(),
-            unit.0,
-            from.state,
-            from.owner,
-            from.until,
-            to.state,
-            to.owner,
-            to.until,
-            stored(fence.0)?,
-            stored(version.0)?,
-            number(&Cause::ALL, cause),
-            hold.map(|hold| *hold.bytes()),
-            row.actor(),
-            &*row.origin.request,
-            row.reason.map(Text::as_str),
-            chain.hash,
-        ])?;
+        let hash = Column::Bytes(&chain.hash);
+        let rows = insert.execute(params_from_iter(row.put().iter().chain([&hash])))?;
         one_row("insert_audit", rows)?;
     }
     Ok(())
@@ -168,7 +145,7 @@ pub(crate) fn append(
 /// A row as it was read: a commit with this one transition, its place in the commit, its hash.
 pub(crate) struct ReadRow {
     pub(crate) commit: Commit,
-    pub(crate) n: i64,
+    pub(crate) n: u32,
     pub(crate) hash: [u8; 32],
 }
 
@@ -182,52 +159,21 @@ impl ReadRow {
 }
 
 fn read(row: &Row<'_>) -> Result<ReadRow, Fault> {
-    let seq = Seq(unsigned(row.get(1)?, TABLE)?);
-    let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} at {seq:?} is illegal"));
-    let actor: Option<[u8; 16]> = row.get(15)?;
-    let actor = actor.map_or(Actor::System, |id| Actor::Caller(CallerId::from_bytes(id)));
-    let request = row
-        .get_ref(16)?
-        .as_str()
-        .map_err(|_| illegal("request"))?
-        .into();
-    let reason: Option<String> = row.get(17)?;
-    let reason = reason
-        .map(|text| Text::parse(&text))
-        .transpose()
-        .map_err(|_| illegal("reason"))?;
-    let state = |first: usize| -> Result<_, Fault> {
-        let (state, owner) = (row.get(first)?, row.get(first + 1)?);
-        StateColumns {
-            state,
-            owner,
-            until: row.get(first + 2)?,
-        }
-        .state(TABLE)
-        .map_err(Fault::from)
-    };
-    let step = Transition {
-        unit: UnitNo(small(row.get(4)?, TABLE)?),
-        from: state(5)?,
-        to: state(8)?,
-        fence: Fence(unsigned(row.get(11)?, TABLE)?),
-        version: Version(unsigned(row.get(12)?, TABLE)?),
-        cause: value(&Cause::ALL, row.get(13)?, TABLE)?,
-        hold: row.get::<_, Option<[u8; 16]>>(14)?.map(HoldId::from_bytes),
-    };
+    let mut row = Reader::sqlite(row, TABLE);
+    let (event, seq) = (row.get()?, row.get()?);
+    let (n, at) = (row.get()?, row.get()?);
+    let step = get_step(&mut row)?;
+    let (origin, reason) = get_origin(&mut row)?;
     let commit = Commit {
-        event: EventNo(small(row.get(0)?, TABLE)?),
+        event,
         seq,
-        at: Timestamp::from_ms(row.get(3)?),
-        origin: Origin { actor, request },
+        at,
+        origin,
         reason,
         transitions: vec![step],
     };
-    Ok(ReadRow {
-        commit,
-        n: row.get(2)?,
-        hash: row.get(18)?,
-    })
+    let hash = row.get()?;
+    Ok(ReadRow { commit, n, hash })
 }
 
 /// Every row of an event after commit `after`, up to commit `last`. A damaged row is given as the

@@ -3,40 +3,39 @@
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use soldonce_core::{
-    Booking, BookingId, BookingState, CallerId, EventNo, Fence, HoldId, Holder, HolderName,
-    LineState, PaymentState, Text, Timestamp,
-};
+use soldonce_core::{Booking, BookingId, EventNo, Holder, LineState, Timestamp};
 
-use super::codes::require_sum;
-use super::lines;
-use crate::ledger::rows::codes::{number, small, unsigned, value};
-use crate::ledger::rows::payments::{payment_from_json, payment_to_json};
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+use super::{lines, summed};
+use crate::ledger::rows::bookings::{detail, get, put};
+use crate::ledger::rows::checksum::Checksum;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "bookings";
 
 const INSERT_BOOKING: &str = "-- insert_booking
 INSERT INTO bookings (id, event_no, caller, holder, hold, state, fence, lines, sold, reference,
-                      payment, created_at, confirmed_at, checksum, holder_key, payment_detail)
+                      payment, created_at, confirmed_at, payment_detail, checksum, holder_key)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
 const UPDATE_BOOKING: &str = "-- update_booking
 UPDATE bookings SET state = ?6, fence = ?7, lines = ?8, sold = ?9, payment = ?11, confirmed_at = ?13,
-                    checksum = ?14, payment_detail = ?16
+                    payment_detail = ?14, checksum = ?15
 WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
-  AND reference IS ?10 AND created_at = ?12 AND holder_key = ?15";
+  AND reference IS ?10 AND created_at = ?12 AND holder_key = ?16";
 
-const BOOKING: &str = "-- booking
-SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
-       confirmed_at, checksum, payment_detail
-FROM bookings WHERE id = ?1";
+const BOOKING: &str = concat!(
+    "-- booking\nSELECT",
+    booking_columns!(" lines, sold,"),
+    ", checksum FROM bookings WHERE id = ?1"
+);
 
-const ALL_BOOKINGS: &str = "-- all_bookings
-SELECT id, event_no, caller, holder, hold, state, fence, lines, sold, reference, payment, created_at,
-       confirmed_at, checksum, payment_detail
-FROM bookings ORDER BY id";
+const ALL_BOOKINGS: &str = concat!(
+    "-- all_bookings\nSELECT",
+    booking_columns!(" lines, sold,"),
+    ", checksum FROM bookings ORDER BY id"
+);
 
 const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3 AND id < ?4
@@ -93,7 +92,7 @@ impl BookingRow {
     }
 
     fn and_line(mut self, row: &Row<'_>) -> Result<Self, Fault> {
-        let line = lines::read(&self.booking, row)?;
+        let (_n, line) = lines::read(&self.booking, row)?;
         self.booking.lines.push(line);
         Ok(self)
     }
@@ -114,65 +113,11 @@ impl BookingRow {
         Err(Fault::damaged("lines", what))
     }
 
-    fn checksum(booking: &Booking, lines: u32, sold: u32) -> Result<Checksum, Fault> {
-        let payment = booking.payment.as_ref();
-        let sum = Checksum::of(TABLE)
-            .bytes(booking.id.bytes())
-            .int(i64::from(booking.event.0))
-            .bytes(booking.holder.caller.bytes())
-            .text(booking.holder.name.as_str())
-            .opt_bytes(booking.hold.as_ref().map(|hold| hold.bytes().as_slice()))
-            .int(number(&BookingState::ALL, &booking.state))
-            .int(stored(booking.fence.0)?)
-            .int(i64::from(lines))
-            .int(i64::from(sold))
-            .opt_text(booking.reference.as_ref().map(Text::as_str))
-            .opt_int(payment.map(|payment| number(&PaymentState::ALL, &payment.state)))
-            .int(booking.created_at.ms())
-            .opt_int(booking.confirmed_at.map(Timestamp::ms));
-        Ok(match payment {
-            Some(payment) => sum.text(&payment_to_json(payment)?),
-            // As rows were summed before payments had details.
-            None => sum,
-        })
-    }
-
     fn read(row: &Row<'_>) -> Result<Self, Fault> {
-        let id = BookingId::from_bytes(row.get(0)?);
-        let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} of {id} is illegal"));
-        let name = HolderName::parse(row.get_ref(3)?.as_str().map_err(|_| illegal("holder"))?);
-        let reference: Option<String> = row.get(9)?;
-        let reference = reference.map(|text| Text::parse(&text)).transpose();
-        let payment: Option<i64> = row.get(10)?;
-        let detail: Option<String> = row.get(14)?;
-        let payment = match (payment, detail) {
-            (None, None) => None,
-            (Some(state), Some(json)) => {
-                let state = value(&PaymentState::ALL, state, TABLE)?;
-                Some(Box::new(payment_from_json(state, &json)?))
-            }
-            (Some(_), None) | (None, Some(_)) => return Err(illegal("payment")),
-        };
-        let confirmed_at: Option<i64> = row.get(12)?;
-        let booking = Booking {
-            id,
-            event: EventNo(small(row.get(1)?, TABLE)?),
-            holder: Holder {
-                caller: CallerId::from_bytes(row.get(2)?),
-                name: name.map_err(|_| illegal("holder"))?,
-            },
-            hold: row.get::<_, Option<[u8; 16]>>(4)?.map(HoldId::from_bytes),
-            state: value(&BookingState::ALL, row.get(5)?, TABLE)?,
-            fence: Fence(unsigned(row.get(6)?, TABLE)?),
-            lines: Vec::new(),
-            reference: reference.map_err(|_| illegal("reference"))?,
-            payment,
-            created_at: Timestamp::from_ms(row.get(11)?),
-            confirmed_at: confirmed_at.map(Timestamp::from_ms),
-        };
-        let (lines, sold) = (small(row.get(7)?, TABLE)?, small(row.get(8)?, TABLE)?);
-        let sum = Self::checksum(&booking, lines, sold)?;
-        require_sum(TABLE, sum, row.get(13)?, || id.to_string())?;
+        let counts = |row: &mut Reader<'_>| Ok((row.get()?, row.get()?));
+        let read = |row: &mut Reader<'_>| get(row, counts);
+        let name = |(booking, _): &(Booking, _)| booking.id.to_string();
+        let (booking, (lines, sold)) = summed::read(row, TABLE, read, name)?;
         Ok(Self {
             booking,
             lines,
@@ -194,27 +139,14 @@ pub(crate) fn write(
         let is_new = is_new(booking.id);
         let statement = if is_new { &mut insert } else { &mut update };
         let (lines, sold) = BookingRow::of(booking);
-        let payment = booking.payment.as_ref();
-        let rows = statement.execute(params![
-            booking.id.bytes(),
-            booking.event.0,
-            booking.holder.caller.bytes(),
-            booking.holder.name.as_str(),
-            booking.hold.map(|hold| *hold.bytes()),
-            number(&BookingState::ALL, &booking.state),
-            stored(booking.fence.0)?,
-            lines,
-            sold,
-            booking.reference.as_ref().map(Text::as_str),
-            payment.map(|payment| number(&PaymentState::ALL, &payment.state)),
-            booking.created_at.ms(),
-            booking.confirmed_at.map(Timestamp::ms),
-            BookingRow::checksum(booking, lines, sold)?.stored(),
-            holder_key(&booking.holder),
-            payment
-                .map(|payment| payment_to_json(payment))
-                .transpose()?,
-        ])?;
+        let detail = detail(booking)?;
+        let [id, event, caller, holder, hold, state, fence, rest @ ..] =
+            put(booking, detail.as_deref());
+        let counts = [Column::Small(lines), Column::Small(sold)];
+        let first = [id, event, caller, holder, hold, state, fence];
+        let row = [&first[..], &counts, &rest].concat();
+        let key = Column::Long(holder_key(&booking.holder));
+        let rows = summed::execute(statement, TABLE, &row, &[key])?;
         one_row(
             if is_new {
                 "insert_booking"
@@ -275,7 +207,7 @@ pub(crate) fn each_whole(
         let id: [u8; 16] = row.get(0)?;
         let mut booking = BookingRow::read(row);
         while let Some(row) = line {
-            let owner: [u8; 16] = row.get(7)?;
+            let owner: [u8; 16] = row.get(0)?;
             if owner > id {
                 break;
             }

@@ -3,13 +3,14 @@
 use rusqlite::{Connection, Row, params};
 use soldonce_core::{Span, Timestamp};
 
-use super::codes::require_sum;
-use crate::ledger::rows::codes::{number, small, value};
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use super::summed;
+use crate::ledger::rows::codes::number;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::deliveries::{get, get_due, put};
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::Fault;
 use crate::webhook::{
     Attempt, Delivery, DeliveryState, DueDelivery, Endpoint, EndpointId, Message, MessageId,
-    MessageKind,
 };
 
 const TABLE: &str = "deliveries";
@@ -42,14 +43,17 @@ UPDATE deliveries SET next_at = min(next_at, ?2)
 WHERE state = 0 AND n > ?1 AND attempts = 0
   AND (endpoint, subject) = (SELECT endpoint, subject FROM deliveries WHERE n = ?1)";
 
-const LOG_OF_ENDPOINT: &str = "-- log_of_endpoint
-SELECT n, message, kind, at, state, attempts, status, problem, tried_at, next_at FROM deliveries
-WHERE endpoint = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3";
+const LOG_OF_ENDPOINT: &str = concat!(
+    "-- log_of_endpoint\nSELECT",
+    log_columns!(),
+    " FROM deliveries WHERE endpoint = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3"
+);
 
-const RESEND: &str = "-- resend
-UPDATE deliveries SET state = 0, attempts = 0, next_at = ?3
-WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = ?1 AND message = ?2)
-RETURNING n, message, kind, at, state, attempts, status, problem, tried_at, next_at";
+const RESEND: &str = concat!(
+    "-- resend\nUPDATE deliveries SET state = 0, attempts = 0, next_at = ?3
+     WHERE n = (SELECT min(n) FROM deliveries WHERE endpoint = ?1 AND message = ?2) RETURNING",
+    log_columns!()
+);
 
 const OPEN_ALL: &str = "-- open_all
 UPDATE deliveries SET attempts = 0, next_at = ?2 WHERE endpoint = ?1 AND state = 0";
@@ -101,30 +105,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     DELIVERIES,
 ];
 
-/// What never changes of a row.
-struct Fixed<'a> {
-    number: i64,
-    endpoint: EndpointId,
-    message: MessageId,
-    kind: i64,
-    subject: [u8; 16],
-    at: i64,
-    body: &'a str,
-}
-
-impl Fixed<'_> {
-    fn checksum(&self) -> Checksum {
-        Checksum::of(TABLE)
-            .int(self.number)
-            .bytes(self.endpoint.bytes())
-            .bytes(self.message.bytes())
-            .int(self.kind)
-            .bytes(&self.subject)
-            .int(self.at)
-            .text(self.body)
-    }
-}
-
 /// Writes the messages of a batch for each endpoint that wants them, behind number `last`; gives the
 /// new last number.
 pub(crate) fn write(
@@ -134,31 +114,15 @@ pub(crate) fn write(
     at: Timestamp,
     mut last: i64,
 ) -> Result<i64, Fault> {
-    let mut insert = connection.prepare_cached(INSERT_DELIVERY)?;
     for message in messages {
         let wanted = |endpoint: &&Endpoint| endpoint.kinds.has(message.kind);
         for endpoint in endpoints.iter().filter(wanted) {
             last = last.saturating_add(1);
-            let row = Fixed {
-                number: last,
-                endpoint: endpoint.id,
-                message: message.id,
-                kind: number(&MessageKind::ALL, &message.kind),
-                subject: message.subject,
-                at: at.ms(),
-                body: &message.body,
-            };
-            let values = params![
-                row.number,
-                row.endpoint.bytes(),
-                row.message.bytes(),
-                row.kind,
-                row.subject,
-                row.at,
-                row.body,
-                row.checksum().stored(),
-            ];
-            one_row("insert_delivery", insert.execute(values)?)?;
+            let [id, kind, subject, body] = put(message);
+            let endpoint = Column::Id(*endpoint.id.bytes());
+            let (number, at) = (Column::Long(last), Column::Long(at.ms()));
+            let row = [number, endpoint, id, kind, subject, at, body];
+            summed::write(connection, INSERT_DELIVERY, TABLE, &row)?;
         }
     }
     Ok(last)
@@ -193,26 +157,11 @@ pub(crate) fn due(
 }
 
 fn read_due(row: &Row<'_>) -> Result<DueDelivery, Fault> {
-    let body: String = row.get(6)?;
-    let fixed = Fixed {
-        number: row.get(0)?,
-        endpoint: EndpointId::from_bytes(row.get(1)?),
-        message: MessageId::from_bytes(row.get(2)?),
-        kind: row.get(3)?,
-        subject: row.get(4)?,
-        at: row.get(5)?,
-        body: &body,
-    };
-    let named = || format!("delivery {}", fixed.number);
-    require_sum(TABLE, fixed.checksum(), row.get(7)?, named)?;
-    Ok(DueDelivery {
-        number: fixed.number,
-        endpoint: fixed.endpoint,
-        message: fixed.message,
-        kind: value(&MessageKind::ALL, fixed.kind, TABLE)?,
-        attempts: small(row.get(8)?, TABLE)?,
-        body: body.into(),
-    })
+    let mut row = Reader::sqlite(row, TABLE);
+    let mut due = get_due(&mut row)?;
+    row.require_sum(|| format!("delivery {}", due.number))?;
+    due.attempts = row.get()?;
+    Ok(due)
 }
 
 /// Takes note of attempts; gives those that count: one whose delivery is over does not.
@@ -260,21 +209,7 @@ pub(crate) fn log(
 }
 
 fn read(row: &Row<'_>) -> Result<Delivery, Fault> {
-    let time = |at: usize| -> Result<Option<Timestamp>, Fault> {
-        Ok(row.get::<_, Option<i64>>(at)?.map(Timestamp::from_ms))
-    };
-    Ok(Delivery {
-        number: row.get(0)?,
-        message: MessageId::from_bytes(row.get(1)?),
-        kind: value(&MessageKind::ALL, row.get(2)?, TABLE)?,
-        at: Timestamp::from_ms(row.get(3)?),
-        state: value(&DeliveryState::ALL, row.get(4)?, TABLE)?,
-        attempts: small(row.get(5)?, TABLE)?,
-        status: row.get(6)?,
-        problem: row.get(7)?,
-        tried_at: time(8)?,
-        next_at: time(9)?,
-    })
+    Ok(get(&mut Reader::sqlite(row, TABLE))?)
 }
 
 /// Opens a delivery again; gives it as it is then.

@@ -1,14 +1,12 @@
 //! Webhook endpoints.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row};
 use soldonce_core::{Span, Timestamp};
 
-use super::codes::require_sum;
-use super::deliveries;
-use crate::ledger::rows::codes::small;
-use crate::ledger::sqlite::checksum::Checksum;
+use super::{deliveries, summed};
+use crate::ledger::rows::endpoints::{get, put};
 use crate::ledger::sqlite::fault::{Fault, one_row};
-use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId, Kinds};
+use crate::webhook::{Attempt, Endpoint, EndpointChange, EndpointId};
 
 const TABLE: &str = "webhook_endpoints";
 
@@ -18,48 +16,26 @@ INSERT INTO webhook_endpoints (id, url, kinds, rotation, rotated_at, created_at,
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 const UPDATE_ENDPOINT: &str = "-- update_endpoint
-UPDATE webhook_endpoints SET rotation = ?2, rotated_at = ?3, disabled_at = ?4, quiet_until = ?5,
-                             checksum = ?6
-WHERE id = ?1";
+UPDATE webhook_endpoints SET rotation = ?4, rotated_at = ?5, disabled_at = ?7, quiet_until = ?8,
+                             checksum = ?9
+WHERE id = ?1 AND url = ?2 AND kinds = ?3 AND created_at = ?6";
 
 const DELETE_ENDPOINT: &str = "-- delete_endpoint
 DELETE FROM webhook_endpoints WHERE id = ?1";
 
-const ENDPOINTS: &str = "-- endpoints
-SELECT id, url, kinds, rotation, rotated_at, created_at, disabled_at, quiet_until, checksum
-FROM webhook_endpoints ORDER BY id";
+const ENDPOINTS: &str = concat!(
+    "-- endpoints\nSELECT",
+    endpoint_columns!(),
+    ", checksum FROM webhook_endpoints ORDER BY id"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
     &[INSERT_ENDPOINT, UPDATE_ENDPOINT, DELETE_ENDPOINT, ENDPOINTS];
 
-fn checksum(endpoint: &Endpoint) -> Checksum {
-    Checksum::of(TABLE)
-        .bytes(endpoint.id.bytes())
-        .text(&endpoint.url)
-        .int(i64::from(endpoint.kinds.bits()))
-        .int(i64::from(endpoint.rotation))
-        .opt_int(endpoint.rotated_at.map(Timestamp::ms))
-        .int(endpoint.created_at.ms())
-        .opt_int(endpoint.disabled_at.map(Timestamp::ms))
-        .opt_int(endpoint.quiet_until.map(Timestamp::ms))
-}
-
 /// Writes a new endpoint.
 pub(crate) fn insert(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(INSERT_ENDPOINT)?;
-    let rows = statement.execute(params![
-        endpoint.id.bytes(),
-        &*endpoint.url,
-        endpoint.kinds.bits(),
-        endpoint.rotation,
-        endpoint.rotated_at.map(Timestamp::ms),
-        endpoint.created_at.ms(),
-        endpoint.disabled_at.map(Timestamp::ms),
-        endpoint.quiet_until.map(Timestamp::ms),
-        checksum(endpoint).stored(),
-    ])?;
-    one_row("insert_endpoint", rows)
+    summed::write(connection, INSERT_ENDPOINT, TABLE, &put(endpoint))
 }
 
 /// Changes an endpoint; gives it as it is afterwards, or was at last.
@@ -120,16 +96,7 @@ pub(crate) fn set_back(connection: &Connection, by: Span) -> Result<Vec<Endpoint
 }
 
 fn update(connection: &Connection, endpoint: &Endpoint) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(UPDATE_ENDPOINT)?;
-    let rows = statement.execute(params![
-        endpoint.id.bytes(),
-        endpoint.rotation,
-        endpoint.rotated_at.map(Timestamp::ms),
-        endpoint.disabled_at.map(Timestamp::ms),
-        endpoint.quiet_until.map(Timestamp::ms),
-        checksum(endpoint).stored(),
-    ])?;
-    one_row("update_endpoint", rows)
+    summed::write(connection, UPDATE_ENDPOINT, TABLE, &put(endpoint))
 }
 
 /// Every endpoint, oldest first.
@@ -139,18 +106,5 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<Endpoint>, Fault> {
 }
 
 fn read(row: &Row<'_>) -> Result<Endpoint, Fault> {
-    let id = EndpointId::from_bytes(row.get(0)?);
-    let url: String = row.get(1)?;
-    let endpoint = Endpoint {
-        id,
-        url: url.into(),
-        kinds: Kinds::from_bits(row.get(2)?),
-        rotation: small(row.get(3)?, TABLE)?,
-        rotated_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_ms),
-        created_at: Timestamp::from_ms(row.get(5)?),
-        disabled_at: row.get::<_, Option<i64>>(6)?.map(Timestamp::from_ms),
-        quiet_until: row.get::<_, Option<i64>>(7)?.map(Timestamp::from_ms),
-    };
-    require_sum(TABLE, checksum(&endpoint), row.get(8)?, || id.to_string())?;
-    Ok(endpoint)
+    summed::read(row, TABLE, get, |endpoint| endpoint.id.to_string())
 }

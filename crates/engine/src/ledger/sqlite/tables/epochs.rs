@@ -1,12 +1,12 @@
 //! Epochs of lease namespaces.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 use soldonce_lease::EPOCH_MAX;
 
-use super::codes::require_sum;
-use crate::ledger::rows::codes::small;
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use super::summed;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "epochs";
 
@@ -24,16 +24,10 @@ WHERE epochs.epoch < excluded.epoch";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[FIND_EPOCH, EPOCHS, PUT_EPOCH];
 
-fn checksum(namespace: &str, epoch: u32) -> Checksum {
-    Checksum::of(TABLE).text(namespace).int(i64::from(epoch))
-}
-
 fn read(row: &Row<'_>) -> Result<u32, Fault> {
-    let namespace: String = row.get(0)?;
-    let epoch = small(row.get(1)?, TABLE)?;
-    let name = || format!("the epoch of {namespace}");
-    require_sum(TABLE, checksum(&namespace, epoch), row.get(2)?, name)?;
-    Ok(epoch)
+    let get = |row: &mut Reader<'_>| Ok((row.get::<&str>()?.to_owned(), row.get()?));
+    let name = |(namespace, _): &(String, u32)| format!("the epoch of {namespace}");
+    Ok(summed::read(row, TABLE, get, name)?.1)
 }
 
 /// Moves a namespace to its next epoch above `above`; none when all are used.
@@ -50,9 +44,8 @@ pub(crate) fn next(
     let Some(epoch) = last.checked_add(1).filter(|epoch| *epoch <= EPOCH_MAX) else {
         return Ok(None);
     };
-    let sum = checksum(namespace, epoch).stored();
-    let mut put = connection.prepare_cached(PUT_EPOCH)?;
-    one_row("put_epoch", put.execute(params![namespace, epoch, sum])?)?;
+    let row = [Column::Text(namespace), Column::Small(epoch)];
+    summed::write(connection, PUT_EPOCH, TABLE, &row)?;
     Ok(Some(epoch))
 }
 

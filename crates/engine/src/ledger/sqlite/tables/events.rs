@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use soldonce_core::{
-    Chart, Currency, Event, EventId, EventNo, EventState, Policy, Text, Timestamp,
-};
+use rusqlite::{Connection, OptionalExtension, Row};
+use soldonce_core::{Chart, Event, EventNo, Policy};
 
-use super::codes::require_sum;
-use crate::ledger::rows::codes::small;
-use crate::ledger::rows::policy::{
-    policy_from_json, policy_to_json, prices_from_json, prices_to_json,
-};
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use super::summed;
+use crate::ledger::rows::Damaged;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::events::{CHART_NO, get, put};
+use crate::ledger::rows::policy::{policy_from_json, policy_to_json, prices_to_json};
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "events";
+const STEADY: &str = "steady_terms";
 
 const INSERT_EVENT: &str = "-- insert_event
 INSERT INTO events (event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled,
@@ -27,10 +26,11 @@ UPDATE events SET policy = ?8, cancelled = ?9, checksum = ?12
 WHERE event_no = ?1 AND id = ?2 AND name = ?3 AND starts_at IS ?4 AND currency = ?5
   AND chart_no = ?6 AND prices = ?7 AND created_at = ?10 AND fingerprint = ?11";
 
-const EVENTS: &str = "-- events
-SELECT event_no, id, name, starts_at, currency, chart_no, prices, policy, cancelled, created_at,
-       fingerprint, checksum
-FROM events ORDER BY event_no";
+const EVENTS: &str = concat!(
+    "-- events\nSELECT",
+    event_columns!(),
+    ", checksum FROM events ORDER BY event_no"
+);
 
 const STORED_EVENT: &str = "-- stored_event
 SELECT chart_no, policy FROM events WHERE event_no = ?1";
@@ -42,7 +42,7 @@ const END_STEADY_TERMS: &str = "-- end_steady_terms
 DELETE FROM steady_terms WHERE event_no = ?1";
 
 const STEADY_TERMS: &str = "-- steady_terms
-SELECT checksum FROM steady_terms WHERE event_no = ?1";
+SELECT event_no, checksum FROM steady_terms WHERE event_no = ?1";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
@@ -55,48 +55,11 @@ pub(super) const STATEMENTS: &[&str] = &[
     STEADY_TERMS,
 ];
 
-/// The columns of an event that are not in the event itself.
-struct Columns<'a> {
-    chart_no: i64,
-    prices: &'a str,
-    policy: &'a str,
-}
-
-fn checksum(event: &Event, columns: &Columns<'_>) -> Checksum {
-    Checksum::of(TABLE)
-        .int(i64::from(event.no.0))
-        .text(event.id.as_str())
-        .text(event.name.as_str())
-        .opt_int(event.starts_at.map(Timestamp::ms))
-        .text(event.currency.as_str())
-        .int(columns.chart_no)
-        .text(columns.prices)
-        .text(columns.policy)
-        .opt_text(cancelled(event).map(Text::as_str))
-        .int(event.created_at.ms())
-        .bytes(&event.fingerprint)
-}
-
-fn cancelled(event: &Event) -> Option<&Text> {
-    match &event.state {
-        EventState::Open => None,
-        EventState::Cancelled(reason) => Some(reason),
-    }
-}
-
 /// Writes an event that is not in the file.
 pub(crate) fn insert(connection: &Connection, event: &Event, chart_no: i64) -> Result<(), Fault> {
-    one_row(
-        "insert_event",
-        execute(connection, INSERT_EVENT, event, chart_no)?,
-    )?;
-    let mut steady = connection.prepare_cached(ADD_STEADY_TERMS)?;
-    let added = steady.execute(params![event.no.0, steady_checksum(event.no).stored()])?;
-    one_row("add_steady_terms", added)
-}
-
-fn steady_checksum(event: EventNo) -> Checksum {
-    Checksum::of("steady_terms").int(i64::from(event.0))
+    write(connection, INSERT_EVENT, event, chart_no)?;
+    let row = [Column::Small(event.no.0)];
+    summed::write(connection, ADD_STEADY_TERMS, STEADY, &row)
 }
 
 /// The policy of an event that never changed; none if it did, or was made before that was noted.
@@ -105,14 +68,12 @@ pub(crate) fn steady_terms(
     event: &Event,
 ) -> Result<Option<Policy>, Fault> {
     let mut statement = connection.prepare_cached(STEADY_TERMS)?;
-    let found = statement.query_row([event.no.0], |row| row.get(0));
-    let Some(sum) = found.optional()? else {
-        return Ok(None);
-    };
-    require_sum("steady_terms", steady_checksum(event.no), sum, || {
-        format!("event `{}`", event.id.as_str())
-    })?;
-    Ok(Some(event.policy.clone()))
+    let name = |_: &_| format!("event `{}`", event.id.as_str());
+    let found = statement.query_row([event.no.0], |row| {
+        Ok(summed::read(row, STEADY, Reader::get::<EventNo>, name))
+    });
+    let found = found.optional()?.transpose()?;
+    Ok(found.map(|_| event.policy.clone()))
 }
 
 /// Writes the policy and the state of an event that is in the file.
@@ -125,42 +86,19 @@ pub(crate) fn update(connection: &Connection, event: &Event) -> Result<(), Fault
             .prepare_cached(END_STEADY_TERMS)?
             .execute([event.no.0])?;
     }
-    one_row(
-        "update_event",
-        execute(connection, UPDATE_EVENT, event, chart_no)?,
-    )
+    write(connection, UPDATE_EVENT, event, chart_no)
 }
 
-fn execute(
+fn write(
     connection: &Connection,
     sql: &'static str,
     event: &Event,
     chart_no: i64,
-) -> Result<usize, Fault> {
-    let (prices, policy) = (
-        prices_to_json(&event.prices)?,
-        policy_to_json(&event.policy)?,
-    );
-    let columns = Columns {
-        chart_no,
-        prices: &prices,
-        policy: &policy,
-    };
-    let rows = connection.prepare_cached(sql)?.execute(params![
-        event.no.0,
-        event.id.as_str(),
-        event.name.as_str(),
-        event.starts_at.map(Timestamp::ms),
-        event.currency.as_str(),
-        chart_no,
-        prices,
-        policy,
-        cancelled(event).map(Text::as_str),
-        event.created_at.ms(),
-        event.fingerprint,
-        checksum(event, &columns).stored(),
-    ])?;
-    Ok(rows)
+) -> Result<(), Fault> {
+    let prices = prices_to_json(&event.prices)?;
+    let policy = policy_to_json(&event.policy)?;
+    let row = put(event, chart_no, &prices, &policy);
+    summed::write(connection, sql, TABLE, &row)
 }
 
 /// Every event, in the order of their numbers. `chart` gives the chart of a number.
@@ -172,7 +110,7 @@ pub(crate) fn all(
     let mut rows = statement.query([])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        let event = read(row, chart(row.get(5)?)?)?;
+        let event = read(row, chart(row.get(CHART_NO)?)?)?;
         if event.no.index() != events.len() {
             return Err(Fault::damaged(
                 TABLE,
@@ -185,50 +123,18 @@ pub(crate) fn all(
 }
 
 fn read(row: &Row<'_>, chart: Arc<Chart>) -> Result<Event, Fault> {
-    let id: String = row.get(1)?;
-    let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} of `{id}` is illegal"));
-    let text = |text: String, what: &str| Text::parse(&text).map_err(|_| illegal(what));
-    let (prices, policy): (String, String) = (row.get(6)?, row.get(7)?);
-    let cancelled: Option<String> = row.get(8)?;
-    let starts_at: Option<i64> = row.get(3)?;
-    let currency: String = row.get(4)?;
-    let event = Event {
-        no: EventNo(small(row.get(0)?, TABLE)?),
-        id: EventId::parse(&id).map_err(|_| illegal("id"))?,
-        name: text(row.get(2)?, "name")?,
-        starts_at: starts_at.map(Timestamp::from_ms),
-        currency: Currency::parse(&currency).ok_or_else(|| illegal("currency"))?,
-        chart,
-        prices: prices_from_json(&prices)?,
-        policy: known_policy(&policy)?,
-        state: match cancelled {
-            None => EventState::Open,
-            Some(reason) => EventState::Cancelled(text(reason, "reason")?),
-        },
-        created_at: Timestamp::from_ms(row.get(9)?),
-        fingerprint: row.get(10)?,
-    };
-    let columns = Columns {
-        chart_no: row.get(5)?,
-        prices: &prices,
-        policy: &policy,
-    };
-    require_sum(TABLE, checksum(&event, &columns), row.get(11)?, || {
-        format!("event `{id}`")
-    })?;
-    if event.prices.len() != event.chart.categories().len() {
-        return Err(illegal("number of prices"));
-    }
-    Ok(event)
+    let name = |event: &Event| format!("event `{}`", event.id.as_str());
+    let policy = |_: &_, json: &str| known_policy(json);
+    summed::read(row, TABLE, |row| get(row, chart, policy), name)
 }
 
 /// Reads a policy of which every field must be known: the one process that writes the file would lose
 /// the others.
-fn known_policy(json: &str) -> Result<Policy, Fault> {
+fn known_policy(json: &str) -> Result<Policy, Damaged> {
     let read = policy_from_json(json)?;
     match read.unknown.first() {
         None => Ok(read.policy),
-        Some(name) => Err(Fault::damaged(
+        Some(name) => Err(Damaged::new(
             TABLE,
             format!("a newer version of Soldonce wrote the policy field `{name}`: start that one"),
         )),
@@ -238,7 +144,7 @@ fn known_policy(json: &str) -> Result<Policy, Fault> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, Value, json};
-    use soldonce_core::{Amount, NewEvent, POLICY_FIELDS};
+    use soldonce_core::{Amount, Currency, EventId, NewEvent, POLICY_FIELDS, Text, Timestamp};
 
     use super::*;
     use crate::ledger::sqlite::connection::make_tables;
@@ -267,14 +173,9 @@ mod tests {
         make_tables(&connection).unwrap();
         insert(&connection, event, 1).unwrap();
         let policy = serde_json::to_string(policy).unwrap();
-        let columns = Columns {
-            chart_no: 1,
-            prices: &prices_to_json(&event.prices).unwrap(),
-            policy: &policy,
-        };
-        let sum = checksum(event, &columns).stored();
-        let sql = "-- of_another_build\nUPDATE events SET policy = ?1, checksum = ?2";
-        connection.execute(sql, params![policy, sum]).unwrap();
+        let prices = prices_to_json(&event.prices).unwrap();
+        let row = put(event, 1, &prices, &policy);
+        summed::write(&connection, UPDATE_EVENT, TABLE, &row).unwrap();
         connection
     }
 

@@ -1,14 +1,14 @@
 //! Where the ledger stands: how many commits, their running hash, the latest time.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
 use soldonce_core::{EventNo, Timestamp};
 
 use super::audit::Chain;
-use super::codes::require_sum;
-use crate::ledger::rows::codes::unsigned;
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+use super::summed;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "head";
 
@@ -80,52 +80,40 @@ impl Head {
         Self { clock, ..next }
     }
 
-    fn checksum(&self) -> Result<Checksum, Fault> {
-        let sum = Checksum::of(TABLE).int(stored(self.commits)?);
-        Ok(sum.bytes(&self.hash).int(self.clock.ms()))
-    }
-
     /// Writes the first row.
     pub(crate) fn insert(&self, connection: &Connection) -> Result<(), Fault> {
-        one_row("insert_head", self.execute(connection, INSERT_HEAD)?)
+        self.write(connection, INSERT_HEAD)
     }
 
     /// Writes the row; it must have been one commit behind.
     pub(crate) fn update(&self, connection: &Connection) -> Result<(), Fault> {
-        one_row("update_head", self.execute(connection, UPDATE_HEAD)?)
+        self.write(connection, UPDATE_HEAD)
     }
 
     /// Writes the row of [`Head::set_back`]; it must have been one commit behind.
     pub(crate) fn write_set_back(&self, connection: &Connection) -> Result<(), Fault> {
-        one_row("set_head_back", self.execute(connection, SET_HEAD_BACK)?)
+        self.write(connection, SET_HEAD_BACK)
     }
 
-    fn execute(&self, connection: &Connection, sql: &'static str) -> Result<usize, Fault> {
-        let values = params![
-            stored(self.commits)?,
-            self.hash,
-            self.clock.ms(),
-            self.checksum()?.stored()
-        ];
-        Ok(connection.prepare_cached(sql)?.execute(values)?)
+    fn write(&self, connection: &Connection, sql: &'static str) -> Result<(), Fault> {
+        let (commits, clock) = (Column::Count(self.commits), Column::Long(self.clock.ms()));
+        let row = [commits, Column::Bytes(&self.hash), clock];
+        summed::write(connection, sql, TABLE, &row)
     }
 
     /// The row; nothing in a new file.
     pub(crate) fn find(connection: &Connection) -> Result<Option<Self>, Fault> {
         let mut statement = connection.prepare_cached(HEAD)?;
-        let read = |row: &Row<'_>| -> Result<Self, Fault> {
-            let head = Self {
-                commits: unsigned(row.get(0)?, TABLE)?,
-                hash: row.get(1)?,
-                clock: Timestamp::from_ms(row.get(2)?),
-            };
-            require_sum(TABLE, head.checksum()?, row.get(3)?, || {
-                "the head".to_owned()
-            })?;
-            Ok(head)
+        let get = |row: &mut Reader<'_>| {
+            Ok(Self {
+                commits: row.get()?,
+                hash: row.get()?,
+                clock: row.get()?,
+            })
         };
+        let name = |_: &Self| "the head".to_owned();
         statement
-            .query_row([], |row| Ok(read(row)))
+            .query_row([], |row| Ok(summed::read(row, TABLE, get, name)))
             .optional()?
             .transpose()
     }

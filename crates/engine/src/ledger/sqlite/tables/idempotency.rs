@@ -2,14 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 use soldonce_core::{Rejection, Timestamp};
 
-use super::codes::require_sum;
-use crate::ledger::rows::codes::unsigned;
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row, stored};
-use crate::ledger::{Fingerprint, NewRecord, RequestKey, ScopedKey};
+use super::summed;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::replies::{get, get_key, put, put_key};
+use crate::ledger::sqlite::fault::{Fault, stored};
+use crate::ledger::{RequestKey, ScopedKey, batch};
 use crate::reply::{ReplyKind, StoredReply};
 
 const TABLE: &str = "idempotency";
@@ -23,7 +24,7 @@ const INSERT_REPLY: &str = "-- insert_reply
 INSERT INTO replies (n, kind, subject, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 const REPLY: &str = "-- reply
-SELECT kind, subject, body, checksum FROM replies WHERE n = ?1";
+SELECT n, kind, subject, body, checksum FROM replies WHERE n = ?1";
 
 const KEY: &str = "-- key
 SELECT n, key, fingerprint, at, checksum FROM idempotency WHERE n = ?1";
@@ -61,60 +62,29 @@ pub(super) const STATEMENTS: &[&str] = &[
     FORGET_REPLIES,
 ];
 
-fn key_checksum(number: i64, key: RequestKey, at: Timestamp) -> Checksum {
-    let sum = Checksum::of(TABLE).int(number).bytes(&key.scoped.0);
-    sum.bytes(&key.fingerprint.0).int(at.ms())
-}
-
-fn reply_checksum(number: i64, reply: &StoredReply) -> Checksum {
-    let sum = Checksum::of(REPLIES).int(number).int(reply.kind.number());
-    sum.bytes(&reply.subject).bytes(&reply.body)
-}
-
-fn kept_checksum(key: RequestKey, reply: &StoredReply) -> Checksum {
-    let sum = Checksum::of(KEPT).bytes(&key.scoped.0);
-    let sum = sum.bytes(&key.fingerprint.0).int(reply.kind.number());
-    sum.bytes(&reply.subject).bytes(&reply.body)
-}
-
-/// Writes the records of a batch, all made at `at`.
+/// Writes records, all made at `at`, from number `first` on.
 pub(crate) fn write(
     connection: &Connection,
-    records: &[NewRecord],
+    records: &[(RequestKey, StoredReply)],
+    first: u64,
     at: Timestamp,
 ) -> Result<(), Fault> {
-    let mut insert = connection.prepare_cached(INSERT_KEY)?;
-    for NewRecord { number, key, .. } in records {
-        let number = stored(*number)?;
-        let sum = key_checksum(number, *key, at).stored();
-        let values = params![number, key.scoped.0, key.fingerprint.0, at.ms(), sum];
-        one_row("insert_key", insert.execute(values)?)?;
+    let at = Column::Long(at.ms());
+    for (number, (key, _)) in (first..).zip(records) {
+        let [scoped, fingerprint] = put_key(*key);
+        let row = [Column::Count(number), scoped, fingerprint, at];
+        summed::write(connection, INSERT_KEY, TABLE, &row)?;
     }
-    let mut insert = connection.prepare_cached(INSERT_REPLY)?;
-    for NewRecord { number, reply, .. } in records {
-        let number = stored(*number)?;
-        let sum = reply_checksum(number, reply).stored();
-        let values = params![
-            number,
-            reply.kind.number(),
-            reply.subject,
-            &*reply.body,
-            sum
-        ];
-        one_row("insert_reply", insert.execute(values)?)?;
+    for (number, (_, reply)) in (first..).zip(records) {
+        let [kind, subject, body] = put(reply);
+        let row = [Column::Count(number), kind, subject, body];
+        summed::write(connection, INSERT_REPLY, REPLIES, &row)?;
     }
-    let is_kept = |record: &&NewRecord| record.reply.kind == ReplyKind::GivenBack;
-    for NewRecord { key, reply, .. } in records.iter().filter(is_kept) {
-        let values = params![
-            key.scoped.0,
-            key.fingerprint.0,
-            reply.kind.number(),
-            reply.subject,
-            &*reply.body,
-            kept_checksum(*key, reply).stored()
-        ];
-        let mut keep = connection.prepare_cached(KEEP_REPLY)?;
-        one_row("keep_reply", keep.execute(values)?)?;
+    for (key, reply) in records {
+        if reply.kind == ReplyKind::GivenBack {
+            let row = [&put_key(*key)[..], &put(reply)].concat();
+            summed::write(connection, KEEP_REPLY, KEPT, &row)?;
+        }
     }
     Ok(())
 }
@@ -140,20 +110,8 @@ pub(crate) fn check_kept(connection: &Connection) -> Result<(), Fault> {
 }
 
 fn read_kept(row: &Row<'_>) -> Result<Kept, Fault> {
-    let illegal = || Fault::damaged(KEPT, "a reply is illegal".to_owned());
-    let key = RequestKey {
-        scoped: ScopedKey(row.get(0)?),
-        fingerprint: Fingerprint(row.get(1)?),
-    };
-    let body: Vec<u8> = row.get(4)?;
-    let reply = StoredReply {
-        kind: ReplyKind::from_number(row.get(2)?).ok_or_else(illegal)?,
-        subject: row.get(3)?,
-        body: body.into(),
-    };
-    let name = || "a reply".to_owned();
-    require_sum(KEPT, kept_checksum(key, &reply), row.get(5)?, name)?;
-    Ok((key, reply))
+    let get = |row: &mut Reader<'_>| Ok((get_key(row)?, get(row)?));
+    summed::read(row, KEPT, get, |_| "a reply".to_owned())
 }
 
 /// Forgets the records up to this number.
@@ -175,21 +133,13 @@ pub(crate) fn reply(connection: &Connection, number: u64) -> Result<StoredReply,
     let number = stored(number)?;
     let missing = || Fault::damaged(REPLIES, format!("reply {number} is missing"));
     let mut statement = connection.prepare_cached(REPLY)?;
-    let row = statement.query_row([number], |row| Ok(read_reply(number, row)));
-    row.optional()?.ok_or_else(missing)?
-}
-
-fn read_reply(number: i64, row: &Row<'_>) -> Result<StoredReply, Fault> {
-    let illegal = || Fault::damaged(REPLIES, format!("reply {number} is illegal"));
-    let body: Vec<u8> = row.get(2)?;
-    let reply = StoredReply {
-        kind: ReplyKind::from_number(row.get(0)?).ok_or_else(illegal)?,
-        subject: row.get(1)?,
-        body: body.into(),
+    let get = |row: &mut Reader<'_>| {
+        let _number: i64 = row.get()?;
+        get(row)
     };
-    let sum = reply_checksum(number, &reply);
-    require_sum(REPLIES, sum, row.get(3)?, || format!("reply {number}"))?;
-    Ok(reply)
+    let name = |_: &_| format!("reply {number}");
+    let row = statement.query_row([number], |row| Ok(summed::read(row, REPLIES, get, name)));
+    row.optional()?.ok_or_else(missing)?
 }
 
 /// A stored record, without its reply.
@@ -200,8 +150,7 @@ pub(crate) struct StoredKey {
     pub(crate) at: Timestamp,
 }
 
-/// The reply to a request with this key, if this record is of the same key; in it
-/// [`Rejection::IdempotencyKeyReused`] when it is of another request.
+/// What the record of this number says to a request, if it is of the same key.
 pub(crate) fn replay(
     connection: &Connection,
     number: u64,
@@ -211,14 +160,12 @@ pub(crate) fn replay(
     let mut statement = connection.prepare_cached(KEY)?;
     let found = statement.query_row([row], |row| Ok(read_key(row)));
     let missing = || Fault::damaged(TABLE, format!("key {number} is missing"));
-    let found = found.optional()?.ok_or_else(missing)??;
-    if found.key.scoped != asked.scoped {
+    let known = found.optional()?.ok_or_else(missing)??.key;
+    if known.scoped != asked.scoped {
         return Ok(None);
     }
-    if found.key.fingerprint != asked.fingerprint {
-        return Ok(Some(Err(Rejection::IdempotencyKeyReused)));
-    }
-    reply(connection, number).map(|reply| Some(Ok(reply)))
+    let reply = reply(connection, number)?;
+    Ok(Some(batch::replay(known, &reply, asked)))
 }
 
 /// Reads the keys, the oldest first, until `take` breaks.
@@ -237,17 +184,12 @@ pub(crate) fn each(
 }
 
 fn read_key(row: &Row<'_>) -> Result<StoredKey, Fault> {
-    let number: i64 = row.get(0)?;
-    let key = RequestKey {
-        scoped: ScopedKey(row.get(1)?),
-        fingerprint: Fingerprint(row.get(2)?),
+    let get = |row: &mut Reader<'_>| {
+        Ok(StoredKey {
+            number: row.get()?,
+            key: get_key(row)?,
+            at: row.get()?,
+        })
     };
-    let at = Timestamp::from_ms(row.get(3)?);
-    let sum = key_checksum(number, key, at);
-    require_sum(TABLE, sum, row.get(4)?, || format!("key {number}"))?;
-    Ok(StoredKey {
-        number: unsigned(number, TABLE)?,
-        key,
-        at,
-    })
+    summed::read(row, TABLE, get, |found| format!("key {}", found.number))
 }

@@ -1,17 +1,15 @@
 //! API keys, as hashes, and the master keys.
 
-use std::sync::Arc;
+use rusqlite::{Connection, Row};
+use secrecy::ExposeSecret;
+use soldonce_core::Timestamp;
 
-use rusqlite::{Connection, Row, params};
-use secrecy::{ExposeSecret, SecretBox};
-use soldonce_core::{Text, Timestamp};
-
-use super::codes::require_sum;
-use crate::keys::{ApiKey, KeyId, Scope, is_last_admin};
+use super::summed;
+use crate::keys::{ApiKey, KeyId, is_last_admin};
 use crate::ledger::MasterKey;
-use crate::ledger::rows::codes::small;
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::keys::{get, get_master, put, scopes};
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "api_keys";
 const MASTER: &str = "master_keys";
@@ -21,10 +19,14 @@ INSERT INTO api_keys (id, name, scopes, sha256, created_at, revoked_at, checksum
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 const REVOKE_API_KEY: &str = "-- revoke_api_key
-UPDATE api_keys SET revoked_at = ?2, checksum = ?3 WHERE id = ?1 AND revoked_at IS NULL";
+UPDATE api_keys SET revoked_at = ?6, checksum = ?7
+WHERE id = ?1 AND name = ?2 AND scopes = ?3 AND sha256 = ?4 AND created_at = ?5 AND revoked_at IS NULL";
 
-const API_KEYS: &str = "-- api_keys
-SELECT id, name, scopes, sha256, created_at, revoked_at, checksum FROM api_keys ORDER BY id";
+const API_KEYS: &str = concat!(
+    "-- api_keys\nSELECT",
+    key_columns!(),
+    ", checksum FROM api_keys ORDER BY id"
+);
 
 const INSERT_MASTER_KEY: &str = "-- insert_master_key
 INSERT INTO master_keys (version, secret, checksum) VALUES (?1, ?2, ?3)";
@@ -41,37 +43,10 @@ pub(super) const STATEMENTS: &[&str] = &[
     MASTER_KEYS,
 ];
 
-fn scopes_text(key: &ApiKey) -> String {
-    key.scopes
-        .iter()
-        .map(|scope| scope.as_str())
-        .collect::<Vec<_>>()
-        .join(",")
-}
-
-fn checksum(key: &ApiKey) -> Checksum {
-    Checksum::of(TABLE)
-        .bytes(key.id.bytes())
-        .text(key.name.as_str())
-        .text(&scopes_text(key))
-        .bytes(&key.hash)
-        .int(key.created_at.ms())
-        .opt_int(key.revoked_at.map(Timestamp::ms))
-}
-
 /// Writes a new key.
 pub(crate) fn insert(connection: &Connection, key: &ApiKey) -> Result<(), Fault> {
-    let mut statement = connection.prepare_cached(INSERT_API_KEY)?;
-    let rows = statement.execute(params![
-        key.id.bytes(),
-        key.name.as_str(),
-        scopes_text(key),
-        key.hash,
-        key.created_at.ms(),
-        key.revoked_at.map(Timestamp::ms),
-        checksum(key).stored(),
-    ])?;
-    one_row("insert_api_key", rows)
+    let scopes = scopes(key);
+    summed::write(connection, INSERT_API_KEY, TABLE, &put(key, &scopes))
 }
 
 /// Revokes a key; whether there was one to revoke. The last admin key stays.
@@ -84,16 +59,12 @@ pub(crate) fn revoke(connection: &Connection, id: KeyId, at: Timestamp) -> Resul
         .into_iter()
         .find(|key| key.id == id && key.revoked_at.is_none());
     let Some(key) = known else { return Ok(false) };
-    let sum = checksum(&ApiKey {
+    let key = ApiKey {
         revoked_at: Some(at),
         ..key
-    })
-    .stored();
-    let mut statement = connection.prepare_cached(REVOKE_API_KEY)?;
-    one_row(
-        "revoke_api_key",
-        statement.execute(params![id.bytes(), at.ms(), sum])?,
-    )?;
+    };
+    let scopes = scopes(&key);
+    summed::write(connection, REVOKE_API_KEY, TABLE, &put(&key, &scopes))?;
     Ok(true)
 }
 
@@ -104,50 +75,20 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<ApiKey>, Fault> {
 }
 
 fn read(row: &Row<'_>) -> Result<ApiKey, Fault> {
-    let id = KeyId::from_bytes(row.get(0)?);
-    let illegal = |what: &str| Fault::damaged(TABLE, format!("{what} of {id} is illegal"));
-    let (name, scopes): (String, String) = (row.get(1)?, row.get(2)?);
-    let words = scopes.split(',').filter(|word| !word.is_empty());
-    let scopes: Option<Vec<Scope>> = words.map(Scope::parse).collect();
-    let key = ApiKey {
-        id,
-        name: Text::parse(&name).map_err(|_| illegal("name"))?,
-        scopes: scopes.ok_or_else(|| illegal("scope"))?,
-        hash: row.get(3)?,
-        created_at: Timestamp::from_ms(row.get(4)?),
-        revoked_at: row.get::<_, Option<i64>>(5)?.map(Timestamp::from_ms),
-    };
-    require_sum(TABLE, checksum(&key), row.get(6)?, || id.to_string())?;
-    Ok(key)
-}
-
-fn master_checksum(version: u32, secret: &[u8; 32]) -> Checksum {
-    Checksum::of(MASTER).int(i64::from(version)).bytes(secret)
+    summed::read(row, TABLE, get, |key| key.id.to_string())
 }
 
 /// Writes a new master key.
 pub(crate) fn insert_master(connection: &Connection, key: &MasterKey) -> Result<(), Fault> {
-    let secret = key.secret.expose_secret();
-    let sum = master_checksum(key.version, secret).stored();
-    let mut statement = connection.prepare_cached(INSERT_MASTER_KEY)?;
-    one_row(
-        "insert_master_key",
-        statement.execute(params![key.version, secret, sum])?,
-    )
+    let secret = Column::Bytes(key.secret.expose_secret());
+    let row = [Column::Small(key.version), secret];
+    summed::write(connection, INSERT_MASTER_KEY, MASTER, &row)
 }
 
 /// Every master key, newest first.
 pub(crate) fn masters(connection: &Connection) -> Result<Vec<MasterKey>, Fault> {
     let mut statement = connection.prepare_cached(MASTER_KEYS)?;
-    let read = |row: &Row<'_>| -> Result<MasterKey, Fault> {
-        let version = small(row.get(0)?, MASTER)?;
-        let secret: Box<[u8; 32]> = Box::new(row.get(1)?);
-        let name = || format!("master key {version}");
-        require_sum(MASTER, master_checksum(version, &secret), row.get(2)?, name)?;
-        Ok(MasterKey {
-            version,
-            secret: Arc::new(SecretBox::new(secret)),
-        })
-    };
+    let name = |key: &MasterKey| format!("master key {}", key.version);
+    let read = |row: &Row<'_>| summed::read(row, MASTER, get_master, name);
     statement.query_and_then([], read)?.collect()
 }

@@ -1,12 +1,13 @@
 //! The units of bookings. A unit has one sold line at most (`guards.sql`).
 
-use rusqlite::{Connection, Row, Statement, params};
-use soldonce_core::{Amount, Booking, BookingId, Line, LineState, UnitNo, Version};
+use rusqlite::{Connection, Row, params};
+use soldonce_core::{Booking, BookingId, EventNo, Line, LineState};
 
-use super::codes::require_sum;
-use crate::ledger::rows::codes::{number, small, unsigned, value};
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+use super::summed;
+use crate::ledger::rows::bookings::{get_line, put_line};
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "lines";
 
@@ -21,13 +22,17 @@ const INSERT_LINE: &str = "-- insert_line
 INSERT OR FAIL INTO lines (booking, n, event_no, unit_no, price, version, state, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-const LINES_OF: &str = "-- lines_of
-SELECT n, event_no, unit_no, price, version, state, checksum
-FROM lines WHERE booking = ?1 ORDER BY n";
+const LINES_OF: &str = concat!(
+    "-- lines_of\nSELECT booking, n, event_no, ",
+    line_columns!(),
+    ", checksum FROM lines WHERE booking = ?1 ORDER BY n"
+);
 
-pub(super) const ALL_LINES: &str = "-- all_lines
-SELECT n, event_no, unit_no, price, version, state, checksum, booking
-FROM lines ORDER BY booking, n";
+pub(super) const ALL_LINES: &str = concat!(
+    "-- all_lines\nSELECT booking, n, event_no, ",
+    line_columns!(),
+    ", checksum FROM lines ORDER BY booking, n"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
@@ -41,8 +46,6 @@ pub(super) fn write(
     is_new: impl Fn(BookingId) -> bool,
 ) -> Result<(), Fault> {
     let mut delete = connection.prepare_cached(DELETE_LINE)?;
-    let mut update = connection.prepare_cached(UPDATE_LINE)?;
-    let mut insert = connection.prepare_cached(INSERT_LINE)?;
     let (mut changed, mut new) = (Vec::new(), Vec::new());
     for booking in bookings {
         let old = if is_new(booking.id) {
@@ -66,10 +69,10 @@ pub(super) fn write(
     }
     changed.sort_by_key(|(_, _, line)| line.state == LineState::Sold);
     for (booking, n, line) in changed {
-        one_row("update_line", write_line(&mut update, booking, n, line)?)?;
+        write_line(connection, UPDATE_LINE, booking, n, line)?;
     }
     for (booking, n, line) in new {
-        one_row("insert_line", write_line(&mut insert, booking, n, line)?)?;
+        write_line(connection, INSERT_LINE, booking, n, line)?;
     }
     Ok(())
 }
@@ -107,54 +110,36 @@ pub(super) fn of(connection: &Connection, booking: &Booking) -> Result<Vec<(i64,
     let mut rows = statement.query([booking.id.bytes()])?;
     let mut lines = Vec::with_capacity(booking.lines.len());
     while let Some(row) = rows.next()? {
-        lines.push((row.get(0)?, read(booking, row)?));
+        lines.push(read(booking, row)?);
     }
     Ok(lines)
 }
 
 fn write_line(
-    statement: &mut Statement<'_>,
+    connection: &Connection,
+    sql: &'static str,
     booking: &Booking,
     n: i64,
     line: &Line,
-) -> Result<usize, Fault> {
-    Ok(statement.execute(params![
-        booking.id.bytes(),
-        n,
-        booking.event.0,
-        line.unit.0,
-        line.price.minor(),
-        stored(line.version.0)?,
-        number(&LineState::ALL, &line.state),
-        checksum(booking, n, line)?.stored(),
-    ])?)
+) -> Result<(), Fault> {
+    let (id, event) = (
+        Column::Id(*booking.id.bytes()),
+        Column::Small(booking.event.0),
+    );
+    let [unit, price, version, state] = put_line(line);
+    let row = [id, Column::Long(n), event, unit, price, version, state];
+    summed::write(connection, sql, TABLE, &row)
 }
 
-fn checksum(booking: &Booking, n: i64, line: &Line) -> Result<Checksum, Fault> {
-    Ok(Checksum::of(TABLE)
-        .bytes(booking.id.bytes())
-        .int(n)
-        .int(i64::from(booking.event.0))
-        .int(i64::from(line.unit.0))
-        .int(line.price.minor())
-        .int(stored(line.version.0)?)
-        .int(number(&LineState::ALL, &line.state)))
-}
-
-/// A line of this booking.
-pub(super) fn read(booking: &Booking, row: &Row<'_>) -> Result<Line, Fault> {
-    let n: i64 = row.get(0)?;
-    if small(row.get(1)?, TABLE)? != booking.event.0 {
+/// A line of this booking, with its number.
+pub(super) fn read(booking: &Booking, row: &Row<'_>) -> Result<(i64, Line), Fault> {
+    let mut row = Reader::sqlite(row, TABLE);
+    let (_booking, n): (BookingId, i64) = (row.get()?, row.get()?);
+    if row.get::<EventNo>()? != booking.event {
         let what = format!("line {n} of {} is of another event", booking.id);
         return Err(Fault::damaged(TABLE, what));
     }
-    let line = Line {
-        unit: UnitNo(small(row.get(2)?, TABLE)?),
-        price: Amount::from_minor(row.get(3)?),
-        version: Version(unsigned(row.get(4)?, TABLE)?),
-        state: value(&LineState::ALL, row.get(5)?, TABLE)?,
-    };
-    let name = || format!("line {n} of {}", booking.id);
-    require_sum(TABLE, checksum(booking, n, &line)?, row.get(6)?, name)?;
-    Ok(line)
+    let line = get_line(&mut row)?;
+    row.require_sum(|| format!("line {n} of {}", booking.id))?;
+    Ok((n, line))
 }

@@ -4,7 +4,6 @@
 pub(crate) mod audit;
 pub(crate) mod bookings;
 pub(crate) mod charts;
-mod codes;
 pub(crate) mod deliveries;
 pub(crate) mod endpoints;
 pub(crate) mod epochs;
@@ -15,6 +14,7 @@ pub(crate) mod idempotency;
 pub(crate) mod keys;
 mod lines;
 pub(crate) mod outbox;
+mod summed;
 pub(crate) mod units;
 
 /// Every statement that works on the tables, for the test that prepares them all.

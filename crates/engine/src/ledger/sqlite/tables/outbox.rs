@@ -1,18 +1,19 @@
 //! What must be done outside, recorded in the commit that caused it.
 
 use rusqlite::{Connection, Row, params};
-use soldonce_core::{BookingId, Effect, Timestamp};
+use soldonce_core::{Effect, Timestamp};
 
-use super::codes::require_sum;
+use super::summed;
 use crate::ledger::OpenEffect;
+use crate::ledger::rows::column::Column;
 use crate::ledger::rows::effects::EffectColumns;
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row};
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::Fault;
 
 const TABLE: &str = "outbox";
 
 const INSERT_EFFECT: &str = "-- insert_effect
-INSERT INTO outbox (n, at, kind, booking, amount, checksum, total)
+INSERT INTO outbox (n, at, kind, booking, amount, total, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 const SETTLE_EFFECT: &str = "-- settle_effect
@@ -20,15 +21,20 @@ UPDATE outbox SET done_at = ?4
 WHERE done_at IS NULL AND booking = ?1 AND kind = ?2 AND total IS ?3";
 
 // The oldest of each booking: what follows waits for it.
-const OPEN_EFFECTS: &str = "-- open_effects
-SELECT min(n), at, kind, booking, amount, checksum, total FROM outbox
-WHERE done_at IS NULL GROUP BY booking ORDER BY 1 LIMIT ?1";
+const OPEN_EFFECTS: &str = concat!(
+    "-- open_effects\nSELECT min(n), at, ",
+    effect_columns!(),
+    ", checksum FROM outbox WHERE done_at IS NULL GROUP BY booking ORDER BY 1 LIMIT ?1"
+);
 
 const LAST_EFFECT: &str = "-- last_effect
 SELECT coalesce(max(n), 0) FROM outbox";
 
-const EFFECTS: &str = "-- effects
-SELECT n, at, kind, booking, amount, checksum, total FROM outbox ORDER BY n";
+const EFFECTS: &str = concat!(
+    "-- effects\nSELECT n, at, ",
+    effect_columns!(),
+    ", checksum FROM outbox ORDER BY n"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
@@ -39,17 +45,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     EFFECTS,
 ];
 
-fn checksum(number: i64, at: Timestamp, effect: EffectColumns) -> Checksum {
-    let sum = Checksum::of(TABLE).int(number).int(at.ms());
-    let sum = sum.int(i64::from(effect.kind));
-    let sum = sum.bytes(effect.booking.bytes()).opt_int(effect.amount);
-    match effect.total {
-        Some(total) => sum.int(total),
-        // As rows were summed before refunds had totals.
-        None => sum,
-    }
-}
-
 /// Writes effects of one batch behind number `last`; gives the new last number.
 pub(crate) fn write<'a>(
     connection: &Connection,
@@ -57,22 +52,12 @@ pub(crate) fn write<'a>(
     at: Timestamp,
     mut last: i64,
 ) -> Result<i64, Fault> {
-    let mut insert = connection.prepare_cached(INSERT_EFFECT)?;
     for effect in effects {
         last = last.saturating_add(1);
-        let effect = EffectColumns::of(*effect);
-        let sum = checksum(last, at, effect).stored();
-        let (booking, amount, total) = (effect.booking, effect.amount, effect.total);
-        let values = params![
-            last,
-            at.ms(),
-            effect.kind,
-            booking.bytes(),
-            amount,
-            sum,
-            total
-        ];
-        one_row("insert_effect", insert.execute(values)?)?;
+        let [kind, booking, amount, total] = EffectColumns::of(*effect).put();
+        let (number, at) = (Column::Long(last), Column::Long(at.ms()));
+        let row = [number, at, kind, booking, amount, total];
+        summed::write(connection, INSERT_EFFECT, TABLE, &row)?;
     }
     Ok(last)
 }
@@ -111,15 +96,8 @@ pub(crate) fn open(
 }
 
 fn read(row: &Row<'_>) -> Result<OpenEffect, Fault> {
-    let (number, at) = (row.get(0)?, Timestamp::from_ms(row.get(1)?));
-    let effect = EffectColumns {
-        kind: row.get(2)?,
-        booking: BookingId::from_bytes(row.get(3)?),
-        amount: row.get(4)?,
-        total: row.get(6)?,
-    };
-    let sum = checksum(number, at, effect);
-    require_sum(TABLE, sum, row.get(5)?, || format!("effect {number}"))?;
+    let get = |row: &mut Reader<'_>| Ok((row.get::<i64>()?, row.get()?, EffectColumns::get(row)?));
+    let (_, at, effect) = summed::read(row, TABLE, get, |(n, ..)| format!("effect {n}"))?;
     let effect = effect.effect()?;
     Ok(OpenEffect { effect, at })
 }

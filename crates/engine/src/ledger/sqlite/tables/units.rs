@@ -1,13 +1,13 @@
 //! Units that ever changed. Every change is guarded by the version and the owner it goes out from: a memory
 //! that is ahead of the file, behind it or wrong stops the ledger instead of selling twice.
 
-use rusqlite::{Connection, Row, params};
-use soldonce_core::{EventNo, Fence, Inventory, Unit, UnitNo, UnitState, Version};
+use rusqlite::{Connection, Row};
+use soldonce_core::{EventNo, Inventory, Unit, UnitNo, UnitState, Version};
 
-use super::codes::{require_sum, sum_state};
-use crate::ledger::rows::codes::{StateColumns, small, unsigned};
-use crate::ledger::sqlite::checksum::Checksum;
-use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+use super::summed;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::units::{get, put, put_state};
+use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "units";
 
@@ -22,13 +22,22 @@ UPDATE OR FAIL units SET state = ?3, owner = ?4, until = ?5, fence = ?6, version
 WHERE event_no = ?1 AND unit_no = ?2 AND version = ?9 AND fence <= ?6
   AND state = ?10 AND owner IS ?11";
 
-const ALL_UNITS: &str = "-- all_units
-SELECT event_no, unit_no, state, owner, until, fence, version, checksum
-FROM units ORDER BY event_no, unit_no";
+/// Selects units with their checksums.
+macro_rules! select {
+    ($name:literal, $which:literal) => {
+        concat!(
+            $name,
+            "\nSELECT event_no, ",
+            unit_columns!(),
+            ", checksum FROM units ",
+            $which
+        )
+    };
+}
 
-const UNITS_OF_EVENT: &str = "-- units_of_event
-SELECT event_no, unit_no, state, owner, until, fence, version, checksum
-FROM units WHERE event_no = ?1 ORDER BY unit_no";
+const ALL_UNITS: &str = select!("-- all_units", "ORDER BY event_no, unit_no");
+
+const UNITS_OF_EVENT: &str = select!("-- units_of_event", "WHERE event_no = ?1 ORDER BY unit_no");
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[INSERT_UNIT, UPDATE_UNIT, ALL_UNITS, UNITS_OF_EVENT];
@@ -72,35 +81,20 @@ pub(crate) fn write(
         if matches!(unit.state, UnitState::Sold(_)) != written.0 {
             continue;
         }
-        let columns = StateColumns::from(unit.state);
-        let (fence, version) = (stored(unit.fence.0)?, stored(unit.version.0)?);
-        let StateColumns {
-            state,
-            owner,
-            until,
-        } = columns;
-        let sum = checksum(*event, *no, unit)?.stored();
+        let [state, owner, until, fence, version] = put(unit);
+        let (event, no) = (Column::Small(event.0), Column::Small(no.0));
+        let row = [event, no, state, owner, until, fence, version];
         if *before == Version::default() {
-            let values = params![event.0, no.0, state, owner, until, fence, version, sum];
-            one_row("insert_unit", insert.execute(values)?)?;
+            let rows = summed::execute(&mut insert, TABLE, &row, &[])?;
+            one_row("insert_unit", rows)?;
         } else {
-            let (before, was) = (stored(before.0)?, StateColumns::from(*was));
-            let values = params![
-                event.0, no.0, state, owner, until, fence, version, sum, before, was.state,
-                was.owner
-            ];
-            one_row("update_unit", update.execute(values)?)?;
+            let [state, owner, _] = put_state(*was);
+            let seen = [Column::Count(before.0), state, owner];
+            let rows = summed::execute(&mut update, TABLE, &row, &seen)?;
+            one_row("update_unit", rows)?;
         }
     }
     Ok(())
-}
-
-fn checksum(event: EventNo, no: UnitNo, unit: &Unit) -> Result<Checksum, Fault> {
-    let sum = Checksum::of(TABLE)
-        .int(i64::from(event.0))
-        .int(i64::from(no.0));
-    let sum = sum_state(sum, StateColumns::from(unit.state));
-    Ok(sum.int(stored(unit.fence.0)?).int(stored(unit.version.0)?))
 }
 
 /// One row.
@@ -116,21 +110,19 @@ pub(crate) struct UnitRow {
 
 impl UnitRow {
     fn read(row: &Row<'_>) -> Result<Self, Fault> {
-        let event = EventNo(small(row.get(0)?, TABLE)?);
-        let no = UnitNo(small(row.get(1)?, TABLE)?);
-        let columns = StateColumns {
-            state: row.get(2)?,
-            owner: row.get(3)?,
-            until: row.get(4)?,
-        };
-        let unit = Unit {
-            state: columns.state(TABLE)?,
-            fence: Fence(unsigned(row.get(5)?, TABLE)?),
-            version: Version(unsigned(row.get(6)?, TABLE)?),
-        };
-        let name = || format!("unit {} of event {}", no.0, event.0);
-        require_sum(TABLE, checksum(event, no, &unit)?, row.get(7)?, name)?;
-        Ok(Self { event, no, unit })
+        let name = |row: &Self| format!("unit {} of event {}", row.no.0, row.event.0);
+        summed::read(
+            row,
+            TABLE,
+            |row| {
+                Ok(Self {
+                    event: row.get()?,
+                    no: row.get()?,
+                    unit: get(row)?,
+                })
+            },
+            name,
+        )
     }
 }
 

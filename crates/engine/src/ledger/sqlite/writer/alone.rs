@@ -8,7 +8,7 @@ use super::{Reply, Writer};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, idempotency, keys};
-use crate::ledger::{Added, Decision, NewEndpoint, NewRecord, require_room};
+use crate::ledger::{Added, NewEndpoint, require_room};
 use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
 
 /// Such a job.
@@ -82,14 +82,8 @@ impl Writer {
 
     /// Answered before: the answer again. Else stored, with the record of its key.
     fn add_endpoint(&mut self, new: NewEndpoint) -> Result<Result<Added, Rejection>, Fault> {
-        match new.key.and_then(|key| self.decider.recall(key)) {
-            Some(Decision::Refused(rejection)) => return Ok(Err(rejection)),
-            Some(Decision::Replay(reply)) => return Ok(Ok(Added::Replayed(reply))),
-            // A record alone applies nothing.
-            Some(Decision::Applied(..)) | None => {}
-        }
         if let Some(key) = new.key
-            && let Some(known) = self.replay_stored(key)?
+            && let Some(known) = self.replay_newest(key)?
         {
             return Ok(known.map(Added::Replayed));
         }
@@ -102,13 +96,15 @@ impl Writer {
             key,
             reply,
         } = new;
-        let record = key.map(|key| self.decider.keep_record(key, reply));
-        let records: Vec<NewRecord> = record.into_iter().collect();
+        let (records, first) = (
+            Vec::from_iter(key.map(|key| (key, reply))),
+            self.keys.next(),
+        );
         self.commit_at(now, |tables| {
             endpoints::insert(tables, &endpoint)?;
-            idempotency::write(tables, &records, now)
+            idempotency::write(tables, &records, first, now)
         })?;
-        self.decider.unload_replies(&records);
+        self.keys.add_all(&records);
         self.ends.endpoints.push(endpoint);
         Ok(Ok(Added::Stored))
     }

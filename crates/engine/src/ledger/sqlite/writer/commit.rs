@@ -4,12 +4,12 @@
 use rusqlite::TransactionBehavior;
 use soldonce_core::{Answer, Applied, Rejection, Seq, Timestamp};
 
-use super::super::batch::{self, Batch};
+use super::super::batch;
 use super::super::fault::Fault;
 use super::super::tables::idempotency;
 use super::{Reply, Writer};
-use crate::ledger::{Decision, Done, Transaction};
-use crate::webhook::Before;
+use crate::ledger::batch::{Batch, Decided, Writers};
+use crate::ledger::{Done, Transaction};
 
 /// One who waits for the batch.
 pub(super) struct Waiter {
@@ -31,12 +31,12 @@ impl Writer {
         let mut asked = taken.drain(..);
         while asked.len() > 0 {
             let now = self.outside.shared.now();
-            let mut batch = Batch::with_room(asked.len());
+            let mut batch = Batch::default();
             while let Some((next, _)) = asked.as_slice().first()
                 && batch.has_room_for(&next.command)
                 && let Some((transaction, reply)) = asked.next()
             {
-                self.take_in(now, transaction, reply, &mut batch)?;
+                self.take_in(now, &transaction, reply, &mut batch)?;
             }
             self.finish(batch, now)?;
         }
@@ -49,14 +49,14 @@ impl Writer {
     fn take_in(
         &mut self,
         now: Timestamp,
-        transaction: Transaction,
+        asked: &Transaction,
         reply: Reply<Done>,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
         // In place before the decision: a fault must not answer before it is known.
         let outcome = Outcome::Known(Err(Rejection::OutcomeUnknown));
         self.waiters.push(Waiter { reply, outcome });
-        let decided = self.decide(now, transaction, batch)?;
+        let decided = self.decide(now, asked, batch)?;
         if let Some(waiter) = self.waiters.last_mut() {
             waiter.outcome = decided;
         }
@@ -66,46 +66,44 @@ impl Writer {
     fn decide(
         &mut self,
         now: Timestamp,
-        mut transaction: Transaction,
+        asked: &Transaction,
         batch: &mut Batch,
     ) -> Result<Outcome, Fault> {
-        if let Some(known) = self.recall_stored(&transaction)? {
-            return Ok(Outcome::Known(known));
-        }
-        self.page_in(&transaction.command)?;
-        let chart = transaction.chart.take();
-        // Without a subscriber nothing is published.
-        let before = (!self.ends.endpoints.is_empty())
-            .then(|| Before::of(&self.decider.inventory, &transaction.command));
-        match self.decider.decide(now, transaction) {
-            Decision::Refused(rejection) => Ok(Outcome::Known(Err(rejection))),
-            Decision::Replay(reply) => Ok(Outcome::Known(Ok(Done::Replayed(reply)))),
-            Decision::Applied(applied, record) => {
-                if let Some(before) = before {
-                    let messages = before.messages(&self.decider.inventory, &applied, now);
-                    batch.messages.extend(messages);
-                }
-                batch.add(*applied, record, chart);
-                Ok(Outcome::Applied(batch.applied.len() - 1))
+        if let Some(key) = asked.key {
+            let known = match batch.replay(key) {
+                Some(known) => Some(known),
+                None => self.replay_stored(key, &asked.command)?,
+            };
+            if let Some(known) = known {
+                return Ok(Outcome::Known(known.map(Done::Replayed)));
             }
         }
+        self.page_in(&asked.command)?;
+        let writers = Writers::One {
+            is_heard: !self.ends.endpoints.is_empty(),
+        };
+        let decided = batch.decide(&mut self.inventory, now, asked, writers);
+        Ok(match decided {
+            Ok(Decided::Applied(at)) => Outcome::Applied(at),
+            Ok(Decided::Quiet(answer)) => Outcome::Known(Ok(Done::Fresh { answer, seq: None })),
+            Err(rejection) => Outcome::Known(Err(rejection)),
+        })
     }
 
     /// Makes a batch durable and answers everybody who waits for it.
     fn finish(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), Fault> {
-        if batch.has_effect {
+        if !batch.applied.is_empty() {
             let begun = self.outside.clock.boot();
             self.commit(&batch, now)?;
             let took = self.outside.clock.boot().since(begun);
-            self.decider.unload_replies(&batch.records);
-            let inventory = &self.decider.inventory;
+            let inventory = &self.inventory;
             self.outside
                 .shared
-                .note_holds(inventory, batch.changed_holds().into_iter());
+                .note_holds(inventory, batch.holds().into_iter());
             self.outside.observer.batch(self.waiters.len(), took);
             self.outside.observer.committed(inventory, &batch.applied);
         }
-        let (holds, bookings) = (batch.changed_holds(), batch.changed_bookings());
+        let (holds, bookings) = (batch.holds(), batch.bookings());
         self.answer(std::mem::take(&mut batch.applied));
         self.let_go(&holds, &bookings);
         self.tidy_log()
@@ -117,20 +115,15 @@ impl Writer {
         let ended = self.ended_records(now)?;
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
-        batch::write(
-            &transaction,
-            &self.decider.inventory,
-            batch,
-            &mut self.ends,
-            now,
-        )?;
-        idempotency::write(&transaction, &batch.records, now)?;
+        batch::write(&transaction, &self.inventory, batch, &mut self.ends, now)?;
+        idempotency::write(&transaction, &batch.records, self.keys.next(), now)?;
         if let Some(last) = ended {
             idempotency::forget(&transaction, last)?;
         }
         transaction.commit()?;
+        self.keys.add_all(&batch.records);
         if let Some(last) = ended {
-            self.decider.forget_records(last);
+            self.keys.forget(last);
         }
         self.high_water.write(&self.ends.head)
     }

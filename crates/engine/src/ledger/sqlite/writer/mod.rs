@@ -14,7 +14,7 @@ use std::sync::mpsc::Receiver;
 
 use rusqlite::Connection;
 use soldonce_clock::Clock;
-use soldonce_core::{BookingId, BookingState, HoldId, Rejection, Timestamp};
+use soldonce_core::{BookingId, BookingState, HoldId, Inventory, Rejection, Timestamp};
 use tokio::sync::oneshot;
 
 use super::batch::Ends;
@@ -26,7 +26,8 @@ use super::limits::{BATCH_MAX, FORGET_MAX};
 use super::rebuild::Opened;
 use super::tables::idempotency;
 use super::{SqliteOptions, connection};
-use crate::ledger::{Decider, Done, Observer, Transaction};
+use crate::ledger::stored_keys::StoredKeys;
+use crate::ledger::{Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 
 pub(super) use self::alone::Alone;
@@ -56,7 +57,9 @@ pub(super) struct Writer {
     /// Ends before the writer's own connection: the last one to close empties the log.
     checkpointer: Checkpointer,
     connection: Connection,
-    decider: Decider,
+    inventory: Inventory,
+    /// Where the idempotency records are.
+    keys: StoredKeys,
     ends: Ends,
     high_water: HighWater,
     outside: Outside,
@@ -140,18 +143,20 @@ impl Writer {
         let Opened {
             mut connection,
             checkpointer,
-            decider,
+            inventory,
+            keys,
             ends,
             high_water,
             ..
         } = opened;
         let log_pages = connection::watch_log(&mut connection)?;
-        let live = decider.inventory.holds().map(|hold| hold.id);
-        outside.shared.note_holds(&decider.inventory, live);
+        let live = inventory.holds().map(|hold| hold.id);
+        outside.shared.note_holds(&inventory, live);
         Ok(Self {
             checkpointer,
             connection,
-            decider,
+            inventory,
+            keys,
             ends,
             high_water,
             outside,
@@ -206,7 +211,7 @@ impl Writer {
     /// The last idempotency record that goes: those up to it have ended, or memory has no room for
     /// them. At most [`FORGET_MAX`] go at once.
     fn ended_records(&mut self, now: Timestamp) -> Result<Option<u64>, Fault> {
-        let stored = self.decider.stored();
+        let stored = &self.keys;
         let most = stored.from().saturating_add(FORGET_MAX);
         let mut ended = stored.surplus().map(|last| last.min(most));
         if now <= self.records_last {
@@ -227,7 +232,7 @@ impl Writer {
 
     /// Forgets holds that are over and bookings that wait for no money: they are in the file.
     fn let_go(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
-        let inventory = &mut self.decider.inventory;
+        let inventory = &mut self.inventory;
         for hold in holds.iter().copied().chain(self.paged.0.drain(..)) {
             inventory.forget_hold(hold);
         }

@@ -4,43 +4,35 @@
 use soldonce_core::{BookingId, Command, HoldId, Rejection};
 
 use super::Writer;
+use crate::ledger::batch::replay;
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::tables::{bookings, holds, idempotency};
-use crate::ledger::{Done, RequestKey, Transaction, named};
+use crate::ledger::{RequestKey, named};
 use crate::reply::{ReplyKind, StoredReply};
 
 impl Writer {
-    /// What came of a request whose record is in the file.
-    pub(super) fn recall_stored(
-        &self,
-        asked: &Transaction,
-    ) -> Result<Option<Result<Done, Rejection>>, Fault> {
-        let is_stored = |key: &RequestKey| self.decider.recall(*key).is_none();
-        let Some(key) = asked.key.filter(is_stored) else {
-            return Ok(None);
-        };
-        if let Some(known) = self.replay_stored(key)? {
-            return Ok(Some(known.map(Done::Replayed)));
-        }
-        if ReplyKind::kept_for(&asked.command).is_none() {
-            return Ok(None);
-        }
-        let kept = idempotency::kept(&self.connection, key.scoped)?;
-        Ok(kept.map(|(known, reply)| {
-            if known.fingerprint == key.fingerprint {
-                Ok(Done::Replayed(reply))
-            } else {
-                Err(Rejection::IdempotencyKeyReused)
-            }
-        }))
-    }
-
-    /// The reply of the record with this key that has not ended.
+    /// What came of an earlier request with this key, if its record is in the file.
     pub(super) fn replay_stored(
         &self,
         key: RequestKey,
+        command: &Command,
     ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
-        for number in self.decider.stored().find(key.scoped) {
+        if let Some(known) = self.replay_newest(key)? {
+            return Ok(Some(known));
+        }
+        if ReplyKind::kept_for(command).is_none() {
+            return Ok(None);
+        }
+        let kept = idempotency::kept(&self.connection, key.scoped)?;
+        Ok(kept.map(|(known, reply)| replay(known, &reply, key)))
+    }
+
+    /// The same, by the records that have not ended.
+    pub(super) fn replay_newest(
+        &self,
+        key: RequestKey,
+    ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
+        for number in self.keys.find(key.scoped) {
             let known = idempotency::replay(&self.connection, number, key)?;
             if known.is_some() {
                 return Ok(known);
@@ -53,7 +45,7 @@ impl Writer {
     pub(super) fn page_in(&mut self, command: &Command) -> Result<(), Fault> {
         let named = named(command);
         if let Some(id) = named.hold
-            && self.decider.inventory.hold(id).is_none()
+            && self.inventory.hold(id).is_none()
         {
             self.page_in_hold(id)?;
         }
@@ -61,7 +53,7 @@ impl Writer {
             return Ok(());
         };
         loop {
-            let inventory = &self.decider.inventory;
+            let inventory = &self.inventory;
             let last = inventory.exchanges(booking).last();
             match last.filter(|id| inventory.booking(*id).is_none()) {
                 Some(id) if self.page_in_booking(id)? => {}
@@ -77,9 +69,9 @@ impl Writer {
         };
         self.paged.1.push(id);
         let hold = booking.hold;
-        self.decider.inventory.restore_booking(booking);
+        self.inventory.restore_booking(booking);
         if let Some(hold) = hold
-            && self.decider.inventory.hold(hold).is_none()
+            && self.inventory.hold(hold).is_none()
         {
             self.page_in_hold(hold)?;
         }
@@ -97,7 +89,7 @@ impl Writer {
             ));
         }
         self.paged.0.push(id);
-        self.decider.inventory.restore_hold(hold);
+        self.inventory.restore_hold(hold);
         Ok(())
     }
 }

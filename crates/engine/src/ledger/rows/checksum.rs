@@ -1,12 +1,16 @@
-//! The check value of a row. SQLite hands out flipped bits without a word (assurance.md, I25), so
+//! The check value of a row in SQLite. SQLite hands out flipped bits without a word (assurance.md, I25), so
 //! every row carries a sum of its own values, which each read tests.
+
+use rusqlite::types::ValueRef;
+
+use super::column::Column;
 
 /// Adds up the values of one row, in the order of its columns.
 ///
 /// FNV-1a over words of eight bytes. Each step is a bijection of the sum so far and of the word, so
 /// a change inside one word is always seen. Not a defence against people: that is the hash chain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Checksum(u64);
+pub(crate) struct Checksum(u64);
 
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -15,7 +19,7 @@ const NULL: u64 = u64::MAX;
 
 impl Checksum {
     /// The sum of no values, for rows of `table`.
-    pub(super) fn of(table: &str) -> Self {
+    pub(crate) fn of(table: &str) -> Self {
         Self(START).text(table)
     }
 
@@ -26,20 +30,12 @@ impl Checksum {
     }
 
     #[must_use]
-    pub(super) fn int(self, value: i64) -> Self {
+    pub(crate) fn int(self, value: i64) -> Self {
         self.word(value.cast_unsigned())
     }
 
     #[must_use]
-    pub(super) fn opt_int(self, value: Option<i64>) -> Self {
-        match value {
-            Some(value) => self.word(1).int(value),
-            None => self.word(NULL),
-        }
-    }
-
-    #[must_use]
-    pub(super) fn bytes(self, bytes: &[u8]) -> Self {
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<8>();
         let mut sum = self.word(u64::try_from(bytes.len()).unwrap_or(NULL));
         for word in words {
@@ -56,25 +52,24 @@ impl Checksum {
     }
 
     #[must_use]
-    pub(super) fn opt_bytes(self, bytes: Option<&[u8]>) -> Self {
-        match bytes {
-            Some(bytes) => self.bytes(bytes),
-            None => self.word(NULL),
-        }
-    }
-
-    #[must_use]
-    pub(super) fn text(self, text: &str) -> Self {
+    pub(crate) fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
     }
 
+    /// The sum with one more column. A number that may be NULL is told from one that may not.
     #[must_use]
-    pub(super) fn opt_text(self, text: Option<&str>) -> Self {
-        self.opt_bytes(text.map(str::as_bytes))
+    pub(crate) fn column(self, column: &Column<'_>) -> Self {
+        match column.value() {
+            _ if column.is_absent() => self,
+            ValueRef::Integer(number) if column.is_opt_number() => self.word(1).int(number),
+            ValueRef::Integer(number) => self.int(number),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => self.bytes(bytes),
+            ValueRef::Null | ValueRef::Real(_) => self.word(NULL),
+        }
     }
 
     /// The sum as it is stored.
-    pub(super) fn stored(self) -> i64 {
+    pub(crate) fn stored(self) -> i64 {
         self.0.cast_signed()
     }
 }
@@ -107,7 +102,10 @@ mod tests {
 
     #[test]
     fn values_do_not_run_into_each_other() {
-        let sum = |a: &str, b: Option<&str>| Checksum::of("t").text(a).opt_text(b).stored();
+        let sum = |a: &str, b: Option<&str>| {
+            let sum = Checksum::of("t").text(a);
+            sum.column(&Column::OptText(b)).stored()
+        };
         let sums = [
             sum("ab", Some("")),
             sum("a", Some("b")),

@@ -1,0 +1,107 @@
+//! Bookings and their lines.
+
+use soldonce_core::{
+    Amount, Booking, BookingState, Line, LineState, PaymentState, Text, Timestamp,
+};
+
+use super::Damaged;
+use super::codes::number;
+use super::column::Column;
+use super::payments::{payment_from_json, payment_to_json};
+use super::reader::Reader;
+
+/// The columns that [`get`] reads, with those that a store has in their midst.
+macro_rules! booking_columns {
+    ($more:literal) => {
+        concat!(
+            " id, event_no, caller, holder, hold, state, fence,",
+            $more,
+            " reference, payment, created_at, confirmed_at, payment_detail"
+        )
+    };
+}
+
+/// The columns that [`get_line`] reads.
+macro_rules! line_columns {
+    () => {
+        "unit_no, price, version, state"
+    };
+}
+
+/// What is beside the state of a booking's payment, as it is stored.
+pub(crate) fn detail(booking: &Booking) -> Result<Option<String>, Damaged> {
+    let payment = booking.payment.as_ref();
+    payment.map(|payment| payment_to_json(payment)).transpose()
+}
+
+/// The columns of a booking with this [`detail`].
+pub(crate) fn put<'a>(booking: &'a Booking, detail: Option<&'a str>) -> [Column<'a>; 12] {
+    let payment = booking.payment.as_ref();
+    [
+        Column::Id(*booking.id.bytes()),
+        Column::Small(booking.event.0),
+        Column::Id(*booking.holder.caller.bytes()),
+        Column::Text(booking.holder.name.as_str()),
+        Column::OptId(booking.hold.map(|hold| *hold.bytes())),
+        Column::Code(number(&BookingState::ALL, &booking.state)),
+        Column::Count(booking.fence.0),
+        Column::OptText(booking.reference.as_ref().map(Text::as_str)),
+        Column::OptCode(payment.map(|payment| number(&PaymentState::ALL, &payment.state))),
+        Column::Long(booking.created_at.ms()),
+        Column::OptLong(booking.confirmed_at.map(Timestamp::ms)),
+        Column::AddedText(detail),
+    ]
+}
+
+/// A booking without its lines, and what `more` reads of the columns in the midst.
+pub(crate) fn get<'a, T>(
+    row: &mut Reader<'a>,
+    more: impl FnOnce(&mut Reader<'a>) -> Result<T, Damaged>,
+) -> Result<(Booking, T), Damaged> {
+    let mut booking = Booking {
+        id: row.get()?,
+        event: row.get()?,
+        holder: row.get()?,
+        hold: row.get()?,
+        state: row.code(&BookingState::ALL)?,
+        fence: row.get()?,
+        lines: Vec::new(),
+        reference: None,
+        payment: None,
+        created_at: Timestamp::ZERO,
+        confirmed_at: None,
+    };
+    let more = more(row)?;
+    booking.reference = row.get()?;
+    let payment = row.get()?;
+    booking.created_at = row.get()?;
+    booking.confirmed_at = row.get()?;
+    booking.payment = match (payment, row.added_text()?) {
+        (None, None) => None,
+        (Some(state), Some(json)) => {
+            let state = super::codes::value(&PaymentState::ALL, state, "bookings")?;
+            Some(Box::new(payment_from_json(state, json)?))
+        }
+        (Some(_), None) | (None, Some(_)) => return Err(row.illegal("payment")),
+    };
+    Ok((booking, more))
+}
+
+/// The columns of a line that are its own.
+pub(crate) fn put_line(line: &Line) -> [Column<'static>; 4] {
+    [
+        Column::Small(line.unit.0),
+        Column::Long(line.price.minor()),
+        Column::Count(line.version.0),
+        Column::Code(number(&LineState::ALL, &line.state)),
+    ]
+}
+
+pub(crate) fn get_line(row: &mut Reader<'_>) -> Result<Line, Damaged> {
+    Ok(Line {
+        unit: row.get()?,
+        price: Amount::from_minor(row.get()?),
+        version: row.get()?,
+        state: row.code(&LineState::ALL)?,
+    })
+}

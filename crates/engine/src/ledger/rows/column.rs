@@ -1,0 +1,142 @@
+//! One column of a row that is written, for every store. A table's own file lists its columns, once; here is how
+//! each kind of column becomes a parameter on SQLite, a value on PostgreSQL, and bytes under a hash.
+
+use bytes::{BufMut, BytesMut};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use super::stored;
+
+type Failed = Box<dyn std::error::Error + Sync + Send>;
+
+/// A column with its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Column<'a> {
+    /// A place in a list of enums: two bytes on PostgreSQL.
+    Code(i64),
+    OptCode(Option<i64>),
+    /// The number of an event or a unit, or a small count: four bytes.
+    Small(u32),
+    /// A version, a fence, or the number of a commit.
+    Count(u64),
+    Long(i64),
+    OptLong(Option<i64>),
+    /// Of a later schema than the table: NULL is not under the checksum.
+    AddedLong(Option<i64>),
+    Flag(bool),
+    OptFlag(Option<bool>),
+    Id([u8; 16]),
+    OptId(Option<[u8; 16]>),
+    Bytes(&'a [u8]),
+    OptBytes(Option<&'a [u8]>),
+    Text(&'a str),
+    OptText(Option<&'a str>),
+    /// As [`Column::AddedLong`].
+    AddedText(Option<&'a str>),
+}
+
+impl Column<'_> {
+    /// The value as SQLite has it; a count as its bits.
+    pub(crate) fn value(&self) -> ValueRef<'_> {
+        fn or_null<'v, T>(value: Option<T>, of: impl FnOnce(T) -> ValueRef<'v>) -> ValueRef<'v> {
+            value.map_or(ValueRef::Null, of)
+        }
+        fn text(text: &str) -> ValueRef<'_> {
+            ValueRef::Text(text.as_bytes())
+        }
+        match self {
+            Self::Code(number) | Self::Long(number) => ValueRef::Integer(*number),
+            Self::OptCode(number) | Self::OptLong(number) | Self::AddedLong(number) => {
+                or_null(*number, ValueRef::Integer)
+            }
+            Self::Small(number) => ValueRef::Integer((*number).into()),
+            Self::Count(number) => ValueRef::Integer(number.cast_signed()),
+            Self::Flag(flag) => ValueRef::Integer((*flag).into()),
+            Self::OptFlag(flag) => or_null(*flag, |flag| ValueRef::Integer(flag.into())),
+            Self::Id(id) => ValueRef::Blob(id),
+            Self::OptId(id) => or_null(id.as_ref(), |id| ValueRef::Blob(id)),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            Self::OptBytes(bytes) => or_null(*bytes, ValueRef::Blob),
+            Self::Text(words) => text(words),
+            Self::OptText(words) | Self::AddedText(words) => or_null(*words, text),
+        }
+    }
+
+    /// Whether it is a number that may be NULL.
+    pub(crate) const fn is_opt_number(&self) -> bool {
+        matches!(self, Self::OptCode(_) | Self::OptLong(_) | Self::OptFlag(_))
+    }
+
+    /// Whether it is NULL, and of a later schema than the table.
+    pub(crate) const fn is_absent(&self) -> bool {
+        matches!(self, Self::AddedLong(None) | Self::AddedText(None))
+    }
+
+    /// Adds it to the bytes under the audit's hash: integers as eight bytes, high bytes first; what may be
+    /// NULL, texts and ids after their length; NULL as a length of -1.
+    pub(crate) fn hash_into(&self, to: &mut Vec<u8>) {
+        let mut put = |bytes: &[u8]| {
+            let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+            to.extend(length.to_be_bytes());
+            to.extend(bytes);
+        };
+        match self.value() {
+            ValueRef::Integer(number) if self.is_opt_number() => put(&number.to_be_bytes()),
+            ValueRef::Integer(number) => to.extend(number.to_be_bytes()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => put(bytes),
+            ValueRef::Null | ValueRef::Real(_) => to.extend((-1_i64).to_be_bytes()),
+        }
+    }
+
+    /// The value with its type, as a parameter on PostgreSQL.
+    pub(crate) fn sent(&self) -> (&(dyn ToSql + Sync), Type) {
+        (self, self.of())
+    }
+
+    /// The type of the column on PostgreSQL.
+    pub(crate) const fn of(&self) -> Type {
+        match self {
+            Self::Code(_) | Self::OptCode(_) => Type::INT2,
+            Self::Small(_) => Type::INT4,
+            Self::Count(_) | Self::Long(_) | Self::OptLong(_) | Self::AddedLong(_) => Type::INT8,
+            Self::Flag(_) | Self::OptFlag(_) => Type::BOOL,
+            Self::Id(_) | Self::OptId(_) | Self::Bytes(_) | Self::OptBytes(_) => Type::BYTEA,
+            Self::Text(_) | Self::OptText(_) | Self::AddedText(_) => Type::TEXT,
+        }
+    }
+}
+
+impl rusqlite::ToSql for Column<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        if let Self::Count(number) = self {
+            stored(*number)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        }
+        Ok(ToSqlOutput::Borrowed(self.value()))
+    }
+}
+
+impl ToSql for Column<'_> {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
+        match (self, self.value()) {
+            (_, ValueRef::Null | ValueRef::Real(_)) => return Ok(IsNull::Yes),
+            (_, ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => out.put_slice(bytes),
+            (Self::Code(_) | Self::OptCode(_), ValueRef::Integer(number)) => {
+                out.put_i16(number.try_into()?);
+            }
+            (Self::Small(_), ValueRef::Integer(number)) => out.put_i32(number.try_into()?),
+            (Self::Flag(_) | Self::OptFlag(_), ValueRef::Integer(flag)) => {
+                out.put_u8(flag.try_into()?);
+            }
+            (Self::Count(number), _) => out.put_i64(stored(*number)?),
+            (_, ValueRef::Integer(number)) => out.put_i64(number),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

@@ -1,0 +1,37 @@
+//! Idempotency records: a key, and what was answered to it.
+
+use super::Damaged;
+use super::column::Column;
+use super::reader::Reader;
+use crate::ledger::{Fingerprint, RequestKey, ScopedKey};
+use crate::reply::{ReplyKind, StoredReply};
+
+/// The columns `key, fingerprint`.
+pub(crate) const fn put_key(key: RequestKey) -> [Column<'static>; 2] {
+    [Column::Id(key.scoped.0), Column::Id(key.fingerprint.0)]
+}
+
+pub(crate) fn get_key(row: &mut Reader<'_>) -> Result<RequestKey, Damaged> {
+    Ok(RequestKey {
+        scoped: ScopedKey(row.get()?),
+        fingerprint: Fingerprint(row.get()?),
+    })
+}
+
+/// The columns `kind, subject, body`.
+pub(crate) fn put(reply: &StoredReply) -> [Column<'_>; 3] {
+    [
+        Column::Code(reply.kind.number()),
+        Column::Id(reply.subject),
+        Column::Bytes(&reply.body),
+    ]
+}
+
+pub(crate) fn get(row: &mut Reader<'_>) -> Result<StoredReply, Damaged> {
+    let kind = ReplyKind::from_number(row.get()?);
+    Ok(StoredReply {
+        kind: kind.ok_or_else(|| row.illegal("kind"))?,
+        subject: row.get()?,
+        body: row.get::<&[u8]>()?.into(),
+    })
+}
