@@ -20,6 +20,7 @@ mod epochs;
 mod gate;
 mod guards;
 mod money;
+mod older;
 mod payment;
 mod postgres;
 mod rate;
