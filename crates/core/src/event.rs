@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::limits::PRICE_MAX;
+use crate::limits::{DROP_AFTER_MS_MIN, PRICE_MAX};
 use crate::number::{counter, place};
 use crate::{
-    Amount, CategoryNo, Chart, Currency, EventId, Invalid, Policy, Rejection, Text, Timestamp,
+    Amount, CategoryNo, Chart, Currency, EventId, Invalid, Policy, Rejection, Span, Text, Timestamp,
 };
 
 place! {
@@ -26,6 +26,14 @@ pub enum EventState {
     /// It sells inside its sale window.
     Open,
     Cancelled(Text),
+}
+
+/// What of an event must come to its end before it can be dropped, as its ledger has it.
+#[derive(Clone, Copy, Debug)]
+pub struct EventUse {
+    pub last_commit: Timestamp,
+    /// Live holds, unsettled bookings, open effects and open deliveries.
+    pub open: u64,
 }
 
 /// The request for a new event.
@@ -110,6 +118,41 @@ impl Event {
                 opens_at: Some(opens),
             }),
             Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Event {
+    /// Returns from when on it is over: its sale has closed and it has started, or it was called off. None if it
+    /// goes on for ever.
+    fn over_at(&self) -> Option<Timestamp> {
+        match self.state {
+            EventState::Cancelled(_) => Some(self.created_at),
+            EventState::Open => {
+                let closes = self.policy.sale_closes_at.of(self.starts_at)?;
+                Some(self.starts_at.map_or(closes, |starts| starts.max(closes)))
+            }
+        }
+    }
+
+    /// Passes an event that can be dropped at `now`: it is over and unchanged for so long, at least
+    /// [`DROP_AFTER_MS_MIN`], and nothing of it is open.
+    ///
+    /// # Errors
+    /// `EventNotOver`, `EventInUse`.
+    pub fn require_droppable(
+        &self,
+        now: Timestamp,
+        found: EventUse,
+        keep: Span,
+    ) -> Result<(), Rejection> {
+        let keep = keep.max(Span::from_ms(DROP_AFTER_MS_MIN));
+        let at = self.over_at();
+        let at = at.map(|over| over.max(found.last_commit).plus(keep));
+        match at {
+            Some(at) if at <= now && found.open == 0 => Ok(()),
+            Some(at) if at <= now => Err(Rejection::EventInUse),
+            Some(_) | None => Err(Rejection::EventNotOver(at)),
         }
     }
 }

@@ -55,7 +55,7 @@ pub use command::{
     Actor, Authority, Change, Command, Difference, LineChoice, NewHold, OnHold, Origin, Together,
     Wish,
 };
-pub use event::{Event, EventNo, EventState, NewEvent, Seq};
+pub use event::{Event, EventNo, EventState, EventUse, NewEvent, Seq};
 pub use hold::{HeldUnit, Hold, HoldState};
 pub use id::{
     BookingId, CallerId, EventId, HoldId, Holder, HolderName, Id, InvalidId, decode_128, encode_128,

@@ -18,6 +18,9 @@ pub const HOLD_TTL_MS_MIN: u64 = 1_000;
 pub const HOLD_LIFETIME_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 /// Longest payment or retry window: a day.
 pub const WINDOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// How long an event stays at least after its end and its last commit: longer than its idempotency
+/// records (25 hours) and the deliveries of its webhooks (a week).
+pub const DROP_AFTER_MS_MIN: u64 = 8 * 24 * 60 * 60 * 1_000;
 /// Largest price of one unit in minor units. With [`UNITS_PER_HOLD_MAX`] a total cannot overflow.
 pub const PRICE_MAX: i64 = 1_000_000_000_000;
 /// Most units a staff command may block, unblock or sell at once.

@@ -105,6 +105,12 @@ pub enum Rejection {
     EventNotFound,
     /// An event of this name exists and is another one.
     EventExists,
+    /// It was over and was dropped: nothing but its name is left.
+    EventDropped,
+    /// It cannot be dropped before this point of time; none if it has no end.
+    EventNotOver(Option<Timestamp>),
+    /// It has live holds, or payments, effects or messages that are not done.
+    EventInUse,
     /// The event does not sell now.
     NotOnSale {
         opens_at: Option<Timestamp>,
@@ -212,6 +218,10 @@ refusals! {
     Self::UnknownUnit(names) => "unknown_unit", DoNotRetry, ["unknown": Names(names)];
     Self::EventNotFound => "event_not_found", DoNotRetry, [];
     Self::EventExists => "event_exists", DoNotRetry, [];
+    Self::EventDropped => "event_dropped", DoNotRetry, [];
+    Self::EventNotOver(Some(at)) => "event_not_over", RetryAfter, ["droppable_at": Time(*at)];
+    Self::EventNotOver(None) => "event_not_over", DoNotRetry, [];
+    Self::EventInUse => "event_in_use", RetryAfter, [];
     Self::NotOnSale { opens_at: Some(at) } => "not_on_sale", RetryAfter, ["sale_opens_at": Time(*at)];
     Self::NotOnSale { opens_at: None } => "not_on_sale", DoNotRetry, [];
     Self::BudgetExceeded { budget, limit, used } => "budget_exceeded", DoNotRetry, [

@@ -22,6 +22,10 @@ pub const CLOCK_LEAST_MS: i64 = 1_767_225_600_000;
 /// How often API keys are read again where other servers may change them, milliseconds. With the reading on
 /// top it stays below the second within which the API promises that a revoked key is refused everywhere.
 pub const KEYS_EVERY_MS: u64 = 500;
+/// How often rows of dropped events are looked for, milliseconds.
+pub const CLEAR_EVERY_MS: u64 = 1_000;
+/// How often events are looked for that have been over for as long as the operator keeps them, milliseconds.
+pub const DROP_EVERY_MS: u64 = 60_000;
 /// How long a shopper's session lives, milliseconds: a day.
 pub const SESSION_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Most holds or bookings in one list.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use soldonce_engine::{Engine, run_outbox, run_reconciler, run_sweeper, run_webhooks};
+use soldonce_engine::{Engine, run_dropper, run_outbox, run_reconciler, run_sweeper, run_webhooks};
 use tokio::net::TcpListener;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,8 @@ pub async fn run(
     let mut helpers = JoinSet::new();
     let helping = CancellationToken::new();
     helpers.spawn(run_sweeper(engine.clone(), helping.clone()));
+    let keep = settings.keep_ended_events;
+    helpers.spawn(run_dropper(engine.clone(), keep, helping.clone()));
     if engine.provider().is_some() {
         helpers.spawn(run_outbox(engine.clone(), helping.clone()));
         helpers.spawn(run_reconciler(engine.clone(), helping.clone()));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use soldonce_core::Span;
 use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::WebhookSecrets;
 
@@ -43,6 +44,8 @@ pub struct ServerSettings {
     pub rates: RateLimits,
     /// Bounds of the accept loop.
     pub accept: AcceptLimits,
+    /// How long an event is kept once it is over, then it is dropped; by default none ever is.
+    pub keep_ended_events: Option<Span>,
 }
 
 /// What Stripe's notices are checked with.

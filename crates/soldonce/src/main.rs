@@ -12,6 +12,7 @@ mod clock;
 mod demo;
 mod doctor;
 mod env;
+mod events;
 mod exit;
 mod keys;
 mod lab;
@@ -59,6 +60,8 @@ enum Command {
     Openapi,
     /// API keys: make, list, revoke
     Keys(keys::KeysArgs),
+    /// Events: drop one that is over
+    Events(events::EventsArgs),
     /// Looks at the machine, the data folder and the lease backend, and says what would hurt
     Doctor(doctor::DoctorArgs),
     /// Seat plans
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Chart(args) => chart::run(&args),
         Command::Clock(args) => clock::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Events(args) => events::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Reconcile(args) => reconcile::run(&args),

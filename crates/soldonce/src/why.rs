@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::Table;
-use soldonce_engine::ledger::{postgres, sqlite};
+use soldonce_engine::ledger::{Tombstone, TombstoneBody, postgres, sqlite};
 use soldonce_engine::limits::UNIT_HISTORY_MAX;
 use soldonce_engine::reply::TransitionBody;
 
@@ -41,6 +41,9 @@ pub(crate) struct WhyArgs {
 pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
     let (event, unit) = (args.event.as_str(), args.unit.as_str());
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    if let Some(tombstone) = dropped(&place, event)? {
+        return tell_dropped(args, &tombstone);
+    }
     let found = match &place {
         LedgerPlace::Folder(options) => {
             let asked =
@@ -63,6 +66,39 @@ pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<Exit> {
         print(&format!("{unit} of {event} is free and always was\n"))?;
     } else {
         print(&format!("{}\n", table(&steps)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn dropped(place: &LedgerPlace, event: &str) -> anyhow::Result<Option<Tombstone>> {
+    match place {
+        LedgerPlace::Folder(options) => {
+            sqlite::verify::dropped(&options.folder, event).map_err(LedgerPlace::unread)
+        }
+        LedgerPlace::Database(options) => {
+            block_on(postgres::dropped(options, event))?.context("database_url")
+        }
+    }
+}
+
+fn tell_dropped(args: &WhyArgs, tombstone: &Tombstone) -> anyhow::Result<Exit> {
+    let (event, body) = (&args.event, tombstone.body());
+    if args.json {
+        print_json(&body)?;
+    } else {
+        let TombstoneBody {
+            dropped_at,
+            actor,
+            request_id,
+            seq,
+            bookings,
+            transitions,
+            ..
+        } = body;
+        print(&format!(
+            "{event} was dropped at {dropped_at} by {actor} (request {request_id}), after commit {seq}; \
+             {bookings} bookings and {transitions} transitions of it are deleted\n"
+        ))?;
     }
     Ok(Exit::Done)
 }

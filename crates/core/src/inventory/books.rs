@@ -82,25 +82,34 @@ impl Inventory {
     pub(super) fn add_event(&mut self, event: Arc<Event>, seq: Seq) {
         self.by_id.insert(event.id.clone(), event.no);
         self.expiries.add_event();
-        self.events.push(OpenEvent {
+        self.events.push(Some(OpenEvent {
             seating: Seating::new(Arc::clone(&event.chart)),
             event,
             seq,
             open_at: Timestamp::MIN,
             holders: BTreeMap::new(),
-        });
+        }));
+    }
+
+    pub(super) fn open(&self, event: EventNo) -> Option<&OpenEvent> {
+        self.events.get(self.place(event))?.as_ref()
+    }
+
+    pub(super) fn open_mut(&mut self, event: EventNo) -> Option<&mut OpenEvent> {
+        let place = self.place(event);
+        self.events.get_mut(place)?.as_mut()
     }
 
     pub(super) fn book(&self, event: EventNo) -> Result<&OpenEvent, Rejection> {
-        self.events
-            .get(self.place(event))
-            .ok_or(Rejection::EventNotFound)
+        match self.events.get(self.place(event)) {
+            Some(Some(book)) => Ok(book),
+            Some(None) => Err(Rejection::EventDropped),
+            None => Err(Rejection::EventNotFound),
+        }
     }
 
     pub(super) fn book_mut(&mut self, event: EventNo) -> &mut OpenEvent {
-        let place = self.place(event);
-        self.events
-            .get_mut(place)
+        self.open_mut(event)
             .expect("holds and bookings name existing events")
     }
 
@@ -108,7 +117,7 @@ impl Inventory {
     /// once, so commands that come before the sweeper pay for it together, not each of them.
     pub(super) fn open_ended_holds(&mut self, event: EventNo, now: Timestamp) {
         let place = self.place(event);
-        let Some(book) = self.events.get_mut(place) else {
+        let Some(Some(book)) = self.events.get_mut(place) else {
             return;
         };
         if now <= book.open_at {

@@ -15,7 +15,8 @@ impl Inventory {
         work: &mut Work<'_>,
         new: &NewEvent,
     ) -> Result<Answer, Rejection> {
-        if let Some(known) = self.by_id.get(&new.id).and_then(|no| self.event(*no)) {
+        if let Some(no) = self.by_id.get(&new.id) {
+            let known = &self.book(*no)?.event;
             let same = known.fingerprint == new.fingerprint;
             return if same {
                 Ok(Answer::Event(Arc::clone(known)))

@@ -50,7 +50,8 @@ use crate::{
 pub struct Inventory {
     /// The number of the first event: a ledger may keep each event in an inventory of its own.
     first: u32,
-    events: Vec<OpenEvent>,
+    /// None for one that was dropped: its number and its id stay taken.
+    events: Vec<Option<OpenEvent>>,
     by_id: BTreeMap<EventId, EventNo>,
     holds: BTreeMap<HoldId, Hold>,
     bookings: BTreeMap<BookingId, Booking>,
@@ -170,13 +171,28 @@ impl Inventory {
         }
     }
 
-    pub fn event(&self, event: EventNo) -> Option<&Arc<Event>> {
-        self.events.get(self.place(event)).map(|book| &book.event)
+    /// Returns an event that there is.
+    ///
+    /// # Errors
+    /// `EventNotFound`, `EventDropped`.
+    pub fn require_event(&self, event: EventNo) -> Result<&Arc<Event>, Rejection> {
+        self.book(event).map(|book| &book.event)
     }
 
-    /// Returns all events, in the order of their making.
+    pub fn event(&self, event: EventNo) -> Option<&Arc<Event>> {
+        self.open(event).map(|book| &book.event)
+    }
+
+    /// Returns all events that were not dropped, in the order of their making.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
-        self.events.iter().map(|book| &book.event)
+        self.events.iter().flatten().map(|book| &book.event)
+    }
+
+    /// Returns the events that were dropped, by id.
+    pub fn dropped(&self) -> impl Iterator<Item = (&EventId, EventNo)> {
+        let is_gone = |(_, no): &(&EventId, &EventNo)| self.event(**no).is_none();
+        let gone = self.by_id.iter().filter(is_gone);
+        gone.map(|(id, no)| (id, *no))
     }
 
     pub fn find_event(&self, id: &EventId) -> Option<EventNo> {
@@ -184,15 +200,12 @@ impl Inventory {
     }
 
     pub fn seating(&self, event: EventNo) -> Option<&Seating> {
-        self.events.get(self.place(event)).map(|book| &book.seating)
+        self.open(event).map(|book| &book.seating)
     }
 
     /// Returns the number of the last commit of an event.
     pub fn seq(&self, event: EventNo) -> Seq {
-        self.events
-            .get(self.place(event))
-            .map(|book| book.seq)
-            .unwrap_or_default()
+        self.open(event).map(|book| book.seq).unwrap_or_default()
     }
 
     /// Returns a hold, unless it was forgotten.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Inventory;
 use crate::{
-    Booking, BookingId, BookingState, Event, EventNo, Hold, HoldId, Holder, Seq, Timestamp, Unit,
-    UnitNo,
+    Booking, BookingId, BookingState, Event, EventId, EventNo, Hold, HoldId, Holder, Seq,
+    Timestamp, Unit, UnitNo,
 };
 
 impl Inventory {
@@ -22,6 +22,25 @@ impl Inventory {
         self.add_event(Arc::new(event), seq);
     }
 
+    /// Puts the place of an event back that was dropped: the next number.
+    pub fn restore_dropped(&mut self, id: EventId) {
+        if let Some(no) = self.next_event() {
+            self.by_id.insert(id, no);
+            self.expiries.add_event();
+            self.events.push(None);
+        }
+    }
+
+    /// Forgets an event that is dropped, with all that is here of it. Its id is never another's.
+    pub fn drop_event(&mut self, event: EventNo) {
+        let place = self.place(event);
+        if let Some(slot) = self.events.get_mut(place) {
+            *slot = None;
+        }
+        self.holds.retain(|_, hold| hold.event != event);
+        self.bookings.retain(|_, booking| booking.event != event);
+    }
+
     /// Puts the ledger's time back.
     pub fn restore_clock(&mut self, clock: Timestamp) {
         self.clock = self.clock.max(clock);
@@ -32,8 +51,7 @@ impl Inventory {
     /// # Errors
     /// Nothing is changed and the unit is given back when the event or the unit does not exist.
     pub fn restore_unit(&mut self, event: EventNo, no: UnitNo, unit: Unit) -> Result<(), UnitNo> {
-        let place = self.place(event);
-        match self.events.get_mut(place) {
+        match self.open_mut(event) {
             Some(book) if no.0 < book.event.chart.units() => {
                 book.seating.restore(no, unit);
                 Ok(())
@@ -60,24 +78,21 @@ impl Inventory {
 
     /// Counts units that a holder had bought.
     pub fn restore_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
-        let place = self.place(event);
-        if let Some(book) = self.events.get_mut(place) {
+        if let Some(book) = self.open_mut(event) {
             book.count_bought(holder, units);
         }
     }
 
     /// Gives a known event another policy or state, as it was stored meanwhile.
     pub fn replace_event(&mut self, event: Event) {
-        let place = self.place(event.no);
-        if let Some(book) = self.events.get_mut(place) {
+        if let Some(book) = self.open_mut(event.no) {
             book.event = Arc::new(event);
         }
     }
 
     /// Says where an event's commits stand.
     pub fn restore_seq(&mut self, event: EventNo, seq: Seq) {
-        let place = self.place(event);
-        if let Some(book) = self.events.get_mut(place) {
+        if let Some(book) = self.open_mut(event) {
             book.seq = seq;
         }
     }
@@ -105,8 +120,7 @@ impl Inventory {
 
     /// As [`Inventory::restore_bought`], in place of what was counted.
     pub fn replace_bought(&mut self, event: EventNo, holder: &Holder, units: u32) {
-        let place = self.place(event);
-        if let Some(book) = self.events.get_mut(place) {
+        if let Some(book) = self.open_mut(event) {
             book.set_bought(holder, units);
         }
     }

@@ -83,7 +83,7 @@ impl Inventory {
             self.restore_seq(event, seq);
         }
         while self.events.len() > trial.count {
-            if let Some(book) = self.events.pop() {
+            if let Some(Some(book)) = self.events.pop() {
                 self.by_id.remove(&book.event.id);
                 self.expiries.remove_last_event();
             }

@@ -15,6 +15,7 @@ mod auditor;
 mod cash;
 mod charts;
 mod corrections;
+mod dropped;
 mod exhaustive;
 mod guards;
 mod ids;

@@ -8,6 +8,7 @@ use soldonce_core::{
 };
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
@@ -49,6 +50,11 @@ impl EventFeed {
     /// Returns a receiver of the number of the last commit.
     pub fn watch_commits(&self) -> watch::Receiver<Seq> {
         self.live.feed.watch()
+    }
+
+    /// Returns what is cancelled when the event is dropped.
+    pub fn over(&self) -> CancellationToken {
+        self.live.feed.over()
     }
 
     /// Returns a receiver of each change of the policy or the state.

@@ -4,6 +4,7 @@
 mod access;
 mod bookings;
 mod clock;
+mod dropped;
 mod events;
 mod hold;
 mod holds;
@@ -22,6 +23,7 @@ use access::KeyReadings;
 pub use access::{Adopted, run_key_watch};
 pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
+pub use dropped::run_dropper;
 pub use events::{EventFeed, EventSummary};
 pub use hold::{HoldAsk, WishAsk};
 pub use holds::{ChangeAsk, ExtendAsk};
@@ -203,7 +205,7 @@ impl Engine {
         }
         self.parts.ledger.find_new_events().await?;
         let found = self.parts.live.find(event);
-        Ok(found.ok_or(Rejection::EventNotFound)?)
+        Ok(found.ok_or_else(|| self.parts.live.missing(event))?)
     }
 
     fn event_of(&self, no: soldonce_core::EventNo) -> Result<Arc<Event>, Rejection> {
@@ -211,7 +213,7 @@ impl Engine {
             .live
             .event(no)
             .map(|live| live.event())
-            .ok_or(Rejection::EventNotFound)
+            .ok_or_else(|| self.parts.live.missing_no(no))
     }
 
     /// Carries one command to the ledger.

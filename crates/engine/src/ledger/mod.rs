@@ -8,6 +8,7 @@ pub(crate) mod rows;
 mod batch;
 mod clock;
 mod corrected;
+mod dropped;
 mod migrated;
 mod named;
 pub mod postgres;
@@ -21,6 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use corrected::ClockCorrected;
+pub use dropped::{Tombstone, TombstoneBody};
 pub use migrated::Migrated;
 pub(crate) use named::named;
 pub(crate) use webhooks::require_room;
@@ -213,6 +215,32 @@ pub trait Ledger: Send + Sync + 'static {
     /// [`ReadError`] when the store cannot be read, or there is no such event.
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>>;
 
+    /// Drops an event that is over for `keep` and at least [`DROP_AFTER_MS_MIN`]; gives when that was. From then
+    /// on nothing of it is shown or changed; its rows are deleted by [`Ledger::clear_dropped`].
+    ///
+    /// [`DROP_AFTER_MS_MIN`]: soldonce_core::limits::DROP_AFTER_MS_MIN
+    ///
+    /// # Errors
+    /// `EventNotOver`, `EventInUse`, `EventDropped`, and those of the store as [`Ledger::transact`].
+    ///
+    /// # Cancel safety
+    /// Dropped, the event may be dropped.
+    fn drop_event(
+        &self,
+        event: EventNo,
+        keep: Span,
+        origin: Origin,
+    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>>;
+
+    /// Deletes some rows of dropped events in one transaction; whether there may be more.
+    ///
+    /// # Errors
+    /// Those of the store as [`Ledger::transact`].
+    ///
+    /// # Cancel safety
+    /// Dropped, they may be deleted.
+    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>>;
+
     /// Every API key, revoked ones too.
     ///
     /// # Errors
@@ -321,6 +349,9 @@ pub trait Observer: Send + Sync + 'static {
 
     /// Another server may have changed this event's policy or state; the inventory knows.
     fn event_changed(&self, _inventory: &Inventory, _event: EventNo) {}
+
+    /// This event was dropped: nothing of it is to be shown any more.
+    fn event_dropped(&self, _event: EventNo, _id: &EventId) {}
 
     /// Other servers changed these units; the inventory knows.
     fn refreshed(&self, _inventory: &Inventory, _event: EventNo, _units: &[UnitNo]) {}

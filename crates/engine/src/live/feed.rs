@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_core::{AreaNo, Seq, StateKind, Tally, Timestamp, UnitNo};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::limits::FEED_COMMITS_MAX;
 
@@ -68,6 +69,8 @@ pub struct FeedSource {
     kept: Mutex<Kept>,
     /// The number of the last commit.
     last: watch::Sender<Seq>,
+    /// There will be no more commits.
+    over: CancellationToken,
 }
 
 struct Kept {
@@ -86,6 +89,7 @@ impl FeedSource {
         Self {
             kept: Mutex::new(kept),
             last: watch::Sender::new(last),
+            over: CancellationToken::new(),
         }
     }
 
@@ -111,6 +115,16 @@ impl FeedSource {
         let end = kept.frames.partition_point(|frame| frame.seq <= until);
         let wanted = kept.frames.range(first..end.max(first));
         (after >= kept.before).then(|| wanted.map(Arc::clone).collect())
+    }
+
+    /// Ends the feed: the event was dropped.
+    pub(super) fn end(&self) {
+        self.over.cancel();
+    }
+
+    /// Returns what is cancelled when the event is dropped.
+    pub fn over(&self) -> CancellationToken {
+        self.over.clone()
     }
 
     /// Returns a receiver of the number of the last commit.

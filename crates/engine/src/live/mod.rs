@@ -23,7 +23,7 @@ use shield::Company;
 pub(crate) use shield::who_has;
 pub use shield::{LocalShield, Verdict};
 
-use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Seq, UnitNo};
+use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Rejection, Seq, UnitNo};
 
 use tokio::sync::watch;
 
@@ -104,17 +104,24 @@ impl LiveEvent {
     }
 }
 
+/// Events by id and by number; none for one that was dropped.
 #[derive(Default)]
 struct Registry {
-    by_id: BTreeMap<EventId, Arc<LiveEvent>>,
-    by_no: Vec<Arc<LiveEvent>>,
+    by_id: BTreeMap<EventId, Option<Arc<LiveEvent>>>,
+    by_no: BTreeMap<EventNo, Option<Arc<LiveEvent>>>,
 }
 
 impl Registry {
     fn add(&mut self, inventory: &Inventory, event: &Arc<Event>, company: Company) {
         let live = Arc::new(LiveEvent::new(inventory, event, company));
-        self.by_id.insert(event.id.clone(), Arc::clone(&live));
-        self.by_no.push(live);
+        self.by_id.insert(event.id.clone(), Some(Arc::clone(&live)));
+        self.by_no.insert(event.no, Some(live));
+    }
+
+    /// Lets go of an event; returns what was shown of it.
+    fn drop_event(&mut self, event: EventNo, id: &EventId) -> Option<Arc<LiveEvent>> {
+        self.by_id.insert(id.clone(), None);
+        self.by_no.insert(event, None).flatten()
     }
 }
 
@@ -170,13 +177,27 @@ impl Live {
     /// The event of this id.
     pub fn find(&self, id: &EventId) -> Option<Arc<LiveEvent>> {
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
-        registry.by_id.get(id).map(Arc::clone)
+        registry.by_id.get(id).cloned().flatten()
+    }
+
+    /// Why an event that is not found is not there.
+    pub(crate) fn missing(&self, id: &EventId) -> Rejection {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        let dropped = registry.by_id.get(id).map(|_| Rejection::EventDropped);
+        dropped.unwrap_or(Rejection::EventNotFound)
+    }
+
+    /// As [`Live::missing`], by number.
+    pub(crate) fn missing_no(&self, no: EventNo) -> Rejection {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        let dropped = registry.by_no.get(&no).map(|_| Rejection::EventDropped);
+        dropped.unwrap_or(Rejection::EventNotFound)
     }
 
     /// The event of this number.
     pub fn event(&self, no: EventNo) -> Option<Arc<LiveEvent>> {
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
-        registry.by_no.get(no.index()).map(Arc::clone)
+        registry.by_no.get(&no).cloned().flatten()
     }
 
     /// Events by id, those after `after`, at most `limit`.
@@ -193,7 +214,7 @@ impl Live {
             Listing::All => true,
             Listing::Listed => live.event().policy.listed,
         };
-        let page = page.map(|(_, live)| live).filter(is_meant);
+        let page = page.filter_map(|(_, live)| live.as_ref()).filter(is_meant);
         page.take(limit).map(Arc::clone).collect()
     }
 }
@@ -208,7 +229,7 @@ impl Live {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         // Another task may have been here meanwhile.
-        if registry.by_no.len() == event.no.index() {
+        if !registry.by_no.contains_key(&event.no) {
             registry.add(inventory, event, self.company());
         }
     }
@@ -251,6 +272,9 @@ impl Observer for Live {
         *registry = Registry::default();
         for event in inventory.events() {
             registry.add(inventory, event, self.company());
+        }
+        for (id, no) in inventory.dropped() {
+            registry.drop_event(no, id);
         }
         drop(registry);
         self.metrics.holds_live.set(0);
@@ -296,6 +320,16 @@ impl Observer for Live {
     fn event_changed(&self, inventory: &Inventory, event: EventNo) {
         if let (Some(live), Some(event)) = (self.event(event), inventory.event(event)) {
             live.replace_event(event);
+        }
+    }
+
+    fn event_dropped(&self, event: EventNo, id: &EventId) {
+        let mut registry = self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(live) = registry.drop_event(event, id) {
+            live.feed.end();
         }
     }
 

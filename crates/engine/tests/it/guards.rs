@@ -46,7 +46,7 @@ const ITS_OWN: &str = "the unit of this line is sold to its booking";
 const BACK: &str = "a unit would go back";
 
 /// Writes, what is said of each, and the guards that refuse it, every one of them alone.
-const FORBIDDEN: [(&str, &str, &[&str]); 21] = [
+const FORBIDDEN: [(&str, &str, &[&str]); 26] = [
     // The four cases of a memory that is wrong at the right version: a live hold loses its unit,
     (
         "UPDATE units SET owner = zeroblob(16), fence = fence + 1, version = version + 1 WHERE unit_no = 5",
@@ -141,7 +141,20 @@ const FORBIDDEN: [(&str, &str, &[&str]); 21] = [
         "no unit makes this step",
         &["audit_added"],
     ),
+    // Rows that go without their event, an event that is in use, and one that comes back.
+    ("DELETE FROM holds WHERE state = 3", "holds are never deleted", &["holds_deleted"]),
+    ("DELETE FROM bookings", "bookings are never deleted", &["bookings_deleted"]),
+    ("DELETE FROM events", "events are never deleted", &["events_deleted"]),
+    (
+        "INSERT INTO dropped_events (event_no, at, request, seq, hash, checksum) VALUES (0, 0, '', 0, x'', 0)",
+        "a unit of this event is held",
+        &["dropped_events_added"],
+    ),
+    ("DELETE FROM dropped_events", "a dropped event stays dropped", &["dropped_events_deleted"]),
 ];
+
+/// An event that was dropped.
+const TOMBSTONE: &str = "INSERT INTO dropped_events (event_no, at, request, seq, hash, checksum) VALUES (7, 0, '', 0, x'', 0)";
 
 /// A cancelled line of a seat that somebody else has bought: it may not become sold.
 const OTHER_LINE: &str =
@@ -179,6 +192,8 @@ async fn each_guard_of_a_file_refuses_alone_and_nothing_else_does() {
     let (_test, file) = closed().await;
     let mut enemy = Connection::open(file).unwrap();
     enemy.execute(OTHER_LINE, []).unwrap();
+    enemy.pragma_update(None, "foreign_keys", false).unwrap();
+    enemy.execute(TOMBSTONE, []).unwrap();
     for (write, said, guards) in FORBIDDEN {
         for kept in guards {
             let transaction = enemy.transaction().unwrap();
@@ -270,8 +285,11 @@ fn set_back(file: &Path) {
         &old,
         triggers.iter().filter(|name| **name != "sold_unit_key"),
     );
-    old.execute_batch("DELETE FROM migrations WHERE version > 7; PRAGMA user_version = 7")
-        .unwrap();
+    old.execute_batch(
+        "DROP TABLE dropped_events; DROP INDEX outbox_done; DROP INDEX kept_replies_of_booking;
+         DELETE FROM migrations WHERE version > 7; PRAGMA user_version = 7",
+    )
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use soldonce_clock::Clock;
 use soldonce_core::{
     Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms,
-    Holder, Inventory, Rejection, Seq, Span, Timestamp, UnitNo,
+    Holder, Inventory, Origin, Rejection, Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
@@ -177,6 +177,19 @@ impl Ledger for Oracle {
     }
 
     fn commits_after(&self, _: EventNo, _: Seq, _: usize) -> Read<'_, Vec<Commit>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn drop_event(
+        &self,
+        _: EventNo,
+        _: Span,
+        _: Origin,
+    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+        unreachable!("{NOT_HERE}")
+    }
+
+    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
         unreachable!("{NOT_HERE}")
     }
 

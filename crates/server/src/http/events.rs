@@ -8,8 +8,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use soldonce_core::{Amount, Currency, EventId, NewEvent, Policy, Text};
+use soldonce_core::{Actor, Amount, Currency, EventId, NewEvent, Origin, Policy, Span, Text};
 use soldonce_engine::chart::{self, ReadChart};
+use soldonce_engine::reply::Rfc3339;
 use soldonce_engine::{Caller, EventSummary, Ids, Listing, fingerprint};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -19,7 +20,7 @@ use super::asked::Asked;
 use super::event_body::EventBody;
 use super::json::{self, Str, Time, Whole};
 use super::kinds;
-use super::operation::{AFTER, LIMIT, Tag, get, patch, post};
+use super::operation::{AFTER, LIMIT, Tag, delete, get, patch, post};
 use super::policy::PolicyRequest;
 use super::problem::{Handled, Problem};
 use super::route::Admission::{Admin, Look};
@@ -47,7 +48,7 @@ pub(super) fn routes(table: &mut Table) {
                     "prices": {"Standard": 4500}}"#,
             )
             .sized(BodySize::Chart)
-            .refuses(&[&[&kinds::EVENT_EXISTS]])
+            .refuses(&[&[&kinds::EVENT_EXISTS, &kinds::EVENT_DROPPED]])
             .gives::<EventBody<'_>>(201, "The new event")
             .gives::<EventBody<'_>>(200, "The event, which was there already"),
         create,
@@ -74,6 +75,17 @@ pub(super) fn routes(table: &mut Table) {
             .may_take::<CallOffRequest<'_>>(r#"{"reason": "The singer is ill"}"#)
             .gives::<EventBody<'_>>(200, "The event"),
         call_off,
+    );
+    table.add(
+        delete("/v1/events/{event}", Admin)
+            .id("drop_event")
+            .summary(
+                "Drops an event that is over, with all its holds, bookings and history. Only its name \
+                 is kept, and is never another's",
+            )
+            .refuses(&[&[&kinds::EVENT_NOT_OVER, &kinds::EVENT_IN_USE]])
+            .gives::<DroppedEvent<'_>>(200, "The event that is gone"),
+        drop_one,
     );
 }
 
@@ -255,6 +267,30 @@ async fn call_off(mut asked: Asked) -> Handled {
     let call = asked.call()?;
     let found = asked.app.engine.cancel_event(&call, &event, reason).await?;
     Ok(described(&asked, &found))
+}
+
+#[derive(Serialize, ToSchema)]
+struct DroppedEvent<'a> {
+    id: &'a str,
+    #[schema(value_type = String, format = DateTime)]
+    dropped_at: Rfc3339,
+}
+
+async fn drop_one(asked: Asked) -> Handled {
+    asked.query()?;
+    let event = asked.event_id()?;
+    let call = asked.call()?;
+    let origin = Origin {
+        actor: Actor::Caller(call.caller.id()),
+        request: call.request,
+    };
+    let app = &asked.app;
+    let at = app.engine.drop_event(&event, Span::default(), origin);
+    let body = DroppedEvent {
+        dropped_at: Rfc3339(at.await?),
+        id: event.as_str(),
+    };
+    Ok(answer::object(app, StatusCode::OK, &body))
 }
 
 fn described(asked: &Asked, found: &EventSummary) -> axum::response::Response {

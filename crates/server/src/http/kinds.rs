@@ -57,6 +57,7 @@ const fn status(code: u16) -> StatusCode {
         405 => StatusCode::METHOD_NOT_ALLOWED,
         408 => StatusCode::REQUEST_TIMEOUT,
         409 => StatusCode::CONFLICT,
+        410 => StatusCode::GONE,
         413 => StatusCode::PAYLOAD_TOO_LARGE,
         415 => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         422 => StatusCode::UNPROCESSABLE_ENTITY,
@@ -163,6 +164,14 @@ kinds! {
         "Another event has this id",
         "An event of this id was created by a request with another body.",
         "Choose another id, or change the event's policy with PATCH.";
+    EVENT_NOT_OVER "event_not_over" "event-not-over" 409
+        "The event is not over",
+        "An event can be dropped once its sale has closed and it has started, or it was called off, and nothing of it has changed for 8 days. `droppable_at` is given when that will be.",
+        "Come back then; or call the event off.";
+    EVENT_IN_USE "event_in_use" "event-in-use" 409
+        "Something of the event is not done",
+        "It has live holds, payments that are not settled, steps at the payment provider or messages to webhook endpoints that are still to be made.",
+        "Repeat later; if it stays, see `soldonce reconcile` and the deliveries of the webhook endpoints.";
     PAYMENT_IN_PROGRESS "payment_in_progress" "payment-in-progress" 409
         "A payment is in progress",
         "The hold is pinned by the payment of `booking`, which forbids this.",
@@ -195,6 +204,10 @@ kinds! {
         "It is the last admin key",
         "Without it nobody could make or revoke keys any more. It still works.",
         "Make another key with scope `admin` first, and revoke this one with that.";
+    EVENT_DROPPED "event_dropped" "event-dropped" 410
+        "The event is gone",
+        "It was over and was dropped with all its holds and bookings. Its id is not used again.",
+        "List the events with `GET /v1/events`; `soldonce why` says when it was dropped, and by whom.";
     BODY_TOO_LARGE "body_too_large" "body-too-large" 413
         "The body is too large",
         "A body may have `limit` bytes on this route.",

@@ -13,9 +13,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use super::route::Route;
 
 /// The statuses that have a counter of their own; all others share the last one.
-const STATUSES: [u16; 21] = [
-    200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 501, 502,
-    503, 504,
+const STATUSES: [u16; 22] = [
+    200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 431, 500, 501,
+    502, 503, 504,
 ];
 /// Upper bounds of the buckets of times: microseconds, and the same in seconds.
 const BUCKETS: [(u64, f64); 16] = [

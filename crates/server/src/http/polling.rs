@@ -33,9 +33,9 @@ pub(super) fn routes(table: &mut Table) {
 
 async fn frames(asked: Asked) -> Handled {
     let after = asked.query()?.number("after")?;
-    let after = Seq(after.ok_or_else(|| Problem::invalid("after", "it is needed"))?);
     let app = &*asked.app;
     let feed = app.engine.feed(&asked.event_id()?).await?;
+    let after = Seq(after.ok_or_else(|| Problem::invalid("after", "it is needed"))?);
     let summary = feed.summary();
     let last = summary.picture.seq;
     let kept = feed.between(after, last).filter(|_| after <= last);

@@ -97,7 +97,7 @@ pub(super) fn of(operation: &Operation, all: &[Operation]) -> BTreeMap<u16, Vec<
         kinds.extend([&kinds::INVALID_REQUEST, &kinds::BODY_TOO_LARGE]);
         kinds.push(&kinds::REQUEST_TIMEOUT);
     }
-    kinds.extend(route.path.split('/').filter_map(named));
+    kinds.extend(route.path.split('/').flat_map(named));
     match operation.keyed {
         Keyed::No => {}
         Keyed::Optional => kinds.push(&kinds::IDEMPOTENCY_KEY_REUSED),
@@ -130,12 +130,13 @@ fn at_the_public_address(operation: &Operation, all: &[Operation]) -> &'static K
 }
 
 /// What it is when a segment of a path names nothing.
-fn named(segment: &str) -> Option<&'static Kind> {
+fn named(segment: &str) -> &'static [&'static Kind] {
     match segment {
-        "{event}" => Some(&kinds::EVENT_NOT_FOUND),
-        "{hold}" => Some(&kinds::HOLD_NOT_FOUND),
-        "{booking}" => Some(&kinds::BOOKING_NOT_FOUND),
-        "{unit}" => Some(&kinds::UNKNOWN_UNIT),
-        _ => segment.starts_with('{').then_some(&kinds::NOT_FOUND),
+        "{event}" => &[&kinds::EVENT_NOT_FOUND, &kinds::EVENT_DROPPED],
+        "{hold}" => &[&kinds::HOLD_NOT_FOUND],
+        "{booking}" => &[&kinds::BOOKING_NOT_FOUND],
+        "{unit}" => &[&kinds::UNKNOWN_UNIT],
+        _ if segment.starts_with('{') => &[&kinds::NOT_FOUND],
+        _ => &[],
     }
 }

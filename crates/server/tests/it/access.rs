@@ -21,6 +21,11 @@ const MATRIX: &[(&str, &str, [u16; 6])] = &[
     ("POST", "/v1/events", [401, 403, 403, 403, 403, 200]),
     ("GET", "/v1/events/{event}", [200; 6]),
     (
+        "DELETE",
+        "/v1/events/{event}",
+        [401, 403, 403, 403, 403, 409],
+    ),
+    (
         "PATCH",
         "/v1/events/{event}",
         [401, 403, 403, 403, 403, 200],

@@ -280,7 +280,7 @@ async fn what_is_not_there_is_told_apart_from_what_is_not_allowed() {
     }
     for (method, path, allow) in [
         (Method::PUT, "/v1/events", "GET,HEAD,POST"),
-        (Method::DELETE, "/v1/events/hall", "GET,HEAD,PATCH"),
+        (Method::PUT, "/v1/events/hall", "GET,HEAD,PATCH,DELETE"),
         (Method::DELETE, HOLDS, "POST,GET,HEAD"),
         (Method::POST, "/healthz", "GET,HEAD"),
         (Method::OPTIONS, "/v1/events", "GET,HEAD,POST"),

@@ -29,6 +29,7 @@ mod bounds;
 mod callers;
 mod clocks;
 mod coded;
+mod dropped;
 mod events;
 mod feed;
 mod hoarding;

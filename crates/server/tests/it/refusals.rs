@@ -97,9 +97,12 @@ enum Scene {
     CancelClosed,
     /// The hold costs more than the line that is given back.
     Dearer,
+    /// The event is over, and a payment of it is not.
+    InUse,
+    Dropped,
 }
 
-const SCENES: [Scene; 15] = [
+const SCENES: [Scene; 17] = [
     Scene::Plain,
     Scene::Released,
     Scene::Expired,
@@ -115,6 +118,8 @@ const SCENES: [Scene; 15] = [
     Scene::Paid,
     Scene::CancelClosed,
     Scene::Dearer,
+    Scene::InUse,
+    Scene::Dropped,
 ];
 
 /// How a request differs from the example.
@@ -180,6 +185,7 @@ fn changes(scene: Scene) -> Vec<Change> {
         }
         Scene::SaleClosed | Scene::NoOrphans | Scene::SmallBudget => all.extend(CHOICES),
         Scene::Paid | Scene::Pinned => all.push(Change::KeyAgain),
+        Scene::Dropped => all.push(Change::OtherName),
         _ => {}
     }
     all
@@ -273,7 +279,24 @@ impl Stage {
                 self.ids.insert("booking", id);
             }
             Scene::Dearer => self.choose(&["A-3", "A-4"]).await,
+            Scene::InUse => {
+                self.shop.checkout(&self.hold).await;
+                self.end_event().await;
+            }
+            Scene::Dropped => {
+                // With the messages that wait for it.
+                let endpoint = format!("/v1/webhook-endpoints/{}", self.ids["endpoint"]);
+                self.done("DELETE", &endpoint, Value::Null).await;
+                self.end_event().await;
+                self.done("DELETE", "/v1/events/hall", Value::Null).await;
+            }
         }
+    }
+
+    /// The event is called off, long ago.
+    async fn end_event(&self) {
+        self.done("POST", "/v1/events/hall/cancel", json!({})).await;
+        self.shop.app.clock.advance(Duration::from_hours(9 * 24));
     }
 
     /// Another hold takes the place of the first.

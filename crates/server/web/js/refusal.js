@@ -102,6 +102,9 @@ const SAID = {
     text: "The organiser ended it. Nothing was charged.",
   },
   hold_consumed: { title: "This is booked already", text: "Find it under “My bookings”." },
+  event_dropped: { title: "This event is gone", text: "It was over some time ago." },
+  event_not_over: { title: "The event is not over yet" },
+  event_in_use: { title: "Something of the event is not done yet" },
   event_exists: { title: "There is such an event already" },
   payment_required: {
     title: "There is something left to pay",

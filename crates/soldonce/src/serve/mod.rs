@@ -114,6 +114,10 @@ pub(crate) struct ServeArgs {
     /// Least time between two frames of an event's feed, milliseconds, 10 to 1000 [default: 100]
     #[arg(long, env = "SOLDONCE_FEED_TICK_MS", value_name = "N")]
     feed_tick_ms: Option<u64>,
+    /// How long an event is kept once it is over and unchanged, at least 8 days (192h); then it is dropped with its
+    /// holds, bookings and history [default: for ever]
+    #[arg(long, env = "SOLDONCE_KEEP_ENDED_EVENTS", value_name = "TIME")]
+    keep_ended_events: Option<String>,
     /// How log lines are written [default: text]
     #[arg(long, env = "SOLDONCE_LOG_FORMAT", value_enum)]
     log_format: Option<LogFormat>,

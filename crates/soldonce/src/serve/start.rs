@@ -100,6 +100,7 @@ pub(crate) async fn start(
         accept: settings.limits.accept(),
         stripe,
         test_payments: payments,
+        keep_ended_events: settings.keep_ended_events.value,
     };
     let listeners = Listeners {
         public: listener,

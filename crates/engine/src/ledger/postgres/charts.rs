@@ -32,6 +32,11 @@ impl Charts {
         Ok(events::read(row, chart)?)
     }
 
+    /// Forgets those that no event has here.
+    pub(super) fn let_go(&self) {
+        self.map().retain(|_, chart| Arc::strong_count(chart) > 1);
+    }
+
     async fn fetch(&self, connection: &mut Connection, number: i64) -> Result<Arc<Chart>, Failure> {
         let rows = connection
             .rows(events::CHART, &[(&number, Type::INT8)])

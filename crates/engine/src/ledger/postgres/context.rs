@@ -1,7 +1,7 @@
 //! Refreshes the memory of an event, stores what was decided on it, tells those who look.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
@@ -41,6 +41,8 @@ pub(super) struct Context {
     pub(super) catalogue: Catalogue,
     pub(super) charts: Charts,
     pub(super) hold_events: HoldEvents,
+    /// The last `n` of `dropped_events` that is known here.
+    pub(super) known_dropped: AtomicI64,
     pub(super) own_batches: OwnBatches,
     /// How the database numbers the types of rows.
     pub(super) row_types: RowTypes,

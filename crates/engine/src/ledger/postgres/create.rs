@@ -70,9 +70,8 @@ impl Parts {
         };
         let id = new.id.clone();
         for _ in 0..TRIES_MAX {
-            let known = self.context.catalogue.find(&id);
-            if let Some(slot) = known.and_then(|no| self.context.catalogue.slot(no)) {
-                return submit(&slot, transaction).await;
+            if let Some(no) = self.context.catalogue.find(&id) {
+                return submit(&*self.context.catalogue.require(no)?, transaction).await;
             }
             let turn = self.creating.lock().await;
             self.discover()
@@ -164,6 +163,10 @@ impl Parts {
             .rows(events::EVENTS_FROM, &[(&first, Type::INT4)])
             .await?;
         for row in &rows {
+            if let Some((no, id)) = events::dropped(row)? {
+                context.forget_event(no, &id);
+                continue;
+            }
             let event = context.charts.event(&mut connection, row).await?.event;
             self.take_up(&mut connection, &event).await?;
         }

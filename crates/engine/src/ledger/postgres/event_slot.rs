@@ -91,13 +91,26 @@ pub(super) struct Catalogue(RwLock<EventSlots>);
 
 #[derive(Default)]
 struct EventSlots {
-    by_no: Vec<Arc<EventSlot>>,
+    /// None for one that was dropped.
+    by_no: Vec<Option<Arc<EventSlot>>>,
     by_id: BTreeMap<EventId, EventNo>,
 }
 
 impl Catalogue {
     pub(super) fn slot(&self, no: EventNo) -> Option<Arc<EventSlot>> {
-        self.read().by_no.get(no.index()).map(Arc::clone)
+        self.read().by_no.get(no.index()).cloned().flatten()
+    }
+
+    /// Passes the slot of an event.
+    ///
+    /// # Errors
+    /// `EventNotFound` if it is not known here, `EventDropped`.
+    pub(super) fn require(&self, no: EventNo) -> Result<Arc<EventSlot>, Rejection> {
+        match self.read().by_no.get(no.index()) {
+            Some(Some(slot)) => Ok(Arc::clone(slot)),
+            Some(None) => Err(Rejection::EventDropped),
+            None => Err(Rejection::EventNotFound),
+        }
     }
 
     pub(super) fn find(&self, id: &EventId) -> Option<EventNo> {
@@ -110,7 +123,22 @@ impl Catalogue {
     }
 
     pub(super) fn all(&self) -> Vec<Arc<EventSlot>> {
-        self.read().by_no.clone()
+        self.read().by_no.iter().flatten().map(Arc::clone).collect()
+    }
+
+    /// Lets go of an event that was dropped, or keeps its number if it is the next; whether it is known by now.
+    pub(super) fn drop_event(&self, id: &EventId, no: EventNo) -> bool {
+        let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if no.index() == slots.by_no.len() {
+            slots.by_id.insert(id.clone(), no);
+            slots.by_no.push(None);
+        }
+        let slot = slots.by_no.get_mut(no.index());
+        let is_known = slot.is_some();
+        if let Some(gone) = slot.and_then(Option::take) {
+            gone.close();
+        }
+        is_known
     }
 
     /// Adds the next event; whether it was the next.
@@ -119,7 +147,7 @@ impl Catalogue {
         let is_next = slot.no.index() == slots.by_no.len();
         if is_next {
             slots.by_id.insert(id, slot.no);
-            slots.by_no.push(slot);
+            slots.by_no.push(Some(slot));
         }
         is_next
     }

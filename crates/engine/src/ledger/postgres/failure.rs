@@ -156,8 +156,16 @@ impl Failure {
         matches!(self, Self::Refused { constraint: Some(name), .. } if name == "holders_pkey")
     }
 
+    /// Whether the event was dropped meanwhile.
+    fn is_dropped(&self) -> bool {
+        matches!(self, Self::Refused { constraint: Some(name), .. } if name == "event_dropped")
+    }
+
     /// What a caller is told.
     pub(super) fn rejection(&self) -> Rejection {
+        if self.is_dropped() {
+            return Rejection::EventDropped;
+        }
         if self.is_contention() {
             return Rejection::Overloaded;
         }

@@ -23,6 +23,8 @@ SELECT name FROM (VALUES ('units_pkey', 'units', 'event_no unit_no', NULL),
                          ('idempotency_pkey', 'idempotency', 'key', NULL),
                          ('events_pkey', 'events', 'event_no', NULL),
                          ('events_id_key', 'events', 'id', NULL),
+                         ('dropped_events_pkey', 'dropped_events', 'event_no', NULL),
+                         ('dropped_events_n_key', 'dropped_events', 'n', NULL),
                          ('batches_pkey', 'batches', 'id', NULL),
                          ('feed_batch_key', 'feed', 'batch', NULL),
                          ('feed_event_no_first_seq_key', 'feed', 'event_no first_seq', NULL)

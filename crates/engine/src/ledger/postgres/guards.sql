@@ -15,7 +15,7 @@ BEGIN;
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- In the sequence in which a commit locks them, so that it waits for this file, or this file for it.
-LOCK TABLE units, lines, audit IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE units, bookings, holds, lines, audit IN ACCESS EXCLUSIVE MODE;
 
 CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT AS $$
@@ -25,10 +25,21 @@ BEGIN
               DETAIL = coalesce(OLD::text, TG_OP);
 END $$;
 
+-- Rows go only with an event that was dropped.
+CREATE OR REPLACE FUNCTION refuse_unless_dropped() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT SET enable_seqscan = off AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM dropped_events WHERE event_no = OLD.event_no) THEN
+        RAISE EXCEPTION '%: rows of % go only with an event that was dropped', TG_NAME, TG_TABLE_NAME
+            USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME;
+    END IF;
+    RETURN OLD;
+END $$;
+
 -- Of all lines of a unit one is sold at most.
 CREATE UNIQUE INDEX IF NOT EXISTS sold_unit_key ON lines (event_no, unit_no) WHERE state = 1;
 
--- A unit has one row (units_pkey), made free with its event and never deleted.
+-- A unit has one row (units_pkey), made free with its event and deleted with it.
 DROP TRIGGER IF EXISTS units_begin_free ON units;
 CREATE TRIGGER units_begin_free BEFORE INSERT ON units FOR EACH ROW
 WHEN (NEW.state <> 0 OR NEW.fence <> 0 OR NEW.version <> 0)
@@ -36,7 +47,7 @@ EXECUTE FUNCTION refuse_write('a unit begins free');
 
 DROP TRIGGER IF EXISTS units_stay ON units;
 CREATE TRIGGER units_stay BEFORE DELETE ON units FOR EACH ROW
-EXECUTE FUNCTION refuse_write('units are never deleted');
+EXECUTE FUNCTION refuse_unless_dropped();
 
 DROP TRIGGER IF EXISTS units_are_kept ON units;
 CREATE TRIGGER units_are_kept BEFORE TRUNCATE ON units FOR EACH STATEMENT
@@ -102,12 +113,16 @@ EXECUTE FUNCTION refuse_write('lines are never deleted');
 
 -- The audit only grows; version n of a unit happens once (audit_pkey) ..
 DROP TRIGGER IF EXISTS audit_only_grows ON audit;
-CREATE TRIGGER audit_only_grows BEFORE DELETE OR UPDATE ON audit FOR EACH ROW
+CREATE TRIGGER audit_only_grows BEFORE UPDATE ON audit FOR EACH ROW
 EXECUTE FUNCTION refuse_write('rows of audit are never changed');
 
 DROP TRIGGER IF EXISTS audit_is_kept ON audit;
 CREATE TRIGGER audit_is_kept BEFORE TRUNCATE ON audit FOR EACH STATEMENT
 EXECUTE FUNCTION refuse_write('rows of audit are never changed');
+
+DROP TRIGGER IF EXISTS audit_stays ON audit;
+CREATE TRIGGER audit_stays BEFORE DELETE ON audit FOR EACH ROW
+EXECUTE FUNCTION refuse_unless_dropped();
 
 -- .. by legal steps: the table of states and causes, in SQL's own words. Causes as in `audit_in_words`. Who stays in
 -- a state stays its owner, and every step of a hold is made in its name.
@@ -132,6 +147,33 @@ ALTER TABLE audit ADD CONSTRAINT audit_step CHECK (
     AND (from_state <> to_state OR from_owner IS NOT DISTINCT FROM to_owner)
     AND hold IS NOT DISTINCT FROM CASE 1 WHEN from_state THEN from_owner WHEN to_state THEN to_owner END
 ) NOT VALID;
+
+DROP TRIGGER IF EXISTS holds_stay ON holds;
+CREATE TRIGGER holds_stay BEFORE DELETE ON holds FOR EACH ROW
+EXECUTE FUNCTION refuse_unless_dropped();
+
+DROP TRIGGER IF EXISTS bookings_stay ON bookings;
+CREATE TRIGGER bookings_stay BEFORE DELETE ON bookings FOR EACH ROW
+EXECUTE FUNCTION refuse_unless_dropped();
+
+-- An event is dropped once, without a held unit; the key of dropped_events keeps its row, and so its id.
+CREATE OR REPLACE FUNCTION require_no_held_unit() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (SELECT FROM units WHERE event_no = NEW.event_no AND state = 1) THEN
+        RAISE EXCEPTION '%: a unit of event % is held', TG_NAME, NEW.event_no
+            USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME;
+    END IF;
+    RETURN NEW;
+END $$;
+
+DROP TRIGGER IF EXISTS dropped_events_begin ON dropped_events;
+CREATE TRIGGER dropped_events_begin BEFORE INSERT ON dropped_events FOR EACH ROW
+EXECUTE FUNCTION require_no_held_unit();
+
+DROP TRIGGER IF EXISTS dropped_events_stay ON dropped_events;
+CREATE TRIGGER dropped_events_stay BEFORE DELETE OR TRUNCATE ON dropped_events FOR EACH STATEMENT
+EXECUTE FUNCTION refuse_write('a dropped event stays dropped');
 
 DROP FUNCTION IF EXISTS refuse_step_back();
 DROP FUNCTION IF EXISTS refuse_change();

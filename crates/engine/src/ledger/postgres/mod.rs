@@ -31,6 +31,7 @@ mod catch_panic;
 mod context;
 mod correct;
 mod create;
+mod dropped;
 mod event_slot;
 mod event_tasks;
 mod examine;
@@ -49,8 +50,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
-    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
-    Span, Timestamp, UnitNo,
+    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Origin, Rejection,
+    Seq, Span, Timestamp, UnitNo,
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -66,6 +67,7 @@ use crate::keys::{ApiKey, KeyId};
 
 pub use address::{is_remote, remote_host};
 pub use correct::correct_clock;
+pub use dropped::dropped;
 pub use examine::{Examination, examine};
 pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
 pub use schema::migrate;
@@ -125,6 +127,7 @@ impl PostgresLedger {
             answers: std::sync::atomic::AtomicBool::new(true),
             own_batches: OwnBatches::default(),
             hold_events: HoldEvents::default(),
+            known_dropped: std::sync::atomic::AtomicI64::new(0),
             database,
             clock,
             observer,
@@ -276,6 +279,22 @@ impl Ledger for PostgresLedger {
 
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
         Box::pin(async move { reads::history(&self.parts.context, &event).await })
+    }
+
+    fn drop_event(
+        &self,
+        event: EventNo,
+        keep: Span,
+        origin: Origin,
+    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+        Box::pin(self.parts.drop_event(event, keep, origin))
+    }
+
+    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        Box::pin(async move {
+            let cleared = self.parts.context.clear_dropped().await;
+            cleared.map_err(|failure| failure.rejection())
+        })
     }
 
     fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {

@@ -69,17 +69,15 @@ impl Parts {
     }
 
     /// The slot of an event; one that another server made is read first.
-    async fn slot(&self, event: EventNo) -> Result<Arc<EventSlot>, Rejection> {
-        if let Some(slot) = self.context.catalogue.slot(event) {
-            return Ok(slot);
+    pub(super) async fn slot(&self, event: EventNo) -> Result<Arc<EventSlot>, Rejection> {
+        match self.context.catalogue.require(event) {
+            Err(Rejection::EventNotFound) => {}
+            known => return known,
         }
         Box::pin(self.discover())
             .await
             .map_err(|failure| failure.of_read().rejection())?;
-        self.context
-            .catalogue
-            .slot(event)
-            .ok_or(Rejection::EventNotFound)
+        self.context.catalogue.require(event)
     }
 
     async fn event_of(&self, command: &Command) -> Result<EventNo, Rejection> {

@@ -11,6 +11,8 @@ pub(crate) mod bookings;
 #[macro_use]
 pub(crate) mod deliveries;
 #[macro_use]
+pub(crate) mod dropped;
+#[macro_use]
 pub(crate) mod effects;
 #[macro_use]
 pub(crate) mod endpoints;

@@ -85,6 +85,7 @@ END;
 
 DROP TRIGGER IF EXISTS units_deleted;
 CREATE TRIGGER units_deleted BEFORE DELETE ON units
+WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
 BEGIN SELECT RAISE(FAIL, 'units are never deleted'); END;
 
 -- The audit only grows, at its end ..
@@ -94,6 +95,7 @@ BEGIN SELECT RAISE(FAIL, 'rows of the audit are never changed'); END;
 
 DROP TRIGGER IF EXISTS audit_deleted;
 CREATE TRIGGER audit_deleted BEFORE DELETE ON audit
+WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
 BEGIN SELECT RAISE(FAIL, 'rows of the audit are never deleted'); END;
 
 -- .. by legal steps: the table of states and causes, in SQL's own words. Causes as in `audit_in_words`. Who stays in
@@ -127,3 +129,31 @@ BEGIN
         AND NEW.hold IS CASE 1 WHEN NEW.from_state THEN NEW.from_owner WHEN NEW.to_state THEN NEW.to_owner END
     );
 END;
+
+-- Other rows go only with an event that was dropped, too: once, and without a held unit. Its number and id stay taken.
+DROP TRIGGER IF EXISTS holds_deleted;
+CREATE TRIGGER holds_deleted BEFORE DELETE ON holds
+WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
+BEGIN SELECT RAISE(FAIL, 'holds are never deleted'); END;
+
+DROP TRIGGER IF EXISTS bookings_deleted;
+CREATE TRIGGER bookings_deleted BEFORE DELETE ON bookings
+WHEN NOT EXISTS (SELECT 1 FROM dropped_events WHERE event_no = OLD.event_no)
+BEGIN SELECT RAISE(FAIL, 'bookings are never deleted'); END;
+
+DROP TRIGGER IF EXISTS events_deleted;
+CREATE TRIGGER events_deleted BEFORE DELETE ON events
+BEGIN SELECT RAISE(FAIL, 'events are never deleted'); END;
+
+DROP TRIGGER IF EXISTS dropped_events_added;
+CREATE TRIGGER dropped_events_added BEFORE INSERT ON dropped_events
+BEGIN
+    SELECT RAISE(FAIL, 'this event was dropped')
+    WHERE EXISTS (SELECT 1 FROM dropped_events WHERE event_no = NEW.event_no);
+    SELECT RAISE(FAIL, 'a unit of this event is held')
+    WHERE EXISTS (SELECT 1 FROM units WHERE event_no = NEW.event_no AND state = 1);
+END;
+
+DROP TRIGGER IF EXISTS dropped_events_deleted;
+CREATE TRIGGER dropped_events_deleted BEFORE DELETE ON dropped_events
+BEGIN SELECT RAISE(FAIL, 'a dropped event stays dropped'); END;

@@ -18,9 +18,11 @@ pub(super) const READERS_MAX: usize = 4;
 /// Reads that may wait for a connection; one more is refused.
 pub(super) const READS_WAITING_MAX: usize = 1_024;
 /// Prepared statements kept per connection: all there are.
-pub(super) const STATEMENTS_MAX: usize = 64;
+pub(super) const STATEMENTS_MAX: usize = 96;
 /// Idempotency records forgotten by one commit: more than one can add, so the table shrinks.
 pub(super) const FORGET_MAX: u64 = 2 * BATCH_MAX as u64;
+/// Rows of a dropped event that one transaction deletes, one booking's lines more or less.
+pub(super) const CLEAR_ROWS_MAX: usize = 1_000;
 /// Most commits in one answer of the feed's read.
 pub(super) const COMMITS_READ_MAX: usize = 4_096;
 

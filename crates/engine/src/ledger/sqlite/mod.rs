@@ -36,8 +36,8 @@ use std::thread::JoinHandle;
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
-    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Rejection, Seq,
-    Span, Timestamp, UnitNo,
+    Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, Holder, Origin, Rejection,
+    Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_lease::{EpochError, EpochSource};
 use tokio::sync::oneshot;
@@ -374,6 +374,19 @@ impl Ledger for SqliteLedger {
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
         self.readers
             .read(move |connection| readers::history(connection, &event))
+    }
+
+    fn drop_event(
+        &self,
+        event: EventNo,
+        keep: Span,
+        origin: Origin,
+    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+        self.ask(move |reply| Job::Alone(Alone::DropEvent(event, keep, origin, reply)))
+    }
+
+    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        self.ask(|reply| Job::Alone(Alone::ClearDropped(reply)))
     }
 
     fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {

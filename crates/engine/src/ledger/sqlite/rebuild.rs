@@ -1,7 +1,7 @@
 //! The start: memory is built again from the tables, one walk over each, and what does not fit
 //! together refuses the start instead of selling wrongly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use super::folder::{Folder, HighWater};
 use super::tables::audit::Chain;
 use super::tables::head::Head;
 use super::tables::{
-    bookings, charts, deliveries, endpoints, events, holds, idempotency, keys, outbox, units,
+    bookings, charts, deliveries, dropped, endpoints, events, holds, idempotency, keys, outbox,
+    units,
 };
 use super::{OpenError, SqliteOptions, connection, guards};
 use crate::ledger::MasterKey;
@@ -169,12 +170,23 @@ fn rebuild_events(connection: &Connection, inventory: &mut Inventory) -> Result<
         Ok(chart)
     })?;
     let mut chains = Vec::with_capacity(all.len());
+    let mut dropped = dropped::all(connection)?.into_iter().peekable();
+    let mut put_back = |before: Option<EventNo>, inventory: &mut Inventory, chains: &mut Vec<_>| {
+        while let Some((_, (id, tombstone))) =
+            dropped.next_if(|(no, _)| before.is_none_or(|before| *no < before))
+        {
+            inventory.restore_dropped(id);
+            chains.push(Chain::gone(&tombstone));
+        }
+    };
     for event in all {
+        put_back(Some(event.no), inventory, &mut chains);
         let stored = Chain::find(connection, event.no)?;
         let chain = stored.unwrap_or_else(|| Chain::start(&event));
         inventory.restore_event(event, chain.seq);
         chains.push(chain);
     }
+    put_back(None, inventory, &mut chains);
     Ok(chains)
 }
 
@@ -195,7 +207,12 @@ fn rebuild_units(
 ) -> Result<(), OpenError> {
     let mut sums = vec![Sums::default(); chains.len()];
     let mut oldest: Option<HoldId> = None;
+    let dropped: BTreeSet<EventNo> = inventory.dropped().map(|(_, no)| no).collect();
     units::each(connection, |row| {
+        // What is still to be deleted.
+        if dropped.contains(&row.event) {
+            return Ok(());
+        }
         let foreign = || {
             Fault::damaged(
                 "units",

@@ -59,6 +59,10 @@ impl<'a> Books<'a> {
 
     /// Takes note of a hold: its terms for the auditor, and the whole of it if it is not over.
     pub(crate) fn add_hold(&mut self, hold: Hold, report: &mut VerifyReport) {
+        // One of an event that is dropped is still to be deleted.
+        if self.event(hold.event).is_none() {
+            return;
+        }
         report.holds += 1;
         let stated = Stated {
             terms: HoldTerms::from(&hold),
@@ -158,11 +162,11 @@ impl<'a> Books<'a> {
 
     /// A booking has exactly the units of its sold lines.
     pub(crate) fn check_booking(&mut self, booking: &Booking, report: &mut VerifyReport) {
-        report.bookings += 1;
-        self.add_shares(booking);
         let Some(event) = self.event(booking.event) else {
             return;
         };
+        report.bookings += 1;
+        self.add_shares(booking);
         let is_sold = |state: LineState| state == LineState::Sold;
         let any_sold = booking.lines.iter().any(|line| is_sold(line.state));
         if any_sold != booking.state.owns_units() {

@@ -1,6 +1,7 @@
 //! One suite for every ledger. The auditor judges each scenario when its ledger is dropped.
 
 mod bookings;
+mod dropped;
 mod holds;
 mod keys;
 mod races;
@@ -67,6 +68,9 @@ on_every_ledger! {
         money_confirms_a_pinned_hold
         late_money_gets_free_units_or_goes_back
         a_failed_payment_gives_the_units_back_to_the_same_buyer;
+    dropped:
+        an_event_that_is_over_is_dropped_for_good
+        a_cut_deletion_goes_on_to_its_end;
     keys:
         the_same_request_gets_the_same_bytes
         another_body_is_refused_and_another_key_is_unrelated

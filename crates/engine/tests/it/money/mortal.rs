@@ -9,7 +9,7 @@ use std::time::Duration;
 use soldonce_clock::{BootTime, Clock, SleepFuture, SystemClock};
 use soldonce_core::{
     Amount, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, Holder,
-    Rejection, Seq, Span, Timestamp, UnitNo,
+    Origin, Rejection, Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
@@ -223,6 +223,19 @@ impl Ledger for MortalLedger {
 
     fn history(&self, event: EventId) -> LedgerFuture<'_, Result<History, ReadError>> {
         self.inner.history(event)
+    }
+
+    fn drop_event(
+        &self,
+        event: EventNo,
+        keep: Span,
+        origin: Origin,
+    ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
+        self.inner.drop_event(event, keep, origin)
+    }
+
+    fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
+        self.inner.clear_dropped()
     }
 
     fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {

@@ -188,15 +188,19 @@ struct Task {
 }
 
 impl Task {
-    /// Sends until there are no readers, or until shutdown.
+    /// Sends until there are no readers, until the event is dropped, or until shutdown.
     async fn run(mut self) {
-        let shutdown = self.around.shutdown.clone();
+        let (shutdown, over) = (self.around.shutdown.clone(), self.hub.feed.over());
         let until_left = async {
             while !self.is_left() {
                 self.turn().await;
             }
         };
-        shutdown.run_until_cancelled(until_left).await;
+        let until_over = over.run_until_cancelled(until_left);
+        shutdown.run_until_cancelled(until_over).await;
+        if over.is_cancelled() {
+            lock(&self.open).remove(&self.hub.feed.event_no());
+        }
     }
 
     async fn turn(&mut self) {

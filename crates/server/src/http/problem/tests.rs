@@ -81,6 +81,20 @@ fn table() -> Vec<(Rejection, u16, &'static str, Value)> {
         ),
         (Rejection::EventNotFound, 404, "do_not_retry", json!({})),
         (Rejection::EventExists, 409, "do_not_retry", json!({})),
+        (Rejection::EventDropped, 410, "do_not_retry", json!({})),
+        (
+            Rejection::EventNotOver(Some(at)),
+            409,
+            "retry_after",
+            json!({"droppable_at": zero}),
+        ),
+        (
+            Rejection::EventNotOver(None),
+            409,
+            "do_not_retry",
+            json!({}),
+        ),
+        (Rejection::EventInUse, 409, "retry_after", json!({})),
         (
             no_sale(Some(at)),
             409,

@@ -52,6 +52,8 @@ pub(in crate::http) struct Problem {
     sale_opens_at: Option<String>,
     #[schema(nullable = false, format = DateTime)]
     cancel_until: Option<String>,
+    #[schema(nullable = false, format = DateTime)]
+    droppable_at: Option<String>,
 }
 
 #[derive(ToSchema)]

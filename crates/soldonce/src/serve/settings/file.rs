@@ -26,6 +26,7 @@ pub(super) struct SettingsFile {
     pub(super) cookie: Option<CookieWord>,
     pub(super) free_sales: Option<FreeSales>,
     pub(super) origins: Option<Vec<String>>,
+    pub(super) keep_ended_events: Option<String>,
     pub(super) log_format: Option<LogFormat>,
     pub(super) limit_sessions: Option<String>,
     pub(super) limit_commands: Option<String>,

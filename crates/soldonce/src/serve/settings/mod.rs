@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::Deserialize;
+use soldonce_core::Span;
+use soldonce_core::limits::DROP_AFTER_MS_MIN;
 
 pub(crate) use feed::{FeedChoice, FeedWord};
 pub(crate) use limits::{LimitArgs, LimitSettings};
@@ -23,6 +25,7 @@ use super::payments::{PaymentArgs, PaymentPlace};
 use super::shield::{Shared, ShieldPlace, ShieldRedis};
 use super::webhooks::WebhookWord;
 use crate::clear_text::ClearLink;
+use crate::lease::span;
 use beside::Beside;
 use file::SettingsFile;
 use source::line;
@@ -90,6 +93,7 @@ pub(crate) struct Settings {
     pub(crate) free_sales: Sourced<Option<FreeSales>>,
     pub(crate) origins: Sourced<Vec<String>>,
     pub(crate) feed: FeedChoice,
+    pub(crate) keep_ended_events: Sourced<Option<Span>>,
     pub(crate) log_format: Sourced<LogFormat>,
     accept_loss: Sourced<&'static str>,
     pub(crate) limits: LimitSettings,
@@ -123,10 +127,9 @@ impl Settings {
         };
         let (beside, feed) = (Beside::gather(args, &file), FeedChoice::gather(args, &file));
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
-        let admin_key = args.admin_key.clone().map(AdminKey);
+        let (key, given) = (args.admin_key.clone(), args.database.clone());
         let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
         let limits = LimitSettings::gather(&args.limits, &mut file)?;
-        let given = args.database.clone();
         let is_database = Sourced::first(
             given.url.is_some().then_some(true),
             file.database_url.is_some().then_some(true),
@@ -173,12 +176,13 @@ impl Settings {
                 file.webhook_destinations,
                 WebhookWord::Public,
             ),
-            admin_key: Sourced::first(admin_key.map(Some), file.admin_key.map(Some), None),
+            admin_key: Sourced::first(key.map(AdminKey).map(Some), file.admin_key.map(Some), None),
             shoppers: Sourced::first(args.shoppers, file.shoppers, Shoppers::Closed),
             cookie: Sourced::first(args.cookie.map(Some), file.cookie.map(Some), None),
             free_sales: Sourced::first(args.free_sales.map(Some), file.free_sales.map(Some), None),
             origins: Sourced::first(origins, file.origins, Vec::new()),
             feed,
+            keep_ended_events: keep(args, file.keep_ended_events)?,
             log_format: Sourced::first(args.log_format, file.log_format, LogFormat::Text),
             accept_loss: Sourced::first(args.accept_loss.then_some("yes"), None, "no"),
             limits,
@@ -218,6 +222,16 @@ impl Settings {
             );
         }
         Ok(())
+    }
+
+    fn describe_keep(&self) -> String {
+        let Sourced { value, source } = &self.keep_ended_events;
+        let hours = value.map(|keep| format!("{}h", keep.ms() / 3_600_000));
+        line(
+            "keep_ended_events",
+            hours.as_deref().unwrap_or("for ever"),
+            source,
+        )
     }
 
     /// Every setting, its value and where it came from, a line each. Secrets are not shown.
@@ -277,6 +291,7 @@ impl Settings {
                 self.origins.source,
             ),
             self.feed.describe(),
+            self.describe_keep(),
             line(
                 "log_format",
                 word(&self.log_format.value),
@@ -313,6 +328,26 @@ fn is_origin(text: &str) -> bool {
         !host.is_empty() && !host.bytes().any(stray)
     };
     host.is_some_and(is_host)
+}
+
+/// For how long events are kept once they are over.
+fn keep(args: &ServeArgs, file: Option<String>) -> anyhow::Result<Sourced<Option<Span>>> {
+    let given = Sourced::first(
+        args.keep_ended_events.clone().map(Some),
+        file.map(Some),
+        None,
+    );
+    given.try_map(|text| {
+        let Some(text) = text else { return Ok(None) };
+        let keep = span(&text).map_err(|wrong| anyhow::anyhow!("keep_ended_events: {wrong}"))?;
+        let keep = Span::from_ms(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+        anyhow::ensure!(
+            keep >= Span::from_ms(DROP_AFTER_MS_MIN),
+            "keep_ended_events: {text} is shorter than 192h (8 days), for which idempotency keys and webhooks \
+             need the event"
+        );
+        Ok(Some(keep))
+    })
 }
 
 fn payments(given: &PaymentArgs, file: &mut SettingsFile) -> anyhow::Result<Sourced<PaymentPlace>> {

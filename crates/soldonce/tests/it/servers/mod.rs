@@ -4,6 +4,7 @@
     reason = "an answer without the member fails the test"
 )]
 
+mod dropped;
 mod expiry;
 mod feeds;
 mod fleet;

@@ -59,6 +59,9 @@ async fn show(context: Arc<Context>, shutdown: CancellationToken, known: Known) 
             if let Some(Err(failure)) = catch_panic(follower.find_renewed(&context)).await {
                 tracing::debug!(%failure, "changes of events were not looked for");
             }
+            if let Some(Err(failure)) = catch_panic(context.find_dropped()).await {
+                tracing::debug!(%failure, "dropped events were not looked for");
+            }
             let wait = std::time::Duration::from_millis(RENEWED_EVERY_MS);
             next_renewed = context.clock.boot().plus(wait);
         }

@@ -12,7 +12,8 @@ use crate::ledger::rows::reader::Reader;
 pub(in super::super) const BOOKINGS: &str = concat!(
     "-- bookings\nSELECT",
     booking_columns!(""),
-    ", version FROM bookings WHERE id = ANY ($1)"
+    ", version FROM bookings WHERE id = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = bookings.event_no)"
 );
 
 pub(in super::super) const LINES_OF: &str = concat!(
@@ -27,7 +28,9 @@ SELECT booking FROM holds
 WHERE state = 1 AND id IN (SELECT owner FROM units WHERE event_no = $1 AND state = 1)";
 
 pub(in super::super) const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
-SELECT id FROM bookings WHERE holder_key = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
+SELECT id FROM bookings WHERE holder_key = $1 AND id < $2
+  AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = bookings.event_no)
+ORDER BY id DESC LIMIT $3";
 
 pub(in super::super) const BOOKINGS_AFTER: &str = "-- bookings_after
 SELECT id FROM bookings WHERE event_no = $1 AND id > $2 ORDER BY id LIMIT $3";
@@ -38,7 +41,8 @@ SELECT id FROM bookings WHERE (payment < 4 OR payment = 10 OR state = 6) AND (cr
 ORDER BY created_at LIMIT $3";
 
 pub(in super::super) const EVENT_OF_BOOKING: &str = "-- event_of_booking
-SELECT event_no FROM bookings WHERE id = $1";
+SELECT event_no FROM bookings WHERE id = $1
+  AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = bookings.event_no)";
 
 /// Which of these units some booking has as sold.
 pub(in super::super) const SOLD_UNITS: &str = "-- sold_units

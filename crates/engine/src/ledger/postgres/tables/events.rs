@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use soldonce_core::{Chart, Event, EventId, EventState, Policy};
+use soldonce_core::{Chart, Event, EventId, EventNo, EventState, Policy};
 use tokio_postgres::Row;
 
 use super::Columns;
@@ -27,8 +27,13 @@ macro_rules! select {
     };
 }
 
-pub(in super::super) const EVENTS_FROM: &str =
-    select!("-- events_from", "event_no >= $1 ORDER BY event_no");
+/// What [`read`] reads, and whether it was dropped.
+pub(in super::super) const EVENTS_FROM: &str = concat!(
+    "-- events_from\nSELECT",
+    event_columns!(),
+    ", version, EXISTS (SELECT FROM dropped_events d WHERE d.event_no = events.event_no)
+FROM events WHERE event_no >= $1 ORDER BY event_no"
+);
 
 pub(in super::super) const EVENT: &str = select!("-- event", "event_no = $1");
 
@@ -65,6 +70,18 @@ impl EventRow {
         };
         (self.version == unchanged).then(|| self.event.policy.clone())
     }
+}
+
+/// The number and the id of a row of [`EVENTS_FROM`], if the event was dropped.
+pub(in super::super) fn dropped(row: &Row) -> Result<Option<(EventNo, EventId)>, Damaged> {
+    let columns = Columns::new(row, TABLE);
+    let is_dropped: bool = columns.get(12)?;
+    let id = || EventId::parse(columns.get(1)?).map_err(|_| columns.illegal("id"));
+    Ok(if is_dropped {
+        Some((EventNo(columns.small(0)?), id()?))
+    } else {
+        None
+    })
 }
 
 /// The number of the row's chart.

@@ -25,7 +25,11 @@ pub(in super::super) const LIVE_HOLDS: &str = select!(
     "id IN (SELECT owner FROM units WHERE event_no = $1 AND state = 1)"
 );
 
-pub(in super::super) const HOLDS: &str = select!("-- holds", "id = ANY ($1)");
+pub(in super::super) const HOLDS: &str = select!(
+    "-- holds",
+    "id = ANY ($1)
+  AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = holds.event_no)"
+);
 
 pub(in super::super) const HOLDS_OF_EVENT: &str =
     select!("-- holds_of_event", "event_no = $1 ORDER BY id");
@@ -45,7 +49,8 @@ JOIN holds h ON h.id = u.owner
 WHERE o.event_no = ANY ($1) AND o.key = $2 AND h.caller = $3 AND h.holder = $4";
 
 pub(in super::super) const EVENT_OF_HOLD: &str = "-- event_of_hold
-SELECT event_no FROM holds WHERE id = $1";
+SELECT event_no FROM holds WHERE id = $1
+  AND NOT EXISTS (SELECT FROM dropped_events d WHERE d.event_no = holds.event_no)";
 
 /// Of the others, those of live holds count.
 pub(in super::super) const BUYERS_OF_EVENT: &str = "-- buyers_of_event

@@ -10,22 +10,30 @@ use crate::ledger::postgres::limits::VERIFY_ROWS;
 use crate::ledger::postgres::tables::{Columns, Id, idempotency, keys};
 use crate::ledger::verify::VerifyReport;
 
-/// Rows of events that do not exist, and rows that no batch or booking names, table by table.
+/// Rows of events that do not exist or are dropped and cleared (but for records that ended before the last was dropped,
+/// 25 hours after they were written), and rows that no batch or booking names, table by table.
 const STRAY_ROWS: &str = "-- stray_rows
+WITH kept AS (
+    SELECT event_no FROM events
+    WHERE event_no NOT IN (SELECT event_no FROM dropped_events WHERE is_cleared)
+), clearing AS (
+    SELECT event_no FROM dropped_events WHERE NOT is_cleared
+)
 SELECT 'units', count(*) FROM units t
-    WHERE NOT EXISTS (SELECT FROM events e WHERE e.event_no = t.event_no)
+    WHERE NOT EXISTS (SELECT FROM kept e WHERE e.event_no = t.event_no)
 UNION ALL
 SELECT 'audit', count(*) FROM audit t
     WHERE NOT EXISTS (SELECT FROM batches b WHERE b.id = t.batch AND b.event_no = t.event_no)
 UNION ALL
 SELECT 'batches', count(*) FROM batches t
-    WHERE event_no <> -1 AND NOT EXISTS (SELECT FROM events e WHERE e.event_no = t.event_no)
+    WHERE event_no <> -1 AND NOT EXISTS (SELECT FROM kept e WHERE e.event_no = t.event_no)
 UNION ALL
 SELECT 'feed', count(*) FROM feed t
     WHERE NOT EXISTS (SELECT FROM batches b WHERE b.id = t.batch AND b.event_no = t.event_no)
 UNION ALL
 SELECT 'feed_heads', count(*) FROM feed_heads t
     WHERE NOT EXISTS (SELECT FROM feed f WHERE f.event_no = t.event_no)
+      AND event_no NOT IN (SELECT event_no FROM clearing)
 UNION ALL
 SELECT 'holds', count(*) FROM holds t
     WHERE NOT EXISTS (SELECT FROM (SELECT event_no, unnest(holds) AS id FROM batches) b
@@ -36,7 +44,7 @@ SELECT 'bookings', count(*) FROM bookings t
                       WHERE b.id = t.id AND b.event_no = t.event_no)
 UNION ALL
 SELECT 'holders', count(*) FROM holders t
-    WHERE NOT EXISTS (SELECT FROM events e WHERE e.event_no = t.event_no)
+    WHERE NOT EXISTS (SELECT FROM kept e WHERE e.event_no = t.event_no)
 UNION ALL
 SELECT 'lines', count(*) FROM lines t
     WHERE NOT EXISTS (SELECT FROM bookings b WHERE b.id = t.booking AND b.event_no = t.event_no)
@@ -46,11 +54,13 @@ SELECT 'outbox', count(*) FROM outbox t
        OR (kind = 2) <> (amount IS NOT NULL AND total IS NOT NULL)
 UNION ALL
 SELECT 'idempotency', count(*) FROM idempotency t
-    WHERE kind < 5 AND NOT EXISTS (SELECT FROM holds h WHERE h.id = t.subject)
+    WHERE kind < 5 AND at >= (SELECT coalesce(max(at), 0) - 90000000 FROM dropped_events)
+                   AND NOT EXISTS (SELECT FROM holds h WHERE h.id = t.subject)
                    AND NOT EXISTS (SELECT FROM bookings b WHERE b.id = t.subject)";
 
 const NUMBERS: &str = "-- numbers
-SELECT (SELECT n FROM sequencer WHERE one = 1), count(*), coalesce(max(n), 0), count(DISTINCT batch)
+SELECT (SELECT n FROM sequencer WHERE one = 1), count(*), coalesce(max(n), 0), count(DISTINCT batch),
+       (SELECT coalesce(sum(numbered), 0)::bigint FROM dropped_events)
 FROM feed";
 
 const SOME_RECORDS: &str = "-- some_records
@@ -80,7 +90,7 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// Over all events the feed has every number once, up to the sequencer's.
+/// Over all events the feed has every number once, up to the sequencer's, but for those of dropped events.
 async fn check_numbers(
     connection: &mut Connection,
     report: &mut VerifyReport,
@@ -93,10 +103,14 @@ async fn check_numbers(
     let last: Option<i64> = columns.get(0)?;
     let (count, max, batches): (i64, i64, i64) =
         (columns.get(1)?, columns.get(2)?, columns.get(3)?);
-    if last != Some(count) || max != count || batches != count {
+    let gone: i64 = columns.get(4)?;
+    let all = count.saturating_add(gone);
+    let is_end = if gone == 0 { max == all } else { max <= all };
+    if last != Some(all) || !is_end || batches != count {
         let last = last.map_or_else(|| "nothing".to_owned(), |last| last.to_string());
         let detail = format!(
-            "the feed has {count} rows of {batches} batches, the last is {max}, recorded is {last}"
+            "the feed has {count} rows of {batches} batches, the last is {max}, recorded is {last}, {gone} \
+             are dropped"
         );
         report.find(None, "I20 numbers", detail);
     }

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use soldonce_core::{Commit, Event, EventNo, Seq, UnitNo};
 
 use super::summed;
+use crate::ledger::Tombstone;
 use crate::ledger::rows::chain::{self, AuditRow, get_origin, get_step};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
@@ -77,6 +78,15 @@ impl Chain {
             seq: Seq::default(),
             steps: 0,
             hash: chain::start(event),
+        }
+    }
+
+    /// Where the chain of a dropped event ended. None of its steps is left.
+    pub(crate) const fn gone(tombstone: &Tombstone) -> Self {
+        Self {
+            seq: tombstone.seq,
+            steps: 0,
+            hash: tombstone.hash,
         }
     }
 

@@ -28,7 +28,8 @@ WHERE id = ?1 AND event_no = ?2 AND caller = ?3 AND holder = ?4 AND hold IS ?5
 const BOOKING: &str = concat!(
     "-- booking\nSELECT",
     booking_columns!(" lines, sold,"),
-    ", checksum FROM bookings WHERE id = ?1"
+    ", checksum FROM bookings WHERE id = ?1
+  AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = bookings.event_no)"
 );
 
 const ALL_BOOKINGS: &str = concat!(
@@ -39,6 +40,7 @@ const ALL_BOOKINGS: &str = concat!(
 
 const BOOKINGS_OF_HOLDER: &str = "-- bookings_of_holder
 SELECT id FROM bookings WHERE holder_key = ?1 AND caller = ?2 AND holder = ?3 AND id < ?4
+  AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = bookings.event_no)
 ORDER BY id DESC LIMIT ?5";
 
 const BOOKINGS_AFTER: &str = "-- bookings_after
@@ -72,7 +74,7 @@ pub(crate) struct BookingRow {
 
 /// What the bookings of a holder are found by: narrow, because it goes to a random place of its
 /// index with every sale.
-fn holder_key(holder: &Holder) -> i64 {
+pub(super) fn holder_key(holder: &Holder) -> i64 {
     let sum = Checksum::of("holder").bytes(holder.caller.bytes());
     sum.text(holder.name.as_str()).stored()
 }

@@ -29,7 +29,8 @@ WHERE event_no = ?1 AND id = ?2 AND name = ?3 AND starts_at IS ?4 AND currency =
 const EVENTS: &str = concat!(
     "-- events\nSELECT",
     event_columns!(),
-    ", checksum FROM events ORDER BY event_no"
+    ", checksum, EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = events.event_no)
+FROM events ORDER BY event_no"
 );
 
 const STORED_EVENT: &str = "-- stored_event
@@ -101,23 +102,22 @@ fn write(
     summed::write(connection, sql, TABLE, &row)
 }
 
-/// Every event, in the order of their numbers. `chart` gives the chart of a number.
+/// Every event that was not dropped, in the order of their numbers. `chart` gives the chart of a number.
 pub(crate) fn all(
     connection: &Connection,
     mut chart: impl FnMut(i64) -> Result<Arc<Chart>, Fault>,
 ) -> Result<Vec<Event>, Fault> {
     let mut statement = connection.prepare_cached(EVENTS)?;
     let mut rows = statement.query([])?;
-    let mut events = Vec::new();
+    let (mut events, mut next) = (Vec::new(), 0_i64);
     while let Some(row) = rows.next()? {
-        let event = read(row, chart(row.get(CHART_NO)?)?)?;
-        if event.no.index() != events.len() {
-            return Err(Fault::damaged(
-                TABLE,
-                format!("event {} is missing", events.len()),
-            ));
+        if row.get::<_, i64>(0)? != next {
+            return Err(Fault::damaged(TABLE, format!("event {next} is missing")));
         }
-        events.push(event);
+        next += 1;
+        if !row.get::<_, bool>(12)? {
+            events.push(read(row, chart(row.get(CHART_NO)?)?)?);
+        }
     }
     Ok(events)
 }

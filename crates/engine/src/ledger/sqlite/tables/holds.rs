@@ -34,7 +34,11 @@ macro_rules! select {
     };
 }
 
-const HOLD: &str = select!("-- hold", "WHERE id = ?1");
+const HOLD: &str = select!(
+    "-- hold",
+    "WHERE id = ?1
+  AND NOT EXISTS (SELECT 1 FROM dropped_events d WHERE d.event_no = holds.event_no)"
+);
 
 /// Ids rise with time and no hold lives longer than its cap, so the walk begins at the oldest hold
 /// that still has a unit.

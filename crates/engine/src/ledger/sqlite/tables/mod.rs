@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod bookings;
 pub(crate) mod charts;
 pub(crate) mod deliveries;
+pub(crate) mod dropped;
 pub(crate) mod endpoints;
 pub(crate) mod epochs;
 pub(crate) mod events;
@@ -25,6 +26,7 @@ pub(super) fn statements() -> Vec<&'static str> {
         bookings::STATEMENTS,
         charts::STATEMENTS,
         deliveries::STATEMENTS,
+        dropped::STATEMENTS,
         endpoints::STATEMENTS,
         epochs::STATEMENTS,
         events::STATEMENTS,

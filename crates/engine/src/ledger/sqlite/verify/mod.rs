@@ -15,9 +15,9 @@ use super::connection;
 use super::fault::Fault;
 use super::folder::{Folder, Mark};
 use super::tables::head::Head;
-use super::tables::{audit, bookings, charts, events, holds, outbox, units};
-use crate::ledger::OpenMoney;
+use super::tables::{audit, bookings, charts, dropped, events, holds, outbox, units};
 use crate::ledger::verify::{Books, Left, Meter, VerifyReport, Watcher};
+use crate::ledger::{OpenMoney, Tombstone};
 
 const AUDIT_ROWS: &str = "-- audit_rows
 SELECT coalesce(sum(steps), 0) FROM chains";
@@ -210,6 +210,17 @@ pub fn unit_history(
             Ok(Some((event, commits)))
         }
     }
+}
+
+/// What is left of an event, if it was dropped. For `why`, on a live folder or a stopped one.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger or it cannot be read.
+pub fn dropped(folder: &Path, event: &str) -> Result<Option<Tombstone>, OpenError> {
+    let connection = connection::reader(&Folder::new(folder))?;
+    let mut all = dropped::all(&connection)?.into_values();
+    let found = all.find(|(id, _)| id.as_str() == event);
+    Ok(found.map(|(_, tombstone)| tombstone))
 }
 
 /// Money that was on its way before `before` and still is, on a live folder or a stopped one.

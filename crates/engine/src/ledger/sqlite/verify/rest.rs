@@ -7,20 +7,25 @@ use rusqlite::Connection;
 
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::guards;
-use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, idempotency, keys, outbox};
+use crate::ledger::sqlite::tables::{
+    deliveries, dropped, endpoints, epochs, idempotency, keys, outbox,
+};
 use crate::ledger::verify::VerifyReport;
 
-/// Rows of events that do not exist, table by table.
+/// Rows of events that do not exist or are dropped and cleared, table by table.
 const STRAY_ROWS: &str = "-- stray_rows
-SELECT 'units', count(*) FROM units WHERE event_no NOT IN (SELECT event_no FROM events)
+WITH kept AS (
+    SELECT event_no FROM events EXCEPT SELECT event_no FROM dropped_events WHERE is_cleared = 1
+)
+SELECT 'units', count(*) FROM units WHERE event_no NOT IN (SELECT event_no FROM kept)
 UNION ALL
-SELECT 'holds', count(*) FROM holds WHERE event_no NOT IN (SELECT event_no FROM events)
+SELECT 'holds', count(*) FROM holds WHERE event_no NOT IN (SELECT event_no FROM kept)
 UNION ALL
-SELECT 'bookings', count(*) FROM bookings WHERE event_no NOT IN (SELECT event_no FROM events)
+SELECT 'bookings', count(*) FROM bookings WHERE event_no NOT IN (SELECT event_no FROM kept)
 UNION ALL
-SELECT 'audit', count(*) FROM audit WHERE event_no NOT IN (SELECT event_no FROM events)
+SELECT 'audit', count(*) FROM audit WHERE event_no NOT IN (SELECT event_no FROM kept)
 UNION ALL
-SELECT 'chains', count(*) FROM chains WHERE event_no NOT IN (SELECT event_no FROM events)
+SELECT 'chains', count(*) FROM chains WHERE event_no NOT IN (SELECT event_no FROM kept)
 UNION ALL
 SELECT 'lines', count(*) FROM lines WHERE booking NOT IN (SELECT id FROM bookings)
 UNION ALL
@@ -52,6 +57,7 @@ pub(super) fn check(connection: &Connection, report: &mut VerifyReport) -> Resul
     note(report, epochs::check(connection))?;
     note(report, keys::all(connection).map(drop))?;
     note(report, keys::masters(connection).map(drop))?;
+    note(report, dropped::all(connection).map(drop))?;
     stray_rows(connection, report)
 }
 

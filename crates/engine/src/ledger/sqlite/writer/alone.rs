@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use soldonce_core::{Rejection, Timestamp};
+use soldonce_core::{EventNo, Origin, Rejection, Span, Timestamp};
 
 use super::{Reply, Writer};
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::sqlite::fault::Fault;
-use crate::ledger::sqlite::tables::{deliveries, endpoints, epochs, idempotency, keys};
-use crate::ledger::{Added, NewEndpoint, require_room};
+use crate::ledger::sqlite::limits::CLEAR_ROWS_MAX;
+use crate::ledger::sqlite::tables::audit::Chain;
+use crate::ledger::sqlite::tables::{deliveries, dropped, endpoints, epochs, idempotency, keys};
+use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
 use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
 
 /// Such a job.
@@ -28,6 +30,9 @@ pub(crate) enum Alone {
     Resend(EndpointId, MessageId, Timestamp, Reply<Option<Delivery>>),
     /// Deliveries before this, and at most so many.
     ForgetDeliveries(Timestamp, usize, Reply<usize>),
+    DropEvent(EventNo, Span, Origin, Reply<Timestamp>),
+    /// Whether rows of dropped events may be left.
+    ClearDropped(Reply<bool>),
 }
 
 impl Writer {
@@ -76,8 +81,47 @@ impl Writer {
                 let forget = |tables: &_| deliveries::forget(tables, before, limit);
                 tell(reply, self.own_commit(forget)?);
             }
+            Alone::DropEvent(event, keep, origin, reply) => {
+                let done = self.drop_event(event, keep, origin)?;
+                answer(reply, done);
+            }
+            Alone::ClearDropped(reply) => {
+                let next = dropped::next(&self.connection)?;
+                if let Some(event) = next {
+                    self.own_commit(|tables| dropped::clear(tables, event, CLEAR_ROWS_MAX))?;
+                }
+                tell(reply, next.is_some());
+            }
         }
         Ok(())
+    }
+
+    /// Marks an event as dropped, then forgets it. Its rows are deleted later.
+    fn drop_event(
+        &mut self,
+        event: EventNo,
+        keep: Span,
+        origin: Origin,
+    ) -> Result<Result<Timestamp, Rejection>, Fault> {
+        let inventory = &self.inventory;
+        let found = match inventory.require_event(event) {
+            Ok(found) => found.clone(),
+            Err(rejection) => return Ok(Err(rejection)),
+        };
+        let at = self.outside.shared.now();
+        let mut open = dropped::event_use(&self.connection, event, at)?;
+        open.open += u64::try_from(inventory.live_holds(event)).unwrap_or(u64::MAX);
+        if let Err(rejection) = found.require_droppable(at, open, keep) {
+            return Ok(Err(rejection));
+        }
+        let chain = self.ends.chains.get_mut(event.index());
+        let chain = chain.ok_or_else(|| Fault::damaged("chains", "one is missing"))?;
+        let tombstone = Tombstone::new(at, origin, (chain.seq, chain.hash));
+        *chain = Chain::gone(&tombstone);
+        self.commit_at(at, |tables| dropped::insert(tables, event, &tombstone))?;
+        self.inventory.drop_event(event);
+        self.outside.observer.event_dropped(event, &found.id);
+        Ok(Ok(at))
     }
 
     /// Answered before: the answer again. Else stored, with the record of its key.

@@ -1,0 +1,90 @@
+//! What is left of an event that was over and was dropped.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use soldonce_core::{Actor, Origin, Seq, Timestamp};
+
+use crate::reply::Rfc3339;
+
+/// The row that stays. The counts are those of rows that are deleted by now.
+#[derive(Clone, Debug)]
+pub struct Tombstone {
+    /// When it was dropped.
+    pub at: Timestamp,
+    /// Who dropped it, in which request.
+    pub origin: Origin,
+    /// The number of its last commit.
+    pub seq: Seq,
+    /// Where the hash chain of its audit ended.
+    pub hash: [u8; 32],
+    /// Unit rows.
+    pub units: u64,
+    /// Bookings.
+    pub bookings: u64,
+    /// Rows of its audit.
+    pub transitions: u64,
+    /// Whether all its rows are deleted.
+    pub is_cleared: bool,
+}
+
+/// The same for people.
+#[derive(Serialize)]
+pub struct TombstoneBody<'a> {
+    /// When it was dropped.
+    pub dropped_at: Rfc3339,
+    /// The caller's id, or `system`.
+    pub actor: String,
+    /// The request's id.
+    pub request_id: &'a str,
+    /// The number of its last commit.
+    pub seq: u64,
+    /// The end of its chain, hexadecimal.
+    pub hash: String,
+    /// Unit rows that were deleted.
+    pub units: u64,
+    /// Bookings that were deleted.
+    pub bookings: u64,
+    /// Rows of the audit that were deleted.
+    pub transitions: u64,
+    /// Whether none is left.
+    pub is_cleared: bool,
+}
+
+impl Tombstone {
+    /// Returns what is written when an event is dropped whose chain ended so.
+    pub(crate) fn new(at: Timestamp, origin: Origin, (seq, hash): (Seq, [u8; 32])) -> Self {
+        Self {
+            at,
+            origin,
+            seq,
+            hash,
+            units: 0,
+            bookings: 0,
+            transitions: 0,
+            is_cleared: false,
+        }
+    }
+
+    /// Returns it in words.
+    pub fn body(&self) -> TombstoneBody<'_> {
+        TombstoneBody {
+            dropped_at: Rfc3339(self.at),
+            actor: match self.origin.actor {
+                Actor::Caller(id) => id.to_string(),
+                Actor::System => "system".to_owned(),
+            },
+            request_id: &self.origin.request,
+            seq: self.seq.0,
+            hash: self.hash.iter().fold(String::new(), |mut text, byte| {
+                // Writing to memory does not fail.
+                write!(text, "{byte:02x}").unwrap_or_default();
+                text
+            }),
+            units: self.units,
+            bookings: self.bookings,
+            transitions: self.transitions,
+            is_cleared: self.is_cleared,
+        }
+    }
+}

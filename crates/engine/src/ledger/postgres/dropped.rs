@@ -1,0 +1,210 @@
+//! Events that are over are dropped: marked in one transaction under the event's lock, known to every server
+//! within some 200 ms, then deleted in the background by whichever server comes to it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use soldonce_core::{EventId, EventNo, EventUse, Origin, Rejection, Seq, Span, Timestamp};
+use tokio_postgres::types::Type;
+
+use super::context::Context;
+use super::database::{Connection, Value};
+use super::failure::Failure;
+use super::feed::unnumbered;
+use super::limits::CLEAR_ROWS_MAX;
+use super::tables::{Columns, int};
+use super::{OpenError, Parts, PostgresOptions, verify};
+use crate::ledger::Tombstone;
+use crate::ledger::rows::column::Column;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::rows::{Damaged, dropped as rows};
+
+const TABLE: &str = "dropped_events";
+
+/// What is open of an event: held units, unsettled bookings, effects and deliveries that are not done, commits
+/// without a number. The time of its last commit, and where its chain ends.
+const EVENT_USE: &str = concat!(
+    "-- event_use
+SELECT (SELECT count(*) FROM units WHERE event_no = $1 AND state = 1)
+     + (SELECT count(*) FROM bookings
+        WHERE (payment < 4 OR payment = 10 OR state = 6) AND event_no = $1)
+     + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
+        WHERE o.done_at IS NULL AND b.event_no = $1)
+     + (SELECT count(*) FROM deliveries d
+        WHERE d.state = 0 AND d.endpoint IN (SELECT id FROM webhook_endpoints)
+          AND (EXISTS (SELECT FROM holds WHERE id = d.subject AND event_no = $1)
+               OR EXISTS (SELECT FROM bookings WHERE id = d.subject AND event_no = $1)))
+     + (SELECT count(*) FROM batches b WHERE b.event_no = $1 AND ",
+    unnumbered!(),
+    "),
+       greatest(created_at, (SELECT at FROM batches WHERE event_no = $1 ORDER BY xid DESC LIMIT 1)),
+       coalesce(h.seq, 0), h.hash
+FROM events LEFT JOIN feed_heads h USING (event_no) WHERE event_no = $1"
+);
+
+/// One at a time, so that their numbers are dense and known in order.
+const LOCK_DROPPED: &str = "-- lock_dropped
+LOCK TABLE dropped_events IN SHARE ROW EXCLUSIVE MODE";
+
+const DROP_EVENT: &str = "-- drop_event
+INSERT INTO dropped_events (event_no, n, at, actor, request, seq, hash)
+SELECT $1, count(*) + 1, $2, $3, $4, $5, $6 FROM dropped_events";
+
+const DROPPED_AFTER: &str = "-- dropped_after
+SELECT d.n, d.event_no, e.id FROM dropped_events d JOIN events e USING (event_no)
+WHERE d.n > $1 ORDER BY d.n";
+
+const CLEAR: &str = "-- clear_dropped
+SELECT clear_dropped_14($1)";
+
+const DROPPED: &str = concat!(
+    "-- dropped\nSELECT",
+    dropped_columns!(),
+    ",",
+    dropped_counts!(),
+    "
+FROM dropped_events d JOIN events e USING (event_no) WHERE e.id = $1"
+);
+
+impl Parts {
+    /// Marks an event as dropped.
+    pub(super) async fn drop_event(
+        &self,
+        event: EventNo,
+        keep: Span,
+        origin: Origin,
+    ) -> Result<Timestamp, Rejection> {
+        let slot = self.slot(event).await?;
+        let context = &self.context;
+        // Nothing of this server is under way for it meanwhile; what others store is seen under the lock.
+        let mut replica = slot.replica.lock().await;
+        let marked = async {
+            let mut connection = context.database.connection().await?;
+            let named = super::replica::Named::default();
+            let refreshed = context.refresh(&mut connection, &slot, &mut replica, &named);
+            refreshed.await?;
+            context.lock_event(&mut connection, event).await?;
+            let refreshed = context.refresh(&mut connection, &slot, &mut replica, &named);
+            refreshed.await?;
+            let found = replica.inventory.event(event).map(Arc::clone);
+            let found = found.ok_or_else(|| Damaged::new("events", "it is not in memory"))?;
+            let (open, end) = event_use(&mut connection, event, slot.chain_start).await?;
+            let at = context.time.now();
+            let refused = found.require_droppable(at, open, keep);
+            if let Err(rejection) = refused {
+                connection.roll_back().await;
+                return Ok(Err(rejection));
+            }
+            let tombstone = Tombstone::new(at, origin, end);
+            match insert(&mut connection, event, &tombstone).await {
+                Ok(()) => connection.commit().await?,
+                Err(failure) => {
+                    connection.roll_back().await;
+                    return Err(failure);
+                }
+            }
+            Ok::<_, Failure>(Ok((at, found.id.clone())))
+        };
+        let (at, id) = marked.await.map_err(|failure| failure.rejection())??;
+        drop(replica);
+        context.forget_event(event, &id);
+        Ok(at)
+    }
+}
+
+impl Context {
+    /// Lets go of what is remembered of a dropped event; whether it is known by now.
+    pub(super) fn forget_event(&self, event: EventNo, id: &EventId) -> bool {
+        let is_known = self.catalogue.drop_event(id, event);
+        if is_known {
+            self.observer.event_dropped(event, id);
+            self.charts.let_go();
+        }
+        is_known
+    }
+
+    /// Lets go of events that other servers dropped.
+    pub(super) async fn find_dropped(&self) -> Result<(), Failure> {
+        let known = self.known_dropped.load(Ordering::Acquire);
+        let rows = self
+            .database
+            .rows(DROPPED_AFTER, &[(&known, Type::INT8)])
+            .await?;
+        for row in &rows {
+            let columns = Columns::new(row, TABLE);
+            let id = EventId::parse(columns.get(2)?).map_err(|_| columns.illegal("id"))?;
+            // One that is not known yet is looked for again.
+            if !self.forget_event(EventNo(columns.small(1)?), &id) {
+                return Ok(());
+            }
+            self.known_dropped.store(columns.get(0)?, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Deletes some rows of dropped events; whether there may be more.
+    pub(super) async fn clear_dropped(&self) -> Result<bool, Failure> {
+        let rows = self.database.rows(CLEAR, &[(&CLEAR_ROWS_MAX, Type::INT8)]);
+        match rows.await?.first() {
+            Some(row) => Ok(Columns::new(row, TABLE).get(0)?),
+            None => Ok(false),
+        }
+    }
+}
+
+/// What of the event is open, and the number and the hash at which it ends.
+async fn event_use(
+    connection: &mut Connection,
+    event: EventNo,
+    chain_start: [u8; 32],
+) -> Result<(EventUse, (Seq, [u8; 32])), Failure> {
+    let no = int(event.0)?;
+    let rows = connection.rows(EVENT_USE, &[(&no, Type::INT4)]).await?;
+    let row = rows.first();
+    let row = row.ok_or_else(|| Damaged::new("events", "it is missing"))?;
+    let columns = Columns::new(row, "events");
+    let hash: Option<&[u8]> = columns.get(3)?;
+    let found = EventUse {
+        open: columns.unsigned(0)?,
+        last_commit: Timestamp::from_ms(columns.get(1)?),
+    };
+    let hash = hash.map_or(Ok(chain_start), <[u8; 32]>::try_from);
+    let hash = hash.map_err(|_| columns.illegal("hash"))?;
+    Ok((found, (Seq(columns.unsigned(2)?), hash)))
+}
+
+async fn insert(
+    connection: &mut Connection,
+    event: EventNo,
+    tombstone: &Tombstone,
+) -> Result<(), Failure> {
+    let row = rows::put(event, tombstone);
+    let values: Vec<Value<'_>> = row.iter().map(Column::sent).collect();
+    connection.run(LOCK_DROPPED).await?;
+    connection.rows(DROP_EVENT, &values).await?;
+    Ok(())
+}
+
+/// What is left of an event, if it was dropped. For `why`.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger or it cannot be read.
+///
+/// # Cancel safety
+/// It only reads.
+pub async fn dropped(
+    options: &PostgresOptions,
+    event: &str,
+) -> Result<Option<Tombstone>, OpenError> {
+    let mut connection = verify::open(options).await?;
+    let rows = connection.rows(DROPPED, &[(&event, Type::TEXT)]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let read = || -> Result<Tombstone, Failure> {
+        let mut row = Reader::postgres(row, TABLE);
+        let (_, written) = rows::get(&mut row)?;
+        Ok(rows::get_counts(&mut row, written)?)
+    };
+    Ok(Some(read()?))
+}

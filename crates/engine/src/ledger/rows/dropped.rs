@@ -1,0 +1,60 @@
+//! What is left of events that were dropped.
+
+use soldonce_core::{Actor, CallerId, EventNo, Origin};
+
+use super::Damaged;
+use super::column::Column;
+use super::reader::Reader;
+use crate::ledger::Tombstone;
+
+/// The columns that [`get`] reads.
+macro_rules! dropped_columns {
+    () => {
+        " d.event_no, d.at, d.actor, d.request, d.seq, d.hash"
+    };
+}
+
+/// The columns that [`get_counts`] reads.
+macro_rules! dropped_counts {
+    () => {
+        " d.units, d.bookings, d.transitions, d.is_cleared"
+    };
+}
+
+pub(crate) fn put(event: EventNo, tombstone: &Tombstone) -> [Column<'_>; 6] {
+    let actor = match tombstone.origin.actor {
+        Actor::Caller(id) => Some(*id.bytes()),
+        Actor::System => None,
+    };
+    [
+        Column::Small(event.0),
+        Column::Long(tombstone.at.ms()),
+        Column::OptId(actor),
+        Column::Text(&tombstone.origin.request),
+        Column::Count(tombstone.seq.0),
+        Column::Bytes(&tombstone.hash),
+    ]
+}
+
+/// A row as it was written, and the number of its event.
+pub(crate) fn get(row: &mut Reader<'_>) -> Result<(EventNo, Tombstone), Damaged> {
+    let (event, at) = (row.get()?, row.get()?);
+    let caller: Option<CallerId> = row.get()?;
+    let origin = Origin {
+        actor: caller.map_or(Actor::System, Actor::Caller),
+        request: row.get::<&str>()?.into(),
+    };
+    let end = (row.get()?, row.get()?);
+    Ok((event, Tombstone::new(at, origin, end)))
+}
+
+/// The same with what was deleted since.
+pub(crate) fn get_counts(row: &mut Reader<'_>, written: Tombstone) -> Result<Tombstone, Damaged> {
+    Ok(Tombstone {
+        units: row.get()?,
+        bookings: row.get()?,
+        transitions: row.get()?,
+        is_cleared: row.get::<Option<bool>>()?.unwrap_or_default(),
+        ..written
+    })
+}

@@ -1,0 +1,302 @@
+//! Events that were dropped: what is left of each, and the deletion of the rest, some rows in each transaction.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use soldonce_core::{
+    CallerId, EventId, EventNo, EventUse, Holder, HolderName, Span, Timestamp,
+    limits::DROP_AFTER_MS_MIN,
+};
+
+use super::bookings::holder_key;
+use super::summed;
+use crate::ledger::Tombstone;
+use crate::ledger::rows::codes::{small, unsigned};
+use crate::ledger::rows::dropped as rows;
+use crate::ledger::rows::reader::Reader;
+use crate::ledger::sqlite::fault::{Fault, one_row};
+
+const TABLE: &str = "dropped_events";
+
+/// What is open of an event, and the time of its last commit. Effects of the last days are commits, too, and leave
+/// no row in the audit.
+const EVENT_USE: &str = "-- event_use
+SELECT (SELECT count(*) FROM bookings
+        WHERE (payment < 4 OR payment = 10 OR state = 6) AND event_no = ?1)
+     + (SELECT count(*) FROM outbox o JOIN bookings b ON b.id = o.booking
+        WHERE o.done_at IS NULL AND b.event_no = ?1)
+     + (SELECT count(*) FROM deliveries d
+        WHERE d.state = 0 AND d.endpoint IN (SELECT id FROM webhook_endpoints)
+          AND (EXISTS (SELECT 1 FROM holds WHERE id = d.subject AND event_no = ?1)
+               OR EXISTS (SELECT 1 FROM bookings WHERE id = d.subject AND event_no = ?1))),
+       coalesce((SELECT at FROM audit WHERE event_no = ?1 ORDER BY seq DESC LIMIT 1), created_at),
+       coalesce((SELECT max(o.at) FROM outbox o JOIN bookings b ON b.id = o.booking
+                 WHERE b.event_no = ?1
+                   AND o.n > coalesce((SELECT n FROM outbox WHERE at < ?2 ORDER BY n DESC LIMIT 1), 0)), 0)
+FROM events WHERE event_no = ?1";
+
+const INSERT_DROPPED: &str = "-- insert_dropped
+INSERT INTO dropped_events (event_no, at, actor, request, seq, hash, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+
+const DROPPED: &str = concat!(
+    "-- dropped\nSELECT",
+    dropped_columns!(),
+    ", d.checksum,",
+    dropped_counts!(),
+    ", e.id
+FROM dropped_events d JOIN events e USING (event_no) ORDER BY d.event_no"
+);
+
+const NOT_CLEARED: &str = "-- not_cleared
+SELECT event_no FROM dropped_events WHERE is_cleared = 0 LIMIT 1";
+
+const CLEAR_UNITS: &str = "-- clear_units
+DELETE FROM units WHERE event_no = ?1
+  AND unit_no IN (SELECT unit_no FROM units WHERE event_no = ?1 ORDER BY unit_no LIMIT ?2)";
+
+/// The audit names every hold of the event, and the booking of every sale. A booking that was never paid is one of
+/// the holder of its hold.
+const SOME_AUDIT: &str = "-- some_audit
+SELECT a.seq, a.n, a.hold, CASE WHEN a.to_state = 2 THEN a.to_owner END, h.caller, h.holder
+FROM audit a LEFT JOIN holds h ON h.id = a.hold
+WHERE a.event_no = ?1 ORDER BY a.seq, a.n LIMIT ?2";
+
+const BOOKINGS_TO_CLEAR: &str = "-- bookings_to_clear
+SELECT id FROM bookings WHERE holder_key = ?2 AND event_no = ?1 LIMIT ?3";
+
+const CLEAR_LINES: &str = "-- clear_lines
+DELETE FROM lines WHERE booking = ?2 AND event_no = ?1";
+const CLEAR_KEPT: &str = "-- clear_kept
+DELETE FROM kept_replies WHERE subject = ?1";
+const CLEAR_OUTBOX: &str = "-- clear_outbox
+DELETE FROM outbox WHERE booking = ?1 AND done_at IS NOT NULL";
+const CLEAR_BOOKING: &str = "-- clear_booking
+DELETE FROM bookings WHERE id = ?2 AND event_no = ?1";
+const CLEAR_HOLD: &str = "-- clear_hold
+DELETE FROM holds WHERE id = ?2 AND event_no = ?1";
+const CLEAR_AUDIT: &str = "-- clear_audit
+DELETE FROM audit WHERE event_no = ?1 AND seq = ?2 AND n = ?3";
+const CLEAR_CHAIN: &str = "-- clear_chain
+DELETE FROM chains WHERE event_no = ?1";
+const CLEAR_TERMS: &str = "-- clear_terms
+DELETE FROM steady_terms WHERE event_no = ?1";
+
+const COUNT_CLEARED: &str = "-- count_cleared
+UPDATE dropped_events SET units = units + ?2, bookings = bookings + ?3, transitions = transitions + ?4,
+                          is_cleared = ?5
+WHERE event_no = ?1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[
+    EVENT_USE,
+    INSERT_DROPPED,
+    DROPPED,
+    NOT_CLEARED,
+    CLEAR_UNITS,
+    SOME_AUDIT,
+    BOOKINGS_TO_CLEAR,
+    CLEAR_LINES,
+    CLEAR_KEPT,
+    CLEAR_OUTBOX,
+    CLEAR_BOOKING,
+    CLEAR_HOLD,
+    CLEAR_AUDIT,
+    CLEAR_CHAIN,
+    CLEAR_TERMS,
+    COUNT_CLEARED,
+];
+
+/// What is open of an event besides its live holds, which memory counts.
+pub(crate) fn event_use(
+    connection: &Connection,
+    event: EventNo,
+    now: Timestamp,
+) -> Result<EventUse, Fault> {
+    let recent = now.minus(Span::from_ms(DROP_AFTER_MS_MIN)).ms();
+    let mut statement = connection.prepare_cached(EVENT_USE)?;
+    let found = statement.query_row(params![event.0, recent], |row| {
+        let (commit, effect): (i64, i64) = (row.get(1)?, row.get(2)?);
+        Ok((row.get(0)?, commit.max(effect)))
+    })?;
+    Ok(EventUse {
+        open: unsigned(found.0, TABLE)?,
+        last_commit: Timestamp::from_ms(found.1),
+    })
+}
+
+/// Marks an event as dropped.
+pub(crate) fn insert(
+    connection: &Connection,
+    event: EventNo,
+    tombstone: &Tombstone,
+) -> Result<(), Fault> {
+    let row = rows::put(event, tombstone);
+    summed::write(connection, INSERT_DROPPED, TABLE, &row)
+}
+
+/// Every event that was dropped, by number.
+pub(crate) fn all(
+    connection: &Connection,
+) -> Result<BTreeMap<EventNo, (EventId, Tombstone)>, Fault> {
+    let mut statement = connection.prepare_cached(DROPPED)?;
+    let rows = statement.query_and_then([], read)?;
+    rows.collect()
+}
+
+fn read(row: &Row<'_>) -> Result<(EventNo, (EventId, Tombstone)), Fault> {
+    let mut row = Reader::sqlite(row, TABLE);
+    let (no, written) = rows::get(&mut row)?;
+    row.require_sum(|| format!("dropped event {}", no.0))?;
+    let tombstone = rows::get_counts(&mut row, written)?;
+    let id = EventId::parse(row.get()?).map_err(|_| row.illegal("id"))?;
+    Ok((no, (id, tombstone)))
+}
+
+/// A dropped event that still has rows.
+pub(crate) fn next(connection: &Connection) -> Result<Option<EventNo>, Fault> {
+    let mut statement = connection.prepare_cached(NOT_CLEARED)?;
+    let found = statement.query_row([], |row| row.get(0)).optional()?;
+    Ok(found.map(|no| small(no, TABLE)).transpose()?.map(EventNo))
+}
+
+/// How many rows one transaction deleted.
+#[derive(Default)]
+struct Cleared {
+    units: usize,
+    bookings: usize,
+    transitions: usize,
+    /// All of them.
+    rows: usize,
+    is_all: bool,
+}
+
+/// Deletes at most `most` rows of a dropped event, one booking's lines more or less, inside an open transaction:
+/// units first, because sold ones keep their lines.
+pub(crate) fn clear(connection: &Connection, event: EventNo, most: usize) -> Result<(), Fault> {
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut units = connection.prepare_cached(CLEAR_UNITS)?;
+    let units = units.execute(params![event.0, limit])?;
+    let mut cleared = Cleared {
+        units,
+        rows: units,
+        ..Cleared::default()
+    };
+    if cleared.rows < most {
+        clear_history(connection, event, most, &mut cleared)?;
+    }
+    let Cleared {
+        units,
+        bookings,
+        transitions,
+        is_all,
+        ..
+    } = cleared;
+    let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(COUNT_CLEARED)?;
+    let (units, bookings) = (count(units), count(bookings));
+    let values = params![event.0, units, bookings, count(transitions), is_all];
+    one_row("count_cleared", statement.execute(values)?)
+}
+
+/// Goes along the audit: of each row its hold, with the bookings of its holder, and its booking, then the row.
+fn clear_history(
+    connection: &Connection,
+    event: EventNo,
+    most: usize,
+    cleared: &mut Cleared,
+) -> Result<(), Fault> {
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut audit = connection.prepare_cached(SOME_AUDIT)?;
+    let steps = audit.query_and_then(params![event.0, limit], Step::read)?;
+    let steps = steps.collect::<Result<Vec<_>, Fault>>()?;
+    for step in &steps {
+        clear_step(connection, event, step, (most, cleared))?;
+        if cleared.rows >= most {
+            return Ok(());
+        }
+    }
+    for rest in [CLEAR_CHAIN, CLEAR_TERMS] {
+        connection.prepare_cached(rest)?.execute([event.0])?;
+    }
+    cleared.is_all = true;
+    Ok(())
+}
+
+/// Deletes what a row of the audit leads to, then the row, unless there was too much of the one.
+fn clear_step(
+    connection: &Connection,
+    event: EventNo,
+    step: &Step,
+    (most, cleared): (usize, &mut Cleared),
+) -> Result<(), Fault> {
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    if let Some(holder) = &step.holder {
+        let mut of_holder = connection.prepare_cached(BOOKINGS_TO_CLEAR)?;
+        let values = params![event.0, holder_key(holder), limit];
+        let found = of_holder.query_map(values, |row| row.get(0))?;
+        for booking in found.collect::<Result<Vec<[u8; 16]>, _>>()? {
+            if cleared.rows >= most {
+                return Ok(());
+            }
+            clear_booking(connection, event, booking, cleared)?;
+        }
+    }
+    if let Some(booking) = step.booking {
+        clear_booking(connection, event, booking, cleared)?;
+    }
+    let mut holds = connection.prepare_cached(CLEAR_HOLD)?;
+    cleared.rows += holds.execute(params![event.0, step.hold])?;
+    let mut audit = connection.prepare_cached(CLEAR_AUDIT)?;
+    let gone = audit.execute(params![event.0, step.seq, step.n])?;
+    one_row("clear_audit", gone)?;
+    cleared.transitions += 1;
+    cleared.rows += 1;
+    Ok(())
+}
+
+/// A row of the audit, and what it leads to.
+struct Step {
+    seq: i64,
+    n: i64,
+    hold: Option<[u8; 16]>,
+    booking: Option<[u8; 16]>,
+    holder: Option<Holder>,
+}
+
+impl Step {
+    fn read(row: &Row<'_>) -> Result<Self, Fault> {
+        let (caller, name): (Option<[u8; 16]>, Option<String>) = (row.get(4)?, row.get(5)?);
+        let name = name.map(|name| HolderName::parse(&name)).transpose();
+        let name = name.map_err(|_| Fault::damaged("holds", "a holder is illegal"))?;
+        let holder = caller.zip(name).map(|(caller, name)| Holder {
+            caller: CallerId::from_bytes(caller),
+            name,
+        });
+        Ok(Self {
+            seq: row.get(0)?,
+            n: row.get(1)?,
+            hold: row.get(2)?,
+            booking: row.get(3)?,
+            holder,
+        })
+    }
+}
+
+fn clear_booking(
+    connection: &Connection,
+    event: EventNo,
+    booking: [u8; 16],
+    cleared: &mut Cleared,
+) -> Result<(), Fault> {
+    for of_booking in [CLEAR_KEPT, CLEAR_OUTBOX] {
+        let mut statement = connection.prepare_cached(of_booking)?;
+        cleared.rows += statement.execute([booking])?;
+    }
+    let values = params![event.0, booking];
+    cleared.rows += connection.prepare_cached(CLEAR_LINES)?.execute(values)?;
+    let gone = connection.prepare_cached(CLEAR_BOOKING)?.execute(values)?;
+    cleared.bookings += gone;
+    cleared.rows += gone;
+    Ok(())
+}
