@@ -85,7 +85,7 @@ pub struct Applied {
     /// What must be done outside.
     pub effects: Vec<Effect>,
     /// What was to be done outside and is done, or must not be done any more.
-    pub settled: Vec<Effect>,
+    pub done_effects: Vec<Effect>,
     pub event: Option<EventNo>,
     /// What else it was decided on.
     pub basis: Basis,
@@ -111,7 +111,7 @@ impl Applied {
             holds: Vec::new(),
             bookings: Vec::new(),
             effects: Vec::new(),
-            settled: Vec::new(),
+            done_effects: Vec::new(),
             event: None,
             basis: Basis::default(),
         }
@@ -123,7 +123,7 @@ impl Applied {
             && self.holds.is_empty()
             && self.bookings.is_empty()
             && self.effects.is_empty()
-            && self.settled.is_empty()
+            && self.done_effects.is_empty()
             && self.event.is_none())
     }
 }

@@ -19,11 +19,11 @@ impl Inventory {
         selection: &Selection,
         reason: &Text,
     ) -> Result<Answer, Rejection> {
-        self.open_ended_holds(event, work.now);
+        self.reopen_units_of_ended_holds(event, work.now);
         let book = self.book(event)?;
         require_staff_count(selection)?;
         let units = self.claim_named(book, work.now, selection, None)?;
-        self.end_overdue_holds(work, event, &units);
+        self.expire_holds_of(work, event, &units);
         self.step_all(work, event, &units, Cause::Blocked);
         work.reason = Some(reason.clone());
         Ok(Answer::Units(event, units))
@@ -36,7 +36,7 @@ impl Inventory {
         selection: &Selection,
         reason: &Text,
     ) -> Result<Answer, Rejection> {
-        self.open_ended_holds(event, work.now);
+        self.reopen_units_of_ended_holds(event, work.now);
         let book = self.book(event)?;
         require_staff_count(selection)?;
         let state = |unit: UnitNo| book.seating.unit(unit).state;

@@ -115,7 +115,7 @@ impl Inventory {
 
     /// Opens the units of holds that ended by `now` to new owners (T3). Each hold is looked at
     /// once, so commands that come before the sweeper pay for it together, not each of them.
-    pub(super) fn open_ended_holds(&mut self, event: EventNo, now: Timestamp) {
+    pub(super) fn reopen_units_of_ended_holds(&mut self, event: EventNo, now: Timestamp) {
         let place = self.place(event);
         let Some(Some(book)) = self.events.get_mut(place) else {
             return;

@@ -21,7 +21,7 @@ impl Inventory {
         let hold = self.require_hold(change.on.hold, change.on.by)?;
         hold.require_active(work.now, change.on.fence)?;
         let event = hold.event;
-        self.open_ended_holds(event, work.now);
+        self.reopen_units_of_ended_holds(event, work.now);
         let hold = self.require_hold(change.on.hold, change.on.by)?;
         let book = self.book(event)?;
         let drop = dropped_units(book, hold, change)?;
@@ -75,7 +75,7 @@ impl Inventory {
         added: &[UnitNo],
     ) -> Answer {
         let hold = self.change_hold(work, id, |this, work, hold| {
-            this.end_overdue_holds(work, hold.event, added);
+            this.expire_holds_of(work, hold.event, added);
             let step = Step {
                 to: UnitState::Free,
                 fence: hold.fence,

@@ -17,7 +17,7 @@ impl Inventory {
         new: NewHold,
     ) -> Result<Answer, Rejection> {
         let now = work.now;
-        self.open_ended_holds(new.event, now);
+        self.reopen_units_of_ended_holds(new.event, now);
         let book = self.book(new.event)?;
         let asked = HoldTermsAsked {
             count: new.wish.count(),
@@ -68,7 +68,7 @@ impl Inventory {
             holder,
             ..
         } = new;
-        self.end_overdue_holds(work, event, &claim.units);
+        self.expire_holds_of(work, event, &claim.units);
         let fence = self.next_fence(event, &claim.units);
         let book = self.book_mut(event);
         let max_expires_at = work.now.plus(book.event.policy.hold_max);

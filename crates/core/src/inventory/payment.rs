@@ -27,7 +27,7 @@ impl Inventory {
         if currency != report.currency || !known.is_meant_by(report) {
             return Err(Rejection::PaymentMismatch(report.booking));
         }
-        work.settled.extend(report.settles);
+        work.done_effects.extend(report.settles);
         let next = known.after(report);
         let has_bounced = next.bounced > known.bounced;
         let is_news = next.state != known.state && !has_bounced;
@@ -55,8 +55,8 @@ impl Inventory {
     ) {
         match state {
             BookingState::PendingPayment => self.settle(work, report, hold),
-            BookingState::Expired | BookingState::Failed => self.settle_late(work, report),
-            BookingState::NeedsRefund => self.settle_refund(work, report),
+            BookingState::Expired | BookingState::Failed => self.follow_late(work, report),
+            BookingState::NeedsRefund => self.follow_refund(work, report),
             BookingState::Confirmed | BookingState::PartlyCancelled => {
                 self.undo_unpaid(work, report);
             }
@@ -93,7 +93,7 @@ impl Inventory {
     }
 
     /// Follows the payment of a booking whose hold ended before the money came.
-    fn settle_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
+    fn follow_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Here => self.paid_late(work, report),
             Money::Pending | Money::Gone => {}
@@ -101,7 +101,7 @@ impl Inventory {
     }
 
     /// Follows the payment of a booking whose money is on its way back.
-    fn settle_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
+    fn follow_refund(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         match money(report.state) {
             Money::Gone => {
                 self.booking_mut(work, report.booking).state = BookingState::Refunded;
@@ -145,13 +145,13 @@ impl Inventory {
     /// Applies exactly the event's late policy to money that came after the hold ended.
     fn paid_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         let event = self.known_booking(report.booking).event;
-        self.open_ended_holds(event, work.now);
+        self.reopen_units_of_ended_holds(event, work.now);
         let policy = self.book_mut(event).event.policy.late_payment;
         match policy {
             LatePayment::IfStillFree if self.may_sell_late(work, report.booking) => {
                 // The intent was to be cancelled when the hold ended. If that is under way just now,
                 // the sale is undone by what comes of it.
-                work.settled.push(Effect::CancelIntent(report.booking));
+                work.done_effects.push(Effect::CancelIntent(report.booking));
                 self.sell_late(work, report.booking);
                 capture_if_authorised(work, report);
             }

@@ -40,7 +40,7 @@ impl Inventory {
     /// Sells free units to all lines of a booking, FREE > SOLD.
     pub(super) fn sell_lines(&mut self, work: &mut Work<'_>, booking: &mut Booking) {
         let (event, units) = (booking.event, booking.units());
-        self.end_overdue_holds(work, event, &units);
+        self.expire_holds_of(work, event, &units);
         let step = Step {
             to: UnitState::Sold(booking.id),
             fence: self.next_fence(event, &units),

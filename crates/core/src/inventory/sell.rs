@@ -28,7 +28,7 @@ impl Inventory {
         selection: &Selection,
         buyer: Buyer,
     ) -> Result<Answer, Rejection> {
-        self.open_ended_holds(event, work.now);
+        self.reopen_units_of_ended_holds(event, work.now);
         let book = self.book(event)?;
         require_staff_count(selection)?;
         book.event.require_on_sale(work.now)?;

@@ -22,7 +22,7 @@ pub(super) struct Work<'a> {
     holds: Vec<HoldId>,
     bookings: Vec<BookingId>,
     pub(super) effects: Vec<Effect>,
-    pub(super) settled: Vec<Effect>,
+    pub(super) done_effects: Vec<Effect>,
     pub(super) event: Option<EventNo>,
     pub(super) basis: Basis,
 }
@@ -44,7 +44,7 @@ impl<'a> Work<'a> {
             holds: Vec::new(),
             bookings: Vec::new(),
             effects: Vec::new(),
-            settled: Vec::new(),
+            done_effects: Vec::new(),
             event: None,
             basis: Basis::default(),
         }
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
             holds: self.holds,
             bookings: self.bookings,
             effects: self.effects,
-            settled: self.settled,
+            done_effects: self.done_effects,
             event: self.event,
             basis: self.basis,
         }
@@ -203,7 +203,7 @@ impl Inventory {
     }
 
     /// Ends the holds that are over and have some of `units`, each with **all** of its units (T4).
-    pub(super) fn end_overdue_holds(
+    pub(super) fn expire_holds_of(
         &mut self,
         work: &mut Work<'_>,
         event: EventNo,

@@ -5,7 +5,7 @@ use soldonce_core::{
     Together, Wish,
 };
 
-use super::shields::Asked;
+use super::shields::ShieldQuery;
 use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
 use crate::metrics::OutcomeLabel;
@@ -100,7 +100,7 @@ impl Engine {
             && (!is_keyed || self.parts.ledger.is_shared())
             && self.may_ask_shields(&event, now, asked)?
         {
-            let asked = Asked {
+            let asked = ShieldQuery {
                 live: &live,
                 event: &event,
                 holder: &holder,

@@ -14,7 +14,8 @@ use crate::limits::SHIELD_EARLY_MS;
 use crate::live::{Live, LiveEvent, Verdict};
 use crate::metrics::{ShieldKind, ShieldLabel};
 use crate::shield::{
-    Belief, Guard, Kind, Known, KnownState, Message, Part, Round, Thing, Tried, Who, full, parts,
+    Belief, Kind, Known, KnownState, Message, Part, Round, SharedShield, Thing, Tried, Who, full,
+    parts,
 };
 
 /// Messages that are put together at once.
@@ -22,7 +23,7 @@ const ROUND_MAX: usize = 256;
 
 /// A wish in front of the shields.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct ShieldQuery<'a> {
     pub(super) live: &'a LiveEvent,
     pub(super) event: &'a Event,
     pub(super) holder: &'a Holder,
@@ -50,8 +51,8 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         let parts = std::mem::take(&mut self.parts);
-        if let Some(guard) = self.live.guard().filter(|_| !parts.is_empty()) {
-            guard.messages.send(Message::Drop(self.who, parts));
+        if let Some(shared_shield) = self.live.shared_shield().filter(|_| !parts.is_empty()) {
+            shared_shield.messages.send(Message::Drop(self.who, parts));
         }
     }
 }
@@ -62,7 +63,7 @@ impl Engine {
     ///
     /// # Errors
     /// `UnitUnavailable` with every conflict, as the ledger would say.
-    pub(super) fn pass_own_shield(&self, asked: Asked<'_>) -> Result<(), Rejection> {
+    pub(super) fn pass_own_shield(&self, asked: ShieldQuery<'_>) -> Result<(), Rejection> {
         let (chart, seats) = (&asked.event.chart, asked.selection.seats());
         let shield = &asked.live.shield;
         match shield.try_seats(chart, seats, asked.holder, asked.now) {
@@ -82,9 +83,9 @@ impl Engine {
     /// As [`Engine::pass_own_shield`].
     pub(super) async fn pass_shared_shield(
         &self,
-        asked: Asked<'_>,
+        asked: ShieldQuery<'_>,
     ) -> Result<Option<Pass>, Rejection> {
-        let Some(guard) = self.parts.live.guard() else {
+        let Some(shared_shield) = self.parts.live.shared_shield() else {
             return Ok(None);
         };
         let pass = Pass {
@@ -96,7 +97,7 @@ impl Engine {
                 asked.selection,
             ),
         };
-        match guard.shield.try_units(pass.who, &pass.parts).await {
+        match shared_shield.shield.try_units(pass.who, &pass.parts).await {
             Tried::Passed => Ok(Some(pass)),
             Tried::Missed => {
                 self.parts.metrics.shield_misses.inc();
@@ -104,7 +105,7 @@ impl Engine {
             }
             Tried::Refused(beliefs) => {
                 pass.keep();
-                match believed(guard, asked, &beliefs) {
+                match believed(shared_shield, asked, &beliefs) {
                     Some(refusal) => Err(self.refused_by(ShieldKind::redis, Box::new(refusal))),
                     None => Ok(None),
                 }
@@ -147,7 +148,7 @@ impl Engine {
     }
 
     fn tell_refusal(&self, live: &LiveEvent, refusal: &Unavailable) {
-        let Some(guard) = self.parts.live.guard() else {
+        let Some(shared_shield) = self.parts.live.shared_shield() else {
             return;
         };
         let known = |conflict: &Conflict| match conflict {
@@ -158,7 +159,9 @@ impl Engine {
         };
         let known: Vec<Known> = refusal.conflicts.iter().filter_map(known).collect();
         if !known.is_empty() {
-            guard.messages.send(Message::Known(live.event().no, known));
+            shared_shield
+                .messages
+                .send(Message::Known(live.event().no, known));
         }
     }
 
@@ -175,19 +178,19 @@ impl Engine {
     }
 
     /// Delivers some messages.
-    async fn deliver(&self, guard: &Guard, messages: Vec<Message>) {
+    async fn deliver(&self, shared_shield: &SharedShield, messages: Vec<Message>) {
         let mut round = Round::default();
         for message in messages {
             self.add(&mut round, message);
         }
         for (zone, notes) in round.notes(self.now()) {
-            if !guard.shield.note(zone, &notes).await {
-                guard.messages.lost(notes.len());
+            if !shared_shield.shield.note(zone, &notes).await {
+                shared_shield.messages.lost(notes.len());
             }
         }
         for (who, part) in round.drops {
             // Unheard, it ends by itself.
-            guard.shield.drop_claims(who, &part).await;
+            shared_shield.shield.drop_claims(who, &part).await;
         }
     }
 }
@@ -210,7 +213,9 @@ fn is_sold(conflict: &Conflict) -> bool {
 pub async fn run_shield_messages(engine: Engine, shutdown: CancellationToken) {
     let live = Arc::clone(&engine.parts.live);
     let work = async {
-        let Some((guard, mut queue)) = live.guard().and_then(|it| Some((it, it.queue()?))) else {
+        let Some((shared_shield, mut queue)) =
+            live.shared_shield().and_then(|it| Some((it, it.queue()?)))
+        else {
             return std::future::pending().await;
         };
         loop {
@@ -218,7 +223,7 @@ pub async fn run_shield_messages(engine: Engine, shutdown: CancellationToken) {
             if queue.recv_many(&mut messages, ROUND_MAX).await == 0 {
                 return;
             }
-            engine.deliver(guard, messages).await;
+            engine.deliver(shared_shield, messages).await;
         }
     };
     shutdown.run_until_cancelled(work).await;
@@ -226,7 +231,11 @@ pub async fn run_shield_messages(engine: Engine, shutdown: CancellationToken) {
 
 /// A refusal for what others know and this server does not. What it knows as well or better is no
 /// reason: the shield is told, and if nothing else remains, the ledger is asked.
-fn believed(guard: &Guard, asked: Asked<'_>, beliefs: &[Belief]) -> Option<Unavailable> {
+fn believed(
+    shared_shield: &SharedShield,
+    asked: ShieldQuery<'_>,
+    beliefs: &[Belief],
+) -> Option<Unavailable> {
     let (mut conflicts, mut better) = (Vec::new(), Vec::new());
     for belief in beliefs {
         let known = match belief.thing {
@@ -241,7 +250,9 @@ fn believed(guard: &Guard, asked: Asked<'_>, beliefs: &[Belief]) -> Option<Unava
         }
     }
     if !better.is_empty() {
-        guard.messages.send(Message::Known(asked.event.no, better));
+        shared_shield
+            .messages
+            .send(Message::Known(asked.event.no, better));
     }
     let shield = &asked.live.shield;
     let (chart, seats) = (&asked.event.chart, asked.selection.seats());
@@ -249,7 +260,7 @@ fn believed(guard: &Guard, asked: Asked<'_>, beliefs: &[Belief]) -> Option<Unava
 }
 
 /// Whether the ledger may give this seat to who asks, by what this server knows.
-fn may_have(known: Known, asked: Asked<'_>) -> bool {
+fn may_have(known: Known, asked: ShieldQuery<'_>) -> bool {
     match known.state {
         KnownState::Free => true,
         KnownState::Held { until, who } => until <= asked.now || who == Who::of(asked.holder),

@@ -34,7 +34,7 @@ pub(crate) enum Decided {
     /// It is this one of the batch's applied commands.
     Applied(usize),
     /// It has no effect, and this answer.
-    Quiet(Answer),
+    NoEffect(Answer),
 }
 
 /// Who writes to the ledger.
@@ -67,7 +67,7 @@ impl Batch {
         let applied = inventory.apply(now, &asked.origin, command.clone())?;
         // An answer without effect is not pinned: the next try may find another state.
         if !applied.has_effect() {
-            return Ok(Decided::Quiet(applied.answer));
+            return Ok(Decided::NoEffect(applied.answer));
         }
         if let Some(key) = asked.key {
             let event = reply::event_of(&applied.answer).and_then(|no| inventory.event(no));

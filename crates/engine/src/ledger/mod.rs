@@ -367,7 +367,7 @@ pub trait Observer: Send + Sync + 'static {
     fn feed_lag(&self, _behind: std::time::Duration, _process: Option<i32>) {}
 
     /// The store refused what this server remembered of an event, which is read anew.
-    fn disbelieved(&self) {}
+    fn distrusted(&self) {}
 
     /// The ledger failed to store and takes no more commands.
     fn failed(&self, why: &str);

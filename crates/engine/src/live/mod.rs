@@ -29,7 +29,7 @@ use tokio::sync::watch;
 
 use crate::ledger::Observer;
 use crate::metrics::Metrics;
-use crate::shield::{Guard, Shield};
+use crate::shield::{SharedShield, Shield};
 
 /// Which events a list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub struct Live {
     registry: RwLock<Registry>,
     metrics: Arc<Metrics>,
     recorder: Option<Arc<Recorder>>,
-    guard: Option<Guard>,
+    shared_shield: Option<SharedShield>,
 }
 
 impl Live {
@@ -140,7 +140,7 @@ impl Live {
             registry: RwLock::default(),
             metrics,
             recorder: None,
-            guard: None,
+            shared_shield: None,
         }
     }
 
@@ -155,20 +155,20 @@ impl Live {
     /// The same with a shield that other servers share. It is told of every commit.
     #[must_use]
     pub fn behind(self, shield: Arc<dyn Shield>) -> Self {
-        let guard = Guard::new(shield, &self.metrics);
+        let shared_shield = SharedShield::new(shield, &self.metrics);
         Self {
-            guard: Some(guard),
+            shared_shield: Some(shared_shield),
             ..self
         }
     }
 
     /// The shield that other servers share, if there is one.
-    pub(crate) fn guard(&self) -> Option<&Guard> {
-        self.guard.as_ref()
+    pub(crate) fn shared_shield(&self) -> Option<&SharedShield> {
+        self.shared_shield.as_ref()
     }
 
     fn company(&self) -> Company {
-        match self.guard {
+        match self.shared_shield {
             Some(_) => Company::Servers,
             None => Company::None,
         }
@@ -245,8 +245,10 @@ impl Live {
 
     /// Tells the shield between servers, beside the answers.
     fn tell(&self, inventory: &Inventory, commit: &Commit) {
-        if let (Some(guard), Some(event)) = (&self.guard, inventory.event(commit.event)) {
-            guard
+        if let (Some(shared_shield), Some(event)) =
+            (&self.shared_shield, inventory.event(commit.event))
+        {
+            shared_shield
                 .messages
                 .note_commit(inventory, (&event.chart, commit));
         }
@@ -358,7 +360,7 @@ impl Observer for Live {
         self.metrics.feed_lag.set(behind.as_secs_f64());
     }
 
-    fn disbelieved(&self) {
+    fn distrusted(&self) {
         self.metrics.ledger_disbelieved.inc();
     }
 

@@ -46,13 +46,13 @@ pub(crate) enum Message {
 }
 
 /// A shield between servers and the way to tell it something.
-pub(crate) struct Guard {
+pub(crate) struct SharedShield {
     pub(crate) shield: Arc<dyn Shield>,
     pub(crate) messages: Messages,
     queue: Mutex<Option<mpsc::Receiver<Message>>>,
 }
 
-impl Guard {
+impl SharedShield {
     pub(crate) fn new(shield: Arc<dyn Shield>, metrics: &Arc<Metrics>) -> Self {
         let (sender, queue) = mpsc::channel(SHIELD_MESSAGES_MAX);
         let messages = Messages {

@@ -16,7 +16,7 @@ use std::fmt::Debug;
 use soldonce_core::{EventNo, Holder, Span};
 use soldonce_lease::backend::Fut;
 
-pub(crate) use messages::{Guard, Known, KnownState, Message, Round, full};
+pub(crate) use messages::{Known, KnownState, Message, Round, SharedShield, full};
 pub use redis::RedisShield;
 pub(crate) use zones::parts;
 pub use zones::{Contents, Part};

@@ -93,7 +93,7 @@ pub(crate) struct Recorder {
     policies: Mutex<BTreeMap<EventNo, Option<Policy>>>,
     pub(crate) failures: Mutex<Vec<String>>,
     /// How often memory was found to be wrong.
-    pub(crate) disbelieved: AtomicU64,
+    pub(crate) distrusted: AtomicU64,
     /// Holds and bookings in memory when the last batch came.
     pub(crate) in_memory: Mutex<(usize, usize)>,
     /// Units held and sold when a ledger was opened last.
@@ -151,8 +151,8 @@ impl Observer for Recorder {
 
     fn batch(&self, _commands: usize, _commit: Duration) {}
 
-    fn disbelieved(&self) {
-        self.disbelieved.fetch_add(1, Ordering::Relaxed);
+    fn distrusted(&self) {
+        self.distrusted.fetch_add(1, Ordering::Relaxed);
     }
 
     fn failed(&self, why: &str) {

@@ -61,7 +61,7 @@ impl State {
             }
             self.replies.insert(key.scoped, (key.fingerprint, reply));
         }
-        let settled = |open: &OpenEffect| applied.settled.contains(&open.effect);
+        let settled = |open: &OpenEffect| applied.done_effects.contains(&open.effect);
         self.open.retain(|open| !settled(open));
         let new = applied.effects.iter();
         self.open

@@ -428,7 +428,7 @@ async fn stops(test: TestLedger, event: &Event, command: Command, wrong: &str) {
     assert_eq!(file.execute(wrong, []).unwrap(), 1);
     let refused = test.ask(command).await.unwrap_err();
     assert_eq!(refused, Rejection::MemoryMismatch, "{wrong}");
-    assert_eq!(test.recorder.disbelieved.load(Ordering::Relaxed), 1);
+    assert_eq!(test.recorder.distrusted.load(Ordering::Relaxed), 1);
     let next = test.ask(test.hold_command(event, "zoe", &["A-2"])).await;
     assert_eq!(next.unwrap_err(), Rejection::ReadOnly, "{wrong}");
     let why = test.recorder.failures.lock().unwrap().join("; ");

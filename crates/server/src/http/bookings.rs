@@ -7,7 +7,7 @@ use soldonce_engine::{Engine, EngineError, SellAsk};
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::json::{self, Str, Whole};
 use super::kinds;
 use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, get, post};
@@ -74,21 +74,21 @@ struct ConfirmRequest<'a> {
     fence: Option<Whole<u64>>,
 }
 
-async fn confirm(mut asked: Asked) -> Handled {
-    let hold = asked.hold_id()?;
-    let body = asked.json().await?;
+async fn confirm(mut req: ApiRequest) -> Handled {
+    let hold = req.hold_id()?;
+    let body = req.json().await?;
     let request: ConfirmRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     let fence = json::fence(request.fence);
-    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
-    let engine = &asked.app.engine;
+    let call = req.keyed_call(&[&hold.to_string()], &body)?;
+    let engine = &req.app.engine;
     match engine.confirm(&call, hold, fence, reference).await {
         Ok(reply) => {
-            asked.hoarder().ended(hold).await;
-            Ok(answer::reply(&asked.app, &reply))
+            req.address_holds().ended(hold).await;
+            Ok(answer::reply(&req.app, &reply))
         }
         Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
-            let detail = if asked.app.engine.provider().is_some() {
+            let detail = if req.app.engine.provider().is_some() {
                 "what costs something is paid by checkout"
             } else {
                 "nobody takes money here, and the server sells nothing for nothing: start it with a \
@@ -114,25 +114,25 @@ struct SaleRequest<'a> {
     reference: Option<Str<'a>>,
 }
 
-async fn sell(mut asked: Asked) -> Handled {
-    let event = asked.event_id()?;
-    let body = asked.json().await?;
+async fn sell(mut req: ApiRequest) -> Handled {
+    let event = req.event_id()?;
+    let body = req.json().await?;
     let request: SaleRequest<'_> = json::parse(&body)?;
     let ask = SellAsk {
         units: units::wanted("units", request.units)?,
         holder: json::holder(request.holder.as_ref())?,
         reference: json::text("reference", request.reference.as_ref())?,
     };
-    let call = asked.keyed_call(&[event.as_str()], &body)?;
-    let said = asked.app.engine.sell(&call, &event, ask).await;
-    answer::about(&asked.app, &event, said)
+    let call = req.keyed_call(&[event.as_str()], &body)?;
+    let said = req.app.engine.sell(&call, &event, ask).await;
+    answer::about(&req.app, &event, said)
 }
 
-async fn read(asked: Asked) -> Handled {
-    asked.query()?;
-    let booking = asked.booking_id()?;
-    let found = asked.app.engine.booking(&asked.call()?, booking).await?;
-    Ok(answer::reply(&asked.app, &found))
+async fn read(req: ApiRequest) -> Handled {
+    req.query()?;
+    let booking = req.booking_id()?;
+    let found = req.app.engine.booking(&req.call()?, booking).await?;
+    Ok(answer::reply(&req.app, &found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -142,9 +142,9 @@ struct CancelRequest<'a> {
     units: Option<Vec<OwnUnitRequest<'a>>>,
 }
 
-async fn cancel(mut asked: Asked) -> Handled {
-    let booking = asked.booking_id()?;
-    let body = asked.json().await?;
+async fn cancel(mut req: ApiRequest) -> Handled {
+    let booking = req.booking_id()?;
+    let body = req.json().await?;
     let request: CancelRequest<'_> = json::parse(&body)?;
     // All lines are meant when none are asked for, never when an empty list is.
     if request.units.as_ref().is_some_and(Vec::is_empty) {
@@ -154,10 +154,10 @@ async fn cancel(mut asked: Asked) -> Handled {
         ));
     }
     let units = units::owned("units", request.units.unwrap_or_default())?;
-    let call = asked.keyed_call(&[&booking.to_string()], &body)?;
-    match asked.app.engine.cancel(&call, booking, &units).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
-        Err(error) => Err(refused(&asked.app.engine, booking, error).await),
+    let call = req.keyed_call(&[&booking.to_string()], &body)?;
+    match req.app.engine.cancel(&call, booking, &units).await {
+        Ok(reply) => Ok(answer::reply(&req.app, &reply)),
+        Err(error) => Err(refused(&req.app.engine, booking, error).await),
     }
 }
 

@@ -13,8 +13,8 @@ use axum::routing::{MethodRouter, on};
 use bytes::Bytes;
 use futures_util::FutureExt;
 
+use super::api_request::ApiRequest;
 use super::app::App;
-use super::asked::Asked;
 use super::coding::{self, Coding};
 use super::origin;
 use super::problem::{Handled, Problem};
@@ -28,7 +28,7 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// A handler as axum takes it. `at` is the route's place in the table.
 pub(super) fn endpoint<F, Fut>(route: Route, at: usize, handler: F) -> MethodRouter<Arc<App>>
 where
-    F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
+    F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Handled> + Send + 'static,
 {
     let serve = move |State(app): State<Arc<App>>, request: Request| {
@@ -46,7 +46,7 @@ pub(super) async fn serve<F, Fut>(
     request: Request,
 ) -> Response
 where
-    F: FnOnce(Asked) -> Fut,
+    F: FnOnce(ApiRequest) -> Fut,
     Fut: Future<Output = Handled>,
 {
     let began = app.clock().boot();
@@ -62,7 +62,7 @@ where
     };
     let outcome = match admitted {
         Ok(caller) => {
-            let asked = Asked {
+            let req = ApiRequest {
                 app: Arc::clone(&app),
                 route,
                 caller,
@@ -70,7 +70,7 @@ where
                 parts,
                 body,
             };
-            caught(route, &request_id, handler(asked)).await
+            caught(route, &request_id, handler(req)).await
         }
         Err(problem) => Err(problem),
     };

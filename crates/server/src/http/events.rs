@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::event_body::EventBody;
 use super::json::{self, Str, Time, Whole};
 use super::kinds;
@@ -120,17 +120,17 @@ struct Wanted {
     notes: Vec<String>,
 }
 
-async fn create(mut asked: Asked) -> Handled {
-    let body = asked.json().await?;
-    let ids = asked.app.engine.ids().clone();
+async fn create(mut req: ApiRequest) -> Handled {
+    let body = req.json().await?;
+    let ids = req.app.engine.ids().clone();
     let wanted = if body.len() <= INLINE_PARSE_BYTES_MAX {
         read(&body, &ids)?
     } else {
         let read = spawn_blocking(move || read(&body, &ids)).await;
         read.map_err(|error| Problem::internal(&error))??
     };
-    let call = asked.call()?;
-    let app = &asked.app;
+    let call = req.call()?;
+    let app = &req.app;
     let created = app
         .engine
         .create_event(&call, wanted.event, wanted.chart)
@@ -202,13 +202,13 @@ struct EventList<'a> {
     next: Option<&'a str>,
 }
 
-async fn list(asked: Asked) -> Handled {
-    let query = asked.query()?;
+async fn list(req: ApiRequest) -> Handled {
+    let query = req.query()?;
     let after = query.get("after").map(EventId::parse).transpose();
     let after = after.map_err(|error| Problem::invalid("after", error))?;
     let limit = query.limit()?;
-    let app = &asked.app;
-    let which = match asked.caller {
+    let app = &req.app;
+    let which = match req.caller {
         Some(Caller::Key { .. }) => Listing::All,
         Some(Caller::Shopper(_)) | None => Listing::Listed,
     };
@@ -225,10 +225,10 @@ async fn list(asked: Asked) -> Handled {
     Ok(answer::object(app, StatusCode::OK, &list))
 }
 
-async fn read_one(asked: Asked) -> Handled {
-    asked.query()?;
-    let found = asked.app.engine.event(&asked.event_id()?).await?;
-    Ok(described(&asked, &found))
+async fn read_one(req: ApiRequest) -> Handled {
+    req.query()?;
+    let found = req.app.engine.event(&req.event_id()?).await?;
+    Ok(described(&req, &found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -237,18 +237,14 @@ struct UpdateRequest {
     policy: PolicyRequest,
 }
 
-async fn update(mut asked: Asked) -> Handled {
-    let event = asked.event_id()?;
-    let body = asked.json().await?;
+async fn update(mut req: ApiRequest) -> Handled {
+    let event = req.event_id()?;
+    let body = req.json().await?;
     let request: UpdateRequest = json::parse(&body)?;
-    let call = asked.call()?;
+    let call = req.call()?;
     let change = request.policy.0;
-    let found = asked
-        .app
-        .engine
-        .update_policy(&call, &event, change)
-        .await?;
-    Ok(described(&asked, &found))
+    let found = req.app.engine.update_policy(&call, &event, change).await?;
+    Ok(described(&req, &found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -259,14 +255,14 @@ struct CallOffRequest<'a> {
     reason: Option<Str<'a>>,
 }
 
-async fn call_off(mut asked: Asked) -> Handled {
-    let event = asked.event_id()?;
-    let body = asked.json().await?;
+async fn call_off(mut req: ApiRequest) -> Handled {
+    let event = req.event_id()?;
+    let body = req.json().await?;
     let request: CallOffRequest<'_> = json::parse(&body)?;
     let reason = json::reason(request.reason.as_ref())?;
-    let call = asked.call()?;
-    let found = asked.app.engine.cancel_event(&call, &event, reason).await?;
-    Ok(described(&asked, &found))
+    let call = req.call()?;
+    let found = req.app.engine.cancel_event(&call, &event, reason).await?;
+    Ok(described(&req, &found))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -276,15 +272,15 @@ struct DroppedEvent<'a> {
     dropped_at: Rfc3339,
 }
 
-async fn drop_one(asked: Asked) -> Handled {
-    asked.query()?;
-    let event = asked.event_id()?;
-    let call = asked.call()?;
+async fn drop_one(req: ApiRequest) -> Handled {
+    req.query()?;
+    let event = req.event_id()?;
+    let call = req.call()?;
     let origin = Origin {
         actor: Actor::Caller(call.caller.id()),
         request: call.request,
     };
-    let app = &asked.app;
+    let app = &req.app;
     let at = app.engine.drop_event(&event, Span::default(), origin);
     let body = DroppedEvent {
         dropped_at: Rfc3339(at.await?),
@@ -293,8 +289,8 @@ async fn drop_one(asked: Asked) -> Handled {
     Ok(answer::object(app, StatusCode::OK, &body))
 }
 
-fn described(asked: &Asked, found: &EventSummary) -> axum::response::Response {
-    let app = &asked.app;
+fn described(req: &ApiRequest, found: &EventSummary) -> axum::response::Response {
+    let app = &req.app;
     let body = EventBody::new(found, app.engine.now(), &[]);
     answer::object(app, StatusCode::OK, &body)
 }

@@ -14,8 +14,8 @@ use futures_util::stream::unfold;
 use soldonce_core::Seq;
 use tokio::sync::watch::Receiver;
 
+use super::api_request::ApiRequest;
 use super::app::App;
-use super::asked::Asked;
 use super::frames::{Cut, Hub, Surroundings, Tick, event_message};
 use super::kinds;
 use super::operation::{Tag, get};
@@ -62,12 +62,12 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn feed(asked: Asked) -> Handled {
-    origin::require_own(&asked.app.settings, &asked.parts)?;
-    let event = asked.event_id()?;
-    let (after, cut) = (after(&asked)?, cut(&asked)?);
-    let app = &asked.app;
-    let permit = app.enter_stream(&asked.parts)?;
+async fn feed(req: ApiRequest) -> Handled {
+    origin::require_own(&req.app.settings, &req.parts)?;
+    let event = req.event_id()?;
+    let (after, cut) = (after(&req)?, cut(&req)?);
+    let app = &req.app;
+    let permit = app.enter_stream(&req.parts)?;
     let feed = app.engine.feed(&event).await?;
     let around = Surroundings {
         engine: app.engine.clone(),
@@ -91,9 +91,9 @@ async fn feed(asked: Asked) -> Handled {
 
 /// The last commit that the reader knows: a browser that reconnects sends it itself; a new reader may
 /// name it in the query; without either it begins with what comes next.
-fn after(asked: &Asked) -> Result<Option<Seq>, Problem> {
-    let after = asked.query()?.number("after")?;
-    if let Some(value) = asked.parts.headers.get(LAST_EVENT_ID) {
+fn after(req: &ApiRequest) -> Result<Option<Seq>, Problem> {
+    let after = req.query()?.number("after")?;
+    if let Some(value) = req.parts.headers.get(LAST_EVENT_ID) {
         let number = value.to_str().ok().and_then(|text| text.parse().ok());
         let rule = "the number of a commit";
         let number = number.ok_or_else(|| Problem::invalid("Last-Event-ID", rule));
@@ -102,8 +102,8 @@ fn after(asked: &Asked) -> Result<Option<Seq>, Problem> {
     Ok(after.map(Seq))
 }
 
-fn cut(asked: &Asked) -> Result<Cut, Problem> {
-    match asked.query()?.get("each") {
+fn cut(req: &ApiRequest) -> Result<Cut, Problem> {
+    match req.query()?.get("each") {
         Some("true") => Ok(Cut::Each),
         Some("false") | None => Ok(Cut::Merged),
         Some(_) => Err(Problem::invalid("each", "true or false")),

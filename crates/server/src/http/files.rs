@@ -6,8 +6,8 @@ use axum::http::HeaderValue;
 use bytes::Bytes;
 use rust_embed::Embed;
 
+use super::bundle::{Plan, bundle};
 use super::coding::{Coded, Coding};
-use super::gathered::{Plan, gather};
 use crate::limits::FILE_MAX_AGE_S;
 use crate::settings::PageFeed;
 
@@ -116,7 +116,7 @@ fn gathered(map: &Folder) -> Vec<(&'static str, String)> {
     };
     let index = map.get("index.html").map(&text).unwrap_or_default();
     let sheets = linked_sheets(&index).filter_map(|path| map.get(path).map(&text));
-    let module = gather(&plan, "main.js").unwrap_or_else(|| "import \"./main.js\";\n".to_owned());
+    let module = bundle(&plan, "main.js").unwrap_or_else(|| "import \"./main.js\";\n".to_owned());
     vec![
         (ALL_MODULES, module),
         (ALL_SHEETS, sheets.collect::<Vec<_>>().concat()),

@@ -6,9 +6,9 @@ use soldonce_engine::{ChangeAsk, Engine, EngineError, ExtendAsk, HoldAsk, WishAs
 
 use utoipa::ToSchema;
 
+use super::address_holds::More;
 use super::answer;
-use super::asked::Asked;
-use super::hoarding::More;
+use super::api_request::ApiRequest;
 use super::json::{self, Str, Whole};
 use super::kinds::{self, Kind};
 use super::operation::{HOLD_SECRET, Keyed, Tag, delete, get, patch, post};
@@ -135,9 +135,9 @@ enum TogetherWord {
     Required,
 }
 
-async fn create(mut asked: Asked) -> Handled {
-    let event = asked.event_id()?;
-    let body = asked.json().await?;
+async fn create(mut req: ApiRequest) -> Handled {
+    let event = req.event_id()?;
+    let body = req.json().await?;
     let request: HoldRequest<'_> = json::parse(&body)?;
     let ask = HoldAsk {
         holder: json::holder(request.holder.as_ref())?,
@@ -165,27 +165,27 @@ async fn create(mut asked: Asked) -> Handled {
         },
         ttl: json::ttl(request.ttl_ms),
     };
-    let call = asked.keyed_call(&[event.as_str()], &body)?;
+    let call = req.keyed_call(&[event.as_str()], &body)?;
     let units = match &ask.wish {
         WishAsk::Named(units) => units.count(),
         WishAsk::Best { quantity, .. } => *quantity,
     };
-    let admitted = asked.hoarder().admit(&event, units).await?;
-    match asked.app.engine.hold(&call, &event, ask).await {
+    let admitted = req.address_holds().admit(&event, units).await?;
+    match req.app.engine.hold(&call, &event, ask).await {
         Ok(reply) => {
             let hold = HoldId::from_bytes(reply.stored.subject);
-            let answer = answer::reply(&asked.app, &reply);
-            Ok(admitted.settle(&asked.app, hold, answer))
+            let answer = answer::reply(&req.app, &reply);
+            Ok(admitted.settle(&req.app, hold, answer))
         }
-        Err(error) => answer::about(&asked.app, &event, Err(error)),
+        Err(error) => answer::about(&req.app, &event, Err(error)),
     }
 }
 
-async fn read(asked: Asked) -> Handled {
-    asked.query()?;
-    let hold = asked.hold_id()?;
-    let found = asked.app.engine.hold_now(&asked.call()?, hold).await?;
-    Ok(answer::stored(&asked.app, &found))
+async fn read(req: ApiRequest) -> Handled {
+    req.query()?;
+    let hold = req.hold_id()?;
+    let found = req.app.engine.hold_now(&req.call()?, hold).await?;
+    Ok(answer::stored(&req.app, &found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -199,24 +199,24 @@ struct ChangeRequest<'a> {
     fence: Option<Whole<u64>>,
 }
 
-async fn change(mut asked: Asked) -> Handled {
-    let hold = asked.hold_id()?;
-    let body = asked.json().await?;
+async fn change(mut req: ApiRequest) -> Handled {
+    let hold = req.hold_id()?;
+    let body = req.json().await?;
     let request: ChangeRequest<'_> = json::parse(&body)?;
     let ask = ChangeAsk {
         add: units::wanted("add", request.add)?,
         drop: units::owned("drop", request.drop)?,
         fence: json::fence(request.fence),
     };
-    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
+    let call = req.keyed_call(&[&hold.to_string()], &body)?;
     let more = More::Units(ask.add.count().saturating_sub(ask.drop.count()));
-    let admitted = asked.hoarder().admit_on(hold, more).await?;
-    match asked.app.engine.change(&call, hold, ask).await {
+    let admitted = req.address_holds().admit_on(hold, more).await?;
+    match req.app.engine.change(&call, hold, ask).await {
         Ok(reply) => {
-            let answer = answer::reply(&asked.app, &reply);
-            Ok(admitted.settle(&asked.app, hold, answer))
+            let answer = answer::reply(&req.app, &reply);
+            Ok(admitted.settle(&req.app, hold, answer))
         }
-        Err(error) => Err(refused(&asked.app.engine, hold, error).await),
+        Err(error) => Err(refused(&req.app.engine, hold, error).await),
     }
 }
 
@@ -239,26 +239,26 @@ struct ExtendRequest {
     fence: Option<Whole<u64>>,
 }
 
-async fn extend(mut asked: Asked) -> Handled {
-    let hold = asked.hold_id()?;
-    let body = asked.json().await?;
+async fn extend(mut req: ApiRequest) -> Handled {
+    let hold = req.hold_id()?;
+    let body = req.json().await?;
     let request: ExtendRequest = json::parse(&body)?;
     let ask = ExtendAsk {
         ttl: json::ttl(request.ttl_ms),
         fence: json::fence(request.fence),
     };
-    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
-    let reply = asked.app.engine.extend(&call, hold, ask).await?;
-    Ok(answer::reply(&asked.app, &reply))
+    let call = req.keyed_call(&[&hold.to_string()], &body)?;
+    let reply = req.app.engine.extend(&call, hold, ask).await?;
+    Ok(answer::reply(&req.app, &reply))
 }
 
-async fn release(asked: Asked) -> Handled {
-    let fence = asked.query()?.fence()?;
-    let hold = asked.hold_id()?;
-    let call = asked.call()?;
-    let reply = asked.app.engine.release(&call, hold, fence).await?;
-    asked.hoarder().ended(hold).await;
-    Ok(answer::reply(&asked.app, &reply))
+async fn release(req: ApiRequest) -> Handled {
+    let fence = req.query()?.fence()?;
+    let hold = req.hold_id()?;
+    let call = req.call()?;
+    let reply = req.app.engine.release(&call, hold, fence).await?;
+    req.address_holds().ended(hold).await;
+    Ok(answer::reply(&req.app, &reply))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -269,12 +269,12 @@ struct RevokeRequest<'a> {
     reason: Option<Str<'a>>,
 }
 
-async fn revoke(mut asked: Asked) -> Handled {
-    let hold = asked.hold_id()?;
-    let body = asked.json().await?;
+async fn revoke(mut req: ApiRequest) -> Handled {
+    let hold = req.hold_id()?;
+    let body = req.json().await?;
     let request: RevokeRequest<'_> = json::parse(&body)?;
     let reason = json::reason(request.reason.as_ref())?;
-    let call = asked.call()?;
-    let reply = asked.app.engine.revoke(&call, hold, reason).await?;
-    Ok(answer::reply(&asked.app, &reply))
+    let call = req.call()?;
+    let reply = req.app.engine.revoke(&call, hold, reason).await?;
+    Ok(answer::reply(&req.app, &reply))
 }

@@ -8,7 +8,7 @@ use soldonce_engine::reply::Rfc3339;
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::json::{self, Str};
 use super::kinds;
 use super::operation::{Tag, delete, get, post};
@@ -96,8 +96,8 @@ impl KeyRow {
     }
 }
 
-async fn create(mut asked: Asked) -> Handled {
-    let body = asked.json().await?;
+async fn create(mut req: ApiRequest) -> Handled {
+    let body = req.json().await?;
     let request: KeyRequest<'_> = json::parse(&body)?;
     let name = soldonce_core::Text::parse(&request.name.0);
     let name = name.map_err(|error| Problem::invalid("name", error))?;
@@ -108,7 +108,7 @@ async fn create(mut asked: Asked) -> Handled {
         let rule = "name at least one of `admin`, `sell`, `read`";
         return Err(Problem::invalid("scopes", rule));
     }
-    let (made, key) = asked.app.engine.create_key(name, scopes).await?;
+    let (made, key) = req.app.engine.create_key(name, scopes).await?;
     let KeyRow {
         id,
         name,
@@ -124,7 +124,7 @@ async fn create(mut asked: Asked) -> Handled {
         revoked_at,
         key,
     };
-    Ok(answer::object(&asked.app, StatusCode::CREATED, &answer))
+    Ok(answer::object(&req.app, StatusCode::CREATED, &answer))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -133,25 +133,25 @@ struct KeyList {
     next: Option<String>,
 }
 
-async fn list(asked: Asked) -> Handled {
-    asked.query()?;
-    let keys = asked.app.engine.keys();
+async fn list(req: ApiRequest) -> Handled {
+    req.query()?;
+    let keys = req.app.engine.keys();
     let list = KeyList {
         keys: keys.iter().map(KeyRow::new).collect(),
         next: None,
     };
-    Ok(answer::object(&asked.app, StatusCode::OK, &list))
+    Ok(answer::object(&req.app, StatusCode::OK, &list))
 }
 
-async fn revoke(asked: Asked) -> Handled {
-    asked.query()?;
+async fn revoke(req: ApiRequest) -> Handled {
+    req.query()?;
     let missing = || Problem::detailed(&kinds::NOT_FOUND, "there is no API key of this id");
-    let id: KeyId = asked.segment(2).parse().map_err(|_| missing())?;
-    let engine = &asked.app.engine;
+    let id: KeyId = req.segment(2).parse().map_err(|_| missing())?;
+    let engine = &req.app.engine;
     match engine.revoke_key(id).await? {
         Revocation::Revoked(key) => {
             let row = KeyRow::new(&key);
-            Ok(answer::object(&asked.app, StatusCode::OK, &row))
+            Ok(answer::object(&req.app, StatusCode::OK, &row))
         }
         Revocation::Unknown => Err(missing()),
         Revocation::LastAdmin => Err(Problem::new(&kinds::LAST_ADMIN_KEY)),

@@ -6,7 +6,7 @@ use soldonce_core::{BookingState, HoldState, Text, Timestamp};
 use soldonce_engine::{ListAsk, ListPage};
 
 use super::answer::{self, PageEnd};
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::json::time_of;
 use super::operation::{AFTER, LIMIT, Tag, get};
 use super::problem::{Handled, Problem};
@@ -63,7 +63,7 @@ pub(super) fn routes(table: &mut Table) {
             .id("list_holds_of_event")
             .summary(
                 "Holds of an event, over or not, oldest first: what was there when the first \
-                 page was asked for is on exactly one page",
+                 page was req for is on exactly one page",
             )
             .query(&[HOLD_STATES, OF_HOLDER, FROM, UNTIL, AFTER, LIMIT])
             .gives::<HoldList>(200, "A page of holds, perhaps an empty one"),
@@ -75,7 +75,7 @@ pub(super) fn routes(table: &mut Table) {
             .id("list_bookings_of_event")
             .summary(
                 "Bookings of an event, oldest first: what was there when the first page was \
-                 asked for is on exactly one page",
+                 req for is on exactly one page",
             )
             .query(&[
                 BOOKING_STATES,
@@ -91,38 +91,38 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn holds(asked: Asked) -> Handled {
-    let ask = read(&asked.query()?, &HoldState::WORDS)?;
-    let page = asked.app.engine.holds_in(&asked.event_id()?, &ask).await?;
-    Ok(listed(&asked, "holds", &page))
+async fn holds(req: ApiRequest) -> Handled {
+    let ask = read(&req.query()?, &HoldState::WORDS)?;
+    let page = req.app.engine.holds_in(&req.event_id()?, &ask).await?;
+    Ok(listed(&req, "holds", &page))
 }
 
-async fn bookings(asked: Asked) -> Handled {
+async fn bookings(req: ApiRequest) -> Handled {
     let words = BookingState::ALL.map(BookingState::as_str);
-    let ask = read(&asked.query()?, &words)?;
-    let event = asked.event_id()?;
-    let page = asked.app.engine.bookings_in(&event, &ask).await?;
-    Ok(listed(&asked, "bookings", &page))
+    let ask = read(&req.query()?, &words)?;
+    let event = req.event_id()?;
+    let page = req.app.engine.bookings_in(&event, &ask).await?;
+    Ok(listed(&req, "bookings", &page))
 }
 
-async fn own_holds(asked: Asked) -> Handled {
-    let query = asked.query()?;
+async fn own_holds(req: ApiRequest) -> Handled {
+    let query = req.query()?;
     let (holder, after) = (query.holder()?, after(&query)?);
-    let call = asked.call()?;
-    let page = asked.app.engine.holds_of(&call, holder, after).await?;
-    Ok(listed(&asked, "holds", &page))
+    let call = req.call()?;
+    let page = req.app.engine.holds_of(&call, holder, after).await?;
+    Ok(listed(&req, "holds", &page))
 }
 
-async fn own_bookings(asked: Asked) -> Handled {
-    let query = asked.query()?;
+async fn own_bookings(req: ApiRequest) -> Handled {
+    let query = req.query()?;
     let (holder, after) = (query.holder()?, after(&query)?);
-    let call = asked.call()?;
-    let page = asked.app.engine.bookings_of(&call, holder, after).await?;
-    Ok(listed(&asked, "bookings", &page))
+    let call = req.call()?;
+    let page = req.app.engine.bookings_of(&call, holder, after).await?;
+    Ok(listed(&req, "bookings", &page))
 }
 
 fn listed<Id: ToString>(
-    asked: &Asked,
+    req: &ApiRequest,
     name: &str,
     page: &ListPage<Id>,
 ) -> axum::response::Response {
@@ -130,7 +130,7 @@ fn listed<Id: ToString>(
         next: page.next.as_ref().map(ToString::to_string),
         seq: page.seq.map(|seq| seq.0),
     };
-    answer::list(&asked.app, name, &page.found, &end)
+    answer::list(&req.app, name, &page.found, &end)
 }
 
 fn read<Id: FromStr>(query: &Query<'_>, states: &[&str]) -> Result<ListAsk<Id>, Problem> {

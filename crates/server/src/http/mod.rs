@@ -8,8 +8,8 @@ mod route;
 mod shapes;
 mod table;
 
+mod api_request;
 mod app;
-mod asked;
 mod endpoint;
 
 mod auth;
@@ -42,12 +42,12 @@ mod frames;
 mod polling;
 mod streams;
 
+mod address_holds;
 mod bookings;
-mod hoarding;
 mod holds;
+mod payment_notices;
 mod payments;
 mod test_payments;
-mod webhook_endpoints;
 mod webhooks;
 
 mod keys;
@@ -55,12 +55,12 @@ mod lists;
 mod sessions;
 mod staff;
 
-mod classic;
+mod bundle;
 mod files;
-mod gathered;
 mod metrics;
 mod openapi;
 mod pages;
+mod prometheus;
 mod system;
 
 use crate::accept::ConnectionCounts;
@@ -154,8 +154,8 @@ fn fill(table: &mut Table) {
     staff::routes(table);
     sessions::routes(table);
     keys::routes(table);
+    payment_notices::routes(table);
     webhooks::routes(table);
-    webhook_endpoints::routes(table);
     pages::routes(table);
     problems_page::routes(table);
     openapi::routes(table);

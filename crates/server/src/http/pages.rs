@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::coding::Coding;
 use super::conditional::is_known;
 use super::files::File;
@@ -57,28 +57,28 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn index(asked: Asked) -> Handled {
-    serve(&asked, asked.app.files.of_map("index.html"))
+async fn index(req: ApiRequest) -> Handled {
+    serve(&req, req.app.files.of_map("index.html"))
 }
 
-async fn asset(asked: Asked) -> Handled {
-    let path = asked.parts.uri.path().strip_prefix("/assets/");
-    serve(&asked, asked.app.files.of_map(path.unwrap_or_default()))
+async fn asset(req: ApiRequest) -> Handled {
+    let path = req.parts.uri.path().strip_prefix("/assets/");
+    serve(&req, req.app.files.of_map(path.unwrap_or_default()))
 }
 
-async fn docs(asked: Asked) -> Handled {
-    serve(&asked, asked.app.files.of_docs("docs.html"))
+async fn docs(req: ApiRequest) -> Handled {
+    serve(&req, req.app.files.of_docs("docs.html"))
 }
 
-async fn docs_part(asked: Asked) -> Handled {
-    let path = asked.parts.uri.path().strip_prefix("/docs/");
-    serve(&asked, asked.app.files.of_docs(path.unwrap_or_default()))
+async fn docs_part(req: ApiRequest) -> Handled {
+    let path = req.parts.uri.path().strip_prefix("/docs/");
+    serve(&req, req.app.files.of_docs(path.unwrap_or_default()))
 }
 
-fn serve(asked: &Asked, (file, cache): (Option<&File>, HeaderValue)) -> Handled {
+fn serve(req: &ApiRequest, (file, cache): (Option<&File>, HeaderValue)) -> Handled {
     let file = file.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
-    let coding = Coding::accepted(&asked.parts.headers);
-    let unchanged = is_known(&asked.parts.headers, &file.etag);
+    let coding = Coding::accepted(&req.parts.headers);
+    let unchanged = is_known(&req.parts.headers, &file.etag);
     let body = if unchanged {
         Bytes::new()
     } else {

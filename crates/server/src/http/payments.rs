@@ -6,10 +6,10 @@ use soldonce_engine::{CheckoutAsk, EngineError, ExchangeAsk, GivenAsk};
 
 use utoipa::ToSchema;
 
+use super::address_holds::More;
 use super::answer;
+use super::api_request::ApiRequest;
 use super::app::App;
-use super::asked::Asked;
-use super::hoarding::More;
 use super::json::{self, Str, Whole};
 use super::kinds;
 use super::operation::{BOOKING_SECRET, HOLD_SECRET, Keyed, Tag, post};
@@ -106,9 +106,9 @@ struct GivenRequest<'a> {
     release: Vec<OwnUnitRequest<'a>>,
 }
 
-async fn checkout(mut asked: Asked) -> Handled {
-    let hold = asked.hold_id()?;
-    let body = asked.json().await?;
+async fn checkout(mut req: ApiRequest) -> Handled {
+    let hold = req.hold_id()?;
+    let body = req.json().await?;
     let request: CheckoutRequest<'_> = json::parse(&body)?;
     let reference = json::text("reference", request.reference.as_ref())?;
     json::url("return_url", request.return_url.as_ref())?;
@@ -121,16 +121,16 @@ async fn checkout(mut asked: Asked) -> Handled {
         exchange: exchange.transpose()?,
     };
     let of = ask.exchange.as_ref().map(|given| given.booking);
-    let call = asked.keyed_call(&[&hold.to_string()], &body)?;
-    let admitted = asked.hoarder().admit_on(hold, More::Checkout).await?;
+    let call = req.keyed_call(&[&hold.to_string()], &body)?;
+    let admitted = req.address_holds().admit_on(hold, More::Checkout).await?;
     // The payment may have begun although the provider does not answer.
-    asked.hoarder().doubt(hold);
-    match (asked.app.engine.checkout(&call, hold, ask).await, of) {
+    req.address_holds().doubt(hold);
+    match (req.app.engine.checkout(&call, hold, ask).await, of) {
         (Ok(reply), _) => {
-            let answer = answer::reply(&asked.app, &reply);
-            Ok(admitted.settle(&asked.app, hold, answer))
+            let answer = answer::reply(&req.app, &reply);
+            Ok(admitted.settle(&req.app, hold, answer))
         }
-        (Err(error), Some(of)) => Err(about_lines(&asked.app, of, &error).await),
+        (Err(error), Some(of)) => Err(about_lines(&req.app, of, &error).await),
         (Err(error), None) => Err(error.into()),
     }
 }
@@ -142,15 +142,15 @@ struct AbandonRequest {
     fence: Option<Whole<u64>>,
 }
 
-async fn abandon(mut asked: Asked) -> Handled {
-    let hold = asked.hold_id()?;
-    let body = asked.json().await?;
+async fn abandon(mut req: ApiRequest) -> Handled {
+    let hold = req.hold_id()?;
+    let body = req.json().await?;
     let request: AbandonRequest = json::parse(&body)?;
-    let call = asked.call()?;
+    let call = req.call()?;
     let fence = json::fence(request.fence);
-    let reply = asked.app.engine.abandon(&call, hold, fence).await?;
-    asked.hoarder().doubt(hold);
-    Ok(answer::reply(&asked.app, &reply))
+    let reply = req.app.engine.abandon(&call, hold, fence).await?;
+    req.address_holds().doubt(hold);
+    Ok(answer::reply(&req.app, &reply))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -161,14 +161,14 @@ struct RefundRequest {
     amount: Whole<i64>,
 }
 
-async fn refund(mut asked: Asked) -> Handled {
-    let booking = asked.booking_id()?;
-    let body = asked.json().await?;
+async fn refund(mut req: ApiRequest) -> Handled {
+    let booking = req.booking_id()?;
+    let body = req.json().await?;
     let request: RefundRequest = json::parse(&body)?;
     let amount = Amount::from_minor(request.amount.0);
-    let call = asked.keyed_call(&[&booking.to_string()], &body)?;
-    match asked.app.engine.refund(&call, booking, amount).await {
-        Ok(reply) => Ok(answer::reply(&asked.app, &reply)),
+    let call = req.keyed_call(&[&booking.to_string()], &body)?;
+    match req.app.engine.refund(&call, booking, amount).await {
+        Ok(reply) => Ok(answer::reply(&req.app, &reply)),
         Err(EngineError::Rejected(Rejection::BookingNotConfirmed)) => {
             Err(Problem::new(&kinds::NOTHING_PAID))
         }
@@ -194,8 +194,8 @@ struct ExchangeRequest<'a> {
     fence: Option<Whole<u64>>,
 }
 
-async fn exchange(mut asked: Asked) -> Handled {
-    let body = asked.json().await?;
+async fn exchange(mut req: ApiRequest) -> Handled {
+    let body = req.json().await?;
     let request: ExchangeRequest<'_> = json::parse(&body)?;
     let given = given_lines("release", &request.booking, request.release)?;
     let booking = given.booking;
@@ -206,18 +206,18 @@ async fn exchange(mut asked: Asked) -> Handled {
         hold,
         fence: json::fence(request.fence),
     };
-    let call = asked.keyed_call(&[], &body)?;
-    match asked.app.engine.exchange(&call, ask).await {
+    let call = req.keyed_call(&[], &body)?;
+    match req.app.engine.exchange(&call, ask).await {
         Ok(reply) => {
-            asked.hoarder().ended(hold).await;
-            Ok(answer::reply(&asked.app, &reply))
+            req.address_holds().ended(hold).await;
+            Ok(answer::reply(&req.app, &reply))
         }
         Err(EngineError::Rejected(Rejection::PaymentRequired)) => {
             let detail = "it costs more than what is given back: check the hold out with \
                           `exchange`, which takes the difference";
             Err(Problem::detailed(&kinds::PAYMENT_REQUIRED, detail))
         }
-        Err(error) => Err(about_lines(&asked.app, booking, &error).await),
+        Err(error) => Err(about_lines(&req.app, booking, &error).await),
     }
 }
 

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use soldonce_core::Seq;
 use soldonce_engine::live::Frame;
 
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::frames::{Cut, json, json_reset};
 use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
@@ -31,10 +31,10 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn frames(asked: Asked) -> Handled {
-    let after = asked.query()?.number("after")?;
-    let app = &*asked.app;
-    let feed = app.engine.feed(&asked.event_id()?).await?;
+async fn frames(req: ApiRequest) -> Handled {
+    let after = req.query()?.number("after")?;
+    let app = &*req.app;
+    let feed = app.engine.feed(&req.event_id()?).await?;
     let after = Seq(after.ok_or_else(|| Problem::invalid("after", "it is needed"))?);
     let summary = feed.summary();
     let last = summary.picture.seq;

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use serde::Serialize;
 
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::kinds::{self, Kind};
 use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
@@ -23,8 +23,8 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn page(asked: Asked) -> Handled {
-    let kind = kinds::by_page(&asked.segment(1));
+async fn page(req: ApiRequest) -> Handled {
+    let kind = kinds::by_page(&req.segment(1));
     let kind = kind.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     Ok(response::html(Body::from(write(kind))))
 }

@@ -16,8 +16,8 @@ use soldonce_engine::chart;
 use soldonce_engine::live::Picture;
 
 use super::answer;
+use super::api_request::ApiRequest;
 use super::app::App;
-use super::asked::Asked;
 use super::coding::{Coding, OpenBody};
 use super::conditional::is_known;
 use super::operation::{IF_NONE_MATCH, Tag, get};
@@ -51,14 +51,14 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn snapshot(asked: Asked) -> Handled {
-    asked.query()?;
-    let app = &*asked.app;
-    let found = app.engine.event(&asked.event_id()?).await?;
+async fn snapshot(req: ApiRequest) -> Handled {
+    req.query()?;
+    let app = &*req.app;
+    let found = app.engine.event(&req.event_id()?).await?;
     let seq = found.picture.seq;
-    let coding = Coding::accepted(&asked.parts.headers);
+    let coding = Coding::accepted(&req.parts.headers);
     let tag = etag(&found.event, seq)?;
-    if is_known(&asked.parts.headers, &tag) {
+    if is_known(&req.parts.headers, &tag) {
         return Ok(unchanged(tag, briefly(app)?));
     }
     let (event, picture) = (Arc::clone(&found.event), Arc::clone(&found.picture));
@@ -86,20 +86,20 @@ async fn snapshot(asked: Asked) -> Handled {
     Ok(response)
 }
 
-async fn chart_of(asked: Asked) -> Handled {
-    asked.query()?;
-    let app = &*asked.app;
-    let event = app.engine.find_event(&asked.event_id()?).await?;
+async fn chart_of(req: ApiRequest) -> Handled {
+    req.query()?;
+    let app = &*req.app;
+    let event = app.engine.find_event(&req.event_id()?).await?;
     let tag = etag(&event, Seq(0))?;
     // A shared cache may keep what is public, and nothing else.
     let scope = if app.is_open() { "public" } else { "private" };
     let cache = format!("{scope}, max-age={CHART_MAX_AGE_S}, immutable");
     let cache = HeaderValue::try_from(cache).map_err(|error| Problem::internal(&error))?;
-    if is_known(&asked.parts.headers, &tag) {
+    if is_known(&req.parts.headers, &tag) {
         return Ok(unchanged(tag, cache));
     }
     let chart = Arc::clone(&event.chart);
-    let coding = Coding::accepted(&asked.parts.headers);
+    let coding = Coding::accepted(&req.parts.headers);
     let write = move || Rendering {
         seq: Seq(0),
         body: OpenBody::whole(coding, &write_chart(&chart)),

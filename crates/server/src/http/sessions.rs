@@ -7,7 +7,7 @@ use soldonce_engine::reply::Rfc3339;
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
 use super::json;
 use super::operation::{Tag, post};
@@ -43,12 +43,12 @@ struct SessionBody<'a> {
     expires_at: Rfc3339,
 }
 
-async fn open(mut asked: Asked) -> Handled {
+async fn open(mut req: ApiRequest) -> Handled {
     // A page of another origin must not replace the shopper's session by a new one.
-    origin::require_own(&asked.app.settings, &asked.parts)?;
-    let body = asked.json().await?;
+    origin::require_own(&req.app.settings, &req.parts)?;
+    let body = req.json().await?;
     let SessionRequest {} = json::parse(&body)?;
-    let app = &asked.app;
+    let app = &req.app;
     let (session, token) = app.engine.open_session();
     let answer = SessionBody {
         session: &token,
@@ -57,7 +57,7 @@ async fn open(mut asked: Asked) -> Handled {
     };
     let mut response = answer::object(app, StatusCode::CREATED, &answer);
     let seconds = app.engine.now().until(session.expires_at).ms() / 1_000;
-    let name = app.session_cookie(&asked.parts);
+    let name = app.session_cookie(&req.parts);
     let secure = if name == SECURE_COOKIE {
         "; Secure"
     } else {

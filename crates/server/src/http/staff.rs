@@ -7,7 +7,7 @@ use soldonce_engine::reply::TransitionBody;
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::json::{self, Str};
 use super::operation::{Tag, get, post};
 use super::problem::{Handled, Problem};
@@ -68,22 +68,22 @@ enum Block {
     Off,
 }
 
-async fn block(asked: Asked) -> Handled {
-    set(asked, Block::On).await
+async fn block(req: ApiRequest) -> Handled {
+    set(req, Block::On).await
 }
 
-async fn unblock(asked: Asked) -> Handled {
-    set(asked, Block::Off).await
+async fn unblock(req: ApiRequest) -> Handled {
+    set(req, Block::Off).await
 }
 
-async fn set(mut asked: Asked, to: Block) -> Handled {
-    let event = asked.event_id()?;
-    let body = asked.json().await?;
+async fn set(mut req: ApiRequest, to: Block) -> Handled {
+    let event = req.event_id()?;
+    let body = req.json().await?;
     let request: BlockRequest<'_> = json::parse(&body)?;
     let units = units::wanted("units", request.units)?;
     let reason = json::reason(request.reason.as_ref())?;
-    let call = asked.call()?;
-    let engine = &asked.app.engine;
+    let call = req.call()?;
+    let engine = &req.app.engine;
     let done = match to {
         Block::On => engine.block(&call, &event, &units, reason).await,
         Block::Off => engine.unblock(&call, &event, &units, reason).await,
@@ -93,7 +93,7 @@ async fn set(mut asked: Asked, to: Block) -> Handled {
             let event = engine.find_event(&event).await?;
             Err(in_the_way(*refusal, to, &event.chart))
         }
-        done => answer::about(&asked.app, &event, done),
+        done => answer::about(&req.app, &event, done),
     }
 }
 
@@ -131,14 +131,14 @@ struct History<'a> {
     transitions: Vec<TransitionBody<'a>>,
 }
 
-async fn history(asked: Asked) -> Handled {
-    asked.query()?;
-    let event = asked.event_id()?;
-    let unit = asked.segment(4);
-    let (_, commits) = asked.app.engine.unit_history(&event, &unit).await?;
+async fn history(req: ApiRequest) -> Handled {
+    req.query()?;
+    let event = req.event_id()?;
+    let unit = req.segment(4);
+    let (_, commits) = req.app.engine.unit_history(&event, &unit).await?;
     let history = History {
         unit: &unit,
         transitions: TransitionBody::of(&commits),
     };
-    Ok(answer::object(&asked.app, StatusCode::OK, &history))
+    Ok(answer::object(&req.app, StatusCode::OK, &history))
 }

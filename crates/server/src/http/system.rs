@@ -9,11 +9,11 @@ use soldonce_engine::ClockState;
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
-use super::classic;
+use super::api_request::ApiRequest;
 use super::kinds;
 use super::operation::{Tag, get};
 use super::problem::{Handled, Problem};
+use super::prometheus;
 use super::route::Admission::Anyone;
 use super::route::METRICS;
 use super::table::Table;
@@ -80,7 +80,7 @@ enum ClockWord {
 }
 
 /// `GET /healthz`: the process answers.
-async fn healthz(_: Asked) -> Handled {
+async fn healthz(_: ApiRequest) -> Handled {
     let status = ServerStatus {
         status: StatusWord::Ok,
         clock: None,
@@ -90,8 +90,8 @@ async fn healthz(_: Asked) -> Handled {
 }
 
 /// `GET /readyz`: commands are taken. Tells when the ledger's clock is `ahead` of the machine's, or `far_ahead`.
-async fn readyz(asked: Asked) -> Handled {
-    let app = &asked.app;
+async fn readyz(req: ApiRequest) -> Handled {
+    let app = &req.app;
     if app.shutdown.is_cancelled() {
         return Err(Problem::new(&kinds::SHUTTING_DOWN));
     }
@@ -113,13 +113,13 @@ async fn readyz(asked: Asked) -> Handled {
 }
 
 /// `GET /metrics`: `OpenMetrics` where `Accept` names it.
-async fn metrics(asked: Asked) -> Handled {
+async fn metrics(req: ApiRequest) -> Handled {
     let mut text = String::new();
-    encode(&mut text, &asked.app.registry).map_err(|error| Problem::internal(&error))?;
-    let (text, media) = if classic::is_open_metrics_asked(&asked.parts.headers) {
+    encode(&mut text, &req.app.registry).map_err(|error| Problem::internal(&error))?;
+    let (text, media) = if prometheus::is_open_metrics_asked(&req.parts.headers) {
         (text, OPEN_METRICS)
     } else {
-        (classic::of(&text), CLASSIC)
+        (prometheus::of(&text), CLASSIC)
     };
     let mut response = Response::new(Body::from(text));
     let headers = response.headers_mut();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 
+use super::api_request::ApiRequest;
 use super::app::App;
-use super::asked::Asked;
 use super::endpoint::{endpoint, serve};
 use super::kinds;
 use super::operation::{Operation, Tag};
@@ -33,12 +33,12 @@ const fn fallback_route(path: &'static str) -> Route {
     Route::new(Verb::Any, path, Admission::Anyone)
 }
 
-async fn no_such_path(_: Asked) -> Handled {
+async fn no_such_path(_: ApiRequest) -> Handled {
     Err(Problem::new(&kinds::NOT_FOUND))
 }
 
-async fn no_such_method(asked: Asked) -> Handled {
-    if let Some(response) = origin::preflight(&asked.app.settings, &asked.parts) {
+async fn no_such_method(req: ApiRequest) -> Handled {
+    if let Some(response) = origin::preflight(&req.app.settings, &req.parts) {
         return Ok(response);
     }
     Err(Problem::new(&kinds::METHOD_NOT_ALLOWED))
@@ -74,7 +74,7 @@ impl Table {
     /// Serves an operation with its handler.
     pub(super) fn add<F, Fut>(&mut self, operation: Operation, handler: F)
     where
-        F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
+        F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
         self.push(operation.route, handler);
@@ -85,7 +85,7 @@ impl Table {
     /// Serves a route that is no part of the API.
     pub(super) fn push<F, Fut>(&mut self, route: Route, handler: F)
     where
-        F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
+        F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
         let method = endpoint(route, self.routes.len(), handler);

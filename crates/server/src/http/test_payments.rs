@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer;
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::json::{self, Str};
 use super::kinds;
 use super::operation::{Tag, get};
@@ -60,9 +60,9 @@ struct CardBody {
     about: &'static str,
 }
 
-async fn payments(asked: Asked) -> Handled {
-    asked.query()?;
-    let app = &asked.app;
+async fn payments(req: ApiRequest) -> Handled {
+    req.query()?;
+    let app = &req.app;
     let payments = app.settings.test_payments.as_ref();
     let cards: &[ShownCard] = payments.map_or(&[], |payments| payments.cards());
     let card = |card: &ShownCard| CardBody {
@@ -88,15 +88,15 @@ struct ChargeRequest<'a> {
 }
 
 /// `POST /demo/payments/{intent}`, of a demo alone
-async fn charge(mut asked: Asked) -> Handled {
-    let body = asked.json().await?;
+async fn charge(mut req: ApiRequest) -> Handled {
+    let body = req.json().await?;
     let request: ChargeRequest<'_> = json::parse(&body)?;
-    let intent = asked.segment(2);
+    let intent = req.segment(2);
     let of = TestIntent {
         intent: &intent,
         client_secret: &request.client_secret.0,
     };
-    let payments = asked.app.settings.test_payments.as_ref();
+    let payments = req.app.settings.test_payments.as_ref();
     let payments = payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     match payments
         .charge(of, &request.card.0)
@@ -117,10 +117,10 @@ struct AnswerRequest<'a> {
 }
 
 /// `POST /demo/payments/{intent}/answer`, of a demo alone
-async fn bank_answer(mut asked: Asked) -> Handled {
-    let body = asked.json().await?;
+async fn bank_answer(mut req: ApiRequest) -> Handled {
+    let body = req.json().await?;
     let request: AnswerRequest<'_> = json::parse(&body)?;
-    let intent = asked.segment(2);
+    let intent = req.segment(2);
     let of = TestIntent {
         intent: &intent,
         client_secret: &request.client_secret.0,
@@ -130,7 +130,7 @@ async fn bank_answer(mut asked: Asked) -> Handled {
     } else {
         BankAnswer::No
     };
-    let payments = asked.app.settings.test_payments.as_ref();
+    let payments = req.app.settings.test_payments.as_ref();
     let payments = payments.ok_or_else(|| Problem::new(&kinds::NOT_FOUND))?;
     payments.answer(of, says).await.map_err(refused)?;
     Ok(taken())

@@ -125,7 +125,7 @@ impl Till {
         }
         if let Ok(applied) = self.world.try_hold(who, &names.join(" ")) {
             self.holds.extend(&applied.holds);
-            self.follow(applied.effects, &applied.settled);
+            self.follow(applied.effects, &applied.done_effects);
         }
     }
 
@@ -159,7 +159,7 @@ impl Till {
         {
             self.provider.create(booking);
             self.bookings.push(booking.id);
-            self.follow(applied.effects, &applied.settled);
+            self.follow(applied.effects, &applied.done_effects);
         }
     }
 
@@ -167,7 +167,7 @@ impl Till {
         let applied = self.world.apply(command);
         let is_taken = applied.is_ok();
         if let Ok(applied) = applied {
-            self.follow(applied.effects, &applied.settled);
+            self.follow(applied.effects, &applied.done_effects);
         }
         is_taken
     }

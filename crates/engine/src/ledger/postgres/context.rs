@@ -244,8 +244,8 @@ impl Context {
                 if failure.is_contention() || failure.is_key_taken() {
                     return Stored::Anew;
                 }
-                if failure.is_overtaken() {
-                    self.disbelieve(replica, &failure);
+                if failure.contradicts_cache() {
+                    self.distrust(replica, &failure);
                     return Stored::Wrong;
                 }
                 tracing::warn!(%failure, "a batch was not stored");
@@ -255,10 +255,10 @@ impl Context {
     }
 
     /// Takes note that the memory of an event is wrong.
-    pub(super) fn disbelieve(&self, replica: &mut Replica, failure: &Failure) {
+    pub(super) fn distrust(&self, replica: &mut Replica, failure: &Failure) {
         let event = replica.no.0;
         tracing::error!(event, %failure, "what this server remembers is wrong: it is read anew");
-        self.observer.disbelieved();
+        self.observer.distrusted();
         replica.forget();
     }
 

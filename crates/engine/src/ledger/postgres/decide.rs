@@ -13,9 +13,9 @@ pub(super) enum Decision {
     /// It has an effect: this one of the batch's applied commands.
     Applied(usize),
     /// It has none. Right only if the memory was fresh when it was asked.
-    Quiet(Result<Done, Rejection>),
+    NoEffect(Result<Done, Rejection>),
     /// Its idempotency key is that of a command before it in this batch.
-    Twin,
+    SameKey,
 }
 
 /// Decides a command at `now` and adds what it did to the batch.
@@ -27,12 +27,12 @@ pub(super) fn decide(
     shown: Seq,
 ) -> Decision {
     if asked.key.is_some_and(|key| batch.replay(key).is_some()) {
-        return Decision::Twin;
+        return Decision::SameKey;
     }
     match batch.decide(&mut replica.inventory, now, asked, Writers::Many) {
         Ok(Decided::Applied(at)) => Decision::Applied(at),
-        Ok(Decided::Quiet(answer)) => Decision::Quiet(Ok(fresh(answer))),
-        Err(rejection) => Decision::Quiet(Err(with_shown_seq(rejection, shown))),
+        Ok(Decided::NoEffect(answer)) => Decision::NoEffect(Ok(fresh(answer))),
+        Err(rejection) => Decision::NoEffect(Err(with_shown_seq(rejection, shown))),
     }
 }
 

@@ -134,7 +134,7 @@ impl Failure {
 
     /// Whether a row was not what the decision took it for, though its version was, or was not compared: a
     /// unit that another owns or has bought, a hold that is over.
-    pub(super) fn is_overtaken(&self) -> bool {
+    pub(super) fn contradicts_cache(&self) -> bool {
         let tells = [
             "rows_as_meant",
             "sold_unit_key",

@@ -185,7 +185,7 @@ impl Round<'_> {
         let now = self.context.time.now();
         self.replica.inventory.begin_trial_from(self.place);
         let mut batch = Batch::default();
-        let (decided, doubtful) = self.decide(now, &mut batch);
+        let (decided, retried) = self.decide(now, &mut batch);
         let stored = if batch.applied.is_empty() {
             self.replica.inventory.keep();
             if connection.is_open() {
@@ -210,7 +210,7 @@ impl Round<'_> {
         *self.connection = Some(connection).filter(Connection::may_stay);
         self.replica.let_go(named.holds, named.bookings);
         self.slot.note_end(&self.replica.inventory);
-        self.waiting = doubtful;
+        self.waiting = retried;
         self.conclude(stored, decided, batch)
     }
 
@@ -327,7 +327,7 @@ impl Round<'_> {
         batch: &mut Batch,
     ) -> (Vec<(Job, Outcome)>, VecDeque<Job>) {
         let shown = self.slot.shown();
-        let (mut decided, mut doubtful) = (Vec::new(), VecDeque::new());
+        let (mut decided, mut retried) = (Vec::new(), VecDeque::new());
         while batch.applied.len() < self.most
             && let Some(next) = self.waiting.front()
             && batch.has_room_for(&next.transaction.command)
@@ -335,14 +335,14 @@ impl Round<'_> {
         {
             match decide(self.replica, now, &job.transaction, batch, shown) {
                 Decision::Applied(at) => decided.push((job, Outcome::Applied(at))),
-                Decision::Quiet(done) if self.is_fresh => {
+                Decision::NoEffect(done) if self.is_fresh => {
                     decided.push((job, Outcome::Known(done)));
                 }
-                Decision::Quiet(_) | Decision::Twin => doubtful.push_back(job),
+                Decision::NoEffect(_) | Decision::SameKey => retried.push_back(job),
             }
         }
-        doubtful.extend(self.waiting.drain(..));
-        (decided, doubtful)
+        retried.extend(self.waiting.drain(..));
+        (decided, retried)
     }
 }
 

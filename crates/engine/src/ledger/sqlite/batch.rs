@@ -88,7 +88,10 @@ pub(super) fn write(
     write_audit(connection, batch, ends)?;
     let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
     ends.effect = outbox::write(connection, effects, now, ends.effect)?;
-    let settled = batch.applied.iter().flat_map(|applied| &applied.settled);
+    let settled = batch
+        .applied
+        .iter()
+        .flat_map(|applied| &applied.done_effects);
     outbox::settle(connection, settled.copied(), now)?;
     let (to, messages) = (&ends.endpoints, &batch.messages);
     ends.delivery = deliveries::write(connection, to, messages, now, ends.delivery)?;

@@ -14,13 +14,13 @@ mod limits;
 pub(crate) mod tables;
 
 mod batch;
-mod beside;
-mod board;
 mod checkpoint;
 mod correct;
 mod guards;
+mod read_ahead;
 mod readers;
 mod rebuild;
+mod shared;
 pub mod verify;
 mod webhooks;
 mod writer;
@@ -42,11 +42,11 @@ use soldonce_core::{
 use soldonce_lease::{EpochError, EpochSource};
 use tokio::sync::oneshot;
 
-use self::board::Shared;
 use self::fault::Fault;
 use self::folder::Folder;
 use self::readers::Readers;
-use self::writer::{Alone, Job, Writer};
+use self::shared::Shared;
+use self::writer::{AdminJob, Job, Writer};
 use super::{
     Done, Ledger, LedgerFuture, MasterKey, Migrated, Observer, OpenEffect, ReadError, Transaction,
     Webhooks,
@@ -382,11 +382,11 @@ impl Ledger for SqliteLedger {
         keep: Span,
         origin: Origin,
     ) -> LedgerFuture<'_, Result<Timestamp, Rejection>> {
-        self.ask(move |reply| Job::Alone(Alone::DropEvent(event, keep, origin, reply)))
+        self.ask(move |reply| Job::Admin(AdminJob::DropEvent(event, keep, origin, reply)))
     }
 
     fn clear_dropped(&self) -> LedgerFuture<'_, Result<bool, Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::ClearDropped(reply)))
+        self.ask(|reply| Job::Admin(AdminJob::ClearDropped(reply)))
     }
 
     fn keys(&self) -> LedgerFuture<'_, Result<Vec<ApiKey>, ReadError>> {
@@ -394,11 +394,11 @@ impl Ledger for SqliteLedger {
     }
 
     fn add_key(&self, key: ApiKey) -> LedgerFuture<'_, Result<(), Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::AddKey(key, reply)))
+        self.ask(|reply| Job::Admin(AdminJob::AddKey(key, reply)))
     }
 
     fn revoke_key(&self, key: KeyId, at: Timestamp) -> LedgerFuture<'_, Result<bool, Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::RevokeKey(key, at, reply)))
+        self.ask(|reply| Job::Admin(AdminJob::RevokeKey(key, at, reply)))
     }
 
     fn webhooks(&self) -> &dyn Webhooks {
@@ -442,7 +442,7 @@ impl EpochSource for SqliteLedger {
         above: u32,
     ) -> soldonce_lease::backend::Fut<'a, Result<u32, EpochError>> {
         let namespace = namespace.to_owned();
-        let next = self.ask(move |reply| Job::Alone(Alone::NextEpoch(namespace, above, reply)));
+        let next = self.ask(move |reply| Job::Admin(AdminJob::NextEpoch(namespace, above, reply)));
         Box::pin(async move {
             match next.await {
                 Ok(Some(epoch)) => Ok(epoch),

@@ -11,10 +11,10 @@ use soldonce_clock::Entropy;
 use soldonce_core::{Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, UnitState};
 
 use super::batch::Ends;
-use super::beside::beside;
 use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::folder::{Folder, HighWater};
+use super::read_ahead::read_ahead;
 use super::tables::audit::Chain;
 use super::tables::head::Head;
 use super::tables::{
@@ -230,7 +230,7 @@ fn rebuild_units(
             .map_err(|_| foreign())
     })?;
     if let Some(oldest) = oldest {
-        beside(
+        read_ahead(
             |chunks| {
                 let reader = connection::reader(folder)?;
                 Ok(holds::each_live(&reader, oldest, |hold| chunks.push(hold))?)

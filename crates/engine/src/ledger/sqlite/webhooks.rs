@@ -4,7 +4,7 @@ use soldonce_core::{Rejection, Span, Timestamp};
 
 use super::SqliteLedger;
 use super::tables::{deliveries, endpoints};
-use super::writer::{Alone, Job};
+use super::writer::{AdminJob, Job};
 use crate::ledger::{Added, Ledger, LedgerFuture, NewEndpoint, ReadError, Webhooks};
 use crate::webhook::{
     Attempt, Delivery, DueDelivery, Endpoint, EndpointChange, EndpointId, MessageId,
@@ -16,7 +16,7 @@ impl Webhooks for SqliteLedger {
     }
 
     fn add_endpoint(&self, new: NewEndpoint) -> LedgerFuture<'_, Result<Added, Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::AddEndpoint(Box::new(new), reply)))
+        self.ask(|reply| Job::Admin(AdminJob::AddEndpoint(Box::new(new), reply)))
     }
 
     fn change_endpoint(
@@ -25,7 +25,7 @@ impl Webhooks for SqliteLedger {
         change: EndpointChange,
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Endpoint>, Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::ChangeEndpoint(endpoint, change, at, reply)))
+        self.ask(|reply| Job::Admin(AdminJob::ChangeEndpoint(endpoint, change, at, reply)))
     }
 
     fn take_deliveries(
@@ -42,7 +42,7 @@ impl Webhooks for SqliteLedger {
     }
 
     fn note_attempts(&self, attempts: Vec<Attempt>) -> LedgerFuture<'_, Result<(), Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::NoteAttempts(attempts, reply)))
+        self.ask(|reply| Job::Admin(AdminJob::NoteAttempts(attempts, reply)))
     }
 
     fn deliveries(
@@ -61,7 +61,7 @@ impl Webhooks for SqliteLedger {
         message: MessageId,
         at: Timestamp,
     ) -> LedgerFuture<'_, Result<Option<Delivery>, Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::Resend(endpoint, message, at, reply)))
+        self.ask(|reply| Job::Admin(AdminJob::Resend(endpoint, message, at, reply)))
     }
 
     fn forget_deliveries(
@@ -69,6 +69,6 @@ impl Webhooks for SqliteLedger {
         before: Timestamp,
         limit: usize,
     ) -> LedgerFuture<'_, Result<usize, Rejection>> {
-        self.ask(|reply| Job::Alone(Alone::ForgetDeliveries(before, limit, reply)))
+        self.ask(|reply| Job::Admin(AdminJob::ForgetDeliveries(before, limit, reply)))
     }
 }

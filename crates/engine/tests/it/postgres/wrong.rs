@@ -25,7 +25,7 @@ impl Observer for Doubts {
     fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, _: &[Applied]) {}
     fn batch(&self, _: usize, _: Duration) {}
-    fn disbelieved(&self) {
+    fn distrusted(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
     fn failed(&self, _: &str) {}

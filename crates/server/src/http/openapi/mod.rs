@@ -15,7 +15,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::asked::Asked;
+use super::api_request::ApiRequest;
 use super::auth::SECURE_COOKIE;
 use super::coding::{Coded, Coding};
 use super::conditional::is_known;
@@ -48,14 +48,14 @@ pub(super) fn routes(table: &mut Table) {
     );
 }
 
-async fn serve(asked: Asked) -> Handled {
+async fn serve(req: ApiRequest) -> Handled {
     static DOCUMENT: OnceLock<(Coded, HeaderValue)> = OnceLock::new();
     let (coded, tag) = DOCUMENT.get_or_init(|| {
         let text = Bytes::from_static(COMMITTED.as_bytes());
         (Coded::new(text), tag_of(COMMITTED))
     });
-    let coding = Coding::accepted(&asked.parts.headers);
-    let mut response = if is_known(&asked.parts.headers, tag) {
+    let coding = Coding::accepted(&req.parts.headers);
+    let mut response = if is_known(&req.parts.headers, tag) {
         response::bare(StatusCode::NOT_MODIFIED, Body::empty())
     } else {
         let mut response = response::json(StatusCode::OK, coded.bytes(coding));

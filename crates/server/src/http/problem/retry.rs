@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_the_provider_is_passed_on_up_to_a_minute() {
-        let asked = |ms: Option<u64>| {
+        let req = |ms: Option<u64>| {
             let retry_after = ms.map(soldonce_core::Span::from_ms);
             asked_pause(&ProviderError::Busy { retry_after }).map(|after| after.0)
         };
@@ -55,7 +55,7 @@ mod tests {
             (Some(5_000), Some(5)),
             (Some(90_000), Some(60)),
         ] {
-            assert_eq!(asked(ms), seconds);
+            assert_eq!(req(ms), seconds);
         }
         let unknown = ProviderError::Unknown(String::new());
         assert!(asked_pause(&unknown).is_none());

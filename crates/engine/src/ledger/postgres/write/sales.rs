@@ -79,7 +79,10 @@ pub(super) fn put_records(to: &mut Values, batch: &Batch) -> Result<(), Failure>
 
 /// Effects that are new, and those that are done.
 pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure> {
-    let settled = batch.applied.iter().flat_map(|applied| &applied.settled);
+    let settled = batch
+        .applied
+        .iter()
+        .flat_map(|applied| &applied.done_effects);
     let settled: Vec<_> = settled.copied().map(EffectColumns::of).collect();
     for (name, effects) in [
         ("new_effects", new_effects(batch)),
@@ -95,7 +98,7 @@ pub(super) fn put_effects(to: &mut Values, batch: &Batch) -> Result<(), Failure>
 fn new_effects(batch: &Batch) -> Vec<EffectColumns> {
     let mut effects = Vec::new();
     for applied in &batch.applied {
-        effects.retain(|effect| !applied.settled.contains(effect));
+        effects.retain(|effect| !applied.done_effects.contains(effect));
         effects.extend(&applied.effects);
     }
     effects.into_iter().map(EffectColumns::of).collect()

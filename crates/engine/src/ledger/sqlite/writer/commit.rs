@@ -36,7 +36,7 @@ impl Writer {
                 && batch.has_room_for(&next.command)
                 && let Some((transaction, reply)) = asked.next()
             {
-                self.take_in(now, &transaction, reply, &mut batch)?;
+                self.enter(now, &transaction, reply, &mut batch)?;
             }
             self.finish(batch, now)?;
         }
@@ -46,7 +46,7 @@ impl Writer {
     }
 
     /// Decides a command, whose caller then waits for the batch.
-    fn take_in(
+    fn enter(
         &mut self,
         now: Timestamp,
         asked: &Transaction,
@@ -78,14 +78,14 @@ impl Writer {
                 return Ok(Outcome::Known(known.map(Done::Replayed)));
             }
         }
-        self.page_in(&asked.command)?;
+        self.load(&asked.command)?;
         let writers = Writers::One {
             is_heard: !self.ends.endpoints.is_empty(),
         };
         let decided = batch.decide(&mut self.inventory, now, asked, writers);
         Ok(match decided {
             Ok(Decided::Applied(at)) => Outcome::Applied(at),
-            Ok(Decided::Quiet(answer)) => Outcome::Known(Ok(Done::Fresh { answer, seq: None })),
+            Ok(Decided::NoEffect(answer)) => Outcome::Known(Ok(Done::Fresh { answer, seq: None })),
             Err(rejection) => Outcome::Known(Err(rejection)),
         })
     }
@@ -105,7 +105,7 @@ impl Writer {
         }
         let (holds, bookings) = (batch.holds(), batch.bookings());
         self.answer(std::mem::take(&mut batch.applied));
-        self.let_go(&holds, &bookings);
+        self.evict(&holds, &bookings);
         self.tidy_log()
     }
 

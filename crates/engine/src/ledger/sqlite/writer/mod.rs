@@ -1,7 +1,7 @@
 //! The one thread that writes: what it takes from the queue, what it remembers, and how it ends. `commit`
 //! decides, writes and answers.
 
-mod alone;
+mod admin_jobs;
 mod commit;
 mod read_back;
 
@@ -18,19 +18,19 @@ use soldonce_core::{BookingId, BookingState, HoldId, Inventory, Rejection, Times
 use tokio::sync::oneshot;
 
 use super::batch::Ends;
-use super::board::Shared;
 use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
 use super::limits::{BATCH_MAX, FORGET_MAX};
 use super::rebuild::Opened;
+use super::shared::Shared;
 use super::tables::idempotency;
 use super::{SqliteOptions, connection};
 use crate::ledger::stored_keys::StoredKeys;
 use crate::ledger::{Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 
-pub(super) use self::alone::Alone;
+pub(super) use self::admin_jobs::AdminJob;
 
 use self::commit::Waiter;
 
@@ -39,7 +39,7 @@ type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
 /// Something for the writer to do.
 pub(super) enum Job {
     Transact(Transaction, Reply<Done>),
-    Alone(Alone),
+    Admin(AdminJob),
     Close(oneshot::Sender<()>),
 }
 
@@ -65,10 +65,10 @@ pub(super) struct Writer {
     outside: Outside,
     asked: Vec<(Transaction, Reply<Done>)>,
     /// A job that is no command and came behind some.
-    put_aside: Option<Job>,
+    deferred: Option<Job>,
     waiters: Vec<Waiter>,
     /// Holds and bookings that were read back for this batch.
-    paged: (Vec<HoldId>, Vec<BookingId>),
+    loaded: (Vec<HoldId>, Vec<BookingId>),
     /// The last millisecond of the oldest idempotency record.
     records_last: Timestamp,
     log_pages: Arc<AtomicU32>,
@@ -86,7 +86,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
         Ok(Ok(closing)) => (closing, None),
         Ok(Err(fault)) => {
             if fault.is_mismatch() {
-                writer.outside.observer.disbelieved();
+                writer.outside.observer.distrusted();
                 refusal = Some(Rejection::MemoryMismatch);
             }
             (None, Some(fault.to_string()))
@@ -105,7 +105,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
         // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
         writer.asked.clear();
         writer.waiters.clear();
-        closing = match writer.put_aside.take() {
+        closing = match writer.deferred.take() {
             Some(Job::Close(reply)) => Some(reply),
             Some(_) | None => stay_open(jobs),
         };
@@ -127,7 +127,7 @@ fn stay_open(jobs: &Receiver<Job>) -> Option<oneshot::Sender<()>> {
     loop {
         match jobs.recv().ok()? {
             Job::Close(reply) => return Some(reply),
-            Job::Transact(..) | Job::Alone(_) => {}
+            Job::Transact(..) | Job::Admin(_) => {}
         }
     }
 }
@@ -161,9 +161,9 @@ impl Writer {
             high_water,
             outside,
             asked: Vec::with_capacity(BATCH_MAX),
-            put_aside: None,
+            deferred: None,
             waiters: Vec::with_capacity(BATCH_MAX),
-            paged: (Vec::new(), Vec::new()),
+            loaded: (Vec::new(), Vec::new()),
             records_last: Timestamp::MIN,
             log_pages,
             log_kept: 0,
@@ -179,7 +179,7 @@ impl Writer {
                     self.drain(jobs);
                     self.work()?;
                 }
-                Job::Alone(job) => self.alone(job)?,
+                Job::Admin(job) => self.admin(job)?,
                 Job::Close(reply) => {
                     self.keep_clock()?;
                     connection::final_checkpoint(&self.connection)?;
@@ -192,7 +192,7 @@ impl Writer {
 
     /// The next job; none when the ledger was dropped.
     fn next_job(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
-        self.put_aside.take().or_else(|| jobs.recv().ok())
+        self.deferred.take().or_else(|| jobs.recv().ok())
     }
 
     /// Takes the commands that wait, as many as fit into a batch, up to the first job that is none.
@@ -201,7 +201,7 @@ impl Writer {
             match jobs.try_recv() {
                 Ok(Job::Transact(transaction, reply)) => self.asked.push((transaction, reply)),
                 other => {
-                    self.put_aside = other.ok();
+                    self.deferred = other.ok();
                     return;
                 }
             }
@@ -231,12 +231,12 @@ impl Writer {
     }
 
     /// Forgets holds that are over and bookings that wait for no money: they are in the file.
-    fn let_go(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
+    fn evict(&mut self, holds: &[HoldId], bookings: &[BookingId]) {
         let inventory = &mut self.inventory;
-        for hold in holds.iter().copied().chain(self.paged.0.drain(..)) {
+        for hold in holds.iter().copied().chain(self.loaded.0.drain(..)) {
             inventory.forget_hold(hold);
         }
-        for booking in bookings.iter().copied().chain(self.paged.1.drain(..)) {
+        for booking in bookings.iter().copied().chain(self.loaded.1.drain(..)) {
             let known = inventory.booking(booking);
             if known.is_some_and(|known| known.state != BookingState::PendingPayment) {
                 inventory.forget_booking(booking);

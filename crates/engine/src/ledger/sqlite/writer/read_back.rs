@@ -42,7 +42,7 @@ impl Writer {
     }
 
     /// Reads back what a command names and memory has let go of.
-    pub(super) fn page_in(&mut self, command: &Command) -> Result<(), Fault> {
+    pub(super) fn load(&mut self, command: &Command) -> Result<(), Fault> {
         let named = named(command);
         if let Some(id) = named.hold
             && self.inventory.hold(id).is_none()
@@ -67,7 +67,7 @@ impl Writer {
         let Some(booking) = bookings::find(&self.connection, id)? else {
             return Ok(false);
         };
-        self.paged.1.push(id);
+        self.loaded.1.push(id);
         let hold = booking.hold;
         self.inventory.restore_booking(booking);
         if let Some(hold) = hold
@@ -88,7 +88,7 @@ impl Writer {
                 format!("{id} is live in the file alone"),
             ));
         }
-        self.paged.0.push(id);
+        self.loaded.0.push(id);
         self.inventory.restore_hold(hold);
         Ok(())
     }

@@ -42,7 +42,7 @@ impl<T> Chunks<T> {
 ///
 /// # Errors
 /// The fault of `take`, else that of `read`.
-pub(super) fn beside<T: Send>(
+pub(super) fn read_ahead<T: Send>(
     read: impl FnOnce(&mut Chunks<T>) -> Result<(), OpenError> + Send,
     mut take: impl FnMut(T) -> Result<(), Fault>,
 ) -> Result<(), OpenError> {
@@ -82,17 +82,17 @@ mod tests {
                 taken.push(n);
                 Ok(())
             };
-            beside(read, take).unwrap();
+            read_ahead(read, take).unwrap();
             assert!(taken.into_iter().eq(0..count));
         }
         let endless = |chunks: &mut Chunks<usize>| loop {
             chunks.push(1)?;
         };
         let refuse = |_| Err(Fault::damaged("holds", "refused"));
-        let error = beside(endless, refuse).expect_err("it was refused");
+        let error = read_ahead(endless, refuse).expect_err("it was refused");
         assert!(error.to_string().contains("refused"), "{error}");
         let fails = |_: &mut Chunks<usize>| Err(OpenError::Failed("unreadable".to_owned()));
-        let error = beside(fails, |_| Ok(())).expect_err("it was unreadable");
+        let error = read_ahead(fails, |_| Ok(())).expect_err("it was unreadable");
         assert!(error.to_string().contains("unreadable"), "{error}");
     }
 }

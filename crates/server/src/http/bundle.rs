@@ -14,7 +14,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// One module that exports what `root` does and has all that it imports, but for what is apart.
-pub(super) fn gather(plan: &Plan<'_>, root: &str) -> Option<String> {
+pub(super) fn bundle(plan: &Plan<'_>, root: &str) -> Option<String> {
     let mut gathered = Gathered {
         plan,
         open: Vec::new(),
@@ -163,7 +163,7 @@ mod tests {
             modules: &modules,
             apart: &["theme.js"],
         };
-        gather(&plan, "main.js")
+        bundle(&plan, "main.js")
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::ledger::{Added, NewEndpoint, Tombstone, require_room};
 use crate::webhook::{Attempt, Delivery, Endpoint, EndpointChange, EndpointId, MessageId};
 
 /// Such a job.
-pub(crate) enum Alone {
+pub(crate) enum AdminJob {
     AddKey(ApiKey, Reply<()>),
     RevokeKey(KeyId, Timestamp, Reply<bool>),
     /// The next epoch of a lease namespace above this one; none when all are used.
@@ -36,26 +36,26 @@ pub(crate) enum Alone {
 }
 
 impl Writer {
-    pub(super) fn alone(&mut self, job: Alone) -> Result<(), Fault> {
+    pub(super) fn admin(&mut self, job: AdminJob) -> Result<(), Fault> {
         match job {
-            Alone::AddKey(key, reply) => {
+            AdminJob::AddKey(key, reply) => {
                 tell(reply, self.own_commit(|tables| keys::insert(tables, &key))?);
             }
-            Alone::RevokeKey(key, at, reply) => {
+            AdminJob::RevokeKey(key, at, reply) => {
                 tell(
                     reply,
                     self.own_commit(|tables| keys::revoke(tables, key, at))?,
                 );
             }
-            Alone::NextEpoch(namespace, above, reply) => {
+            AdminJob::NextEpoch(namespace, above, reply) => {
                 let next = |tables: &_| epochs::next(tables, &namespace, above);
                 tell(reply, self.own_commit(next)?);
             }
-            Alone::AddEndpoint(new, reply) => {
+            AdminJob::AddEndpoint(new, reply) => {
                 let added = self.add_endpoint(*new)?;
                 answer(reply, added);
             }
-            Alone::ChangeEndpoint(id, change, at, reply) => {
+            AdminJob::ChangeEndpoint(id, change, at, reply) => {
                 let change = |tables: &_| {
                     let changed = endpoints::change(tables, id, change, at)?;
                     Ok((changed, endpoints::all(tables)?))
@@ -64,7 +64,7 @@ impl Writer {
                 self.ends.endpoints = all;
                 tell(reply, changed);
             }
-            Alone::NoteAttempts(attempts, reply) => {
+            AdminJob::NoteAttempts(attempts, reply) => {
                 let known = self.ends.endpoints.clone();
                 let note = |tables: &_| {
                     let counted = deliveries::note(tables, &attempts)?;
@@ -73,19 +73,19 @@ impl Writer {
                 self.ends.endpoints = self.own_commit(note)?;
                 tell(reply, ());
             }
-            Alone::Resend(endpoint, message, at, reply) => {
+            AdminJob::Resend(endpoint, message, at, reply) => {
                 let resend = |tables: &_| deliveries::resend(tables, endpoint, message, at);
                 tell(reply, self.own_commit(resend)?);
             }
-            Alone::ForgetDeliveries(before, limit, reply) => {
+            AdminJob::ForgetDeliveries(before, limit, reply) => {
                 let forget = |tables: &_| deliveries::forget(tables, before, limit);
                 tell(reply, self.own_commit(forget)?);
             }
-            Alone::DropEvent(event, keep, origin, reply) => {
+            AdminJob::DropEvent(event, keep, origin, reply) => {
                 let done = self.drop_event(event, keep, origin)?;
                 answer(reply, done);
             }
-            Alone::ClearDropped(reply) => {
+            AdminJob::ClearDropped(reply) => {
                 let next = dropped::next(&self.connection)?;
                 if let Some(event) = next {
                     self.own_commit(|tables| dropped::clear(tables, event, CLEAR_ROWS_MAX))?;

@@ -27,7 +27,7 @@ const BOOKING_SECRET: HeaderName = HeaderName::from_static("booking-secret");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that was let in.
-pub(super) struct Asked {
+pub(super) struct ApiRequest {
     pub(super) app: Arc<App>,
     pub(super) route: Route,
     /// The caller; none where the route is public.
@@ -37,7 +37,7 @@ pub(super) struct Asked {
     pub(super) body: Body,
 }
 
-impl Asked {
+impl ApiRequest {
     /// The path's segment at this place, from 0; percent signs decoded.
     pub(super) fn segment(&self, at: usize) -> Cow<'_, str> {
         let path = self.parts.uri.path().as_bytes();

@@ -11,8 +11,8 @@ use soldonce_core::{Event, EventId, HoldId, HoldState, Timestamp};
 use soldonce_engine::Caller;
 use soldonce_engine::rate::{HeldSums, OwnHeld, Taken};
 
+use super::api_request::ApiRequest;
 use super::app::App;
-use super::asked::Asked;
 use super::problem::{Problem, whole_seconds};
 use super::rates::{RATE_LIMIT, RATE_LIMIT_POLICY, refusal, tell, warn_of_proxy};
 use crate::rate::{Counting, HeldKind, RateKind, Reserved, Wish, exceeded, id_of};
@@ -35,20 +35,20 @@ pub(super) enum More {
 }
 
 /// Whose holds are counted.
-pub(super) struct Hoarder {
+pub(super) struct AddressHolds {
     app: Arc<App>,
     /// None for callers that are not counted.
     address: Option<u128>,
     proxy: Option<IpAddr>,
 }
 
-impl Asked {
+impl ApiRequest {
     /// Returns as whom the request's holds are counted.
-    pub(super) fn hoarder(&self) -> Hoarder {
+    pub(super) fn address_holds(&self) -> AddressHolds {
         let is_counted = matches!(&self.caller, Some(Caller::Shopper(_)));
         let is_limited = self.app.rates.are_holds_limited();
         let address = (is_counted && is_limited).then(|| self.app.address_of(&self.parts));
-        Hoarder {
+        AddressHolds {
             app: Arc::clone(&self.app),
             address: address.map(id_of),
             proxy: self.app.unknown_proxy(&self.parts),
@@ -56,7 +56,7 @@ impl Asked {
     }
 }
 
-impl Hoarder {
+impl AddressHolds {
     /// Passes a request for a hold of so many units that no limit forbids.
     pub(super) async fn admit(&self, event: &EventId, units: u32) -> Result<Admitted, Problem> {
         let Some(address) = self.address else {
@@ -71,7 +71,7 @@ impl Hoarder {
         })
     }
 
-    /// As [`Hoarder::admit`] for what is added to a hold.
+    /// As [`AddressHolds::admit`] for what is added to a hold.
     pub(super) async fn admit_on(&self, hold: HoldId, more: More) -> Result<Admitted, Problem> {
         let Some(address) = self.address else {
             return Ok(Admitted::default());
