@@ -9,7 +9,7 @@ use soldonce_engine::live::Frame;
 use super::api_request::ApiRequest;
 use super::frames::{Cut, json, json_reset};
 use super::operation::{Tag, get};
-use super::problem::{Handled, Problem};
+use super::problem::Handled;
 use super::response;
 use super::route::Admission::Look;
 use super::seats::briefly;
@@ -25,7 +25,11 @@ pub(super) fn routes(table: &mut Table) {
             .summary(
                 "The changes of the seats since a commit, for readers that poll through a cache",
             )
-            .query(&[("after", "The `seq` that is known; needed", "integer")])
+            .query(&[(
+                "after",
+                "The `seq` that is known; else the frame is empty and tells the last one",
+                "integer",
+            )])
             .gives_bare::<FeedFrame>("All commits since, merged; or `reset`"),
         frames,
     );
@@ -35,9 +39,9 @@ async fn frames(req: ApiRequest) -> Handled {
     let after = req.query()?.number("after")?;
     let app = &*req.app;
     let feed = app.engine.feed(&req.event_id()?).await?;
-    let after = Seq(after.ok_or_else(|| Problem::invalid("after", "it is needed"))?);
     let summary = feed.summary();
     let last = summary.picture.seq;
+    let after = after.map_or(last, Seq);
     let kept = feed.between(after, last).filter(|_| after <= last);
     let nothing = || Frame {
         from: after.next(),
