@@ -187,6 +187,10 @@ impl Bot {
         let all = NamedUnits::default();
         if let Err(error) = self.engine.cancel(&self.keyed_call(), booking, &all).await {
             tracing::debug!(bot = self.number, %error, "a bot's cancel was refused");
+            // Its payment may be on the way. Without it the bots would keep its seats for good.
+            if self.bookings.len() < DEMO_BOT_BOOKINGS_MAX {
+                self.bookings.push_back(booking);
+            }
         }
     }
 
