@@ -17,10 +17,10 @@ mod batch;
 mod checkpoint;
 mod correct;
 mod guards;
+mod published;
 mod read_ahead;
 mod readers;
 mod rebuild;
-mod shared;
 pub mod verify;
 mod webhooks;
 mod writer;
@@ -44,8 +44,8 @@ use tokio::sync::oneshot;
 
 use self::fault::Fault;
 use self::folder::Folder;
+use self::published::Shared;
 use self::readers::Readers;
-use self::shared::Shared;
 use self::writer::{AdminJob, Job, Writer};
 use super::{
     Done, Ledger, LedgerFuture, MasterKey, Migrated, Observer, OpenEffect, ReadError, Transaction,

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::fault::Fault;
 use super::folder::Folder;
 use super::limits::{READERS_MAX, READS_WAITING_MAX};
-use super::shared::Shared;
+use super::published::Shared;
 use super::tables::{audit, charts, events, holds};
 use super::{LedgerFuture, connection};
 use crate::ledger::ReadError;

@@ -258,10 +258,12 @@ fn content(answer: &Answer) -> Option<Value> {
                 "properties": {
                     "id": {"type": "string", "pattern": "^[0-9]+$"},
                     "event": {"type": "string", "enum": ["message", "event", "reset"]},
-                    "data": {"anyOf": [
-                        reference("FeedFrame"), reference("Event"),
-                        {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
-                    ]},
+                    "data": {
+                        "type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": [
+                            reference("FeedFrame"), reference("Event"),
+                            {"type": "object", "required": ["seq"], "properties": {"seq": {"type": "integer"}}},
+                        ]},
+                    },
                 },
             },
         }}})),

@@ -42,7 +42,7 @@ pub(super) fn of_field(name: &str) -> Option<Value> {
         "quantity" | "amount" => json!({"minimum": 1}),
         "limit" => json!({"minimum": 1, "maximum": 100}),
         "fence" => json!({"minimum": 0, "maximum": u64::MAX}),
-        // The id of an event in one list, a number in the others.
+        // The id of an event in one list, a number where it has no rule of its own.
         "after" => json!({"pattern": ID, "minimum": 0, "maximum": u64::MAX}),
         "Last-Event-ID" => json!({"pattern": "^[0-9]{1,19}$"}),
         _ => return None,
@@ -56,8 +56,12 @@ pub(super) fn of_query(operation: &str, name: &str) -> Option<Value> {
         ("list_bookings_of_event", "state") => {
             some_of(&BookingState::ALL.map(BookingState::as_str))
         }
-        ("list_holds_of_event", "after") => json!({"pattern": format!("^hld_{MINTED}")}),
-        ("list_bookings_of_event", "after") => json!({"pattern": format!("^bkg_{MINTED}")}),
+        ("list_holds" | "list_holds_of_event", "after") => {
+            json!({"pattern": format!("^hld_{MINTED}")})
+        }
+        ("list_bookings" | "list_bookings_of_event", "after") => {
+            json!({"pattern": format!("^bkg_{MINTED}")})
+        }
         (_, "from" | "until") => json!({"format": "date-time"}),
         _ => return of_field(name),
     })
