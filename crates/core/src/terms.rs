@@ -6,7 +6,7 @@ use crate::{Event, Invalid, Rejection, Span, Timestamp};
 
 /// How many units a request wants, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub struct HoldTermsAsked {
+pub struct RequestedTerms {
     pub count: u32,
     /// For how long; none is the policy's.
     pub ttl: Option<Span>,
@@ -19,10 +19,10 @@ impl Event {
     ///
     /// # Errors
     /// `NotOnSale`, `Invalid` for no unit or a time out of bounds, `TooManyUnits`; in this order.
-    pub fn require_terms(&self, now: Timestamp, asked: HoldTermsAsked) -> Result<Span, Rejection> {
+    pub fn require_terms(&self, now: Timestamp, terms: RequestedTerms) -> Result<Span, Rejection> {
         self.require_on_sale(now)?;
-        self.require_count(asked.count)?;
-        self.require_ttl(asked.ttl, asked.ttl_max)
+        self.require_count(terms.count)?;
+        self.require_ttl(terms.ttl, terms.ttl_max)
     }
 
     /// Passes a number of units that one hold may have.
@@ -35,14 +35,14 @@ impl Event {
         }
     }
 
-    /// Returns the time to live that was asked for, or the policy's.
+    /// Returns the time to live that was requested, or the policy's.
     pub(crate) fn require_ttl(
         &self,
-        asked: Option<Span>,
+        requested: Option<Span>,
         most: Option<Span>,
     ) -> Result<Span, Rejection> {
         let most = most.map_or(self.policy.hold_max, |most| most.min(self.policy.hold_max));
-        match asked {
+        match requested {
             None => Ok(self.policy.hold_ttl),
             Some(ttl) if (HOLD_TTL_MS_MIN..=most.ms()).contains(&ttl.ms()) => Ok(ttl),
             Some(ttl) => {

@@ -1,4 +1,4 @@
-//! Who calls, and what he may do. Decides nothing about units.
+//! The caller of a command and its rights. Decides nothing about units.
 
 use std::sync::Arc;
 
@@ -14,12 +14,9 @@ use crate::secret::Session;
 pub enum Caller {
     /// A holder of an API key.
     Key {
-        /// Which key.
         id: KeyId,
-        /// What it may do.
         scopes: Arc<[Scope]>,
     },
-    /// A shopper.
     Shopper(Session),
 }
 
@@ -96,7 +93,6 @@ fn invalid_holder(reason: &str) -> Rejection {
 /// A request on its way through the engine.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who calls.
     pub caller: Caller,
     /// The request's id, for the audit.
     pub request: Arc<str>,
@@ -110,6 +106,17 @@ pub struct Call {
 }
 
 impl Call {
+    /// Returns a call without a key and without secrets.
+    pub fn new(caller: Caller, request: &str) -> Self {
+        Self {
+            caller,
+            request: request.into(),
+            key: None,
+            secret: None,
+            booking_secret: None,
+        }
+    }
+
     /// Returns the name of its idempotency record, if it has a key.
     pub fn record(&self) -> Option<RequestKey> {
         let caller = self.caller.id();

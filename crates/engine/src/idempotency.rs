@@ -40,11 +40,9 @@ pub enum CallKey {
     Sent {
         /// The route: method and path template.
         route: String,
-        /// The key.
         key: String,
         /// The ids in its path.
         path: Vec<String>,
-        /// Its JSON body.
         body: Bytes,
     },
 }

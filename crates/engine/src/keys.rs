@@ -48,13 +48,10 @@ pub type KeyHash = [u8; 32];
 pub struct ApiKey {
     /// Its name, and the caller it stands for.
     pub id: KeyId,
-    /// Its name for people.
     pub name: Text,
-    /// What it may do.
     pub scopes: Vec<Scope>,
     /// Of its text.
     pub hash: KeyHash,
-    /// When it was made.
     pub created_at: Timestamp,
     /// Since when it is refused.
     pub revoked_at: Option<Timestamp>,

@@ -2,8 +2,11 @@
 //! feed, and the [`Engine`] that a server calls. The only crate with booking SQL.
 //!
 //! Reading order: the seam to the truth (`ledger/mod.rs`), what all ledgers do (`ledger/batch.rs`),
-//! the default one (`ledger/sqlite/`), what everybody may see (`live/`), what a server calls
-//! (`engine/`).
+//! the default one (`ledger/sqlite/`), the public state (`live/`), what a server calls (`engine/`).
+#![allow(
+    missing_docs,
+    reason = "a field or variant whose name says it all has no line"
+)]
 
 pub mod limits;
 

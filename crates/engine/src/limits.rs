@@ -3,8 +3,8 @@
 /// Commits kept per event for readers of the feed that come again or are slow; older ones answer with a
 /// reset.
 pub const FEED_COMMITS_MAX: usize = 4_096;
-/// Seats per chunk of a published picture: what one change copies.
-pub const PICTURE_CHUNK_SEATS: usize = 1_024;
+/// Seats per chunk of a published snapshot: what one change copies.
+pub const SNAPSHOT_CHUNK_SEATS: usize = 1_024;
 /// Transitions after which a batch takes no more commands, one command's more or less, so that a few large ones do
 /// not make everybody else wait.
 pub(crate) const BATCH_STEPS_MAX: usize = 4_096;
@@ -123,7 +123,7 @@ pub const WEBHOOK_PAUSES_MS: [u64; 9] = [
 ];
 /// Longest pause of an endpoint because its answer asked for it, milliseconds: an hour.
 pub const WEBHOOK_QUIET_MS_MAX: u64 = 3_600_000;
-/// How long a secret still signs beside the one that took its place, milliseconds: a day.
+/// How long a secret still signs together with its successor, milliseconds: a day.
 pub const WEBHOOK_OLD_SECRET_MS: u64 = 24 * 3_600_000;
 /// How long deliveries that are over stay in the log, and what waits for a disabled endpoint,
 /// milliseconds: a week.

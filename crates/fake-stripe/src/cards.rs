@@ -105,9 +105,9 @@ pub(super) enum Card {
     Declined(Decline),
     /// Says no to the first charge of an intent, then yes.
     DeclinedAtFirst,
-    /// Wants its owner to prove himself on the bank's page.
+    /// Wants its owner to authenticate on the bank's page.
     Challenged,
-    /// The same, and says no when he has.
+    /// The same, and says no after that.
     ChallengedInVain,
     /// Says yes; what is sent back to it returns.
     TakesNothingBack,

@@ -84,7 +84,7 @@ pub(super) struct Intent {
     pub(super) declines: u32,
     pub(super) decline: Option<Decline>,
     pub(super) cancellation_reason: Option<String>,
-    /// Where the buyer proves himself, while he must.
+    /// The page where the buyer authenticates, while the bank asks for it.
     pub(super) bank_page: Option<String>,
     pub(super) created_ms: i64,
     /// Names of the refunds made of it.

@@ -301,7 +301,7 @@ impl FakeStripe {
     /// The buyer proves himself on the bank's page, or fails to.
     ///
     /// # Errors
-    /// If the bank has not asked him.
+    /// If the bank has not asked the buyer.
     pub async fn prove(&self, intent: &str, verdict: Verdict) -> Result<()> {
         let answered = self.with_account(|account| account.authenticate(intent, verdict))?;
         self.api.tell().await;

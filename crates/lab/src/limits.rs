@@ -12,7 +12,7 @@ pub(crate) const LOAD_SECONDS_MAX: u64 = 3_600;
 pub(crate) const LOAD_RATE_MAX: u64 = 10_000_000;
 /// Most viewers of a benchmark: each is a connection of the server and of the generator.
 pub(crate) const VIEWERS_MAX: u32 = 50_000;
-/// Buyers beside them.
+/// Buyers during the same time.
 pub(crate) const VIEWERS_BUYERS: u32 = 4;
 /// Changes a second while their delay is measured.
 pub(crate) const VIEWERS_CHANGES_PER_S: u64 = 1_000;

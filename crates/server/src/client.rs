@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
+use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -99,15 +100,50 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response, ClientError> {
+        self.exchange_in_time(self.request(method, path), body)
+            .await
+    }
+
+    /// Sends a POST with an idempotency key: repeated with the same key, it has its effect once.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn post_once(
+        &self,
+        path: &str,
+        body: &Value,
+        key: &str,
+    ) -> Result<Response, ClientError> {
+        let request = self.request(Method::POST, path);
+        let request = request.header("idempotency-key", key);
+        self.exchange_in_time(request, Some(body)).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> Builder {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.authority)
+            .header("content-type", "application/json");
+        if self.key.is_empty() {
+            return request;
+        }
+        request.header("authorization", format!("Bearer {}", self.key))
+    }
+
+    async fn exchange_in_time(
+        &self,
+        request: Builder,
+        body: Option<&Value>,
+    ) -> Result<Response, ClientError> {
         let wait = Duration::from_millis(CLIENT_WAIT_MS);
-        let answer = tokio::time::timeout(wait, self.exchange(method, path, body)).await;
+        let answer = tokio::time::timeout(wait, self.exchange(request, body)).await;
         answer.unwrap_or_else(|_| Err(ClientError::Silent(self.authority.clone())))
     }
 
     async fn exchange(
         &self,
-        method: Method,
-        path: &str,
+        request: Builder,
         body: Option<&Value>,
     ) -> Result<Response, ClientError> {
         let server = || self.authority.clone();
@@ -117,16 +153,6 @@ impl Client {
             .await
             .map_err(|error| ClientError::Closed(server(), Some(error)))?;
         let body = body.map(Value::to_string).unwrap_or_default();
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", &self.authority)
-            .header("content-type", "application/json");
-        let request = if self.key.is_empty() {
-            request
-        } else {
-            request.header("authorization", format!("Bearer {}", self.key))
-        };
         let http = |error| ClientError::Http(server(), error);
         let request = request.body(Full::new(Bytes::from(body)));
         let request = request.map_err(|error| http(error.into()))?;

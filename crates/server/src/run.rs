@@ -20,8 +20,9 @@ pub struct Listeners {
     pub admin: Option<TcpListener>,
 }
 
-/// Serves `engine` until `shutdown` is cancelled: feeds end, requests in flight are answered, the
-/// sweeper, the outbox and the webhooks stop, the engine is closed. Then returns how the connections of all listeners ended.
+/// Serves `engine` until `shutdown` is cancelled: feeds end, requests in flight are answered, the sweeper, the
+/// outbox and the webhooks stop, the engine is closed. Then returns how the connections of all listeners
+/// ended.
 ///
 /// # Cancel safety
 /// Dropping the future cuts every connection and leaves the engine open.

@@ -1,9 +1,7 @@
 //! `soldonce events`: drop an event that is over, through a running server or on the data of a stopped one.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use serde_json::{Value, json};
 use soldonce_core::{EventId, Origin, Span};
 use soldonce_engine::EngineError;
@@ -13,7 +11,7 @@ use soldonce_server::{Client, ClientError};
 use crate::block_on;
 use crate::exit::{Exit, usage};
 use crate::output::{print, print_json};
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce events`.
 #[derive(Debug, Args)]
@@ -28,32 +26,8 @@ the server, or use `--url`.")]
 pub(crate) struct EventsArgs {
     #[command(subcommand)]
     command: EventsCommand,
-    /// The folder of a ledger whose server is stopped [default: ./data]
-    #[arg(long, global = true, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
-    /// A running server, as http://HOST:PORT
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        requires = "admin_key",
-        conflicts_with = "data"
-    )]
-    url: Option<String>,
-    /// The admin key for `--url`
-    #[arg(
-        long,
-        global = true,
-        env = "SOLDONCE_ADMIN_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
-    admin_key: Option<String>,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
+    target: TargetArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,12 +43,9 @@ enum EventsCommand {
 pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
     let EventsCommand::Drop { event } = &args.command;
     let event = EventId::parse(event).map_err(|wrong| usage(anyhow::anyhow!("EVENT: {wrong}")))?;
-    let dropped = match (&args.url, &args.admin_key) {
-        (Some(url), Some(key)) => {
-            let client = Client::new(url, key).map_err(|wrong| usage(wrong.into()))?;
-            block_on(through_server(&client, &event))?
-        }
-        _ => block_on(on_data(args, &event))?,
+    let dropped = match args.target.client()? {
+        Some(client) => block_on(through_server(&client, &event))?,
+        None => block_on(on_data(args, &event))?,
     };
     let dropped = match dropped {
         Err(error) if is_refusal(&error) => {
@@ -83,7 +54,7 @@ pub(crate) fn run(args: &EventsArgs) -> anyhow::Result<Exit> {
         }
         done => done?,
     };
-    if args.json {
+    if args.target.json {
         print_json(&dropped)?;
     } else {
         print(&format!("{event} is dropped\n"))?;
@@ -112,20 +83,11 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 async fn through_server(client: &Client, event: &EventId) -> anyhow::Result<Value> {
     let path = format!("/v1/events/{event}");
     let response = client.send(Method::DELETE, &path, None).await?;
-    anyhow::ensure!(
-        response.status != StatusCode::UNAUTHORIZED,
-        "--admin-key: the server does not know this key"
-    );
-    Ok(response.into_success()?)
+    success(response)
 }
 
 async fn on_data(args: &EventsArgs, event: &EventId) -> anyhow::Result<Value> {
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
-    anyhow::ensure!(
-        place.is_made(),
-        "there is no ledger in {place}: name --data, or --url of a running server"
-    );
-    let engine = place.open().await?;
+    let engine = args.target.open().await?;
     let done = async {
         let origin = Origin::system("soldonce events drop");
         let at = engine.drop_event(event, Span::default(), origin).await?;

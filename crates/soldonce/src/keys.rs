@@ -1,11 +1,9 @@
 //! `soldonce keys`: make, list and revoke API keys, through a running server or on the data of a
 //! stopped one.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use serde_json::{Value, json};
 use soldonce_core::{CallerId, Text};
 use soldonce_engine::Engine;
@@ -13,9 +11,10 @@ use soldonce_engine::keys::{ApiKey, Revocation, Scope};
 use soldonce_engine::reply::Rfc3339;
 use soldonce_server::Client;
 
-use crate::exit::{Exit, usage};
+use crate::block_on;
+use crate::exit::Exit;
 use crate::output::{print, print_json};
-use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::target::{TargetArgs, success};
 
 /// Arguments of `soldonce keys`.
 #[derive(Debug, Args)]
@@ -30,32 +29,8 @@ use crate::serve::{DatabaseArgs, LedgerPlace};
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
-    /// The folder of a ledger whose server is stopped [default: ./data]
-    #[arg(long, global = true, env = "SOLDONCE_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
     #[command(flatten)]
-    database: DatabaseArgs,
-    /// A running server, as http://HOST:PORT
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        requires = "admin_key",
-        conflicts_with = "data"
-    )]
-    url: Option<String>,
-    /// The admin key for `--url`
-    #[arg(
-        long,
-        global = true,
-        env = "SOLDONCE_ADMIN_KEY",
-        value_name = "KEY",
-        hide_env_values = true
-    )]
-    admin_key: Option<String>,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
+    target: TargetArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,24 +59,16 @@ fn parse_scope(word: &str) -> Result<Scope, String> {
 
 /// Runs `soldonce keys`.
 pub(crate) fn run(args: &KeysArgs) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let answer = match (&args.url, &args.admin_key) {
-            (Some(url), Some(key)) => {
-                let client = Client::new(url, key).map_err(|wrong| usage(wrong.into()))?;
-                through_server(&client, &args.command).await?
-            }
-            _ => on_data(args).await?,
-        };
-        if args.json {
-            print_json(&answer)?;
-        } else {
-            print_answer(&args.command, &answer)?;
-        }
-        Ok(Exit::Done)
-    })
+    let answer = match args.target.client()? {
+        Some(client) => block_on(through_server(&client, &args.command))?,
+        None => block_on(on_data(args))?,
+    }?;
+    if args.target.json {
+        print_json(&answer)?;
+    } else {
+        print_answer(&args.command, &answer)?;
+    }
+    Ok(Exit::Done)
 }
 
 async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Result<Value> {
@@ -118,11 +85,7 @@ async fn through_server(client: &Client, command: &KeysCommand) -> anyhow::Resul
                 .await?
         }
     };
-    anyhow::ensure!(
-        response.status != StatusCode::UNAUTHORIZED,
-        "--admin-key: the server does not know this key"
-    );
-    Ok(response.into_success()?)
+    success(response)
 }
 
 fn key_id(text: &str) -> anyhow::Result<CallerId> {
@@ -131,13 +94,7 @@ fn key_id(text: &str) -> anyhow::Result<CallerId> {
 }
 
 async fn on_data(args: &KeysArgs) -> anyhow::Result<Value> {
-    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
-    // Opened, it would be made, and a key of it known to no server.
-    anyhow::ensure!(
-        place.is_made(),
-        "there is no ledger in {place}: name --data, or --url of a running server"
-    );
-    let engine = place.open().await?;
+    let engine = args.target.open().await?;
     let answer = on_engine(&engine, &args.command).await;
     engine.close().await;
     answer

@@ -22,7 +22,7 @@ pub(crate) struct LabArgs {
     args: Vec<OsString>,
 }
 
-/// Becomes `soldonce-lab`: the one beside this program, else the one on PATH.
+/// Becomes `soldonce-lab`: the one in the folder of this program, else the one on PATH.
 ///
 /// # Errors
 /// When there is neither.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LabArgs) -> anyhow::Result<Exit> {
         return Err(anyhow!(error).context(format!("cannot run {}", program.display())));
     }
     bail!(
-        "`{PROGRAM}` is neither beside this program nor on PATH: install it with \
+        "`{PROGRAM}` is neither in the folder of this program nor on PATH: install it with \
          `cargo install --path crates/lab`, or run it from the sources with \
          `cargo run --release -p {PROGRAM} -- ..`"
     )

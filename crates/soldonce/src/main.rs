@@ -22,6 +22,7 @@ mod migrate;
 mod output;
 mod reconcile;
 mod serve;
+mod target;
 mod verify;
 mod why;
 

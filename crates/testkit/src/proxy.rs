@@ -1,12 +1,12 @@
 //! nginx or haproxy in front of a server, on the loopback, with connections to it that are kept.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
+use crate::server::{Account, Folder, Port, Process, Site};
 
 const CONFIG: &str = "proxy.conf";
 const LOG: &str = "proxy.log";
@@ -104,15 +104,7 @@ impl Proxy {
             ProxyKind::Haproxy | ProxyKind::HaproxyHttp2 => command.args(["-db", "-f"]),
         };
         command.arg(folder.join(CONFIG));
-        let log = fs::File::create(folder.join(LOG))?;
-        command.stdout(log.try_clone()?).stderr(log);
-        let mut process = Process::start(command)?;
-        until_some("the proxy listens", PATIENCE, || {
-            if let Some(status) = process.ended()? {
-                bail!("the proxy ended ({status}): {}", folder.tail(LOG));
-            }
-            Ok(TcpStream::connect(port.at(&Site::Loopback)).ok())
-        })?;
+        let process = Process::start_listening(command, (&folder, LOG), &port)?;
         Ok(Self {
             _process: process,
             _folder: folder,

@@ -2,7 +2,7 @@
 //! account and of the demand; it has no access to anything else.
 
 use super::Inventory;
-use super::books::OpenEvent;
+use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::{Budget, Hold, HoldId, Holder, Policy, Rejection};
 

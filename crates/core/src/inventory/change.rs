@@ -1,10 +1,10 @@
 //! Change: add units to a hold and drop units from it in one commit, choosing seat by seat.
 
 use super::Inventory;
-use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::require_adjacency;
 use super::hold::held_units;
+use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::number::{count, index};
 use crate::unit::{Owner, Step};
@@ -91,7 +91,7 @@ impl Inventory {
             hold.units
                 .retain(|held| drop.binary_search(&held.unit).is_err());
             hold.units
-                .extend(held_units(this.book_mut(hold.event), added));
+                .extend(held_units(this.known_book(hold.event), added));
             hold.units.sort_unstable_by_key(|held| held.unit);
             hold.fence = this.next_fence(hold.event, &fenced);
             this.restate_units(work, hold, Cause::Changed);

@@ -2,7 +2,7 @@
 
 use super::Inventory;
 use super::confirm::new_booking;
-use super::work::{KNOWN, Turn, Work};
+use super::work::{HoldUpdate, KNOWN, Work};
 use crate::{
     Amount, Answer, BookingId, BookingState, Cause, Effect, EventNo, GivenLines, HoldId, HoldState,
     Invalid, OnHold, OnPaymentFailure, Payment, Rejection, Text, Timestamp,
@@ -34,12 +34,12 @@ impl Inventory {
         }
         let window = self.book(hold.event)?.event.policy.payment_window;
         let last = hold.max_expires_at.plus(window);
-        let pin = Turn {
+        let pin = HoldUpdate {
             state: HoldState::Pinned(wanted.booking),
             until: work.now.plus(window).min(last).max(hold.expires_at),
             cause: Cause::Pinned,
         };
-        let hold = self.turn(work, on.hold, pin);
+        let hold = self.update_hold(work, on.hold, pin);
         let mut booking = new_booking(&hold, wanted.booking, wanted.reference, work.now);
         booking.payment = Some(Box::new(payment));
         work.effects.push(Effect::Authorise(booking.id));
@@ -69,16 +69,16 @@ impl Inventory {
     pub(super) fn fail_payment(&mut self, work: &mut Work<'_>, id: HoldId, booking: BookingId) {
         // The intent is settled, so the end of the hold must not cancel it.
         let (event, max_expires_at) = self.let_go_of_booking(id);
-        let policy = &self.book_mut(event).event.policy;
+        let policy = &self.known_book(event).event.policy;
         match policy.on_payment_failure {
             OnPaymentFailure::Keep => {
                 let last = max_expires_at.plus(policy.payment_window);
-                let unpin = Turn {
+                let unpin = HoldUpdate {
                     state: HoldState::Active,
                     until: work.now.plus(policy.retry_window).min(last),
                     cause: Cause::Unpinned,
                 };
-                self.turn(work, id, unpin);
+                self.update_hold(work, id, unpin);
             }
             OnPaymentFailure::Release => {
                 self.end_hold(work, id, HoldState::Released, Cause::Released);

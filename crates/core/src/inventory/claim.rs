@@ -2,7 +2,7 @@
 //! Looks only; takes nothing.
 
 use super::Inventory;
-use super::books::OpenEvent;
+use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::adjacency::{neighbours, orphans};
 use crate::near::alternatives_near;

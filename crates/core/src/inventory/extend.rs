@@ -1,7 +1,7 @@
 //! Extend: push a hold's end later, never beyond its cap.
 
 use super::Inventory;
-use super::work::{Turn, Work};
+use super::work::{HoldUpdate, Work};
 use crate::{Answer, Cause, HoldState, OnHold, Rejection, Span};
 
 impl Inventory {
@@ -23,11 +23,11 @@ impl Inventory {
         if until == hold.expires_at {
             return Ok(Answer::Hold(hold.clone()));
         }
-        let turn = Turn {
+        let update = HoldUpdate {
             state: HoldState::Active,
             until,
             cause: Cause::Extended,
         };
-        Ok(Answer::Hold(self.turn(work, on.hold, turn)))
+        Ok(Answer::Hold(self.update_hold(work, on.hold, update)))
     }
 }

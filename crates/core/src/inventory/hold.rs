@@ -1,12 +1,12 @@
 //! Hold: units of an event become one holder's for a while.
 
 use super::Inventory;
-use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::{Choice, require_adjacency, rest_on_neighbours};
+use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::{
-    Answer, Cause, HeldUnit, Hold, HoldState, HoldTermsAsked, NewHold, Rejection, Span, Timestamp,
+    Answer, Cause, HeldUnit, Hold, HoldState, NewHold, Rejection, RequestedTerms, Span, Timestamp,
     UnitNo, UnitState, Wish,
 };
 
@@ -19,12 +19,12 @@ impl Inventory {
         let now = work.now;
         self.reopen_units_of_ended_holds(new.event, now);
         let book = self.book(new.event)?;
-        let asked = HoldTermsAsked {
+        let terms = RequestedTerms {
             count: new.wish.count(),
             ttl: new.ttl,
             ttl_max: new.ttl_max,
         };
-        let ttl = book.event.require_terms(now, asked)?;
+        let ttl = book.event.require_terms(now, terms)?;
         if let Some(own) = self.own_hold(book, now, &new) {
             return Ok(Answer::OwnHold(own.clone()));
         }
@@ -32,7 +32,7 @@ impl Inventory {
         let demand = Demand {
             holder: &new.holder,
             besides: None,
-            units: asked.count,
+            units: terms.count,
         };
         self.require_budget(work, book, &demand)?;
         match new.wish {
@@ -70,7 +70,7 @@ impl Inventory {
         } = new;
         self.expire_holds_of(work, event, &claim.units);
         let fence = self.next_fence(event, &claim.units);
-        let book = self.book_mut(event);
+        let book = self.known_book(event);
         let max_expires_at = work.now.plus(book.event.policy.hold_max);
         let mut hold = Hold {
             id,

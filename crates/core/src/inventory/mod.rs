@@ -1,8 +1,8 @@
 //! Every event, hold and booking of a ledger, and the decision on each command. Reads no clock, does
 //! no I/O. Check first, then change: a refused command leaves nothing behind.
 
-mod books;
 mod expiries;
+mod indexes;
 mod restore;
 mod trial;
 mod work;
@@ -30,9 +30,9 @@ mod sell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use books::OpenEvent;
 use checkout::Wanted;
 use expiries::Expiries;
+use indexes::OpenEvent;
 use sell::Buyer;
 use trial::Trial;
 use work::Work;

@@ -54,7 +54,7 @@ impl Inventory {
         hold: Option<HoldId>,
     ) {
         match state {
-            BookingState::PendingPayment => self.settle(work, report, hold),
+            BookingState::PendingPayment => self.follow_pending(work, report, hold),
             BookingState::Expired | BookingState::Failed => self.follow_late(work, report),
             BookingState::NeedsRefund => self.follow_refund(work, report),
             BookingState::Confirmed | BookingState::PartlyCancelled => {
@@ -82,7 +82,12 @@ impl Inventory {
     }
 
     /// Follows the payment of a booking that waits for its money.
-    fn settle(&mut self, work: &mut Work<'_>, report: &PaymentReport, hold: Option<HoldId>) {
+    fn follow_pending(
+        &mut self,
+        work: &mut Work<'_>,
+        report: &PaymentReport,
+        hold: Option<HoldId>,
+    ) {
         let Some(hold) = hold else { return };
         match money(report.state) {
             Money::Pending if self.is_over_when(report) => self.fail_or_expire(work, hold, report),
@@ -146,7 +151,7 @@ impl Inventory {
     fn paid_late(&mut self, work: &mut Work<'_>, report: &PaymentReport) {
         let event = self.known_booking(report.booking).event;
         self.reopen_units_of_ended_holds(event, work.now);
-        let policy = self.book_mut(event).event.policy.late_payment;
+        let policy = self.known_book(event).event.policy.late_payment;
         match policy {
             LatePayment::IfStillFree if self.may_sell_late(work, report.booking) => {
                 // The intent was to be cancelled when the hold ended. If that is under way just now,

@@ -1,10 +1,10 @@
 //! FREE > SOLD in one step: the box office, and late money that finds its units free (model.md 3).
 
 use super::Inventory;
-use super::books::OpenEvent;
 use super::budget::Demand;
 use super::claim::require_adjacency;
 use super::hold::held_units;
+use super::indexes::OpenEvent;
 use super::work::Work;
 use crate::limits::UNITS_PER_STAFF_COMMAND_MAX;
 use crate::number::count;

@@ -92,9 +92,8 @@ impl Inventory {
     }
 
     pub(super) fn remember_unit(&mut self, event: EventNo, no: UnitNo) {
-        if self.trial.is_some() {
-            let unit = *self.book_mut(event).seating.unit(no);
-            let trial = self.trial.get_or_insert_default();
+        let unit = *self.known_book(event).seating.unit(no);
+        if let Some(trial) = &mut self.trial {
             trial.units.push((event, no, unit));
         }
     }

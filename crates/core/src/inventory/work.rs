@@ -27,8 +27,8 @@ pub(super) struct Work<'a> {
     pub(super) basis: Basis,
 }
 
-/// What becomes of a live hold that lives on.
-pub(super) struct Turn {
+/// The state and the end that a live hold gets.
+pub(super) struct HoldUpdate {
     pub(super) state: HoldState,
     pub(super) until: Timestamp,
     pub(super) cause: Cause,
@@ -234,12 +234,17 @@ impl Inventory {
         }
     }
 
-    /// Lets a live hold end at another time and be in another live state.
-    pub(super) fn turn(&mut self, work: &mut Work<'_>, id: HoldId, turn: Turn) -> Hold {
+    /// Gives a live hold another end and another live state.
+    pub(super) fn update_hold(
+        &mut self,
+        work: &mut Work<'_>,
+        id: HoldId,
+        update: HoldUpdate,
+    ) -> Hold {
         self.change_hold(work, id, |this, work, hold| {
-            hold.expires_at = turn.until;
-            hold.state = turn.state;
-            this.restate_units(work, hold, turn.cause);
+            hold.expires_at = update.until;
+            hold.state = update.state;
+            this.restate_units(work, hold, update.cause);
             hold.clone()
         })
     }

@@ -68,7 +68,7 @@ fn single_seats_that_need_not_be() {
         ("**.X*.", "fine"),
         (".*.X*.", "o*oX*."),
         ("**.. *.*.", "**.. *o*o"),
-        // The price class makes no difference: they sit beside each other.
+        // The price class makes no difference: they are neighbours.
         ("a**...", "o**..."),
         ("a.**..", "fine"),
     ];
@@ -78,7 +78,7 @@ fn single_seats_that_need_not_be() {
     }
 }
 
-/// Over the result: what the hold has counts as his choice, what he drops is free again.
+/// Over the result: what the hold has counts as chosen, what it drops is free again.
 #[test]
 fn a_change_is_judged_by_its_result() {
     let cases = [

@@ -23,7 +23,7 @@ const CHANGED: usize = 8;
 const RELEASED: usize = 9;
 
 /// Ann's hold of is extended, pinned, unpinned and confirmed, the booking cancelled;
-/// bob takes over two of her three later seats, changes his hold and releases it.
+/// bob takes over two of the three later seats, changes that hold and releases it.
 fn good() -> History {
     let mut world = World::new(rows_and_floor(&[6], 0), policy());
     let hold = world.hold("ann", "A-1 A-2");

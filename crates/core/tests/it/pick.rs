@@ -60,7 +60,7 @@ fn the_best_seats() {
         (".....", 1, "", Preferred, "..*.."),
         ("XXX.... .......", 4, "", Preferred, "XXX**** ......."),
         ("XXXXX.. .......", 4, "", Preferred, "XXXXX.. ****..."),
-        // Beside the middle where the middle would leave a single seat.
+        // Next to the middle where the middle would leave a single seat.
         ("....", 1, "", Preferred, "*..."),
         (".....", 2, "", Preferred, "**..."),
         ("..X....", 2, "", Preferred, "..X**.."),
@@ -78,7 +78,7 @@ fn the_best_seats() {
         ("X.X.X .X.X.", 3, "", Preferred, "X*X*X *X.X."),
         ("X.X.X .X.X.", 2, "", Required, "none; X*X*X .X.X."),
         ("X.X.X .X.X.", 6, "", Preferred, "none"),
-        // A price class; not beside a single seat of another one if that can be helped.
+        // A price class; not next to a single seat of another one if that can be helped.
         ("aaaa....", 2, "main", Preferred, "aaaa**.."),
         ("a....", 2, "main", Preferred, "a..**"),
         (".aa. ..aa..", 2, "a", Preferred, ".aa. ..**.."),
@@ -103,7 +103,7 @@ fn the_best_seats() {
     }
 }
 
-/// Two wings, listed first, beside a middle block: rows from the stage, seats from the left.
+/// Two wings, listed first, and a middle block: rows from the stage, seats from the left.
 const WINGS: [(&str, i32, i32); 6] = [
     ("....", 0, 0),
     ("....", 0, 100),

@@ -22,7 +22,7 @@ const CIRCLE: [&str; 5] = ["AA", "BB", "CC", "DD", "EE"];
 /// So many rows of the stalls, from the stage, are Premium in their middle block.
 const PREMIUM_ROWS: usize = 8;
 
-/// Seats of one row: in the middle block, and in each of the blocks beside it.
+/// Seats of one row: in the middle block, and in each side block.
 #[derive(Clone, Copy)]
 struct Widths {
     middle: i32,
@@ -170,9 +170,9 @@ mod tests {
         assert_eq!(seats.len(), 422);
         for (index, one) in seats.iter().enumerate() {
             assert!(one.x >= 0 && one.y >= 0);
-            let beside = (one.x - MIDDLE).abs() > frame.width / 2 + SEAT_PITCH / 2;
+            let is_aside = (one.x - MIDDLE).abs() > frame.width / 2 + SEAT_PITCH / 2;
             assert!(
-                beside || one.y > frame.at.y + frame.height + SEAT_PITCH / 2,
+                is_aside || one.y > frame.at.y + frame.height + SEAT_PITCH / 2,
                 "{one:?}"
             );
             for other in &seats[index + 1..] {

@@ -35,7 +35,6 @@ const ONLY_ZONE: &str = "main";
 /// A chart and what its reader had to change or leave out.
 #[derive(Clone, Debug)]
 pub struct ReadChart {
-    /// The chart.
     pub chart: Chart,
     /// Sentences for the author of the plan, such as "`x y` became `x-y`".
     pub notes: Vec<String>,

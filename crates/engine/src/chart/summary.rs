@@ -8,21 +8,14 @@ use super::ReadChart;
 /// What `soldonce chart check` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChartSummary {
-    /// The chart's name for people.
     pub name: String,
-    /// How many zones.
     pub zones: usize,
-    /// How many rows.
     pub rows: usize,
-    /// How many seats.
     pub seats: u32,
     /// How many units: seats and places of areas.
     pub units: u32,
-    /// Whether seats have positions.
     pub positions: bool,
-    /// Its areas.
     pub areas: Vec<AreaSummary>,
-    /// Its price classes.
     pub categories: Vec<CategorySummary>,
     /// What the reader changed or left out.
     pub notes: Vec<String>,
@@ -31,18 +24,14 @@ pub struct ChartSummary {
 /// One area of a chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AreaSummary {
-    /// Its id.
     pub area: String,
-    /// How many places it has.
     pub capacity: u32,
-    /// Their price class.
     pub category: String,
 }
 
 /// One price class of a chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CategorySummary {
-    /// Its name.
     pub category: String,
     /// How many seats are of it.
     pub seats: u32,

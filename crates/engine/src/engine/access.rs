@@ -40,7 +40,6 @@ impl Default for LastReading {
 /// The admin key of a setting, and what it put an end to.
 #[derive(Clone, Debug)]
 pub struct Adopted {
-    /// The key.
     pub key: ApiKey,
     /// Those that the setting named before: revoked.
     pub ended: Vec<KeyId>,

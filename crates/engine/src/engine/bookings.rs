@@ -13,7 +13,6 @@ use crate::reply;
 /// Lines of a booking to give back in exchange.
 #[derive(Clone, Debug)]
 pub struct GivenAsk<'a> {
-    /// Whose lines.
     pub booking: BookingId,
     /// Which lines, places by their ids.
     pub release: NamedUnits<'a>,
@@ -33,9 +32,7 @@ pub struct ExchangeAsk<'a> {
 /// A request to sell free units at once.
 #[derive(Clone, Debug)]
 pub struct SellAsk<'a> {
-    /// Which units.
     pub units: NamedUnits<'a>,
-    /// For whom.
     pub holder: Option<HolderName>,
     /// The caller's own text for it.
     pub reference: Option<Text>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use soldonce_core::{
     Amount, Answer, BookingId, Command, Commit, Event, EventId, EventNo, HoldId, Invalid, NewEvent,
-    Origin, PolicyChange, Rejection, Seq, Text,
+    Origin, PolicyChange, Rejection, Selection, Seq, Text,
 };
 
 use tokio::sync::watch;
@@ -14,15 +14,14 @@ use super::{Engine, EngineError, NamedUnits, Reply};
 use crate::caller::Call;
 use crate::ledger::{Done, ReadError, Transaction};
 use crate::limits::{LIST_MAX, UNIT_HISTORY_MAX};
-use crate::live::{Frame, Listing, LiveEvent, Picture};
+use crate::live::{Frame, Listing, LiveEvent, SeatSnapshot};
 
 /// An event with the counts of its units.
 #[derive(Clone)]
 pub struct EventSummary {
-    /// The event.
     pub event: Arc<Event>,
     /// Its seats at one commit number.
-    pub picture: Arc<Picture>,
+    pub snapshot: Arc<SeatSnapshot>,
 }
 
 /// An event to follow: its numbered changes, its policy and its state.
@@ -67,7 +66,7 @@ impl EventSummary {
     fn of(live: &LiveEvent) -> Self {
         Self {
             event: live.event(),
-            picture: live.picture(),
+            snapshot: live.snapshot(),
         }
     }
 }
@@ -266,16 +265,13 @@ impl Engine {
         units: &NamedUnits<'_>,
         reason: Text,
     ) -> Result<Reply, EngineError> {
-        let event = self.live(event).await?.event();
-        let selection = units.wanted(&event.chart)?;
-        let command = Command::Block {
-            event: event.no,
+        let command = |event, selection| Command::Block {
+            event,
             selection,
             reason,
         };
-        Ok(self
-            .reply(self.submit(call, command).await?)?
-            .naming("blocked"))
+        let reply = self.on_units(call, event, units, command).await?;
+        Ok(reply.naming("blocked"))
     }
 
     /// Puts blocked units back on sale.
@@ -292,16 +288,25 @@ impl Engine {
         units: &NamedUnits<'_>,
         reason: Text,
     ) -> Result<Reply, EngineError> {
-        let event = self.live(event).await?.event();
-        let selection = units.wanted(&event.chart)?;
-        let command = Command::Unblock {
-            event: event.no,
+        let command = |event, selection| Command::Unblock {
+            event,
             selection,
             reason,
         };
-        Ok(self
-            .reply(self.submit(call, command).await?)?
-            .naming("unblocked"))
+        let reply = self.on_units(call, event, units, command).await?;
+        Ok(reply.naming("unblocked"))
+    }
+
+    async fn on_units(
+        &self,
+        call: &Call,
+        event: &EventId,
+        units: &NamedUnits<'_>,
+        command: impl FnOnce(EventNo, Selection) -> Command,
+    ) -> Result<Reply, EngineError> {
+        let event = self.live(event).await?.event();
+        let command = command(event.no, units.wanted(&event.chart)?);
+        self.reply(self.submit(call, command).await?)
     }
 
     /// Every transition of a unit, oldest first.

@@ -1,23 +1,46 @@
-//! Holds that exist: change, extend, release, revoke, and reading them.
+//! Holds: make, change, extend, release, revoke, and read them. A new one passes the shields first.
 
 use soldonce_core::{
-    Authority, Change, Command, Fence, Hold, HoldId, Holder, HolderName, OnHold, Rejection, Span,
-    Text,
+    Authority, Change, Command, Event, EventId, Fence, Hold, HoldId, Holder, HolderName, Invalid,
+    NewHold, OnHold, Rejection, RequestedTerms, Span, Text, Timestamp, Together, Wish,
 };
 
+use super::shields::ShieldQuery;
 use super::{Engine, EngineError, ListPage, NamedUnits, Reply};
-use crate::caller::{Call, HoldSecret};
+use crate::caller::{Call, Caller, HoldSecret};
 use crate::limits::LIST_MAX;
-use crate::reply::{self, StoredReply};
+use crate::metrics::OutcomeLabel;
+use crate::reply::{self, ReplyKind, StoredReply};
+
+/// Units that are wanted.
+#[derive(Clone, Debug)]
+pub enum WishAsk<'a> {
+    Named(NamedUnits<'a>),
+    /// The best free ones.
+    Best {
+        quantity: u32,
+        /// Of which price class; none is any.
+        category: Option<&'a str>,
+        /// Whether they must be neighbours.
+        together: Together,
+    },
+}
+
+/// A request to hold units.
+#[derive(Clone, Debug)]
+pub struct HoldAsk<'a> {
+    /// For whom; shoppers leave it out.
+    pub holder: Option<HolderName>,
+    pub wish: WishAsk<'a>,
+    /// For how long; none is the policy's.
+    pub ttl: Option<Span>,
+}
 
 /// A request to add units to a hold and drop units from it.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeAsk<'a> {
-    /// Units to take.
     pub add: NamedUnits<'a>,
-    /// Units to give up.
     pub drop: NamedUnits<'a>,
-    /// The fence the caller knows.
     pub fence: Option<Fence>,
 }
 
@@ -26,11 +49,115 @@ pub struct ChangeAsk<'a> {
 pub struct ExtendAsk {
     /// From now, so long; none is the policy's.
     pub ttl: Option<Span>,
-    /// The fence the caller knows.
     pub fence: Option<Fence>,
 }
 
 impl Engine {
+    /// Holds units of an event.
+    ///
+    /// # Errors
+    /// Every rejection of model.md 3; `Overloaded`, `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// Dropped, the hold may have been made: ask again with the same key, or for the same seats.
+    pub async fn hold(
+        &self,
+        call: &Call,
+        event: &EventId,
+        ask: HoldAsk<'_>,
+    ) -> Result<Reply, EngineError> {
+        let began = self.parts.world.clock.boot();
+        let done = self.try_hold(call, event, ask).await;
+        let outcome = match &done {
+            Ok(reply) if reply.replayed => "replayed",
+            Ok(reply) if reply.stored.kind == ReplyKind::OwnHold => "own",
+            Ok(_) => "ok",
+            Err(EngineError::Rejected(rejection)) => rejection.code(),
+            Err(EngineError::Read(_)) => "unreadable",
+            Err(EngineError::Provider(_)) => "provider",
+        };
+        let label = OutcomeLabel { outcome };
+        self.parts.metrics.hold_requests.get_or_create(&label).inc();
+        let took = self.parts.world.clock.boot().since(began);
+        self.parts
+            .metrics
+            .hold_seconds
+            .get_or_create(&label)
+            .observe(took.as_secs_f64());
+        done
+    }
+
+    async fn try_hold(
+        &self,
+        call: &Call,
+        event: &EventId,
+        ask: HoldAsk<'_>,
+    ) -> Result<Reply, EngineError> {
+        let live = self.live(event).await?;
+        let event = live.event();
+        let holder = Holder {
+            caller: call.caller.id(),
+            name: call.caller.holder(ask.holder)?,
+        };
+        let wish = resolve_wish(&event, &ask.wish)?;
+        let ttl_max = call.caller.ttl_max(event.policy.hold_ttl);
+        let terms = RequestedTerms {
+            count: wish.count(),
+            ttl: ask.ttl,
+            ttl_max,
+        };
+        let (mut pass, now) = (None, self.now());
+        // A keyed request may repeat one that succeeded. A single-server ledger answers that from memory, so the
+        // shields are skipped; on a shared ledger the own shield refuses first (0091).
+        let is_keyed = call.key.is_some();
+        if let Wish::Named(selection) = &wish
+            && (!is_keyed || self.parts.ledger.is_shared())
+            && self.may_ask_shields(&event, now, terms)?
+        {
+            let query = ShieldQuery {
+                live: &live,
+                event: &event,
+                holder: &holder,
+                selection,
+                now,
+                is_keyed,
+            };
+            self.pass_own_shield(query)?;
+            if !is_keyed {
+                pass = self.pass_shared_shield(query).await?;
+            }
+        }
+        let hold = self.parts.ids.hold();
+        let (event, ttl) = (event.no, ask.ttl);
+        let new = NewHold {
+            event,
+            hold,
+            holder,
+            wish,
+            ttl,
+            ttl_max,
+        };
+        let done = self.submit(call, Command::Hold(new)).await;
+        self.note_outcome(&live, pass, &done);
+        self.reply(done?)
+    }
+
+    /// Refuses a request that the terms of the event forbid, if this server alone decides; returns
+    /// whether the shields are to be queried. Other servers may have changed the terms a moment ago: then
+    /// the ledger refuses.
+    fn may_ask_shields(
+        &self,
+        event: &Event,
+        now: Timestamp,
+        terms: RequestedTerms,
+    ) -> Result<bool, Rejection> {
+        match event.require_terms(now, terms) {
+            Ok(_) => Ok(true),
+            Err(_) if self.parts.ledger.is_shared() => Ok(false),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
     /// Adds units to a hold and drops units from it, all or nothing.
     ///
     /// # Errors
@@ -72,11 +199,11 @@ impl Engine {
     ) -> Result<Reply, EngineError> {
         let on = self.on_hold(call, id, ask.fence)?;
         let ttl_max = match &call.caller {
-            crate::Caller::Shopper(_) => {
+            Caller::Shopper(_) => {
                 let event = self.event_of(self.own_hold(call, id).await?.event)?;
                 Some(event.policy.hold_ttl)
             }
-            crate::Caller::Key { .. } => None,
+            Caller::Key { .. } => None,
         };
         let command = Command::Extend {
             on,
@@ -88,7 +215,7 @@ impl Engine {
             Ok(_) => "ok",
             Err(rejection) => rejection.code(),
         };
-        let label = crate::metrics::OutcomeLabel { outcome };
+        let label = OutcomeLabel { outcome };
         self.parts
             .metrics
             .holds_extended
@@ -207,6 +334,31 @@ impl Engine {
                 Err(Rejection::HoldNotFound.into())
             }
             Authority::Caller(_) | Authority::Staff | Authority::Secret => Ok(hold),
+        }
+    }
+}
+
+fn resolve_wish(event: &Event, ask: &WishAsk<'_>) -> Result<Wish, Rejection> {
+    match ask {
+        WishAsk::Named(units) => Ok(Wish::Named(units.wanted(&event.chart)?)),
+        WishAsk::Best {
+            quantity,
+            category,
+            together,
+        } => {
+            let category = match category {
+                None => None,
+                Some(name) => Some(event.chart.category(name).ok_or_else(|| {
+                    let known = event.chart.categories().join("`, `");
+                    let text = format!("no category `{name}`; there are `{known}`");
+                    Rejection::Invalid(Invalid::new("best.category", text))
+                })?),
+            };
+            Ok(Wish::Best {
+                quantity: *quantity,
+                category,
+                together: *together,
+            })
         }
     }
 }

@@ -6,7 +6,6 @@ mod bookings;
 mod clock;
 mod dropped;
 mod events;
-mod hold;
 mod holds;
 mod lists;
 mod money;
@@ -16,6 +15,7 @@ mod sweep;
 mod webhooks;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -25,8 +25,7 @@ pub use bookings::{ExchangeAsk, GivenAsk, SellAsk};
 pub use clock::ClockState;
 pub use dropped::run_dropper;
 pub use events::{EventFeed, EventSummary};
-pub use hold::{HoldAsk, WishAsk};
-pub use holds::{ChangeAsk, ExtendAsk};
+pub use holds::{ChangeAsk, ExtendAsk, HoldAsk, WishAsk};
 pub use lists::{ListAsk, ListPage};
 pub use money::{CheckoutAsk, Mismatch, Remedy, mismatches, run_outbox, run_reconciler};
 pub use names::NamedUnits;
@@ -34,12 +33,13 @@ pub use shields::run_shield_messages;
 pub use sweep::run_sweeper;
 pub use webhooks::run_webhooks;
 
-use soldonce_clock::{Clock, Entropy};
+use soldonce_clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use soldonce_core::{Command, Event, Origin, Rejection, Timestamp};
 
 use crate::caller::Call;
 use crate::ids::Ids;
 use crate::keys::{ApiKey, KeyHash};
+use crate::ledger::sqlite::{OpenError, SqliteLedger, SqliteOptions};
 use crate::ledger::{Done, Ledger, ReadError, Transaction};
 use crate::live::{Live, LiveEvent};
 use crate::metrics::Metrics;
@@ -51,9 +51,7 @@ use crate::webhook::{EndpointId, Sender, secret_text};
 /// The machine's clock and randomness, or a test's.
 #[derive(Clone)]
 pub struct World {
-    /// Where time comes from.
     pub clock: Arc<dyn Clock>,
-    /// Where randomness comes from.
     pub entropy: Arc<dyn Entropy>,
 }
 
@@ -94,7 +92,6 @@ pub enum EngineError {
 /// What the engine answers: a body that needs only the server's time, and who may be told a secret.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The answer.
     pub stored: StoredReply,
     /// The secret of the hold, the booking or the webhook endpoint, for answers that carry one.
     pub secret: Option<String>,
@@ -114,6 +111,20 @@ impl Reply {
 }
 
 impl Engine {
+    /// Opens the ledger in a folder, or makes one, by the machine's clock: for a program that embeds the engine.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the folder belongs to another process, is damaged, or lacks commits.
+    pub async fn open_folder(folder: impl Into<PathBuf>) -> Result<Self, OpenError> {
+        let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let metrics = Arc::new(Metrics::default());
+        let live = Arc::new(Live::new(Arc::clone(&metrics)));
+        let options = SqliteOptions::new(folder);
+        let ledger = SqliteLedger::open(&options, clock.clone(), &SystemEntropy, live.clone())?;
+        let engine = Self::new(Arc::new(ledger), live, metrics, World { clock, entropy }).await;
+        engine.map_err(|error| OpenError::Failed(error.to_string()))
+    }
+
     /// The engine over an open ledger whose observer is `live`.
     ///
     /// # Errors

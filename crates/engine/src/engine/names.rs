@@ -7,7 +7,6 @@ use soldonce_core::{Chart, Rejection, Selection, UnitNo};
 /// Seats by id, places by area and quantity, single places by their public id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedUnits<'a> {
-    /// Seats.
     pub seats: Vec<Cow<'a, str>>,
     /// So many places of these areas.
     pub areas: Vec<(Cow<'a, str>, u32)>,

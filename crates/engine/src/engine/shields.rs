@@ -1,4 +1,4 @@
-//! Both shields in front of the ledger: asked before a hold, told after it. Neither grants anything.
+//! Queries both shields before a hold, and notes its outcome in them. Neither grants anything.
 
 use std::sync::Arc;
 
@@ -58,17 +58,17 @@ impl Drop for Pass {
 }
 
 impl Engine {
-    /// Asks the shield in process. What is sold may have been sold to who asks: with a key, the ledger
-    /// knows.
+    /// Queries the shield in process. A sold unit may have been sold to this caller: with a key, the ledger
+    /// decides.
     ///
     /// # Errors
     /// `UnitUnavailable` with every conflict, as the ledger would say.
-    pub(super) fn pass_own_shield(&self, asked: ShieldQuery<'_>) -> Result<(), Rejection> {
-        let (chart, seats) = (&asked.event.chart, asked.selection.seats());
-        let shield = &asked.live.shield;
-        match shield.try_seats(chart, seats, asked.holder, asked.now) {
+    pub(super) fn pass_own_shield(&self, query: ShieldQuery<'_>) -> Result<(), Rejection> {
+        let (chart, seats) = (&query.event.chart, query.selection.seats());
+        let shield = &query.live.shield;
+        match shield.try_seats(chart, seats, query.holder, query.now) {
             Verdict::Refused(refusal)
-                if asked.is_keyed && refusal.conflicts.iter().any(is_sold) =>
+                if query.is_keyed && refusal.conflicts.iter().any(is_sold) =>
             {
                 Ok(())
             }
@@ -77,24 +77,24 @@ impl Engine {
         }
     }
 
-    /// Asks the shield between servers, if there is one.
+    /// Queries the shield between servers, if there is one.
     ///
     /// # Errors
     /// As [`Engine::pass_own_shield`].
     pub(super) async fn pass_shared_shield(
         &self,
-        asked: ShieldQuery<'_>,
+        query: ShieldQuery<'_>,
     ) -> Result<Option<Pass>, Rejection> {
         let Some(shared_shield) = self.parts.live.shared_shield() else {
             return Ok(None);
         };
         let pass = Pass {
             live: Arc::clone(&self.parts.live),
-            who: Who::of(asked.holder),
+            who: Who::of(query.holder),
             parts: parts(
-                (self.parts.secrets.ledger(), asked.event.no),
-                &asked.event.chart,
-                asked.selection,
+                (self.parts.secrets.ledger(), query.event.no),
+                &query.event.chart,
+                query.selection,
             ),
         };
         match shared_shield.shield.try_units(pass.who, &pass.parts).await {
@@ -105,7 +105,7 @@ impl Engine {
             }
             Tried::Refused(beliefs) => {
                 pass.keep();
-                match believed(shared_shield, asked, &beliefs) {
+                match believed(shared_shield, query, &beliefs) {
                     Some(refusal) => Err(self.refused_by(ShieldKind::redis, Box::new(refusal))),
                     None => Ok(None),
                 }
@@ -125,9 +125,9 @@ impl Engine {
         rejection
     }
 
-    /// Tells the shield between servers what became of a request that had passed: claims that are
-    /// no hold are given up, and what it did not know, it learns.
-    pub(super) fn tell_outcome(
+    /// Notes the outcome of a request that had passed in the shield between servers: claims without a hold are
+    /// given up, and refusals that it did not know are added.
+    pub(super) fn note_outcome(
         &self,
         live: &LiveEvent,
         pass: Option<Pass>,
@@ -142,12 +142,12 @@ impl Engine {
                     pass.keep();
                 }
             }
-            Err(Rejection::UnitUnavailable(refusal)) => self.tell_refusal(live, refusal),
+            Err(Rejection::UnitUnavailable(refusal)) => self.note_refusal(live, refusal),
             Ok(_) | Err(_) => {}
         }
     }
 
-    fn tell_refusal(&self, live: &LiveEvent, refusal: &Unavailable) {
+    fn note_refusal(&self, live: &LiveEvent, refusal: &Unavailable) {
         let Some(shared_shield) = self.parts.live.shared_shield() else {
             return;
         };
@@ -205,11 +205,11 @@ fn is_sold(conflict: &Conflict) -> bool {
     )
 }
 
-/// Tells the shield between servers what the ledger does, until `shutdown`. Without such a shield it
-/// has nothing to do and waits.
+/// Sends what the ledger did to the shield between servers, until `shutdown`. Waits if there is no such
+/// shield.
 ///
 /// # Cancel safety
-/// Dropped, what was not told is not told any more: it costs requests a way to the ledger.
+/// Dropped, what was not sent is lost: more requests reach the ledger.
 pub async fn run_shield_messages(engine: Engine, shutdown: CancellationToken) {
     let live = Arc::clone(&engine.parts.live);
     let work = async {
@@ -229,21 +229,21 @@ pub async fn run_shield_messages(engine: Engine, shutdown: CancellationToken) {
     shutdown.run_until_cancelled(work).await;
 }
 
-/// A refusal for what others know and this server does not. What it knows as well or better is no
-/// reason: the shield is told, and if nothing else remains, the ledger is asked.
+/// Returns a refusal for what other servers know and this one does not. What this server knows as well or better
+/// is no reason: it is sent to the shield, and if no other reason remains, the ledger decides.
 fn believed(
     shared_shield: &SharedShield,
-    asked: ShieldQuery<'_>,
+    query: ShieldQuery<'_>,
     beliefs: &[Belief],
 ) -> Option<Unavailable> {
     let (mut conflicts, mut better) = (Vec::new(), Vec::new());
     for belief in beliefs {
         let known = match belief.thing {
-            Thing::Seat(unit) if belief.kind != Kind::Claimed => asked.live.shield.known(unit),
+            Thing::Seat(unit) if belief.kind != Kind::Claimed => query.live.shield.known(unit),
             Thing::Seat(_) | Thing::Area(_) => None,
         };
         match known {
-            Some(known) if known.version >= belief.version && may_have(known, asked) => {
+            Some(known) if known.version >= belief.version && may_have(known, query) => {
                 better.push(known);
             }
             Some(_) | None => conflicts.extend(conflict(belief)),
@@ -252,18 +252,18 @@ fn believed(
     if !better.is_empty() {
         shared_shield
             .messages
-            .send(Message::Known(asked.event.no, better));
+            .send(Message::Known(query.event.no, better));
     }
-    let shield = &asked.live.shield;
-    let (chart, seats) = (&asked.event.chart, asked.selection.seats());
-    (!conflicts.is_empty()).then(|| shield.refusal(chart, seats, conflicts, asked.now))
+    let shield = &query.live.shield;
+    let (chart, seats) = (&query.event.chart, query.selection.seats());
+    (!conflicts.is_empty()).then(|| shield.refusal(chart, seats, conflicts, query.now))
 }
 
 /// Whether the ledger may give this seat to who asks, by what this server knows.
-fn may_have(known: Known, asked: ShieldQuery<'_>) -> bool {
+fn may_have(known: Known, query: ShieldQuery<'_>) -> bool {
     match known.state {
         KnownState::Free => true,
-        KnownState::Held { until, who } => until <= asked.now || who == Who::of(asked.holder),
+        KnownState::Held { until, who } => until <= query.now || who == Who::of(query.holder),
         KnownState::Sold => false,
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use soldonce_core::{
-    Answer, Applied, BookingId, Command, Commit, EventNo, HoldId, Inventory, Rejection, Timestamp,
-    Transition, UnitState,
+    Answer, Applied, BookingId, Command, Commit, EventNo, HoldId, Inventory, Rejection, Seq,
+    Timestamp, Transition, UnitState,
 };
+use tokio::sync::oneshot;
 
-use super::{RequestKey, Transaction};
+use super::{Done, RequestKey, Transaction};
 use crate::limits::BATCH_STEPS_MAX;
 use crate::reply::{self, ReplyKind, StoredReply};
 use crate::webhook::{Before, Message};
@@ -21,7 +22,7 @@ pub(crate) struct Batch {
     pub(crate) records: Vec<(RequestKey, StoredReply)>,
     /// Events that are new, with their charts as they were given.
     pub(crate) charts: Vec<(EventNo, Option<Arc<[u8]>>)>,
-    /// What webhook endpoints are told of them.
+    /// The webhook messages about them.
     pub(crate) messages: Vec<Message>,
     /// How many transitions they made.
     pub(crate) steps: usize,
@@ -29,13 +30,24 @@ pub(crate) struct Batch {
     freed: usize,
 }
 
-/// What came of a command that was not refused.
+/// The result of a command that was not refused.
 pub(crate) enum Decided {
     /// It is this one of the batch's applied commands.
     Applied(usize),
     /// It has no effect, and this answer.
     NoEffect(Answer),
 }
+
+/// The outcome of a command; its answer is sent when the batch is stored.
+pub(crate) enum Outcome {
+    /// It is this one of the batch's applied commands.
+    Applied(usize),
+    /// It needs nothing stored.
+    Known(Result<Done, Rejection>),
+}
+
+/// The caller of a command.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
 
 /// Who writes to the ledger.
 #[derive(Clone, Copy, Debug)]
@@ -55,21 +67,21 @@ impl Batch {
         &mut self,
         inventory: &mut Inventory,
         now: Timestamp,
-        asked: &Transaction,
+        transaction: &Transaction,
         writers: Writers,
     ) -> Result<Decided, Rejection> {
-        let command = &asked.command;
+        let command = &transaction.command;
         let (is_numbered, is_heard) = match writers {
             Writers::One { is_heard } => (true, is_heard),
             Writers::Many => (false, true),
         };
         let before = is_heard.then(|| Before::of(inventory, command));
-        let applied = inventory.apply(now, &asked.origin, command.clone())?;
+        let applied = inventory.apply(now, &transaction.origin, command.clone())?;
         // An answer without effect is not pinned: the next try may find another state.
         if !applied.has_effect() {
             return Ok(Decided::NoEffect(applied.answer));
         }
-        if let Some(key) = asked.key {
+        if let Some(key) = transaction.key {
             let event = reply::event_of(&applied.answer).and_then(|no| inventory.event(no));
             let first = applied.commits.first().filter(|_| is_numbered);
             let seq = first.map(|commit| commit.seq);
@@ -82,7 +94,7 @@ impl Batch {
         let messages = before.map(|before| before.messages(inventory, &applied, now));
         self.messages.extend(messages.into_iter().flatten());
         if let (Answer::EventCreated(_), Some(event)) = (&applied.answer, applied.event) {
-            self.charts.push((event, asked.chart.clone()));
+            self.charts.push((event, transaction.chart.clone()));
         }
         self.add(applied);
         Ok(Decided::Applied(self.applied.len() - 1))
@@ -153,6 +165,37 @@ impl Batch {
     /// Every booking that changed, once, in order.
     pub(crate) fn bookings(&self) -> Vec<BookingId> {
         distinct(self.applied.iter().flat_map(|done| &done.bookings).copied())
+    }
+}
+
+/// Answers the callers of a batch that is stored. `seq` returns the feed number of a command, where it has one.
+pub(crate) fn answer_all(
+    applied: Vec<Applied>,
+    waiting: impl IntoIterator<Item = (Reply<Done>, Outcome)>,
+    seq: fn(&Applied) -> Option<Seq>,
+) {
+    let fresh = |applied: Applied| {
+        let seq = seq(&applied);
+        let answer = applied.answer;
+        Some(Done::Fresh { answer, seq })
+    };
+    let mut fresh: Vec<_> = applied.into_iter().map(fresh).collect();
+    for (reply, outcome) in waiting {
+        let done = match outcome {
+            Outcome::Known(done) => done,
+            Outcome::Applied(at) => {
+                let fresh = fresh.get_mut(at).and_then(Option::take);
+                fresh.ok_or(Rejection::OutcomeUnknown)
+            }
+        };
+        answer(reply, done);
+    }
+}
+
+/// Sends an answer. A caller that has gone away gets none: the command is carried out all the same.
+pub(crate) fn answer<T>(reply: Reply<T>, done: Result<T, Rejection>) {
+    if reply.send(done).is_err() {
+        tracing::trace!("no caller waits for the answer");
     }
 }
 

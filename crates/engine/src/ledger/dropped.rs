@@ -10,7 +10,6 @@ use crate::reply::Rfc3339;
 /// The row that stays. The counts are those of rows that are deleted by now.
 #[derive(Clone, Debug)]
 pub struct Tombstone {
-    /// When it was dropped.
     pub at: Timestamp,
     /// Who dropped it, in which request.
     pub origin: Origin,
@@ -18,11 +17,8 @@ pub struct Tombstone {
     pub seq: Seq,
     /// Where the hash chain of its audit ended.
     pub hash: [u8; 32],
-    /// Unit rows.
     pub units: u64,
-    /// Bookings.
     pub bookings: u64,
-    /// Rows of its audit.
     pub transitions: u64,
     /// Whether all its rows are deleted.
     pub is_cleared: bool,
@@ -31,11 +27,9 @@ pub struct Tombstone {
 /// The same for people.
 #[derive(Serialize)]
 pub struct TombstoneBody<'a> {
-    /// When it was dropped.
     pub dropped_at: Rfc3339,
     /// The caller's id, or `system`.
     pub actor: String,
-    /// The request's id.
     pub request_id: &'a str,
     /// The number of its last commit.
     pub seq: u64,

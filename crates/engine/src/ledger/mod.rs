@@ -61,7 +61,6 @@ pub struct RequestKey {
 pub struct Transaction {
     /// Who asked and in which request.
     pub origin: Origin,
-    /// What is asked.
     pub command: Command,
     /// The record that is committed with the effect, if the caller sent a key.
     pub key: Option<RequestKey>,
@@ -74,7 +73,6 @@ pub struct Transaction {
 pub enum Done {
     /// The command was decided now.
     Fresh {
-        /// What came of it.
         answer: Answer,
         /// The commit number of the event, if anything changed.
         seq: Option<Seq>,
@@ -295,9 +293,7 @@ pub trait Ledger: Send + Sync + 'static {
 /// What a commit left to be done outside, and is not reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenEffect {
-    /// What.
     pub effect: Effect,
-    /// When it was committed.
     pub at: Timestamp,
 }
 
@@ -313,7 +309,6 @@ pub struct OpenMoney {
 /// A secret of the ledger, with its version.
 #[derive(Clone)]
 pub struct MasterKey {
-    /// Which one.
     pub version: u32,
     /// 256 random bits.
     pub secret: Arc<secrecy::SecretBox<[u8; 32]>>,
@@ -343,7 +338,7 @@ pub trait Observer: Send + Sync + 'static {
 
     /// These commands were made durable in a ledger that numbers its commits afterwards: the
     /// numbers they carry are this process's own.
-    fn stored(&self, inventory: &Inventory, applied: &[Applied]) {
+    fn stored_unnumbered(&self, inventory: &Inventory, applied: &[Applied]) {
         self.committed(inventory, applied);
     }
 

@@ -1,30 +1,28 @@
-//! What a command names that must be in memory before it is decided.
+//! The hold and the booking that a command names: they must be in memory before it is decided.
 
 use soldonce_core::{BookingId, Command, HoldId, LineChoice};
 
-/// What a command names that a ledger may have let go of. With a booking come those whose lines were
+/// The ids that a command names; a ledger may have evicted them. With a booking come those whose lines were
 /// given back for it ([`Inventory::exchanges`](soldonce_core::Inventory::exchanges)): their money is its money too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Named {
-    /// The hold it acts on.
+pub(crate) struct NamedIds {
     pub(crate) hold: Option<HoldId>,
-    /// The booking it acts on.
     pub(crate) booking: Option<BookingId>,
 }
 
 /// The hold and the booking that must be in memory before `command` is decided.
-pub(crate) fn named(command: &Command) -> Named {
-    let hold = |hold: HoldId| Named {
+pub(crate) fn named(command: &Command) -> NamedIds {
+    let hold = |hold: HoldId| NamedIds {
         hold: Some(hold),
         booking: None,
     };
-    let booking = |booking: BookingId| Named {
+    let booking = |booking: BookingId| NamedIds {
         hold: None,
         booking: Some(booking),
     };
     match command {
         Command::Change(change) => hold(change.on.hold),
-        Command::Checkout { on, exchange, .. } => Named {
+        Command::Checkout { on, exchange, .. } => NamedIds {
             hold: Some(on.hold),
             booking: exchange.as_ref().map(|given| given.booking),
         },
@@ -41,7 +39,7 @@ pub(crate) fn named(command: &Command) -> Named {
             ..
         }
         | Command::Refund { booking: id, .. } => booking(*id),
-        Command::Exchange { given, on, .. } => Named {
+        Command::Exchange { given, on, .. } => NamedIds {
             hold: Some(on.hold),
             booking: Some(given.booking),
         },
@@ -52,6 +50,6 @@ pub(crate) fn named(command: &Command) -> Named {
         | Command::Sweep { .. }
         | Command::Sell { .. }
         | Command::Block { .. }
-        | Command::Unblock { .. } => Named::default(),
+        | Command::Unblock { .. } => NamedIds::default(),
     }
 }

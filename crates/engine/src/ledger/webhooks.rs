@@ -42,7 +42,7 @@ pub enum Added {
     Replayed(StoredReply),
 }
 
-/// Passes when there is room for one more endpoint beside `known`.
+/// Passes when there is room for one more endpoint besides `known`.
 pub(crate) fn require_room(known: usize) -> Result<(), Rejection> {
     if known < WEBHOOK_ENDPOINTS_MAX {
         return Ok(());
@@ -94,8 +94,8 @@ pub trait Webhooks: Send + Sync {
         limit: usize,
     ) -> LedgerFuture<'_, Result<Vec<DueDelivery>, ReadError>>;
 
-    /// Takes note of attempts, and of what their endpoints asked for, in one commit. One whose delivery was left to another server meanwhile,
-    /// or is over, counts for nothing.
+    /// Records attempts, and the pauses that their endpoints asked for, in one commit. An attempt at a delivery
+    /// that another server took meanwhile, or that is over, is ignored.
     ///
     /// # Errors
     /// `ReadOnly` when it cannot be stored.

@@ -1,11 +1,11 @@
-//! What everybody may see while the ledger works: per event a picture of the seats, the feed of its
-//! changes, and the shield. Updated after a commit is durable: on SQLite before the answer, so that a
-//! caller sees its own effect here; on PostgreSQL after it. Readers never make the ledger wait.
+//! The public state of each event: a snapshot of the seats, the feed of its changes, and the shield. Updated
+//! after a commit is durable: on SQLite before the answer, so that a caller sees its own effect; on PostgreSQL
+//! after it. Readers never make the ledger wait.
 
 mod feed;
-mod picture;
 mod recorder;
 mod shield;
+mod snapshot;
 
 #[cfg(test)]
 mod tests;
@@ -17,11 +17,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 pub use feed::{FeedChange, FeedSource, Frame};
-pub use picture::Picture;
 pub use recorder::Recorder;
 use shield::Company;
 pub(crate) use shield::who_has;
 pub use shield::{LocalShield, Verdict};
+pub use snapshot::SeatSnapshot;
 
 use soldonce_core::{Applied, Commit, Event, EventId, EventNo, Inventory, Rejection, Seq, UnitNo};
 
@@ -34,7 +34,6 @@ use crate::shield::{SharedShield, Shield};
 /// Which events a list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// All.
     All,
     /// Those that their policy lists.
     Listed,
@@ -44,7 +43,7 @@ pub enum Listing {
 pub struct LiveEvent {
     /// The tasks that send feeds wait for its changes.
     event: watch::Sender<Arc<Event>>,
-    picture: RwLock<Arc<Picture>>,
+    snapshot: RwLock<Arc<SeatSnapshot>>,
     /// Its numbered changes.
     pub feed: FeedSource,
     /// Refuses losers before the ledger is asked.
@@ -57,7 +56,7 @@ impl LiveEvent {
     fn new(inventory: &Inventory, event: &Arc<Event>, company: Company) -> Self {
         Self {
             event: watch::Sender::new(Arc::clone(event)),
-            picture: RwLock::new(Arc::new(Picture::of(inventory, event))),
+            snapshot: RwLock::new(Arc::new(SeatSnapshot::of(inventory, event))),
             feed: FeedSource::starting_after(inventory.seq(event.no)),
             shield: LocalShield::of(inventory, event, company),
             holds: AtomicI64::new(0),
@@ -75,8 +74,13 @@ impl LiveEvent {
     }
 
     /// The seats at one commit number.
-    pub fn picture(&self) -> Arc<Picture> {
-        Arc::clone(&self.picture.read().unwrap_or_else(PoisonError::into_inner))
+    pub fn snapshot(&self) -> Arc<SeatSnapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The commit number of the snapshot.
+    pub fn seq(&self) -> Seq {
+        self.snapshot().seq
     }
 
     fn replace_event(&self, event: &Arc<Event>) {
@@ -95,11 +99,14 @@ impl LiveEvent {
         self.show(commit);
     }
 
-    /// Shows one commit. The picture is not to be seen before its frame is: its reader goes on from
-    /// there.
+    /// Publishes one commit: the frame under the snapshot's lock, since a reader of the snapshot goes on
+    /// with the next frame.
     fn show(&self, commit: &Commit) {
-        let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
-        let frame = Arc::make_mut(&mut picture).advance(commit);
+        let mut snapshot = self
+            .snapshot
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let frame = Arc::make_mut(&mut snapshot).advance(commit);
         self.feed.publish(frame);
     }
 }
@@ -217,9 +224,24 @@ impl Live {
         let page = page.filter_map(|(_, live)| live.as_ref()).filter(is_meant);
         page.take(limit).map(Arc::clone).collect()
     }
-}
 
-impl Live {
+    /// Notes commands that were made durable; `show` publishes one of their commits.
+    fn note(&self, inventory: &Inventory, applied: &[Applied], show: impl Fn(&Commit)) {
+        for done in applied {
+            if let Some(event) = done.event.and_then(|no| inventory.event(no)) {
+                self.note_event(inventory, event);
+            }
+            for commit in &done.commits {
+                show(commit);
+                self.note_shared_shield(inventory, commit);
+            }
+            self.metrics.applied(done);
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.record(inventory, applied);
+        }
+    }
+
     fn note_event(&self, inventory: &Inventory, event: &Arc<Event>) {
         if let Some(live) = self.event(event.no) {
             return live.replace_event(event);
@@ -243,8 +265,8 @@ impl Live {
         }
     }
 
-    /// Tells the shield between servers, beside the answers.
-    fn tell(&self, inventory: &Inventory, commit: &Commit) {
+    /// Queues a commit for the shield that servers share.
+    fn note_shared_shield(&self, inventory: &Inventory, commit: &Commit) {
         if let (Some(shared_shield), Some(event)) =
             (&self.shared_shield, inventory.event(commit.event))
         {
@@ -286,37 +308,17 @@ impl Observer for Live {
     }
 
     fn committed(&self, inventory: &Inventory, applied: &[Applied]) {
-        for done in applied {
-            if let Some(event) = done.event.and_then(|no| inventory.event(no)) {
-                self.note_event(inventory, event);
-            }
-            for commit in &done.commits {
-                self.note_commit(inventory, commit);
-                self.count_holds(inventory, commit.event);
-                self.tell(inventory, commit);
-            }
-            self.metrics.applied(done);
-        }
-        if let Some(recorder) = &self.recorder {
-            recorder.record(inventory, applied);
-        }
+        self.note(inventory, applied, |commit| {
+            self.note_commit(inventory, commit);
+            self.count_holds(inventory, commit.event);
+        });
     }
 
-    fn stored(&self, inventory: &Inventory, applied: &[Applied]) {
-        for done in applied {
-            if let Some(event) = done.event.and_then(|no| inventory.event(no)) {
-                self.note_event(inventory, event);
-            }
-            for commit in &done.commits {
-                let units: Vec<UnitNo> = commit.transitions.iter().map(|step| step.unit).collect();
-                self.refreshed(inventory, commit.event, &units);
-                self.tell(inventory, commit);
-            }
-            self.metrics.applied(done);
-        }
-        if let Some(recorder) = &self.recorder {
-            recorder.record(inventory, applied);
-        }
+    fn stored_unnumbered(&self, inventory: &Inventory, applied: &[Applied]) {
+        self.note(inventory, applied, |commit| {
+            let units: Vec<UnitNo> = commit.transitions.iter().map(|step| step.unit).collect();
+            self.refreshed(inventory, commit.event, &units);
+        });
     }
 
     fn event_changed(&self, inventory: &Inventory, event: EventNo) {
@@ -370,12 +372,5 @@ impl Observer for Live {
             reason = why,
             "the ledger failed to store and takes no more commands"
         );
-    }
-}
-
-impl LiveEvent {
-    /// The commit number of the picture.
-    pub fn seq(&self) -> Seq {
-        self.picture().seq
     }
 }

@@ -1,5 +1,5 @@
-//! The live side under random commands: after each one the picture is the ledger's, the feed leads
-//! from any older picture to it, however its commits are cut into frames, and the shield refuses
+//! The live side under random commands: after each one the snapshot is the ledger's, the feed leads
+//! from any older snapshot to it, however its commits are cut into frames, and the shield refuses
 //! exactly what the ledger would refuse.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use soldonce_core::{
     StateKind, Tally, Text, Timestamp, UnitNo, Wish,
 };
 
-use super::{FeedChange, Frame, Live, Picture, Verdict};
+use super::{FeedChange, Frame, Live, SeatSnapshot, Verdict};
 use crate::ledger::Observer;
 use crate::metrics::Metrics;
 
@@ -156,8 +156,8 @@ impl World {
         })
     }
 
-    fn picture(&self) -> Arc<Picture> {
-        self.live.event(EVENT).expect("shown").picture()
+    fn snapshot(&self) -> Arc<SeatSnapshot> {
+        self.live.event(EVENT).expect("shown").snapshot()
     }
 }
 
@@ -191,18 +191,18 @@ fn hall() -> NewEvent {
     }
 }
 
-fn assert_picture_is_the_ledgers(world: &World) {
-    let (picture, seating) = (
-        world.picture(),
+fn assert_snapshot_is_the_ledgers(world: &World) {
+    let (snapshot, seating) = (
+        world.snapshot(),
         world.inventory.seating(EVENT).expect("made"),
     );
-    assert_eq!(picture.seq, world.inventory.seq(EVENT));
-    assert_eq!(picture.total, seating.tally());
+    assert_eq!(snapshot.seq, world.inventory.seq(EVENT));
+    assert_eq!(snapshot.total, seating.tally());
     assert_eq!(
-        picture.areas,
+        snapshot.areas,
         vec![seating.area_tally(soldonce_core::AreaNo(0))]
     );
-    for (unit, kind) in picture.seats() {
+    for (unit, kind) in snapshot.seats() {
         assert_eq!(kind, seating.unit(unit).state.kind(), "{unit:?}");
     }
 }
@@ -235,9 +235,9 @@ fn assert_shield_agrees(world: &World) {
     }
 }
 
-/// Applies the feed to an older picture, in frames that end at these commits and at the last one, each
+/// Applies the feed to an older snapshot, in frames that end at these commits and at the last one, each
 /// of which begins so many commits before the end of the one before.
-fn replay(old: &Picture, world: &World, cuts: &[(u64, u64)]) -> (Seq, Vec<StateKind>, Tally) {
+fn replay(old: &SeatSnapshot, world: &World, cuts: &[(u64, u64)]) -> (Seq, Vec<StateKind>, Tally) {
     let live = world.live.event(EVENT).expect("shown");
     let mut kinds: Vec<StateKind> = old.seats().map(|(_, kind)| kind).collect();
     let (mut seq, mut floor) = (old.seq, old.areas[0]);
@@ -269,16 +269,16 @@ proptest! {
         cuts in prop::collection::vec((0..9_u64, 0..4_u64), 0..30),
     ) {
         let mut world = World::new();
-        let mut pictures = vec![world.picture()];
+        let mut snapshots = vec![world.snapshot()];
         for op in &ops {
             world.step(op);
-            assert_picture_is_the_ledgers(&world);
+            assert_snapshot_is_the_ledgers(&world);
             assert_shield_agrees(&world);
-            pictures.push(world.picture());
+            snapshots.push(world.snapshot());
         }
-        let last = world.picture();
+        let last = world.snapshot();
         let kinds: Vec<StateKind> = last.seats().map(|(_, kind)| kind).collect();
-        for old in &pictures {
+        for old in &snapshots {
             let replayed = replay(old, &world, &cuts);
             prop_assert_eq!(replayed, (last.seq, kinds.clone(), last.areas[0]));
         }

@@ -40,7 +40,6 @@ pub struct FoundLabel {
 /// Which shield refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ShieldLabel {
-    /// Its kind.
     pub shield: ShieldKind,
 }
 

@@ -77,7 +77,6 @@ pub struct Intent {
     pub may_be_paid: bool,
     /// Why the last try was declined, in the provider's word.
     pub decline: Option<String>,
-    /// How much it is for.
     pub amount: Amount,
     /// How much of it was taken, in all.
     pub captured: Amount,
@@ -86,7 +85,6 @@ pub struct Intent {
     /// How much of what was sent back, in all, came back again: refunds that failed at the buyer's
     /// bank. Not every answer knows of it; then it is nothing, and `refunded` may be too much.
     pub bounced: Amount,
-    /// In which currency.
     pub currency: Currency,
     /// The booking it was made for, as the provider has it; none when it was made elsewhere.
     pub booking: Option<BookingId>,

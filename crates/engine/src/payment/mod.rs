@@ -94,11 +94,9 @@ pub trait PaymentProvider: Send + Sync + 'static {
 /// What an intent is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateIntent {
-    /// Which booking; the provider keeps it beside the intent and tells it in notices.
+    /// Which booking; the provider stores it with the intent and sends it in notices.
     pub booking: BookingId,
-    /// How much.
     pub amount: Amount,
-    /// In which currency.
     pub currency: Currency,
     /// Of this step.
     pub key: ProviderKey,

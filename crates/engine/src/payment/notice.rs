@@ -67,7 +67,6 @@ impl Subject {
 /// A genuine notice of a provider, its signature and age checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Its name.
     pub id: NoticeId,
     /// The provider's word for what happened, for the log.
     pub kind: String,

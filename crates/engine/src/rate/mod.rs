@@ -53,7 +53,6 @@ pub trait SharedRates: Debug + Send + Sync {
 pub struct OwnHeld {
     /// The bits of the address.
     pub address: u128,
-    /// The event.
     pub event: EventNo,
     /// Units in live holds.
     pub units: u32,

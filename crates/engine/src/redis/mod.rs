@@ -11,7 +11,7 @@ use soldonce_lease::backend::redis::{KeyTag, RedisConfig, RedisScript, RedisScri
 use soldonce_lease::{BackendError, Namespace};
 use tokio::task::JoinSet;
 
-use self::pause::{Pause, Turn};
+use self::pause::{Change, Pause};
 use crate::limits::{REDIS_CONNECT_MS, REDIS_WAIT_MS};
 
 /// How the address of a cluster begins.
@@ -116,7 +116,7 @@ impl OptionalRedis {
         let odd = || BackendError::Unknown("an odd answer".to_owned());
         match answer.and_then(|answer| read(&answer).ok_or_else(odd)) {
             Ok(answer) => {
-                if let Some(Turn::Back) = self.pause.answered() {
+                if let Some(Change::Back) = self.pause.answered() {
                     tracing::info!("{}", self.words.back);
                 }
                 Ok(answer)
@@ -125,7 +125,7 @@ impl OptionalRedis {
                 if let BackendError::NotSent(_) = error {
                     self.connect();
                 }
-                if let Some(Turn::Away) = self.pause.failed(self.clock.boot()) {
+                if let Some(Change::Away) = self.pause.failed(self.clock.boot()) {
                     tracing::warn!(%error, "{}", self.words.away);
                 }
                 Err(Unheard::NoAnswer)

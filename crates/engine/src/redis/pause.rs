@@ -21,9 +21,9 @@ struct State {
     until: BootTime,
 }
 
-/// How a change of the server's health is told.
+/// A change of the server's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Change {
     /// The pause begins.
     Away,
     /// It answers again.
@@ -45,11 +45,11 @@ impl Pause {
     }
 
     /// It answered.
-    pub(super) fn answered(&self) -> Option<Turn> {
+    pub(super) fn answered(&self) -> Option<Change> {
         let mut state = self.state();
         let was_away = state.failures >= REDIS_FAILURES_MAX;
         state.failures = 0;
-        was_away.then_some(Turn::Back)
+        was_away.then_some(Change::Back)
     }
 
     /// It is not asked for a while.
@@ -60,14 +60,14 @@ impl Pause {
     }
 
     /// It did not.
-    pub(super) fn failed(&self, now: BootTime) -> Option<Turn> {
+    pub(super) fn failed(&self, now: BootTime) -> Option<Change> {
         let mut state = self.state();
         state.failures = state.failures.saturating_add(1);
         if state.failures < REDIS_FAILURES_MAX {
             return None;
         }
         state.until = now.plus(Duration::from_millis(REDIS_PAUSE_MS));
-        (state.failures == REDIS_FAILURES_MAX).then_some(Turn::Away)
+        (state.failures == REDIS_FAILURES_MAX).then_some(Change::Away)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -90,13 +90,13 @@ mod tests {
         assert_eq!(pause.answered(), None, "an answer between");
         assert_eq!((pause.failed(at(0)), pause.failed(at(0))), (None, None));
         assert!(pause.may_ask(at(0)));
-        assert_eq!(pause.failed(at(10)), Some(Turn::Away));
+        assert_eq!(pause.failed(at(10)), Some(Change::Away));
         assert!(!pause.may_ask(at(1_009)));
         assert!(pause.may_ask(at(1_010)), "one");
         assert!(!pause.may_ask(at(1_010)), "and no other");
         assert_eq!(pause.failed(at(1_060)), None, "told once");
         assert!(!pause.may_ask(at(2_059)) && pause.may_ask(at(2_060)));
-        assert_eq!(pause.answered(), Some(Turn::Back));
+        assert_eq!(pause.answered(), Some(Change::Back));
         assert!(pause.may_ask(at(2_060)) && pause.may_ask(at(2_060)));
     }
 }

@@ -16,11 +16,9 @@ pub struct TransitionBody<'a> {
     pub from: &'static str,
     /// The state after.
     pub to: &'static str,
-    /// Why.
     pub cause: &'static str,
     /// Which API key or session; `system` for the engine itself.
     pub actor: String,
-    /// Staff's reason.
     pub reason: Option<&'a str>,
     /// In whose name.
     pub hold: Option<String>,

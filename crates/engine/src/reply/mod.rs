@@ -14,9 +14,7 @@ pub use endpoint::EndpointBody;
 pub(crate) use endpoint::endpoint;
 pub use history::TransitionBody;
 use serde::Serialize;
-use soldonce_core::{
-    Answer, Applied, Booking, Command, Event, EventNo, Hold, Inventory, Seq, Timestamp,
-};
+use soldonce_core::{Answer, Booking, Command, Event, EventNo, Hold, Seq, Timestamp};
 
 /// What kind of answer it is; each transport has its own status for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +75,6 @@ impl ReplyKind {
 /// An answer as it is kept for the next time the same request comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReply {
-    /// What kind of answer.
     pub kind: ReplyKind,
     /// The bytes of the id of the hold, booking or endpoint.
     pub subject: [u8; 16],
@@ -99,14 +96,6 @@ impl StoredReply {
             Some(_) | None => self,
         }
     }
-}
-
-/// The answer of an applied command, for the idempotency record. Nothing for answers that are never
-/// asked for with a key.
-pub fn stored(inventory: &Inventory, applied: &Applied) -> Option<StoredReply> {
-    let event = event_of(&applied.answer).and_then(|no| inventory.event(no));
-    let seq = applied.commits.first().map(|commit| commit.seq);
-    render(event.map(|event| &**event), &applied.answer, seq)
 }
 
 /// The event that an answer is about, for those that [`render`] can write.

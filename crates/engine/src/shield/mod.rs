@@ -67,7 +67,6 @@ impl Who {
 pub struct Zone {
     /// Which ledger: servers of different ones may share a Redis.
     pub ledger: u64,
-    /// Which event.
     pub event: EventNo,
     /// Which part of it.
     pub no: u32,
@@ -89,7 +88,6 @@ pub enum Tried {
 pub struct Belief {
     /// Which seat or area.
     pub thing: Thing,
-    /// What it is.
     pub kind: Kind,
     /// How much longer this is believed.
     pub left: Span,
@@ -146,7 +144,6 @@ pub struct Note {
     pub number: u32,
     /// The unit's version; what is known at a higher one stays.
     pub version: u64,
-    /// What it is now.
     pub kind: Kind,
     /// For so long.
     pub left: Span,

@@ -49,7 +49,7 @@ enum Said {
     Claimed,
     /// Nothing against it.
     Nothing,
-    /// One of them is in his own hold.
+    /// One of them is in a hold of the same holder.
     Own,
     /// Every conflict.
     Conflicts(Vec<Belief>),

@@ -8,9 +8,7 @@ use super::{Thing, Zone};
 /// What is wanted of one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which zone.
     pub zone: Zone,
-    /// What of it.
     pub contents: Contents,
 }
 

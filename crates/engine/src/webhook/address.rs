@@ -1,5 +1,5 @@
-//! Where messages may go. A caller who names an endpoint must not reach what this server can and he cannot:
-//! the own machine, the own network, the machine's metadata (assurance.md S11).
+//! Decides where messages may go. The caller that names an endpoint must not reach through it what only this
+//! server can: the machine itself, its network, its metadata service (assurance.md S11).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -9,7 +9,6 @@ use super::{Attempt, EndpointId, Kinds, Then};
 /// Where messages go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its name.
     pub id: EndpointId,
     /// Its address, as it was given.
     pub url: Arc<str>,
@@ -19,7 +18,6 @@ pub struct Endpoint {
     pub rotation: u32,
     /// When that was last.
     pub rotated_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// Since when nothing is sent to it: it said that it is gone, or staff did. What it would have heard
     /// waits.

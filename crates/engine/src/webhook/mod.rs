@@ -4,8 +4,8 @@
 //!
 //! Reading order: what a message and a delivery are (here), where they go (`endpoint`), which messages a
 //! command makes (`message`), how one is signed (`sign`), where it may go (`address`), one POST (`post`),
-//! why it failed (`problem`), what an answer asks for (`retry_after`), when it is tried again (`schedule`). `engine/webhooks/` does
-//! it.
+//! why it failed (`problem`), what an answer asks for (`retry_after`), when it is tried again (`schedule`).
+//! `engine/webhooks/` delivers.
 
 pub mod address;
 mod endpoint;
@@ -201,11 +201,8 @@ impl DeliveryState {
 pub struct Delivery {
     /// Its place among all: later ones have higher numbers.
     pub number: i64,
-    /// Which message.
     pub message: MessageId,
-    /// What it tells.
     pub kind: MessageKind,
-    /// When that happened.
     pub at: Timestamp,
     /// Where it stands.
     pub state: DeliveryState,
@@ -228,9 +225,7 @@ pub struct DueDelivery {
     pub number: i64,
     /// Where to.
     pub endpoint: EndpointId,
-    /// Which message.
     pub message: MessageId,
-    /// What it tells.
     pub kind: MessageKind,
     /// How often it was tried in vain.
     pub attempts: u32,
@@ -241,15 +236,12 @@ pub struct DueDelivery {
 /// What came of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Of which delivery.
     pub number: i64,
     /// To which endpoint.
     pub endpoint: EndpointId,
-    /// When it ended.
     pub at: Timestamp,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
-    /// Why it failed.
     pub problem: Option<&'static str>,
     /// The endpoint asked not to be called before.
     pub quiet_until: Option<Timestamp>,

@@ -135,7 +135,7 @@ impl Observer for Recorder {
     }
 
     /// Numbers are this process's own: they go on where the last process stopped.
-    fn stored(&self, inventory: &Inventory, applied: &[Applied]) {
+    fn stored_unnumbered(&self, inventory: &Inventory, applied: &[Applied]) {
         let mut numbered = applied.to_vec();
         let mut ends: BTreeMap<EventNo, Seq> = BTreeMap::new();
         for commit in numbered.iter_mut().flat_map(|done| &mut done.commits) {
@@ -291,7 +291,7 @@ impl TestLedger {
     }
 
     /// A ledger that was opened by hand, on the clock and the recorder of another test.
-    pub(crate) fn beside(&self, ledger: SqliteLedger) -> Self {
+    pub(crate) fn with_ledger(&self, ledger: SqliteLedger) -> Self {
         Self {
             ledger: Arc::new(ledger),
             clock: self.clock.clone(),
@@ -330,23 +330,33 @@ impl TestLedger {
 
     /// A ledger in a new database of this server, through a pool in transaction mode if there is one.
     pub(crate) async fn postgres_on(server: &Arc<Postgres>, pool: Option<&PgBouncer>) -> Self {
-        log();
         let name = server.database().unwrap();
+        Self::on_database(server, &name, pool, START_MS).await
+    }
+
+    /// As [`TestLedger::postgres_on`], in this database, which is migrated, at this time.
+    pub(crate) async fn on_database(
+        server: &Arc<Postgres>,
+        name: &str,
+        pool: Option<&PgBouncer>,
+        now_ms: i64,
+    ) -> Self {
+        log();
         let direct = PostgresOptions {
             durability: Durability::Waived,
             time: TimeSource::Given,
-            ..PostgresOptions::new(server.url_of(&name))
+            ..PostgresOptions::new(server.url_of(name))
         };
         migrate(&direct).await.unwrap();
         let options = match pool {
             Some(pool) => PostgresOptions {
-                url: pool.url_of(&name),
+                url: pool.url_of(name),
                 statements: Statements::Unprepared,
                 ..direct
             },
             None => direct,
         };
-        let (clock, recorder) = (ManualClock::at(START_MS), Arc::new(Recorder::default()));
+        let (clock, recorder) = (ManualClock::at(now_ms), Arc::new(Recorder::default()));
         let ledger = open_on(&options, &clock, &recorder).await;
         Self {
             ledger: Arc::new(ledger),

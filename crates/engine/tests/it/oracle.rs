@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use soldonce_clock::Clock;
 use soldonce_core::{
-    Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms,
-    Holder, Inventory, Origin, Rejection, Seq, Span, Timestamp, UnitNo,
+    Applied, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId,
+    HoldTerms, Holder, Inventory, Origin, Rejection, Seq, Span, Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
@@ -34,6 +34,12 @@ struct State {
 }
 
 impl State {
+    fn reply(&self, applied: &Applied) -> Option<StoredReply> {
+        let event = reply::event_of(&applied.answer).and_then(|no| self.inventory.event(no));
+        let seq = applied.commits.first().map(|commit| commit.seq);
+        reply::render(event.map(|event| &**event), &applied.answer, seq)
+    }
+
     fn decide(
         &mut self,
         now: Timestamp,
@@ -54,7 +60,7 @@ impl State {
         let applied = self.inventory.apply(now, &asked.origin, asked.command)?;
         if let Some(key) = asked.key
             && applied.has_effect()
-            && let Some(mut reply) = reply::stored(&self.inventory, &applied)
+            && let Some(mut reply) = self.reply(&applied)
         {
             if gives_back {
                 reply.kind = ReplyKind::GivenBack;

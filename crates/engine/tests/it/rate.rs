@@ -95,7 +95,7 @@ fn the_script_takes_as_the_arithmetic_does() {
             let mut paid = 0;
             for _ in 0..asks {
                 // The clock of the script is not ours to set, so ours stands still: windows are long
-                // beside a test.
+                // during a test.
                 let (expected, then) = quota.take(paid, 0);
                 paid = then;
                 let taken = runtime.block_on(answered(&rates, key(ids.get()), quota));

@@ -17,7 +17,7 @@ use crate::ledgers::{
     HALL, TempFolder, TestLedger, busy, held, key, on, open_in, select, transaction,
 };
 
-/// The database of a test, opened beside the ledger.
+/// The database of a test, opened while the ledger has it open.
 fn database(test: &TestLedger) -> Connection {
     Connection::open(folder(test).join("ledger.sqlite")).unwrap()
 }
@@ -193,7 +193,7 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     };
     drop(open(false).unwrap());
     // A commit on top, and then the old copy comes back.
-    let more = test.beside(open(false).unwrap());
+    let more = test.with_ledger(open(false).unwrap());
     more.ledger.add_key(api_key()).await.unwrap();
     more.ledger.close().await;
     drop(more);
@@ -217,7 +217,7 @@ async fn a_ledger_behind_its_high_water_does_not_start() {
     drop(open(false).unwrap());
 }
 
-/// What SQLite's online backup makes of a ledger that is at work lacks the file beside it.
+/// What SQLite's online backup makes of a ledger that is at work lacks the high-water file.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_online_copy_verifies_and_starts_when_it_is_said() {
     let test = TestLedger::sqlite();
@@ -409,7 +409,7 @@ async fn taken_seats_are_back_after_one_walk_over_each_table() {
         "SEARCH holds USING PRIMARY KEY (id>?)"
     );
     let options = SqliteOptions::new(folder(&test));
-    let again = test.beside(open_in(&options, &test.clock, &test.recorder).unwrap());
+    let again = test.with_ledger(open_in(&options, &test.clock, &test.recorder).unwrap());
     assert_eq!(test.recorder.opened.lock().unwrap().1, 5_000, "sold");
     assert_eq!(test.recorder.opened.lock().unwrap().0, 5_000, "held");
     assert!(again.hold(&event, "bob", &["A-1"]).await.is_err());

@@ -58,7 +58,7 @@ async fn meddled(folder: &TempFolder) -> (TestLedger, Arc<Meddler>, Arc<soldonce
     let options = SqliteOptions::new(folder.path());
     let observer = Arc::clone(&meddler) as Arc<dyn Observer>;
     let ledger = SqliteLedger::open(&options, clock, &SeededEntropy::new(7), observer).unwrap();
-    let test = TestLedger::memory().beside(ledger);
+    let test = TestLedger::memory().with_ledger(ledger);
     let event = test.event().await;
     (test, meddler, event)
 }

@@ -1,4 +1,4 @@
-//! Idempotency keys over the socket; the rules by themselves are tested beside them.
+//! Idempotency keys over the socket; the rules by themselves are tested in the crate.
 
 use std::time::Duration;
 

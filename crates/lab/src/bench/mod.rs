@@ -67,7 +67,7 @@ pub(crate) struct BenchArgs {
     /// Without it the loop is closed
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=LOAD_RATE_MAX))]
     rate: Option<u64>,
-    /// Viewers of one event, beside its sale: what they cost it, and how late they see a change. Nothing else
+    /// Viewers of one event, during its sale: what they cost it, and how late they see a change. Nothing else
     /// is measured then; --rate is the changes per second
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(VIEWERS_MAX)))]
     viewers: Option<u32>,

@@ -1,5 +1,5 @@
-//! Viewers beside the sale of an event: holds a second with and without them, how late a change reaches the
-//! last of them, and what a delivered frame costs beside a bare fan-out of as many bytes to as many sockets.
+//! Viewers during the sale of an event: holds a second with and without them, how late a change reaches the
+//! last of them, and what a delivered frame costs compared with a bare fan-out of as many bytes to as many sockets.
 
 use std::time::Duration;
 

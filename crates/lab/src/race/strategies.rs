@@ -128,7 +128,7 @@ pub(super) static STRATEGIES: [Strategy; 12] = [
         name: "lease+guards",
         promise: Promise::SoldOnce,
         mechanism: "The same, with a fencing token that the table compares, and the unique key.",
-        why: "The token rises with every grant and is written beside the seat. A holder that was \
+        why: "The token rises with every grant and is written with the seat. A holder that was \
               stopped past its lease writes an older one, and the table refuses it. The lease saves \
               work; the fence keeps the promise.",
         method: Method::Lease,

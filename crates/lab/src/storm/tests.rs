@@ -155,7 +155,7 @@ async fn without_a_key_sessions_want_seats_meet_the_limits_and_give_back() {
     assert_eq!(
         made.held().await.unwrap(),
         3,
-        "who used his commands up gives nothing back"
+        "a buyer without commands left gives nothing back"
     );
 }
 

@@ -44,7 +44,8 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// - **B10** every stored thing but the fence record ends by itself.
 ///
 /// # Cancel safety
-/// Dropping a future of `acquire` may leave a grant behind: the caller then releases by owner. `renew` and `release` may be dropped and repeated.
+/// Dropping a future of `acquire` may leave a grant behind: the caller then releases by owner. `renew` and
+/// `release` may be dropped and repeated.
 pub trait Backend: Send + Sync + 'static {
     /// What this backend can do, and within which bounds. Never changes.
     fn facts(&self) -> Facts;

@@ -134,7 +134,7 @@ impl AddressHolds {
 
 impl Admitted {
     /// Counts what the request added to a hold, and says in its answer what is left.
-    pub(super) fn settle(self, app: &App, hold: HoldId, mut response: Response) -> Response {
+    pub(super) fn count(self, app: &App, hold: HoldId, mut response: Response) -> Response {
         if let Some(reserved) = self.reserved {
             let now = app.engine.now();
             reserved.becomes(hold, (now, self.ends_at.unwrap_or(now)));

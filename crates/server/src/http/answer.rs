@@ -88,8 +88,8 @@ fn put_intent(body: &mut Vec<u8>, intent: &Intent) {
     debug_assert!(written.is_ok());
 }
 
-/// What the engine knows of a hold or booking now.
-pub(super) fn stored(app: &App, stored: &StoredReply) -> Response {
+/// Answers with a hold or a booking as it is now.
+pub(super) fn current(app: &App, stored: &StoredReply) -> Response {
     let mut body = Vec::with_capacity(stored.body.len() + TAIL_BYTES);
     body.extend_from_slice(&stored.body);
     close(app, &mut body);

@@ -54,7 +54,7 @@ enum StateWord {
 
 impl<'a> EventBody<'a> {
     pub(super) fn new(summary: &'a EventSummary, now: Timestamp, notes: &'a [String]) -> Self {
-        let (event, picture) = (&*summary.event, &summary.picture);
+        let (event, snapshot) = (&*summary.event, &summary.snapshot);
         let (state, reason) = match &event.state {
             EventState::Open => (StateWord::Open, None),
             EventState::Cancelled(reason) => (StateWord::Cancelled, Some(Text::as_str(reason))),
@@ -72,11 +72,11 @@ impl<'a> EventBody<'a> {
             state,
             reason,
             created_at: Rfc3339(event.created_at),
-            total: picture.total.total(),
-            free: picture.total.free,
-            held: picture.total.held,
+            total: snapshot.total.total(),
+            free: snapshot.total.free,
+            held: snapshot.total.held,
             on_sale: event.require_on_sale(now).is_ok(),
-            seq: picture.seq.0,
+            seq: snapshot.seq.0,
             notes,
         }
     }

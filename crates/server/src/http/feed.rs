@@ -138,7 +138,7 @@ impl Reader {
     ) -> Result<Self, String> {
         let tick = Arc::clone(&ticks.borrow_and_update());
         let summary = hub.feed().summary();
-        let last = summary.picture.seq;
+        let last = summary.snapshot.seq;
         let after = after.unwrap_or(last);
         let known = (after <= last).then_some(after);
         let missed = known.and_then(|after| hub.lacking(cut, after));

@@ -175,7 +175,7 @@ async fn create(mut req: ApiRequest) -> Handled {
         Ok(reply) => {
             let hold = HoldId::from_bytes(reply.stored.subject);
             let answer = answer::reply(&req.app, &reply);
-            Ok(admitted.settle(&req.app, hold, answer))
+            Ok(admitted.count(&req.app, hold, answer))
         }
         Err(error) => answer::about(&req.app, &event, Err(error)),
     }
@@ -185,7 +185,7 @@ async fn read(req: ApiRequest) -> Handled {
     req.query()?;
     let hold = req.hold_id()?;
     let found = req.app.engine.hold_now(&req.call()?, hold).await?;
-    Ok(answer::stored(&req.app, &found))
+    Ok(answer::current(&req.app, &found))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -214,7 +214,7 @@ async fn change(mut req: ApiRequest) -> Handled {
     match req.app.engine.change(&call, hold, ask).await {
         Ok(reply) => {
             let answer = answer::reply(&req.app, &reply);
-            Ok(admitted.settle(&req.app, hold, answer))
+            Ok(admitted.count(&req.app, hold, answer))
         }
         Err(error) => Err(refused(&req.app.engine, hold, error).await),
     }

@@ -128,7 +128,7 @@ async fn checkout(mut req: ApiRequest) -> Handled {
     match (req.app.engine.checkout(&call, hold, ask).await, of) {
         (Ok(reply), _) => {
             let answer = answer::reply(&req.app, &reply);
-            Ok(admitted.settle(&req.app, hold, answer))
+            Ok(admitted.count(&req.app, hold, answer))
         }
         (Err(error), Some(of)) => Err(about_lines(&req.app, of, &error).await),
         (Err(error), None) => Err(error.into()),

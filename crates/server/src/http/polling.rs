@@ -40,7 +40,7 @@ async fn frames(req: ApiRequest) -> Handled {
     let app = &*req.app;
     let feed = app.engine.feed(&req.event_id()?).await?;
     let summary = feed.summary();
-    let last = summary.picture.seq;
+    let last = summary.snapshot.seq;
     let after = after.map_or(last, Seq);
     let kept = feed.between(after, last).filter(|_| after <= last);
     let nothing = || Frame {

@@ -1,5 +1,5 @@
 //! The id of a request: the caller's own if it is legal, else one of ours. It goes back in the
-//! answer, into the log, and into the audit beside what the request did.
+//! answer, into the log, and into the audit row of what the request did.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

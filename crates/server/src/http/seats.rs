@@ -13,7 +13,7 @@ use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 use soldonce_core::{Chart, Event, Seq, StateKind, Tally};
 use soldonce_engine::chart;
-use soldonce_engine::live::Picture;
+use soldonce_engine::live::SeatSnapshot;
 
 use super::answer;
 use super::api_request::ApiRequest;
@@ -55,16 +55,16 @@ async fn snapshot(req: ApiRequest) -> Handled {
     req.query()?;
     let app = &*req.app;
     let found = app.engine.event(&req.event_id()?).await?;
-    let seq = found.picture.seq;
+    let seq = found.snapshot.seq;
     let coding = Coding::accepted(&req.parts.headers);
     let tag = etag(&found.event, seq)?;
     if is_known(&req.parts.headers, &tag) {
         return Ok(unchanged(tag, briefly(app)?));
     }
-    let (event, picture) = (Arc::clone(&found.event), Arc::clone(&found.picture));
+    let (event, snapshot) = (Arc::clone(&found.event), Arc::clone(&found.snapshot));
     let write = move || Rendering {
-        seq: picture.seq,
-        body: OpenBody::new(coding, write_snapshot(&event, &picture)),
+        seq: snapshot.seq,
+        body: OpenBody::new(coding, write_snapshot(&event, &snapshot)),
     };
     let units = found.event.chart.units();
     let wanted = Wanted {
@@ -170,12 +170,12 @@ struct AreaCounts<'a> {
 }
 
 /// An open object: the server's time is added to each answer.
-fn write_snapshot(event: &Event, picture: &Picture) -> Bytes {
+fn write_snapshot(event: &Event, snapshot: &SeatSnapshot) -> Bytes {
     let head = Head {
         event: event.id.as_str(),
-        seq: picture.seq.0,
-        total: picture.total.total(),
-        free: picture.total.free,
+        seq: snapshot.seq.0,
+        total: snapshot.total.total(),
+        free: snapshot.total.free,
     };
     let mut body = soldonce_engine::reply::open_object(&head);
     let mut lists = [
@@ -183,7 +183,7 @@ fn write_snapshot(event: &Event, picture: &Picture) -> Bytes {
         (StateKind::Sold, Vec::new()),
         (StateKind::Blocked, Vec::new()),
     ];
-    for (unit, kind) in picture.seats() {
+    for (unit, kind) in snapshot.seats() {
         if let Some((_, list)) = lists.iter_mut().find(|(listed, _)| *listed == kind) {
             push_id(list, &event.chart, unit);
         }
@@ -196,7 +196,7 @@ fn write_snapshot(event: &Event, picture: &Picture) -> Bytes {
         body.push(b']');
     }
     body.extend_from_slice(b",\"areas\":");
-    let areas = event.chart.areas().iter().zip(&picture.areas);
+    let areas = event.chart.areas().iter().zip(&snapshot.areas);
     let areas: Vec<AreaCounts<'_>> = areas
         .map(|(area, tally)| counts(area.id.as_str(), area.capacity, *tally))
         .collect();

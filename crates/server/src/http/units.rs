@@ -121,7 +121,7 @@ pub(super) fn refused_owned(error: &EngineError, chart: Option<&Chart>, whose: &
     }
 }
 
-/// Whether a place may be one of the area named beside it.
+/// Whether a place may be one of the area named with it.
 fn is_of(area: Option<&Str<'_>>, place: &str) -> bool {
     let Some(Str(area)) = area else { return true };
     let number = place

@@ -144,7 +144,7 @@ async fn no_valid_hold_is_lost_beside_bodies_that_are_refused() {
         assert_eq!(
             lost,
             Vec::<String>::new(),
-            "{kind:?}, beside {refused} refusals"
+            "{kind:?}, with {refused} refusals"
         );
         served.shutdown.cancel();
     }

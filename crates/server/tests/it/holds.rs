@@ -136,7 +136,7 @@ async fn areas_and_the_best_are_held() {
     category.refused(400, "invalid_request");
 }
 
-/// Two wings, listed before the middle block that they stand beside.
+/// Two wings, listed before the middle block between them.
 #[tokio::test]
 async fn the_best_seats_face_the_stage() {
     let app = TestApp::open().await;

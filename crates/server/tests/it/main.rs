@@ -11,6 +11,7 @@
 )]
 #![expect(clippy::similar_names, reason = "what was held is a hold")]
 
+mod address_holds;
 mod harness;
 mod log;
 
@@ -32,7 +33,6 @@ mod coded;
 mod dropped;
 mod events;
 mod feed;
-mod hoarding;
 mod holds;
 mod limits;
 mod limits_shared;

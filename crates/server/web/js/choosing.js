@@ -1,4 +1,4 @@
-// The ways to choose beside the map itself: the legend (which also picks out one category), "best
+// The ways to choose other than the map itself: the legend (which also picks out one category), "best
 // N together", and the areas by quantity.
 
 import { heldIn } from "./basket.js";

@@ -1,4 +1,4 @@
-// The page of one event: fetches event and chart, puts map, ways of choosing and hold beside each
+// The page of one event: fetches event and chart, puts map, ways of choosing and hold next to each
 // other, and passes every change on to those who show it.
 
 import { asAnyone, asShopper, hadSession, listAll } from "./api.js";

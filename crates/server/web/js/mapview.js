@@ -313,7 +313,7 @@ export class MapView {
     this.painter.request();
   }
 
-  /** Seats offered in the place of lost ones are ringed, and shown beside the notice. */
+  /** Seats offered in the place of lost ones are ringed, and shown next to the notice. */
   offer(/** @type {string[]} */ ids, /** @type {number} */ covered) {
     const seats = ids.map((id) => this.plan.indexOf.get(id)).filter((seat) => seat !== undefined);
     this.painter.offered = new Set(seats);

@@ -40,7 +40,7 @@ pub(super) async fn run(engine: Engine, bank: Arc<Bank>, number: u32, stop: Canc
 /// Whether a visitor still finds seats to choose from. Bots that look at the same moment may each take a
 /// little more than that.
 fn leaves_enough(summary: &EventSummary) -> bool {
-    let total = summary.picture.total;
+    let total = summary.snapshot.total;
     let least = u64::from(total.total()) * u64::from(DEMO_FREE_PERCENT_MIN);
     u64::from(total.free) * 100 > least
 }
@@ -158,7 +158,7 @@ impl Bot {
             .ok()
     }
 
-    /// Some free seats beside a random one, as a person who looks at the map would choose.
+    /// Free seats next to a random one, as a person who looks at the map would choose.
     fn free_neighbours<'a>(&self, summary: &'a EventSummary, most: usize) -> Vec<Cow<'a, str>> {
         let chart = &summary.event.chart;
         let rows = chart.rows();
@@ -168,7 +168,7 @@ impl Bot {
         let skip = self.draw(usize::try_from(row.seats).unwrap_or(1).max(1));
         row.units()
             .skip(skip)
-            .take_while(|unit| summary.picture.seat(*unit) == Some(StateKind::Free))
+            .take_while(|unit| summary.snapshot.seat(*unit) == Some(StateKind::Free))
             .take(most)
             .map(|unit| Cow::Owned(chart.unit_name(unit).to_string()))
             .collect()
@@ -195,13 +195,7 @@ impl Bot {
     }
 
     fn call(&self) -> Call {
-        Call {
-            caller: self.caller.clone(),
-            request: format!("bot-{}", self.number).into(),
-            key: None,
-            secret: None,
-            booking_secret: None,
-        }
+        Call::new(self.caller.clone(), &format!("bot-{}", self.number))
     }
 
     /// A call that must have its effect once: with a key of its own.

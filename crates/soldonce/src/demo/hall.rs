@@ -130,11 +130,5 @@ fn policy(show: &Show) -> Policy {
 /// The demo's own hand, as the audit names it.
 fn operator(engine: &Engine) -> Call {
     let (session, _) = engine.open_session();
-    Call {
-        caller: Caller::Shopper(session),
-        request: "demo".into(),
-        key: None,
-        secret: None,
-        booking_secret: None,
-    }
+    Call::new(Caller::Shopper(session), "demo")
 }

@@ -21,7 +21,7 @@ use crate::serve::{
 };
 use bank::Bank;
 
-/// Where the provider keeps its account, beside the ledger.
+/// Where the provider keeps its account, in the folder of the ledger.
 const ACCOUNT: &str = "provider.jsonl";
 
 /// Arguments of `soldonce demo`.
@@ -56,7 +56,7 @@ pub(crate) struct DemoArgs {
         hide_env_values = true
     )]
     admin_key: Option<String>,
-    /// How many bots buy beside you
+    /// How many bots buy while you do
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(DEMO_BOTS_MAX)))]
     bots: u32,
@@ -109,8 +109,8 @@ fn paid_through(stripe: &FakeStripe) -> PaymentArgs {
 fn welcome(args: &DemoArgs, address: SocketAddr, new_admin_key: Option<&NewAdminKey>) -> String {
     let bots = match args.bots {
         0 => "no bots: try --bots 50".to_owned(),
-        1 => "1 bot buys beside you".to_owned(),
-        bots => format!("{bots} bots buy beside you"),
+        1 => "1 bot buys too".to_owned(),
+        bots => format!("{bots} bots buy too"),
     };
     let mut lines = vec![
         "Soldonce: hold scarce things for a moment; sell each of them once.".to_owned(),

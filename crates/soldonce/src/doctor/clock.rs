@@ -1,4 +1,4 @@
-//! A ledger's clock beside that of the machine it goes by.
+//! Compares a ledger's clock with that of its machine.
 
 use soldonce_engine::ClockState;
 

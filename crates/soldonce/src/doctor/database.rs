@@ -73,7 +73,7 @@ fn role(found: &Examination) -> Finding {
     Finding::good(what, "primary".to_owned())
 }
 
-/// What a commit waits for beside the primary's own disk.
+/// The standbys that a commit waits for, after the primary's own disk.
 fn standbys(found: &Examination) -> Finding {
     let (what, awaited) = ("synchronous standbys", found.standbys_awaited.clone());
     let waits = found

@@ -17,7 +17,7 @@ use crate::exit::{Exit, USAGE};
 
 const CLUSTER: &str = "redis+cluster://";
 
-/// Longest wait for one answer. Commands are started where machines are busy, at night beside backups,
+/// Longest wait for one answer. Commands are started where machines are busy, at night during backups,
 /// and a database that syncs its disk for half a second is no reason to leave one out.
 const CALL: Duration = Duration::from_secs(1);
 

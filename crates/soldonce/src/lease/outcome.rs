@@ -1,4 +1,4 @@
-//! How a run ended, and its exit code. The codes lie beside those of the binary, because CMD owns
+//! How a run ended, and its exit code. They are other codes than those of the binary, because CMD owns
 //! all small ones.
 
 use soldonce_lease::{AcquireError, LostReason};

@@ -38,7 +38,7 @@ pub(crate) struct PaymentArgs {
     #[arg(long, env = "SOLDONCE_STRIPE_ACCOUNT", value_name = "ACCOUNT")]
     pub(crate) stripe_account: Option<String>,
     /// When money is taken: `manual` when the seats are sold, or `automatic` when the buyer pays, for
-    /// methods that cannot reserve; who loses his seats then gets it back [default: manual]
+    /// methods that cannot reserve; a buyer who loses the seats then gets it back [default: manual]
     #[arg(long, env = "SOLDONCE_STRIPE_CAPTURE", value_name = "WHEN")]
     pub(crate) stripe_capture: Option<CaptureWord>,
     /// Where Stripe's API is, for tests [default: <https://api.stripe.com>]

@@ -7,6 +7,7 @@ mod clock;
 mod crash;
 mod crowd;
 mod engines;
+mod examples;
 mod folders;
 mod generated;
 mod lease_backends;

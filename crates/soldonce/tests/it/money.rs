@@ -1,5 +1,5 @@
 //! Money with real processes: `serve` with Stripe's double, killed while people pay, and
-//! `soldonce reconcile` beside it and after it.
+//! `soldonce reconcile` during it and after it.
 #![expect(
     clippy::indexing_slicing,
     reason = "an answer without the member fails the test"

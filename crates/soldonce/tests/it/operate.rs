@@ -1,4 +1,4 @@
-//! What operators run beside servers, on the database that these are at work on.
+//! Commands that operators run on a database while servers work on it.
 #![expect(
     clippy::indexing_slicing,
     reason = "an answer without the member fails the test"

@@ -1,4 +1,4 @@
-//! Honest buyers beside thousands of connections that mean no good, from several addresses: what they
+//! Honest buyers among thousands of connections that mean no good, from several addresses: what they
 //! wait for and what the server takes of memory, in one run with and without the others.
 
 #![expect(clippy::print_stdout, reason = "the rig says what it measured")]
@@ -165,18 +165,18 @@ fn honest_buyers_are_served_beside_thousands_who_mean_no_good() {
         came.load(Ordering::Relaxed) >= most
     })
     .unwrap();
-    let beside = honest_p99(&server, "beside");
+    let attacked = honest_p99(&server, "attacked");
     let took = resident_bytes(&server).saturating_sub(before);
     runtime.shutdown_background();
     // For the record of `./test long`.
     println!(
-        "{count} connections: p99 {quiet} us without, {beside} us beside them; {} MB",
+        "{count} connections: p99 {quiet} us without, {attacked} us with them; {} MB",
         took / 1_000_000
     );
     assert!(took < CONNECTIONS_MEMORY_BYTES_MAX, "{took} bytes");
     assert!(
-        beside <= RATIO_MAX * quiet,
-        "{beside} us beside, {quiet} us without"
+        attacked <= RATIO_MAX * quiet,
+        "{attacked} us with them, {quiet} us without"
     );
     assert!(server.stop().success());
 }

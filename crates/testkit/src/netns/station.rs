@@ -20,7 +20,7 @@ pub struct Station<S> {
 enum Cable {
     /// The port of the bridge.
     Bridge(String),
-    /// What clients and replicas connect to. Connections that this server opens pass beside it.
+    /// What clients and replicas connect to. Connections that this server opens do not pass through it.
     Proxy(Proxy),
 }
 

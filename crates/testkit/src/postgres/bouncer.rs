@@ -1,13 +1,12 @@
 //! `PgBouncer` in transaction mode in front of a private PostgreSQL.
 
 use std::fs;
-use std::net::TcpStream;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::{Postgres, USER};
 use crate::program;
-use crate::server::{Account, Folder, PATIENCE, Port, Process, Site, until_some};
+use crate::server::{Account, Folder, Port, Process, Site};
 
 const CONFIG: &str = "pgbouncer.ini";
 const LOG: &str = "pgbouncer.log";
@@ -40,15 +39,7 @@ impl PgBouncer {
         let program = program("pgbouncer")?;
         let mut command = account.command(program.as_os_str(), Some("KILL"));
         command.arg(folder.join(CONFIG));
-        let log = fs::File::create(folder.join(LOG))?;
-        command.stdout(log.try_clone()?).stderr(log);
-        let mut process = Process::start(command)?;
-        until_some("PgBouncer listens", PATIENCE, || {
-            if let Some(status) = process.ended()? {
-                bail!("PgBouncer ended ({status}): {}", folder.tail(LOG));
-            }
-            Ok(TcpStream::connect(port.at(&Site::Loopback)).ok())
-        })?;
+        let process = Process::start_listening(command, (&folder, LOG), &port)?;
         Ok(Self {
             _process: process,
             _folder: folder,

@@ -12,7 +12,7 @@ mod wait;
 pub(crate) use account::Account;
 pub(crate) use folder::Folder;
 pub(crate) use intake::{Intake, Request};
-pub(crate) use port::Port;
+pub use port::Port;
 pub(crate) use process::Process;
 pub(crate) use site::{Site, close_bridge_port, make_bridge, open_bridge_port};
 pub(crate) use wait::off_the_runtime;

@@ -16,14 +16,14 @@ const COUNT: u32 = 22_000;
 
 /// A port that no other test of this machine uses while this value lives.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     _kept: UdpSocket,
 }
 
 impl Port {
     /// A port without a listener.
-    pub(crate) fn reserve() -> Result<Self> {
+    pub fn reserve() -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         // Processes begin far from each other, so that they seldom meet.
         let start = std::process::id().wrapping_mul(7_919);
@@ -46,7 +46,8 @@ impl Port {
         })
     }
 
-    pub(crate) fn number(&self) -> u16 {
+    /// Returns its number.
+    pub fn number(&self) -> u16 {
         self.number
     }
 

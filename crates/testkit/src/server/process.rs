@@ -1,13 +1,16 @@
 //! A server's process: started so that it dies with the test, stopped for a while, killed.
 
+use std::fs::File;
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::wait::{PATIENCE, until_some};
+use super::{Folder, Port, Site};
 
 /// A running process and those it started.
 #[derive(Debug)]
@@ -29,6 +32,24 @@ impl Process {
         let child = answered.recv().context("the start was not answered")?;
         let child = child.with_context(|| format!("cannot start {name}"))?;
         Ok(Self { child })
+    }
+
+    /// As [`Process::start`]; its output goes to the file `log` of the folder. Waits until it takes connections.
+    pub(crate) fn start_listening(
+        mut command: Command,
+        (folder, log): (&Folder, &str),
+        port: &Port,
+    ) -> Result<Self> {
+        let file = File::create(folder.join(log))?;
+        command.stdout(file.try_clone()?).stderr(file);
+        let mut process = Self::start(command)?;
+        until_some("the server listens", PATIENCE, || {
+            if let Some(status) = process.ended()? {
+                bail!("the server ended ({status}): {}", folder.tail(log));
+            }
+            Ok(TcpStream::connect(port.at(&Site::Loopback)).ok())
+        })?;
+        Ok(process)
     }
 
     pub(crate) fn id(&self) -> u32 {

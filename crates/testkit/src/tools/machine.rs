@@ -50,7 +50,7 @@ impl Machine {
         &self.deps
     }
 
-    /// A folder beside the fetched programs, for what is made once and kept.
+    /// A folder next to the fetched programs, for what is made once and kept.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         self.deps.join(name)
     }

@@ -75,7 +75,7 @@ impl Tool {
                 environment,
             } => {
                 let root = debian::unpack(machine, packages)?;
-                // Newer Debians keep below `usr` what older ones kept beside it.
+                // Newer Debians keep below `usr` what older ones kept next to it.
                 let program = matching(&root.join(program))
                     .or_else(|| matching(&root.join("usr").join(program)))
                     .with_context(|| format!("{packages:?} hold no {program}"))?;

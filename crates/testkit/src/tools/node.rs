@@ -21,7 +21,7 @@ pub const STRIPE_SDK: &str = "crates/fake-stripe/tests/sdk";
 /// Oldest major version that runs the browser driver and the peer.
 const MAJOR_MIN: u32 = 20;
 
-/// Whether this Node.js is new enough and has an npm beside it.
+/// Whether this Node.js is new enough and has an npm.
 pub(super) fn suits(node: &Path) -> bool {
     let version = run(Command::new(node).arg("--version")).unwrap_or_default();
     major(&version).is_some_and(|major| major >= MAJOR_MIN) && npm(node).is_some()

@@ -1,4 +1,4 @@
-//! Random runs with a provider beside the inventory: reports late, twice and in any order, effects that
+//! Random runs of the inventory with a provider: reports late, twice and in any order, effects that
 //! wait, refunds that come back. When all is settled the money is where the seats are: what was taken,
 //! less what went back, is what the sold units cost.
 

@@ -80,7 +80,7 @@ impl Provider {
         self.known.get_mut(&id).unwrap().push(intent);
     }
 
-    /// The buyer or his bank does something, if it can be done now.
+    /// The buyer or the bank does something, if it can be done now.
     pub(super) fn buyer(&mut self, id: BookingId, way: Way) {
         if !self.known.contains_key(&id) {
             return;

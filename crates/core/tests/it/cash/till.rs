@@ -202,7 +202,7 @@ impl Till {
         Ok(())
     }
 
-    /// What holds at any time: nobody may be sent more than his units cost.
+    /// What holds at any time: no buyer may be sent more than the units cost.
     fn look(&self) -> Result<(), Fault> {
         for booking in self.world.inventory.bookings() {
             let Some(payment) = &booking.payment else {

@@ -243,7 +243,7 @@ revoked             | hold_revoked          | hold_revoked        | hold_revoked
 over, stale fence   | hold_expired          | hold_expired        | hold_expired        | hold_expired                | hold_expired             | hold_expired           | hold_expired          | hold_expired        | hold_expired        | booking_not_found       | booking_not_found     | booking_not_found
 ";
 
-/// The same holder asks again for exactly his units, for some of them, and another asks for one.
+/// The same holder asks again for exactly the same units, for some of them, and another asks for one.
 #[test]
 fn hold_states_and_repeated_holds() {
     let asks: [(&str, (&str, &str)); 4] = [

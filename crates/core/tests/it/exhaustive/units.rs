@@ -45,7 +45,7 @@ const STATES: [(&str, State); 13] = [
 const TTL: u64 = 60_000;
 
 /// A hall with rows A and B of a seat each and a floor of one place; A-1 and the place are as the
-/// state says. Bob's other hold, on B-1, is there for a change, and his unpaid booking of A-1.
+/// state says. Bob's other hold, on B-1, is there for a change, and so is bob's unpaid booking of A-1.
 fn given(state: State) -> (World, HoldId) {
     let mut world = World::new(rows_and_floor(&[1, 1], 1), policy());
     let late = world.hold("bob", "A-1 floor*1");

@@ -31,7 +31,7 @@ pub(super) struct Play {
     pub(super) refusals: Vec<Rejection>,
 }
 
-/// Three small rows and a floor; and another event beside it.
+/// Three small rows and a floor; and another event.
 pub(super) fn start(policy: &Policy) -> Play {
     let mut world = World::new(rows_and_floor(&[5, 3, 2], 5), policy.clone());
     let other = world.add_event("matinee", rows_and_floor(&[3], 2), policy.clone());

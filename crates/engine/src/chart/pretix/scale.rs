@@ -5,7 +5,7 @@ use soldonce_core::{Invalid, Position};
 
 use super::{Object, Offset, Plan, Spot};
 
-/// Where no two seats stand beside each other, a seat counts as this wide: 25 pixels.
+/// Where no two seats are neighbours, a seat counts as this wide: 25 pixels.
 const DEFAULT_PITCH: i64 = 2_500;
 
 /// How far apart neighbours stand in the plan, in hundredths of a pixel; never 0.

@@ -139,15 +139,15 @@ impl Engine {
                 let known = self.booking_for_step(id).await?.payment;
                 let known = known.and_then(|payment| payment.intent);
                 let known = known.ok_or(error)?;
-                self.settle(id, effect).await?;
+                self.finish_effect(id, effect).await?;
                 Ok(known)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Takes note that an effect needs nothing more, the payment being as it is.
-    async fn settle(&self, id: BookingId, effect: Effect) -> Result<(), StepError> {
+    /// Records that an effect is done, the payment being as it is.
+    async fn finish_effect(&self, id: BookingId, effect: Effect) -> Result<(), StepError> {
         let booking = self.booking_for_step(id).await?;
         let Some(payment) = booking.payment.as_deref() else {
             return Ok(());

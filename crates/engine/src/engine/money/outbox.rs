@@ -163,7 +163,7 @@ impl Engine {
         if let Effect::Authorise(_) = effect {
             return match self.authorise(id).await {
                 // It is known already, or it will never be: both are written down.
-                Ok(_) => self.settle(id, effect).await,
+                Ok(_) => self.finish_effect(id, effect).await,
                 Err(StepError::Provider(error)) if is_final(&error) => Ok(()),
                 Err(error) => Err(error),
             };
@@ -171,7 +171,7 @@ impl Engine {
         let booking = self.booking_for_step(id).await?;
         let Some(intent) = intent_id(&booking)? else {
             // There never was a payment that could be taken or given up.
-            return self.settle(id, effect).await;
+            return self.finish_effect(id, effect).await;
         };
         if let Effect::CancelIntent(_) = effect
             && self.take_payment_in_time(&booking, &intent).await?

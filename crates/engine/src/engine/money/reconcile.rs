@@ -18,9 +18,7 @@ use crate::payment::{Intent, PaymentProvider, ProviderError};
 /// Something about money that is not as it should be by now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Which booking.
     pub booking: BookingId,
-    /// What it is.
     pub state: BookingState,
     /// What the ledger believes of its payment.
     pub known: Option<PaymentState>,

@@ -82,7 +82,7 @@ impl Engine {
         })
     }
 
-    /// Gives an endpoint another signing secret. The one before signs beside it for a day; one before
+    /// Gives an endpoint another signing secret. The one before signs too for a day; one before
     /// that, no longer. Nothing if there is no such endpoint.
     ///
     /// # Errors

@@ -32,8 +32,8 @@ impl Charts {
         Ok(events::read(row, chart)?)
     }
 
-    /// Forgets those that no event has here.
-    pub(super) fn let_go(&self) {
+    /// Evicts those that no event in memory has.
+    pub(super) fn evict(&self) {
         self.map().retain(|_, chart| Arc::strong_count(chart) > 1);
     }
 

@@ -1,4 +1,4 @@
-//! Refreshes the memory of an event, stores what was decided on it, tells those who look.
+//! Refreshes the cache of an event, stores what was decided on it, and publishes it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{
-    Answer, BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable,
-    UnitNo,
+    BookingId, Conflict, ConflictState, EventNo, HoldId, Rejection, Timestamp, Unavailable, UnitNo,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -19,8 +18,8 @@ use super::event_slot::{Catalogue, EventSlot, HoldEvents};
 use super::failure::Failure;
 use super::feed::own_batches::OwnBatches;
 use super::read_set::ReadSet;
-use super::replica::{Account, Named, Replica};
-use super::settle;
+use super::replica::{Account, Replica, ToLoad};
+use super::resolve;
 use super::tables::idempotency::{self, Record};
 use super::tables::{Columns, Id, bookings, int};
 use super::time::Time;
@@ -28,7 +27,7 @@ use super::write::{Dispatch, Outcome, RowTypes, Statement};
 use crate::ledger::batch::Batch;
 use crate::ledger::{Observer, RequestKey};
 
-/// The event's advisory lock alone, as `store_batch_12` takes it.
+/// Takes the event's advisory lock exclusively, as `store_batch_12` takes it.
 const LOCK_EVENT: &str = "-- lock_event
 SELECT lock_event_12($1, true)";
 
@@ -52,18 +51,18 @@ pub(super) struct Context {
     pub(super) next_batch: AtomicU64,
     pub(super) open: AtomicBool,
     /// Whether the database took the last push of the clock.
-    pub(super) answers: AtomicBool,
+    pub(super) is_reachable: AtomicBool,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 pub(super) enum Stored {
-    /// It is durable, and everybody who looks was told.
+    /// It is durable and published.
     Yes,
     /// Others wrote first: decide it anew on what they wrote.
     Anew,
-    /// The database's own guards refused it: what was remembered is wrong, and is read anew.
+    /// The database's own guards refused it: the cache is wrong and is read anew.
     Wrong,
-    /// The guards refuse this one command on a memory that was just read, too.
+    /// The guards refuse this one command on a cache that was just read, too.
     Refused(Rejection),
     /// It was not stored, and trying again is of no use now.
     No(Rejection),
@@ -76,8 +75,8 @@ impl Context {
 
     /// Whether the database took what this server wrote last. At most one push of the clock old, and
     /// the time that an answer may take.
-    pub(super) fn is_answered(&self) -> bool {
-        self.answers.load(Ordering::Acquire)
+    pub(super) fn is_reachable(&self) -> bool {
+        self.is_reachable.load(Ordering::Acquire)
     }
 
     /// Waits so long; whether the ledger is still open then.
@@ -96,21 +95,21 @@ impl Context {
         Id((at | low).to_be_bytes())
     }
 
-    /// Brings the memory of an event up to what is stored now, and what is `named` into it.
+    /// Brings the cache of an event up to what is stored now, and loads what is `named`.
     ///
     /// # Errors
-    /// [`Failure`]; then the memory is as it was, or is read anew the next time.
+    /// [`Failure`]; then the cache is as it was, or is read anew the next time.
     pub(super) async fn refresh(
         &self,
         connection: &mut Connection,
         slot: &EventSlot,
         replica: &mut Replica,
-        named: &Named,
+        named: &ToLoad,
     ) -> Result<(), Failure> {
-        if let Some(batch) = replica.unsettled() {
-            let settled = settle::settle_once(connection, batch, self.server).await;
-            settled.map_err(Failure::of_read)?;
-            replica.is_settled();
+        if let Some(batch) = replica.unresolved() {
+            let resolved = resolve::resolve_once(connection, batch, self.server).await;
+            resolved.map_err(Failure::of_read)?;
+            replica.resolved();
         }
         let news = replica
             .refresh(connection, &self.charts, self.server, named)
@@ -124,15 +123,11 @@ impl Context {
         if news.event {
             self.observer.event_changed(&replica.inventory, slot.no);
         }
-        self.note_units(slot, replica, &news.units);
-        Ok(())
-    }
-
-    fn note_units(&self, slot: &EventSlot, replica: &Replica, changed: &[UnitNo]) {
-        if !changed.is_empty() {
+        if !news.units.is_empty() {
             self.observer
-                .refreshed(&replica.inventory, slot.no, changed);
+                .refreshed(&replica.inventory, slot.no, &news.units);
         }
+        Ok(())
     }
 
     /// What was answered before to these keys.
@@ -153,7 +148,7 @@ impl Context {
         Ok(records.collect::<Result<_, _>>()?)
     }
 
-    /// Opens a transaction on this connection that has the event's advisory lock alone: until it ends,
+    /// Opens a transaction on this connection that holds the event's advisory lock exclusively: until it ends,
     /// no server stores anything for the event, and everything stored before is visible.
     ///
     /// # Errors
@@ -211,7 +206,7 @@ impl Context {
             Err(failure) => Err(failure),
         };
         let outcome = match outcome {
-            Err(Failure::Unknown(why)) => self.settle(replica, &dispatch, why).await,
+            Err(Failure::Unknown(why)) => self.resolve(replica, &dispatch, why).await,
             known => known,
         };
         match outcome {
@@ -226,9 +221,10 @@ impl Context {
                 take_over(replica, batch, read_set.accounts);
                 let took = self.clock.boot().since(begun);
                 self.observer.batch(batch.applied.len(), took);
-                self.observer.stored(&replica.inventory, &batch.applied);
+                self.observer
+                    .stored_unnumbered(&replica.inventory, &batch.applied);
                 self.note_holds(replica, &holds);
-                replica.let_go(holds, batch.bookings());
+                replica.evict(holds, batch.bookings());
                 self.own_batches.add(id, written, batch.take_commits());
                 Stored::Yes
             }
@@ -254,7 +250,7 @@ impl Context {
         }
     }
 
-    /// Takes note that the memory of an event is wrong.
+    /// Distrusts the cache of an event: it is read anew.
     pub(super) fn distrust(&self, replica: &mut Replica, failure: &Failure) {
         let event = replica.no.0;
         tracing::error!(event, %failure, "what this server remembers is wrong: it is read anew");
@@ -262,8 +258,8 @@ impl Context {
         replica.forget();
     }
 
-    /// Why the database refuses a batch that was decided on a memory just read: bookings have its units,
-    /// though the units' own rows do not say so. `soldonce verify` tells such damage.
+    /// Returns why the database refuses a batch that was decided on a cache just read: bookings have its units,
+    /// though the units' own rows do not say so. `soldonce verify` finds such damage.
     pub(super) async fn sold_already(
         &self,
         connection: &mut Connection,
@@ -293,18 +289,18 @@ impl Context {
     }
 
     /// Finds out whether a batch without an answer was stored.
-    async fn settle(
+    async fn resolve(
         &self,
         replica: &mut Replica,
         dispatch: &Dispatch<'_>,
         why: String,
     ) -> Result<Outcome, Failure> {
         tracing::warn!(why, "a batch got no answer");
-        match settle::settle(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
+        match resolve::resolve(&self.database, &self.clock, (dispatch.id, dispatch.server)).await {
             Ok(Some(written)) => Ok(Outcome::Stored(written)),
             Ok(None) => Ok(Outcome::Stale),
             Err(failure) => {
-                replica.forget_until_settled(dispatch.id);
+                replica.forget_until_resolved(dispatch.id);
                 Err(failure)
             }
         }
@@ -363,15 +359,6 @@ fn take_over(replica: &mut Replica, batch: &Batch, accounts: Vec<Account>) {
     }
     replica.inventory.keep();
     replica.accounts_stored(accounts);
-}
-
-/// The answers of the commands that were stored, in their order.
-pub(super) fn answers(batch: Batch) -> Vec<Answer> {
-    batch
-        .applied
-        .into_iter()
-        .map(|applied| applied.answer)
-        .collect()
 }
 
 /// Random bytes that name one process.

@@ -16,7 +16,7 @@ use super::event_slot::EventSlot;
 use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{CORRECT_WAIT_MS, NUMBER_EVERY_MS};
-use super::replica::Named;
+use super::replica::ToLoad;
 use super::tables::Columns;
 use super::write::{Dispatch, Outcome, Statement};
 use super::{OpenError, PostgresLedger, PostgresOptions};
@@ -176,7 +176,7 @@ async fn correct_event(
 ) -> Result<ClockCorrected, OpenError> {
     let mut replica = slot.replica.lock().await;
     replica.forget();
-    let mut named = Named::default();
+    let mut named = ToLoad::default();
     context
         .refresh(connection, slot, &mut replica, &named)
         .await?;

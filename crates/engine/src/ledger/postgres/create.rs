@@ -14,9 +14,9 @@ use super::failure::Failure;
 use super::feed::unnumbered;
 use super::limits::{QUEUE_MAX, TRIES_MAX};
 use super::queue;
-use super::replica::{Named, Replica, SNAPSHOT};
+use super::replica::{Replica, SNAPSHOT, ToLoad};
+use super::resolve;
 use super::route::submit;
-use super::settle;
 use super::tables::{Columns, events, int, units};
 use crate::ledger::rows::Damaged;
 use crate::ledger::rows::charts::{digest, sha256};
@@ -88,11 +88,11 @@ impl Parts {
                 Err(failure) if failure.is_contention() => {}
                 Err(Failure::Unknown(why)) => {
                     tracing::warn!(why, "a new event got no answer");
-                    // Nothing is told of it before what was stored so far is where it has to be.
+                    // Waits until everything stored so far is on the standbys.
                     let (context, batch) = (&self.context, self.context.batch_id());
-                    let settled =
-                        settle::settle(&context.database, &context.clock, (batch, context.server));
-                    settled.await.map_err(|failure| failure.rejection())?;
+                    let ids = (batch, context.server);
+                    let resolved = resolve::resolve(&context.database, &context.clock, ids).await;
+                    resolved.map_err(|failure| failure.rejection())?;
                 }
                 Err(failure) => return Err(failure.rejection()),
             }
@@ -130,7 +130,7 @@ impl Parts {
         Ok(Ok(super::decide::fresh(applied.answer)))
     }
 
-    /// Takes up events that this server does not know yet, in the order of their numbers.
+    /// Registers events that this server does not know yet, in the order of their numbers.
     pub(super) async fn discover(&self) -> Result<(), Failure> {
         // One at a time: the task that shows an event must be the one that adds it.
         let mut last_good = self.discovering.last_good.lock().await;
@@ -150,12 +150,12 @@ impl Parts {
 
     async fn look(&self, last_good: &mut u64) -> Result<(), Failure> {
         let number = self.discovering.begun.fetch_add(1, Ordering::AcqRel) + 1;
-        self.take_up_new().await?;
+        self.register_new().await?;
         *last_good = number;
         Ok(())
     }
 
-    async fn take_up_new(&self) -> Result<(), Failure> {
+    async fn register_new(&self) -> Result<(), Failure> {
         let context = &self.context;
         let first = int(context.catalogue.next().0)?;
         let mut connection = context.database.connection().await?;
@@ -168,17 +168,17 @@ impl Parts {
                 continue;
             }
             let event = context.charts.event(&mut connection, row).await?.event;
-            self.take_up(&mut connection, &event).await?;
+            self.register(&mut connection, &event).await?;
         }
         Ok(())
     }
 
-    async fn take_up(&self, connection: &mut Connection, event: &Event) -> Result<(), Failure> {
+    async fn register(&self, connection: &mut Connection, event: &Event) -> Result<(), Failure> {
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let slot = Arc::new(EventSlot::new(event, queue));
         {
             let mut replica = slot.replica.lock().await;
-            let named = Named::default();
+            let named = ToLoad::default();
             let refresh = self
                 .context
                 .refresh(connection, &slot, &mut replica, &named);
@@ -232,7 +232,7 @@ impl Parts {
             event: Some(slot.no),
             ..Applied::unchanged(Answer::Event(event))
         };
-        self.context.observer.stored(&shown, &[applied]);
+        self.context.observer.stored_unnumbered(&shown, &[applied]);
         slot.show(seq);
         let every = (0..shown.event(slot.no).map_or(0, |event| event.chart.units())).map(UnitNo);
         let every: Vec<UnitNo> = every.collect();

@@ -126,11 +126,8 @@ impl Connection {
     ) -> Result<Vec<Row>, Failure> {
         let was_open = std::mem::replace(&mut self.open, true);
         let rows = self.ask(sql, values).await;
-        match &rows {
-            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => self.give_up(),
-            Ok(_) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
-                self.open = was_open;
-            }
+        if self.is_answered(&rows) {
+            self.open = was_open;
         }
         rows
     }
@@ -160,13 +157,21 @@ impl Connection {
             Some(done) => done.map_err(|error| Failure::of_statement(&error)),
             None => Err(self.database.late()),
         };
-        match &ran {
-            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => self.give_up(),
-            Ok(()) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => {
-                self.open = was_open;
-            }
+        if self.is_answered(&ran) {
+            self.open = was_open;
         }
         ran
+    }
+
+    /// Returns whether a call has its answer. If not, the connection is closed.
+    fn is_answered<T>(&mut self, done: &Result<T, Failure>) -> bool {
+        match done {
+            Err(Failure::Away(_) | Failure::Standby | Failure::Unknown(_)) => {
+                self.give_up();
+                false
+            }
+            Ok(_) | Err(Failure::Full(_) | Failure::Refused { .. } | Failure::Damaged(_)) => true,
+        }
     }
 
     /// Whether it may be kept for what comes next: it works, and no caller waits for one.
@@ -179,7 +184,7 @@ impl Connection {
     }
 
     /// Whether a transaction is open.
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn in_transaction(&self) -> bool {
         self.open
     }
 

@@ -1,18 +1,18 @@
-//! One command on what a server remembers: the rules decide, and nothing is stored yet.
+//! Decides one command on a server's cache of the event. Stores nothing.
 
 use std::collections::BTreeSet;
 
 use soldonce_core::{Answer, Rejection, Seq, Timestamp};
 
-use super::replica::{Named, Replica};
+use super::replica::{Replica, ToLoad};
 use crate::ledger::batch::{Batch, Decided, Writers};
 use crate::ledger::{Done, Transaction, named};
 
-/// What came of a command.
+/// The outcome of a decision.
 pub(super) enum Decision {
     /// It has an effect: this one of the batch's applied commands.
     Applied(usize),
-    /// It has none. Right only if the memory was fresh when it was asked.
+    /// It has none. Final only if the cache was read after the command arrived.
     NoEffect(Result<Done, Rejection>),
     /// Its idempotency key is that of a command before it in this batch.
     SameKey,
@@ -22,26 +22,29 @@ pub(super) enum Decision {
 pub(super) fn decide(
     replica: &mut Replica,
     now: Timestamp,
-    asked: &Transaction,
+    transaction: &Transaction,
     batch: &mut Batch,
     shown: Seq,
 ) -> Decision {
-    if asked.key.is_some_and(|key| batch.replay(key).is_some()) {
+    if transaction
+        .key
+        .is_some_and(|key| batch.replay(key).is_some())
+    {
         return Decision::SameKey;
     }
-    match batch.decide(&mut replica.inventory, now, asked, Writers::Many) {
+    match batch.decide(&mut replica.inventory, now, transaction, Writers::Many) {
         Ok(Decided::Applied(at)) => Decision::Applied(at),
         Ok(Decided::NoEffect(answer)) => Decision::NoEffect(Ok(fresh(answer))),
         Err(rejection) => Decision::NoEffect(Err(with_shown_seq(rejection, shown))),
     }
 }
 
-/// An answer that was decided now. Numbers of commits are given later.
+/// Returns an answer without a feed number: numbers are given after the commit.
 pub(super) fn fresh(answer: Answer) -> Done {
     Done::Fresh { answer, seq: None }
 }
 
-/// A rejection with the number that the feed shows, not that of this server's memory.
+/// Gives a rejection the number that the feed shows, in place of that of this server's cache.
 fn with_shown_seq(mut rejection: Rejection, shown: Seq) -> Rejection {
     if let Rejection::UnitUnavailable(unavailable) = &mut rejection {
         unavailable.seq = shown;
@@ -49,15 +52,15 @@ fn with_shown_seq(mut rejection: Rejection, shown: Seq) -> Rejection {
     rejection
 }
 
-/// What commands name that may have to be read back.
-pub(super) fn all_named<'a>(asked: impl Iterator<Item = &'a Transaction>) -> Named {
+/// Returns the holds and bookings that commands name.
+pub(super) fn to_load<'a>(transactions: impl Iterator<Item = &'a Transaction>) -> ToLoad {
     let (mut holds, mut bookings) = (BTreeSet::new(), BTreeSet::new());
-    for transaction in asked {
+    for transaction in transactions {
         let named = named(&transaction.command);
         holds.extend(named.hold);
         bookings.extend(named.booking);
     }
-    Named {
+    ToLoad {
         holds: holds.into_iter().collect(),
         bookings: bookings.into_iter().collect(),
     }

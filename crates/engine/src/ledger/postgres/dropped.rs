@@ -80,7 +80,7 @@ impl Parts {
         let mut replica = slot.replica.lock().await;
         let marked = async {
             let mut connection = context.database.connection().await?;
-            let named = super::replica::Named::default();
+            let named = super::replica::ToLoad::default();
             let refreshed = context.refresh(&mut connection, &slot, &mut replica, &named);
             refreshed.await?;
             context.lock_event(&mut connection, event).await?;
@@ -118,7 +118,7 @@ impl Context {
         let is_known = self.catalogue.drop_event(id, event);
         if is_known {
             self.observer.event_dropped(event, id);
-            self.charts.let_go();
+            self.charts.evict();
         }
         is_known
     }

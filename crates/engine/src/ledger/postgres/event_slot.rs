@@ -6,24 +6,22 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use soldonce_core::{Event, EventId, EventNo, HoldId, Inventory, Rejection, Seq, Timestamp};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 
 use super::replica::Replica;
+use crate::ledger::batch::{Reply, answer};
 use crate::ledger::rows::chain;
 use crate::ledger::{Done, Transaction};
 
 /// A command and who waits for its answer.
 pub(super) struct Job {
     pub(super) transaction: Transaction,
-    pub(super) reply: oneshot::Sender<Result<Done, Rejection>>,
+    pub(super) reply: Reply<Done>,
 }
 
 impl Job {
-    /// A caller that has gone away gets no answer: the command is carried out all the same.
     pub(super) fn answer(self, done: Result<Done, Rejection>) {
-        if self.reply.send(done).is_err() {
-            tracing::trace!("nobody waits for the answer");
-        }
+        answer(self.reply, done);
     }
 }
 

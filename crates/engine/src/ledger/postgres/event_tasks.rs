@@ -115,7 +115,7 @@ impl<T: Send + 'static> EventTasks<T> {
                 self.events.remove(&event);
                 return Some((event, Some(done)));
             }
-            Err(TaskError::Failed(why)) if context.is_answered() => {
+            Err(TaskError::Failed(why)) if context.is_reachable() => {
                 let now = context.clock.boot();
                 state.again = now.plus(Duration::from_millis(AGAIN_MS));
                 if state.trouble.lasts(now) {

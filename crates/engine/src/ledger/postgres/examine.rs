@@ -38,7 +38,6 @@ FROM batches b WHERE ",
 /// A ledger's database, as it was found.
 #[derive(Clone, Debug)]
 pub struct Examination {
-    /// In words.
     pub version: String,
     /// As the server counts: 150004 is 15.4.
     pub version_number: i32,

@@ -27,11 +27,9 @@ pub(super) enum Failure {
     /// The server refused it and wrote nothing.
     #[error("the database refused: {} {message}", state.code())]
     Refused {
-        /// Its SQLSTATE.
         state: SqlState,
         /// The constraint that stood in the way.
         constraint: Option<String>,
-        /// In words.
         message: String,
     },
     /// It was sent, and its outcome is unknown.

@@ -4,7 +4,7 @@
 pub(super) const QUEUE_MAX: usize = 4_096;
 /// Most commands of one statement.
 pub(super) const BATCH_MAX: usize = 256;
-/// How often a batch lets others have their turn, while more commands come, before it leaves.
+/// How often a batch yields, while more commands come, before it is sent.
 pub(super) const GATHER_TURNS_MAX: usize = 8;
 /// How often a command is decided anew because others wrote first, before it is refused as
 /// overloaded.
@@ -13,8 +13,8 @@ pub(super) const TRIES_MAX: usize = 20;
 pub(super) const BELIEVED_TRIES_MAX: usize = 5;
 /// Longest wait for a connection or for one answer, milliseconds.
 pub(super) const ANSWER_MS: u64 = 5_000;
-/// Longest wait for a turn with the event, milliseconds: after [`CLOCK_OFF_MS`] what was decided is void.
-pub(super) const TURN_MS: u64 = 200;
+/// Longest wait for the event's advisory lock, milliseconds: after [`CLOCK_OFF_MS`] the decision is void.
+pub(super) const EVENT_LOCK_MS: u64 = 200;
 /// Longest wait for a row that another server has locked, milliseconds. Below [`ANSWER_MS`], so that
 /// the database gives up first and says so.
 pub(super) const LOCK_MS: u64 = 3_000;
@@ -61,11 +61,11 @@ pub(super) const CLEAR_ROWS_MAX: i64 = 1_000;
 /// Most commits in one answer of `commits_after`.
 pub(super) const COMMITS_READ_MAX: usize = 10_000;
 /// How often an unknown outcome is asked for before its caller is told so.
-pub(super) const SETTLE_TRIES: usize = 4;
+pub(super) const RESOLVE_TRIES: usize = 4;
 /// Longest time for all of it, milliseconds.
-pub(super) const SETTLE_MS: u64 = 10_000;
+pub(super) const RESOLVE_MS: u64 = 10_000;
 /// Pause between two of them, milliseconds.
-pub(super) const SETTLE_EVERY_MS: u64 = 250;
+pub(super) const RESOLVE_EVERY_MS: u64 = 250;
 /// Longest wait of a verification for one answer, milliseconds. It delays no other call.
 pub(super) const VERIFY_ANSWER_MS: u64 = 10 * 60 * 1_000;
 /// Longest wait of a migration for the one that another process runs, milliseconds.
@@ -75,8 +75,8 @@ pub(super) const VERIFY_BATCHES: i64 = 1_000;
 /// Rows that a verification reads in one step, one batch's more or less.
 pub(super) const VERIFY_ROWS: usize = 10_000;
 
-const _: () = assert!(TURN_MS + LOCK_MS < ANSWER_MS);
-const _: () = assert!(TURN_MS < CLOCK_OFF_MS.unsigned_abs());
+const _: () = assert!(EVENT_LOCK_MS + LOCK_MS < ANSWER_MS);
+const _: () = assert!(EVENT_LOCK_MS < CLOCK_OFF_MS.unsigned_abs());
 const _: () = assert!(ENDPOINT_LOCK_MS < LOCK_MS);
 const _: () = assert!(BELIEVED_TRIES_MAX < TRIES_MAX);
 // What waits for such a transaction gets its locks.

@@ -5,8 +5,8 @@
 //!
 //! Reading order: `replica` (what a server remembers), `decide`, `batch`, `read_set` (what its decisions
 //! rest on), `write/` (the call of `store_batch_12`; the function is SQL, in migration 12), `context`
-//! (refresh, store, settle), `queue` (how commands come to the call), `settle` (answers that never came),
-//! `time`, `tables/` (the rows). Beside them: `verify`, which changes nothing.
+//! (refresh, store), `queue` (how commands come to the call), `resolve` (answers that never came), `time`,
+//! `tables/` (the rows). `verify` changes nothing.
 
 mod limits;
 mod options;
@@ -15,8 +15,8 @@ mod address;
 mod connect;
 mod database;
 mod failure;
+mod resolve;
 mod schema;
-mod settle;
 #[macro_use]
 mod tables;
 mod time;
@@ -124,7 +124,7 @@ impl PostgresLedger {
             charts: charts::Charts::default(),
             next_batch: std::sync::atomic::AtomicU64::new(0),
             open: std::sync::atomic::AtomicBool::new(true),
-            answers: std::sync::atomic::AtomicBool::new(true),
+            is_reachable: std::sync::atomic::AtomicBool::new(true),
             own_batches: OwnBatches::default(),
             hold_events: HoldEvents::default(),
             known_dropped: std::sync::atomic::AtomicI64::new(0),
@@ -148,6 +148,7 @@ impl PostgresLedger {
         };
         tasks::push_clock(&ledger.parts.context).await?;
         let mut connection = ledger.parts.context.database.connection().await?;
+        feed::follow_move(&mut connection).await?;
         let known = feed::Known::end(&mut connection).await?;
         drop(connection);
         ledger.parts.discover().await?;
@@ -328,7 +329,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn is_writable(&self) -> bool {
-        self.parts.context.is_open() && self.parts.context.is_answered()
+        self.parts.context.is_open() && self.parts.context.is_reachable()
     }
 
     fn close(&self) -> LedgerFuture<'_, ()> {

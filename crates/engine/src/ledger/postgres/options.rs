@@ -92,36 +92,24 @@ pub enum OpenError {
         found: i64,
         /// The newest one of this program.
         known: i64,
-        /// What to do.
         mend: &'static str,
     },
     /// A setting of the database loses acknowledged commits.
     #[error("the database has {setting} = {value}: what it acknowledges may be lost; set it to on")]
-    Unsafe {
-        /// Which.
-        setting: String,
-        /// What it says.
-        value: String,
-    },
+    Unsafe { setting: String, value: String },
     /// Transactions see one snapshot, and the connection takes no settings: a pool is between.
     #[error(
         "the database has default_transaction_isolation = {found}, which a pool keeps servers from changing: \
          set it to 'read committed' for their role or the pool"
     )]
-    Isolation {
-        /// What it says.
-        found: String,
-    },
+    Isolation { found: String },
     /// What refuses a second sale is not there, or not at work.
     #[error(
         "the database lacks `{missing}`, or has it switched off or in another form: it would not refuse a second \
          sale. `soldonce migrate` makes triggers anew, the migrations say what a key or a check is. Run `soldonce verify` \
          before you sell"
     )]
-    Guards {
-        /// Which ones.
-        missing: String,
-    },
+    Guards { missing: String },
     /// What is stored cannot be, or cannot be read.
     #[error("the ledger cannot be opened: {0}")]
     Failed(String),

@@ -1,7 +1,7 @@
-//! The way of commands to the database: those of one event gather while a statement is under way, with
-//! those that come right after it, and are stored together by the next. One commit acknowledges many;
-//! commands that want the same unit are decided in memory before the database sees them. If
-//! something is wrong here, the statement and the database's own keys refuse a second sale.
+//! The queue of an event: commands that arrive while a statement runs, and right after it, are stored
+//! together by the next one. One commit acknowledges many; commands for the same unit are decided in memory
+//! before the database sees them. A bug here sells no unit twice: the statement and the database's own keys
+//! refuse.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use soldonce_core::{Command, Rejection, Wish};
 use tokio::sync::mpsc;
 
 use super::catch_panic::catch_panic;
-use super::context::{Context, Stored, answers};
+use super::context::{Context, Stored};
 use super::database::Connection;
-use super::decide::{Decision, all_named, decide, fresh};
+use super::decide::{Decision, decide, to_load};
 use super::event_slot::{EventSlot, Job};
 use super::failure::Failure;
 use super::limits::{
     ANSWER_MS, BATCH_MAX, BELIEVED_TRIES_MAX, GATHER_TURNS_MAX, QUEUE_MAX, TRIES_MAX,
 };
-use super::replica::{Named, Replica};
-use crate::ledger::batch::Batch;
+use super::replica::{Replica, ToLoad};
+use crate::ledger::batch::{Batch, Outcome, answer_all};
 use crate::ledger::{Done, RequestKey};
 
 /// Serves one event until its queue is closed.
@@ -49,8 +49,7 @@ pub(super) async fn run(
             place: 0,
             most: BATCH_MAX,
         };
-        // Those who wait are told by the end of their job. What is stored is whole; what is
-        // remembered may not be.
+        // A panic drops the jobs: their callers get `OutcomeUnknown`. The cache may be half changed: reload it.
         let begun = context.clock.boot();
         let Some(done) = catch_panic(round.work()).await else {
             replica.forget();
@@ -60,14 +59,14 @@ pub(super) async fn run(
         if let Err(why) = done
             && is_silent
         {
-            // The database says nothing. Everybody behind has waited as long, and would wait again.
+            // The database does not answer: those in the queue have waited as long, and would wait again.
             refuse_waiting(&mut jobs, &why);
         }
     }
 }
 
-/// Takes the next batch; whether there is one. While commands keep coming, so does the connection that
-/// the last batch had: another one would have to read and plan the statement first.
+/// Takes the next batch; returns whether there is one. While commands keep coming, the connection of the last
+/// batch is kept: another one would have to read and plan the statement first.
 async fn next(
     jobs: &mut mpsc::Receiver<Job>,
     taken: &mut Vec<Job>,
@@ -85,8 +84,7 @@ async fn next(
     true
 }
 
-/// Takes those, too, who come while others have their turn: who was answered by the last batch may ask
-/// again, and half a batch costs the database far more than half of a whole one.
+/// Yields, so that callers just answered can queue again: a half batch costs nearly as much as a full one.
 async fn gather(jobs: &mut mpsc::Receiver<Job>, taken: &mut Vec<Job>) {
     for _ in 0..GATHER_TURNS_MAX {
         let before = taken.len();
@@ -109,7 +107,7 @@ fn refuse_waiting(jobs: &mut mpsc::Receiver<Job>, why: &Rejection) {
     }
 }
 
-/// The commands of one batch on their way, until each has its answer.
+/// The commands of one batch, until each has its answer.
 struct Round<'a> {
     context: &'a Context,
     slot: &'a EventSlot,
@@ -117,7 +115,7 @@ struct Round<'a> {
     /// The connection of the batch before.
     connection: &'a mut Option<Connection>,
     waiting: VecDeque<Job>,
-    /// Whether the memory was read after all of these were asked.
+    /// The cache was read after every waiting command arrived, so refusals are final.
     is_fresh: bool,
     /// The open place of an area from which on places are taken.
     place: u32,
@@ -125,17 +123,11 @@ struct Round<'a> {
     most: usize,
 }
 
-/// A command that was decided: its answer comes when the batch is stored.
-enum Outcome {
-    Applied(usize),
-    Known(Result<Done, Rejection>),
-}
-
 impl Round<'_> {
-    /// Answers everybody.
+    /// Carries out and answers all commands.
     ///
     /// # Errors
-    /// What the last of them were told, when the database did not answer.
+    /// The answer to the last of them, when the database did not answer.
     async fn work(&mut self) -> Result<(), Rejection> {
         let mut tries = 0;
         while tries < TRIES_MAX {
@@ -146,7 +138,7 @@ impl Round<'_> {
             tries += 1;
             if let Err(failure) = self.step().await {
                 tracing::warn!(%failure, "commands could not be carried out");
-                // What was sent has its answer; those who wait were not.
+                // Commands that were sent have their answers; these were not sent.
                 let why = failure.of_read().rejection();
                 self.refuse(&why);
                 return Err(why);
@@ -155,7 +147,7 @@ impl Round<'_> {
                 tries = 0;
             }
             if tries == BELIEVED_TRIES_MAX {
-                // The cause does not matter: what is stored is not what is remembered.
+                // The cause does not matter: the cache is not what is stored.
                 self.replica.forget();
             }
         }
@@ -163,20 +155,20 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Tells everybody who still waits.
+    /// Refuses all that still wait.
     fn refuse(&mut self, why: &Rejection) {
         for job in self.waiting.drain(..) {
             job.answer(Err(why.clone()));
         }
     }
 
-    /// Decides what waits and stores it. Callers without an answer afterwards wait on.
+    /// Decides what waits and stores it. Commands without an answer stay in `waiting`.
     async fn step(&mut self) -> Result<(), Failure> {
         let mut connection = match self.connection.take().filter(Connection::may_stay) {
             Some(connection) => connection,
             None => self.context.database.connection().await?,
         };
-        let named = all_named(self.waiting.iter().map(|job| &job.transaction));
+        let named = to_load(self.waiting.iter().map(|job| &job.transaction));
         let loads = self.replica.loads();
         if !self.read(&mut connection, &named).await? {
             return Ok(());
@@ -188,7 +180,7 @@ impl Round<'_> {
         let (decided, retried) = self.decide(now, &mut batch);
         let stored = if batch.applied.is_empty() {
             self.replica.inventory.keep();
-            if connection.is_open() {
+            if connection.in_transaction() {
                 connection.roll_back().await;
             }
             Stored::Yes
@@ -198,8 +190,8 @@ impl Round<'_> {
                 .store(&mut connection, self.replica, &mut batch, now);
             store.await
         };
-        let is_alone = is_new && batch.applied.len() == 1;
-        let stored = if is_alone && matches!(stored, Stored::Wrong) {
+        let is_single = is_new && batch.applied.len() == 1;
+        let stored = if is_single && matches!(stored, Stored::Wrong) {
             let why = self
                 .context
                 .sold_already(&mut connection, self.slot, &batch);
@@ -208,13 +200,13 @@ impl Round<'_> {
             stored
         };
         *self.connection = Some(connection).filter(Connection::may_stay);
-        self.replica.let_go(named.holds, named.bookings);
+        self.replica.evict(named.holds, named.bookings);
         self.slot.note_end(&self.replica.inventory);
         self.waiting = retried;
         self.conclude(stored, decided, batch)
     }
 
-    /// Tells those whose outcome is known. The others wait on.
+    /// Answers commands whose outcome is known. The others wait on.
     fn conclude(
         &mut self,
         stored: Stored,
@@ -222,7 +214,12 @@ impl Round<'_> {
         batch: Batch,
     ) -> Result<(), Failure> {
         match stored {
-            Stored::Yes => answer_all(decided, batch),
+            Stored::Yes => {
+                let waiting = decided
+                    .into_iter()
+                    .map(|(job, outcome)| (job.reply, outcome));
+                answer_all(batch.applied, waiting, |_| None);
+            }
             Stored::Anew => {
                 if self.is_fresh {
                     self.place = self.context.place();
@@ -250,33 +247,33 @@ impl Round<'_> {
                 for (job, _) in decided {
                     job.answer(Err(why.clone()));
                 }
-                if self.replica.unsettled().is_some() {
-                    let why = "nobody knows what became of a batch".to_owned();
+                if self.replica.unresolved().is_some() {
+                    let why = "it is unknown whether a batch was stored".to_owned();
                     return Err(Failure::Unknown(why));
                 }
             }
         }
-        // The callers that are left need an answer from what is stored now.
+        // The commands that are left need an answer from what is stored now.
         self.is_fresh = true;
         Ok(())
     }
 
-    /// Has these decided once more, before the others.
+    /// Queues these again, before the others.
     fn again(&mut self, decided: Vec<(Job, Outcome)>) {
         let again = decided.into_iter().map(|(job, _)| job);
         self.waiting = again.chain(self.waiting.drain(..)).collect();
     }
 
-    /// Brings the memory to what the commands that wait need; whether it could. A cancellation ends
-    /// every hold of the event, so it has the event alone from before it reads to its commit.
-    async fn read(&mut self, connection: &mut Connection, named: &Named) -> Result<bool, Failure> {
-        let is_alone = self.waiting.iter().any(ends_every_hold);
+    /// Refreshes the cache as the waiting commands need it; returns whether it could. A cancellation ends every
+    /// hold of the event, so it holds the event's lock exclusively from before it reads to its commit.
+    async fn read(&mut self, connection: &mut Connection, named: &ToLoad) -> Result<bool, Failure> {
+        let is_exclusive = self.waiting.iter().any(ends_every_hold);
         let is_cold = self.replica.is_cold();
-        let must_read = is_cold || is_alone || self.is_fresh || !self.replica.knows(named);
-        if is_cold || (must_read && !is_alone) || self.waiting.iter().any(chooses) {
+        let must_read = is_cold || is_exclusive || self.is_fresh || !self.replica.knows(named);
+        if is_cold || (must_read && !is_exclusive) || self.waiting.iter().any(chooses) {
             self.refresh(connection, named).await?;
         }
-        if is_alone {
+        if is_exclusive {
             match self.context.lock_event(connection, self.slot.no).await {
                 Err(failure) if failure.is_contention() => return Ok(false),
                 taken => taken?,
@@ -286,7 +283,11 @@ impl Round<'_> {
         Ok(true)
     }
 
-    async fn refresh(&mut self, connection: &mut Connection, named: &Named) -> Result<(), Failure> {
+    async fn refresh(
+        &mut self,
+        connection: &mut Connection,
+        named: &ToLoad,
+    ) -> Result<(), Failure> {
         let refresh = self
             .context
             .refresh(connection, self.slot, self.replica, named);
@@ -296,7 +297,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Answers those whose key was used before.
+    /// Answers commands whose key was used before.
     async fn replay_known(&mut self, connection: &mut Connection) -> Result<(), Failure> {
         let key = |job: &Job| job.transaction.key;
         let keys: Vec<RequestKey> = self.waiting.iter().filter_map(key).collect();
@@ -319,8 +320,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Decides what waits, as much as one statement may do. Gives those that were decided, and
-    /// those that another step must answer.
+    /// Decides what waits, as much as one statement may store. Returns the decided commands, and those that
+    /// another step must answer.
     fn decide(
         &mut self,
         now: soldonce_core::Timestamp,
@@ -351,23 +352,8 @@ fn ends_every_hold(job: &Job) -> bool {
     matches!(job.transaction.command, Command::CancelEvent { .. })
 }
 
-/// Whether the engine chooses its units: the best can be told from all seats as they are now alone.
+/// Whether the engine picks the units: that needs the current state of all seats.
 fn chooses(job: &Job) -> bool {
     let command = &job.transaction.command;
     matches!(command, Command::Hold(new) if matches!(new.wish, Wish::Best { .. }))
-}
-
-/// Answers everybody whose command was stored, or had nothing to store.
-fn answer_all(decided: Vec<(Job, Outcome)>, batch: Batch) {
-    let mut answers: Vec<_> = answers(batch).into_iter().map(Some).collect();
-    for (job, outcome) in decided {
-        let done = match outcome {
-            Outcome::Known(done) => done,
-            Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
-                Some(answer) => Ok(fresh(answer)),
-                None => Err(Rejection::OutcomeUnknown),
-            },
-        };
-        job.answer(done);
-    }
 }

@@ -1,4 +1,4 @@
-//! Everything that only looks, and the keys.
+//! Reads that are no commands, and the API keys.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use soldonce_core::{
     Booking, BookingId, Commit, EventId, EventNo, History, Hold, HoldId, HoldTerms, Holder, Seq,
     Span, Timestamp, UnitNo,
 };
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::context::Context;
@@ -18,7 +19,7 @@ use super::tables::{Columns, Id, audit, bookings, events, holder_key, holds, int
 use crate::keys::{ApiKey, KeyId};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::keys::{put, scopes};
-use crate::ledger::rows::stored;
+use crate::ledger::rows::to_i64;
 use crate::ledger::{OpenEffect, ReadError};
 
 /// A hold by its id.
@@ -89,7 +90,7 @@ pub(super) async fn holds_of(
     Ok(found)
 }
 
-/// The live holds of a holder in events whose memory others have: as they are stored.
+/// Returns the live holds of a holder in events whose cache is locked: as they are stored.
 async fn stored_holds_of(
     context: &Context,
     holder: &Holder,
@@ -107,11 +108,17 @@ async fn stored_holds_of(
         .database
         .rows(holds::HOLDS_OF_HOLDER, &values)
         .await?;
-    let id = |row: &tokio_postgres::Row| -> Result<HoldId, Failure> {
+    let id = |row: &Row| -> Result<HoldId, Failure> {
         let id: Id = Columns::new(row, "holds").get(0)?;
         Ok(HoldId::from_bytes(id.0))
     };
     rows.iter().map(id).collect()
+}
+
+/// Returns the ids of bookings in the first column.
+fn booking_ids(rows: &[Row]) -> Result<Vec<Id>, Failure> {
+    let ids = rows.iter().map(|row| Columns::new(row, "bookings").get(0));
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// The newest bookings of a holder that are older than `before`.
@@ -132,11 +139,7 @@ pub(super) async fn bookings_of(
     let rows = connection
         .rows(bookings::BOOKINGS_OF_HOLDER, &values)
         .await?;
-    let ids: Result<Vec<Id>, _> = rows
-        .iter()
-        .map(|row| Columns::new(row, "bookings").get(0))
-        .collect();
-    let mut found = whole(&mut connection, &ids?).await?;
+    let mut found = whole(&mut connection, &booking_ids(&rows)?).await?;
     found.reverse();
     Ok(found)
 }
@@ -175,9 +178,7 @@ pub(super) async fn bookings_in(
     ];
     let mut connection = context.database.connection().await?;
     let rows = connection.rows(bookings::BOOKINGS_AFTER, &values).await?;
-    let ids = rows.iter().map(|row| Columns::new(row, "bookings").get(0));
-    let ids = ids.collect::<Result<Vec<Id>, _>>()?;
-    let mut found = whole(&mut connection, &ids).await?;
+    let mut found = whole(&mut connection, &booking_ids(&rows)?).await?;
     found.sort_unstable_by_key(|booking| booking.id);
     Ok(found)
 }
@@ -200,11 +201,7 @@ pub(super) async fn unsettled(
     let rows = connection
         .rows(bookings::UNSETTLED_BOOKINGS, &values)
         .await?;
-    let ids: Result<Vec<Id>, _> = rows
-        .iter()
-        .map(|row| Columns::new(row, "bookings").get(0))
-        .collect();
-    whole(&mut connection, &ids?).await
+    whole(&mut connection, &booking_ids(&rows)?).await
 }
 
 /// The oldest effect of each booking that no other server works on.
@@ -269,8 +266,8 @@ pub(super) async fn commits_after(
 ) -> Result<Vec<Commit>, Failure> {
     feed::number(context).await?;
     let limit = u64::try_from(limit.min(COMMITS_READ_MAX)).unwrap_or(0);
-    let (no, first) = (int(event.0)?, stored(after.0)?);
-    let last = stored(after.0.saturating_add(limit))?;
+    let (no, first) = (int(event.0)?, to_i64(after.0)?);
+    let last = to_i64(after.0.saturating_add(limit))?;
     let values: [Value<'_>; 3] = [(&no, Type::INT4), (&first, Type::INT8), (&last, Type::INT8)];
     let rows = context.database.rows(audit::AUDIT_AFTER, &values).await?;
     let mut commits = audit::read(event, &rows)?;

@@ -85,7 +85,7 @@ async fn find_events(parts: Arc<Parts>, shutdown: CancellationToken) {
             Some(Ok(())) if trouble.ends() => tracing::info!("new events are taken up again"),
             None | Some(Ok(())) => {}
             Some(Err(failure))
-                if parts.context.is_answered()
+                if parts.context.is_reachable()
                     && !failure.is_full()
                     && trouble.lasts(parts.context.clock.boot()) =>
             {
@@ -102,7 +102,7 @@ async fn keep_time(context: Arc<Context>, shutdown: CancellationToken) {
         match catch_panic(push_clock(&context)).await {
             None => {}
             Some(Ok(())) => {
-                context.answers.store(true, Ordering::Release);
+                context.is_reachable.store(true, Ordering::Release);
                 if trouble.ends() {
                     tracing::info!("the database takes commands again");
                 }
@@ -115,7 +115,7 @@ async fn keep_time(context: Arc<Context>, shutdown: CancellationToken) {
                 tracing::debug!(%failure, "the ledger's clock was not pushed on");
             }
             Some(Err(failure)) => {
-                context.answers.store(false, Ordering::Release);
+                context.is_reachable.store(false, Ordering::Release);
                 if trouble.lasts(context.clock.boot()) {
                     tracing::warn!(%failure, "no commands are taken until the database does");
                 }

@@ -28,7 +28,7 @@ macro_rules! line_columns {
     };
 }
 
-/// What is beside the state of a booking's payment, as it is stored.
+/// The rest of a booking's payment, as it is stored.
 pub(crate) fn detail(booking: &Booking) -> Result<Option<String>, Damaged> {
     let payment = booking.payment.as_ref();
     payment.map(|payment| payment_to_json(payment)).transpose()

@@ -37,19 +37,13 @@ pub(crate) fn next(before: [u8; 32], row: &AuditRow<'_>, bytes: &mut Vec<u8>) ->
 /// One transition with what its commit says of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditRow<'a> {
-    /// Of which event.
     pub(crate) event: EventNo,
-    /// Of which commit.
     pub(crate) seq: Seq,
     /// Its place in the commit.
     pub(crate) n: u32,
-    /// When.
     pub(crate) at: Timestamp,
-    /// What happened.
     pub(crate) step: &'a Transition,
-    /// Who asked.
     pub(crate) origin: &'a Origin,
-    /// Staff's reason.
     pub(crate) reason: Option<&'a Text>,
 }
 

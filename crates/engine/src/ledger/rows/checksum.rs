@@ -69,7 +69,7 @@ impl Checksum {
     }
 
     /// The sum as it is stored.
-    pub(crate) fn stored(self) -> i64 {
+    pub(crate) fn to_i64(self) -> i64 {
         self.0.cast_signed()
     }
 }
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn every_flipped_bit_changes_the_sum() {
         let row: Vec<u8> = (0..61).collect();
-        let sum = Checksum::of("units").bytes(&row).int(7).stored();
+        let sum = Checksum::of("units").bytes(&row).int(7).to_i64();
         for bit in 0..row.len() * 8 {
             let mut damaged = row.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert_ne!(
-                Checksum::of("units").bytes(&damaged).int(7).stored(),
+                Checksum::of("units").bytes(&damaged).int(7).to_i64(),
                 sum,
                 "bit {bit}"
             );
@@ -95,7 +95,7 @@ mod tests {
             let other = Checksum::of("units")
                 .bytes(&row)
                 .int(7 ^ (1 << bit))
-                .stored();
+                .to_i64();
             assert_ne!(other, sum, "bit {bit} of the integer");
         }
     }
@@ -104,7 +104,7 @@ mod tests {
     fn values_do_not_run_into_each_other() {
         let sum = |a: &str, b: Option<&str>| {
             let sum = Checksum::of("t").text(a);
-            sum.column(&Column::OptText(b)).stored()
+            sum.column(&Column::OptText(b)).to_i64()
         };
         let sums = [
             sum("ab", Some("")),

@@ -5,7 +5,7 @@ use bytes::{BufMut, BytesMut};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::stored;
+use super::to_i64;
 
 type Failed = Box<dyn std::error::Error + Sync + Send>;
 
@@ -109,7 +109,7 @@ impl Column<'_> {
 impl rusqlite::ToSql for Column<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         if let Self::Count(number) = self {
-            stored(*number)
+            to_i64(*number)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         }
         Ok(ToSqlOutput::Borrowed(self.value()))
@@ -128,7 +128,7 @@ impl ToSql for Column<'_> {
             (Self::Flag(_) | Self::OptFlag(_), ValueRef::Integer(flag)) => {
                 out.put_u8(flag.try_into()?);
             }
-            (Self::Count(number), _) => out.put_i64(stored(*number)?),
+            (Self::Count(number), _) => out.put_i64(to_i64(*number)?),
             (_, ValueRef::Integer(number)) => out.put_i64(number),
         }
         Ok(IsNull::No)

@@ -36,9 +36,7 @@ pub(crate) mod replies;
 #[derive(Debug, thiserror::Error)]
 #[error("{table} is damaged: {what}")]
 pub(crate) struct Damaged {
-    /// Where.
     pub(crate) table: &'static str,
-    /// What was found.
     pub(crate) what: String,
 }
 
@@ -50,8 +48,8 @@ impl Damaged {
     }
 }
 
-/// A number as it is stored.
-pub(crate) fn stored(number: u64) -> Result<i64, Damaged> {
+/// Returns a count as the store has it.
+pub(crate) fn to_i64(number: u64) -> Result<i64, Damaged> {
     i64::try_from(number)
         .map_err(|_| Damaged::new("memory", format!("{number} does not fit into 63 bits")))
 }

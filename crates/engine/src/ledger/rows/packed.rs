@@ -3,7 +3,7 @@
 
 use soldonce_core::{Amount, HeldUnit, UnitNo, Version};
 
-use super::{Damaged, stored};
+use super::{Damaged, to_i64};
 
 /// Bytes of a 64-bit number at most.
 const NUMBER_BYTES_MAX: u32 = 10;
@@ -30,7 +30,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<HeldUnit>> {
     let mut number = 0_u64;
     while rest.len() > 0 {
         number = number.checked_add(take(&mut rest)?)?;
-        let price = stored(take(&mut rest)?).ok()?;
+        let price = to_i64(take(&mut rest)?).ok()?;
         let version = Version(take(&mut rest)?);
         let unit = UnitNo(u32::try_from(number).ok()?);
         units.push(HeldUnit {

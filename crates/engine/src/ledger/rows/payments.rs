@@ -1,4 +1,4 @@
-//! A payment beside its state, as JSON: the state has a column of its own, which is searched.
+//! A payment without its state, as JSON: the state has a column of its own, which is searched.
 
 use serde::{Deserialize, Serialize};
 use soldonce_core::{Amount, BookingId, GivenLines, Intent, Payment, PaymentState, Text, UnitNo};

@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Damaged`, under the row's name.
     pub(crate) fn require_sum(&mut self, row: impl FnOnce() -> String) -> Result<(), Damaged> {
-        let sum = self.sum.stored();
+        let sum = self.sum.to_i64();
         if self.get::<i64>()? == sum {
             return Ok(());
         }

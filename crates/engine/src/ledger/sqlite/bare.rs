@@ -1,5 +1,5 @@
 //! The ceiling of this ledger: SQLite with the same settings, one narrow row for each command, a key
-//! that rises, nothing else. For measurements beside the ledger, in the same run.
+//! that rises, nothing else. For measurements in the same run as the ledger.
 
 use std::path::Path;
 use std::sync::Arc;

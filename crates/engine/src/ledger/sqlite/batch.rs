@@ -51,7 +51,7 @@ fn changed_events(batch: &Batch) -> Vec<EventNo> {
     distinct(changed.filter(|event| !is_new(event)))
 }
 
-/// What the file holds beside the inventory: moved on with each commit.
+/// The end of each table that only grows, as of the last commit.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     /// Where the ledger stands.

@@ -1,11 +1,11 @@
-//! Moves the write-ahead log into the database file beside the writer, on a thread and a connection
-//! of its own: the move waits for the disk, and no hold should wait with it.
+//! Moves the write-ahead log into the database file on a thread and a connection of its own: the move waits for
+//! the disk, and no hold should wait with it.
 //!
 //! While the writer goes on writing, such a move never reaches the end of the log, so it alone would
 //! let the log grow for ever, and SQLite does not sync the database after it. The thread therefore
 //! syncs the file by itself, which is only a matter of time: the writer then moves the little that
-//! came on top, finds few pages left to sync, and the log begins anew. Two connections that write and move at once need SQLite 3.51.3: before, a
-//! reset of the log could damage it.
+//! came on top, finds few pages left to sync, and the log begins anew. Two connections that write and move at
+//! once need SQLite 3.51.3: before, a reset of the log could damage it.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,6 +1,6 @@
 //! What can go wrong between the ledger and its file. Every one of them stops the writer.
 
-use crate::ledger::rows::{self, Damaged};
+use crate::ledger::rows::Damaged;
 
 /// The store failed, or does not hold what it should.
 #[derive(Debug, thiserror::Error)]
@@ -8,23 +8,16 @@ pub(crate) enum Fault {
     /// SQLite refused or failed.
     #[error("SQLite: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// A file beside the database failed.
+    /// Another file of the folder failed.
     #[error("{file}: {error}")]
-    File {
-        /// Which file.
-        file: String,
-        /// How.
-        error: std::io::Error,
-    },
+    File { file: String, error: std::io::Error },
     /// A row has values that were never written.
     #[error(transparent)]
     Damaged(#[from] Damaged),
     /// A statement touched another number of rows than it must: memory and file differ.
     #[error("{statement} changed {rows} rows instead of 1: memory and file differ")]
     Rows {
-        /// The statement's name.
         statement: &'static str,
-        /// How many it touched.
         rows: usize,
     },
 }
@@ -53,11 +46,6 @@ impl Fault {
     pub(crate) fn damaged(table: &'static str, what: impl Into<String>) -> Self {
         Self::Damaged(Damaged::new(table, what))
     }
-}
-
-/// A number as it is stored.
-pub(crate) fn stored(number: u64) -> Result<i64, Fault> {
-    Ok(rows::stored(number)?)
 }
 
 /// Passes a statement that changed exactly one row.

@@ -56,6 +56,13 @@ impl Folder {
         }
     }
 
+    /// Opens a file of the folder to write, or makes it, readable by its owner only.
+    fn open_private(&self, name: &str) -> std::io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        options.mode(PRIVATE).open(self.0.join(name))
+    }
+
     /// Makes the folder, readable by its owner only, and takes its lock.
     pub(super) fn take(&self) -> Result<FolderLock, OpenError> {
         let mut builder = DirBuilder::new();
@@ -64,14 +71,8 @@ impl Folder {
             .mode(0o700)
             .create(&self.0)
             .map_err(|error| self.failed(error))?;
-        let mut options = OpenOptions::new();
-        options
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(PRIVATE);
-        let file = options
-            .open(self.0.join(LOCK))
+        let file = self
+            .open_private(LOCK)
             .map_err(|error| self.failed(error))?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { _file: file }),
@@ -150,14 +151,8 @@ impl Folder {
 
     /// Opens the high-water file and makes it say where the ledger stands, durably.
     pub(super) fn open_high_water(&self, head: &Head) -> Result<HighWater, Fault> {
-        let mut options = OpenOptions::new();
-        options
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(PRIVATE);
-        let file = options
-            .open(self.0.join(HIGH_WATER))
+        let file = self
+            .open_private(HIGH_WATER)
             .map_err(|error| self.fault(error))?;
         let high_water = HighWater {
             file,
@@ -196,7 +191,7 @@ impl Mark {
         Checksum::of(HIGH_WATER)
             .int(commits)
             .bytes(&self.hash)
-            .stored()
+            .to_i64()
             .cast_unsigned()
     }
 

@@ -94,7 +94,6 @@ pub enum OpenError {
     /// The folder cannot be made or used.
     #[error("the data folder `{}` cannot be used: {error}", folder.display())]
     Folder {
-        /// Which folder.
         folder: PathBuf,
         /// What the system said.
         error: std::io::Error,
@@ -104,20 +103,13 @@ pub enum OpenError {
         "the data folder `{}` is in use by another process: stop that one, or choose another folder",
         folder.display()
     )]
-    Locked {
-        /// Which folder.
-        folder: PathBuf,
-    },
+    Locked { folder: PathBuf },
     /// There is no ledger to read.
     #[error("there is no ledger in `{}`", folder.display())]
-    Missing {
-        /// Which folder.
-        folder: PathBuf,
-    },
+    Missing { folder: PathBuf },
     /// The file has another schema.
     #[error("the ledger has schema {found}, this program knows {known}: {}", mend(*found, *known))]
     Schema {
-        /// The schema of the file.
         found: i64,
         /// The newest schema of this program.
         known: i64,
@@ -129,7 +121,6 @@ pub enum OpenError {
         folder.display()
     )]
     Behind {
-        /// Which folder.
         folder: PathBuf,
         /// How that is known.
         what: String,
@@ -140,10 +131,7 @@ pub enum OpenError {
          the file back; or, if this is the newest copy there is, start it once with `--accept-loss`",
         folder.display()
     )]
-    Unmarked {
-        /// Which folder.
-        folder: PathBuf,
-    },
+    Unmarked { folder: PathBuf },
     /// What is stored cannot be, or cannot be read.
     #[error("the ledger cannot be opened: {0}")]
     Failed(String),

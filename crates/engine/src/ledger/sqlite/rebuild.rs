@@ -129,7 +129,7 @@ fn rebuild(
     head: Head,
 ) -> Result<(Inventory, StoredKeys, Ends), OpenError> {
     std::thread::scope(|scope| {
-        // What only has to be counted is read beside the units and holds, by a second pair of eyes.
+        // A second connection reads what only has to be counted, while this one reads units and holds.
         let accounts = scope.spawn(|| Accounts::read(folder));
         let mut inventory = Inventory::new();
         let chains = rebuild_events(connection, &mut inventory)?;

@@ -1,4 +1,4 @@
-//! What the tables say beside the audit: unit rows, holds and bookings must all tell of the same
+//! Checks the tables against the audit: unit rows, holds and bookings must all tell of the same
 //! units, in the state in which the audit leaves them (I3, I20).
 
 use std::collections::BTreeMap;

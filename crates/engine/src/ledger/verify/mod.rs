@@ -1,7 +1,8 @@
 //! The checks of a ledger against itself, whichever store it is in. The history of each event goes
 //! to the auditor and is hashed again link by link; what it leads to must be what the unit rows, the
 //! holds and the bookings say. Each store reads its own rows and hands them over: `sqlite/verify`,
-//! `postgres/verify`.
+//! `postgres/verify`. Shares with what it judges: core's types, the row codecs and the chain's hash in
+//! `rows/`; not the rules, which the auditor has in words of its own.
 
 mod books;
 mod walk;
@@ -22,24 +23,18 @@ pub struct Finding {
     pub event: Option<String>,
     /// Which promise is broken (assurance.md 3.1), or what was looked at.
     pub what: String,
-    /// What was found.
     pub detail: String,
 }
 
 /// What was looked at and what was found wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// Events.
     pub events: u64,
-    /// Commits of events.
     pub commits: u64,
     /// Transitions of units: rows of the audit.
     pub transitions: u64,
-    /// Unit rows.
     pub units: u64,
-    /// Holds.
     pub holds: u64,
-    /// Bookings.
     pub bookings: u64,
     /// Everything that is wrong, at most [`FINDINGS_MAX`].
     pub findings: Vec<Finding>,

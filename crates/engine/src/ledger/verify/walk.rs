@@ -1,5 +1,5 @@
 //! The walk along one event's audit: every hash again, every rule by the auditor, and the state of
-//! every unit and hold that it leads to. Keeps no more than one commit in memory, beside what the
+//! every unit and hold that it leads to. Keeps no more than one commit in memory, and what the
 //! auditor remembers.
 
 use std::collections::BTreeMap;

@@ -30,7 +30,6 @@ pub enum Verdict {
 pub(super) enum Company {
     /// This one only, or none is named.
     None,
-    /// Some.
     Servers,
 }
 

@@ -55,7 +55,7 @@ impl Word {
     }
 }
 
-/// A few bits of a holder. Equal tags mean "perhaps his own": the ledger knows.
+/// A few bits of a holder. Equal tags mean "perhaps the same holder": the ledger decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 

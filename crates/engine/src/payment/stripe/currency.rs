@@ -1,5 +1,6 @@
-//! What Stripe charges: which currencies, and of each the least amount, the most, and which amounts it has no coins for.
-//! Least amounts are those of the currency an account settles in, so that another may have a higher one.
+//! What Stripe charges: which currencies, and of each the least amount, the most, and the amounts that it has no
+//! coins for. Least amounts are those of the currency an account settles in, so that another may have a
+//! higher one.
 
 use soldonce_core::{Amount, Currency};
 

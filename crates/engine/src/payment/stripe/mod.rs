@@ -5,9 +5,10 @@
 //! Stripe remembers the first answer to a key for a day, also a 500. Such an answer tells nothing and
 //! will not change, so what can be done twice without harm is then done with another key made from the
 //! first: an intent whose client secret was given to no one cannot be paid, and a capture or cancel of what
-//! is captured or cancelled is refused. So is a cancel while a bank is at it, and that refusal is kept
-//! too: when the bank has answered, the same is asked with a key of the new state. A refund can not, so its key stands beside it at Stripe, and it
-//! is looked for before it is made: its key works once for good, not for a day.
+//! is captured or cancelled is refused. So is a cancel while the bank decides, and that refusal is kept too:
+//! when the bank has answered, the same request is sent with a key of the new state. A refund cannot be
+//! repeated, so its key is stored with it at Stripe, and it is looked for before it is made: its key works
+//! once for good, not for a day.
 //!
 //! Reading order: the calls below, one call over HTTP (`wire`), what an answer means (`shape`,
 //! `refusal`), notices (`webhook`).

@@ -50,11 +50,11 @@ impl fmt::Debug for StripeKey {
 /// When the money is taken that a buyer pays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Capture {
-    /// When his seats are sold: until then it is only reserved, so who loses them is not charged.
+    /// When the seats are sold: until then it is only reserved, so a buyer who loses them is not charged.
     /// Stripe then offers the methods that can reserve.
     #[default]
     Manual,
-    /// At once, by Stripe, so that every method may pay. Who loses his seats gets it back.
+    /// At once, by Stripe, so that every method may pay. A buyer who loses the seats gets it back.
     Automatic,
 }
 

@@ -93,7 +93,7 @@ enum ChargeStatus {
     Failed,
 }
 
-/// An intent in our words, beside what Stripe calls it.
+/// An intent in our words, with Stripe's name of it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) intent: Intent,

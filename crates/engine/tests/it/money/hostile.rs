@@ -36,7 +36,7 @@ async fn buy(rig: Arc<Rig>, n: usize) -> Vec<BookingId> {
         Err(error) => panic!("{error}"),
     };
     match n % 7 {
-        // He is gone before he paid, or just while he pays.
+        // The buyer is gone before the payment, or during it.
         3 => drop(rig.engine.release(&rig.call(), hold, None).await),
         5 => drop(rig.engine.abandon(&rig.call(), hold, None).await),
         _ => {}

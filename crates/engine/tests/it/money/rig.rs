@@ -182,15 +182,13 @@ impl Rig {
     /// A request with this key: asked again, it is the same one.
     pub(super) fn call_named(&self, name: &str) -> Call {
         let key = format!("{} {name}", self.event);
+        let staff = Caller::Key {
+            id: caller(),
+            scopes: Arc::from([Scope::Admin]),
+        };
         Call {
-            caller: Caller::Key {
-                id: caller(),
-                scopes: Arc::from([Scope::Admin]),
-            },
-            request: "test".into(),
             key: Some(RequestKey::new(caller(), "test", &key, &[], b"").into()),
-            secret: None,
-            booking_secret: None,
+            ..Call::new(staff, "test")
         }
     }
 

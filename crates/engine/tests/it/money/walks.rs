@@ -233,8 +233,8 @@ async fn a_dearer_exchange_takes_the_difference_and_gives_all_of_it_back() {
     }
 }
 
-/// Some methods cannot reserve: the money is taken when the buyer pays. Whoever has his seats keeps
-/// them, and whoever lost them has it back.
+/// Some methods cannot reserve: the money is taken when the buyer pays. A buyer who has the seats
+/// keeps them, and one who lost them has the money back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn money_that_is_taken_at_once_buys_the_seats_or_goes_back() {
     for store in Store::ALL {
@@ -311,7 +311,7 @@ enum Seat {
     Taken,
 }
 
-/// The hold was released while the buyer stood at the bank; then he pays.
+/// The hold was released while the buyer was at the bank's page; then the payment comes.
 async fn late(place: Arc<Place>, policy: LatePayment, seat: Seat) -> (BookingState, i64, i64) {
     late_for(place, "hamlet-1", policy, seat).await
 }

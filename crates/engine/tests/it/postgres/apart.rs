@@ -35,7 +35,7 @@ impl Shown {
 impl Observer for Shown {
     fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn stored(&self, _: &Inventory, _: &[Applied]) {}
+    fn stored_unnumbered(&self, _: &Inventory, _: &[Applied]) {}
     fn numbered(&self, commits: &[Commit]) {
         for commit in commits {
             self.0.lock().unwrap().insert(commit.event, commit.seq);

@@ -19,7 +19,7 @@ struct Feed(Mutex<(Seq, Duration, Option<i32>)>);
 impl Observer for Feed {
     fn opened(&self, _: &Inventory) {}
     fn committed(&self, _: &Inventory, _: &[Applied]) {}
-    fn stored(&self, _: &Inventory, _: &[Applied]) {}
+    fn stored_unnumbered(&self, _: &Inventory, _: &[Applied]) {}
     fn numbered(&self, commits: &[Commit]) {
         let last = commits.last().map(|commit| commit.seq);
         let mut feed = self.0.lock().unwrap();

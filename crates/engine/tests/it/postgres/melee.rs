@@ -1,5 +1,5 @@
-//! Random commands on a small hall at many servers at once. What each may answer is open; that every one is answered by the rules, and that all answers together
-//! make one history, is not.
+//! Random commands on a small hall at many servers at once: every command is answered by the rules, and all
+//! answers together make one history.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

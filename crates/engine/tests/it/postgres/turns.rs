@@ -1,5 +1,5 @@
-//! Whoever renews an event has it alone, and waits for whoever had his turn before. That later ones wait
-//! behind him, too, is PostgreSQL's own sequence of waiting.
+//! A change of an event holds its lock exclusively and waits for the batches before it. That later ones wait
+//! behind it, too, is PostgreSQL's own queue of lock waiters.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_postgres::{Client, NoTls};
 use super::Servers;
 use crate::ledgers::transaction;
 
-/// Somebody with a turn of his own, and whoever reads his connection.
+/// Another session that holds the lock, and the task that reads its connection.
 pub(super) struct Other {
     client: Client,
     _reading: JoinSet<()>,
@@ -78,7 +78,7 @@ async fn whoever_renews_an_event_has_it_alone() {
     let renewed = servers.ask_in_vain(renewal, "ExclusiveLock");
     other.leave().await;
     renewed.join_all().await;
-    // And they wait for him.
+    // And they wait for it.
     let other = Other::take(&servers, "pg_advisory_xact_lock", event.no).await;
     let wish = servers.wish(&event, "bob", &["B-1"]);
     let held = servers.ask_in_vain(wish, "ShareLock");

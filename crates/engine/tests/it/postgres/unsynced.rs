@@ -145,7 +145,7 @@ async fn a_server_goes_on_by_itself_once_the_standby_answers() {
     assert!(is_unknown(&unknown), "{unknown:?}");
     drop(canceller);
     join(&standby);
-    // It was stored: she gets her own hold.
+    // It was stored: ann gets the same hold.
     let limit = SystemClock.boot().plus(PATIENCE);
     let mut again = servers.hold(0, &event, "ann", &["A-1"]).await;
     while matches!(again, Err(Rejection::ReadOnly | Rejection::OutcomeUnknown)) {

@@ -81,15 +81,13 @@ struct Stage {
 }
 
 pub(super) fn call(key: Option<soldonce_engine::RequestKey>) -> Call {
+    let shop = Caller::Key {
+        id: CallerId::from_bits(1),
+        scopes: Arc::new([Scope::Sell]),
+    };
     Call {
-        caller: Caller::Key {
-            id: CallerId::from_bits(1),
-            scopes: Arc::new([Scope::Sell]),
-        },
-        request: "req_test".into(),
         key: key.map(Into::into),
-        secret: None,
-        booking_secret: None,
+        ..Call::new(shop, "req_test")
     }
 }
 
@@ -315,7 +313,7 @@ async fn claims_that_the_ledger_refused_are_given_up_and_what_it_knows_is_told()
     stage.hold("ann", &["A-1"]).await.unwrap();
     assert_eq!(stage.heard(1).await, [(0, 1, Kind::Held, 599_750)]);
     assert!(stage.puppet.drops.lock().unwrap().is_empty());
-    // Her own A-1 lets her past both shields; the ledger refuses.
+    // Ann's own A-1 lets the request past both shields; the ledger refuses.
     unavailable(stage.hold("ann", &["A-1", "A-2"]).await);
     assert_eq!(stage.heard(2).await[1], (0, 1, Kind::Held, 599_750));
     stage.until_claims_are_dropped().await;
@@ -345,8 +343,8 @@ async fn an_area_is_told_to_be_full_only_if_nothing_is_left() {
     };
     ask("ann", 3).await.unwrap();
     let event = soldonce_core::EventId::parse("hamlet-1").unwrap();
-    let picture = stage.engine.event(&event).await.unwrap().picture;
-    let left = picture.areas[0].free;
+    let snapshot = stage.engine.event(&event).await.unwrap().snapshot;
+    let left = snapshot.areas[0].free;
     unavailable(ask("bob", left + 1).await);
     ask("bob", left).await.unwrap();
     unavailable(ask("cid", 1).await);

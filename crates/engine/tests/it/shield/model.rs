@@ -1,4 +1,4 @@
-//! Random calls of the scripts beside a model of twenty lines: every answer is the model's, and so is
+//! Random calls of the scripts compared with a model of twenty lines: every answer is the model's, and so is
 //! what stands in the zone afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -112,7 +112,7 @@ impl Hall {
         assert!(self.sold() < SEATS, "the fault comes too late");
     }
 
-    /// One buyer: goes round the hall until everything is sold, and buys whatever he can get.
+    /// One buyer: goes round the hall until everything is sold, and buys what is left.
     async fn buy(self: Arc<Self>, buyer: usize) {
         let (engine, who) = (&self.servers[buyer % 2], format!("buyer-{buyer}"));
         let end = SystemClock.boot().plus(2 * PATIENCE);

@@ -41,8 +41,8 @@ async fn an_endpoint_that_is_busy_is_left_alone_as_long_as_it_says() {
         let event = rig.test.event().await;
         let (endpoint, secret) = rig.endpoint().await;
         let other = Receiver::start().unwrap();
-        let beside = rig.endpoint_at(&other.url(), Kinds::ALL).await;
-        let (beside, _) = beside.unwrap();
+        let other_endpoint = rig.endpoint_at(&other.url(), Kinds::ALL).await;
+        let (other_endpoint, _) = other_endpoint.unwrap();
         rig.receiver.answer_next([later(429, "300")]);
         let first = rig.test.hold(&event, "ann", &["A-1"]).await.unwrap();
         let first = rig.test.confirm(&first).await.unwrap();
@@ -58,7 +58,7 @@ async fn an_endpoint_that_is_busy_is_left_alone_as_long_as_it_says() {
         // It is asked for nothing else meanwhile; others are.
         let second = rig.test.hold(&event, "bob", &["A-2"]).await.unwrap();
         let second = rig.test.confirm(&second).await.unwrap();
-        rig.until_over(&beside, 2).await;
+        rig.until_over(&other_endpoint, 2).await;
         assert_eq!(rig.receiver.received().len(), 1);
         let all_over = |log: &[Delivery]| log.iter().all(|one| one.state != DeliveryState::Open);
         rig.until(&endpoint, 20_000, all_over).await;
@@ -157,10 +157,13 @@ async fn who_is_gone_is_disabled_and_loses_nothing_when_it_is_enabled() {
         rig.run();
         let hold = rig.test.hold(&event, "bob", &["A-2"]).await.unwrap();
         let second = rig.test.confirm(&hold).await.unwrap();
-        let beside = rig.endpoint().await;
+        let other_endpoint = rig.endpoint().await;
         rig.sold(&event, "eve", "A-3").await;
-        rig.until_over(&beside.0, 1).await;
-        rig.engine.delete_endpoint(beside.0.id).await.unwrap();
+        rig.until_over(&other_endpoint.0, 1).await;
+        rig.engine
+            .delete_endpoint(other_endpoint.0.id)
+            .await
+            .unwrap();
         assert_eq!(known(&rig, &endpoint).await.disabled_at, disabled_at);
         let asked = rig.receiver.received().len();
         let enabled = rig.engine.enable_endpoint(endpoint.id).await.unwrap();

@@ -259,13 +259,13 @@ async fn two_servers_and_a_kill_lose_nothing_and_turn_nothing_round() {
     let event = test.event().await;
     let other = test.second_server().await;
     let mut rig = Rig::on(test).await;
-    let beside = super::rig::engine(&other, rig.engine.sender().unwrap().clone()).await;
+    let second = super::rig::engine(&other, rig.engine.sender().unwrap().clone()).await;
     let (endpoint, secret) = rig.endpoint().await;
     let mut told = Vec::new();
     for round in 0..3_u8 {
         // Both servers sell while both deliver, and then all of them are killed in the middle.
         rig.run();
-        rig.run_of(beside.clone());
+        rig.run_of(second.clone());
         for (at, seat) in ["A-1", "A-2", "A-3"].into_iter().enumerate() {
             let by = [&rig.test, &other][at % 2];
             let booking = sold_and_cancelled(by, &event, seat).await;

@@ -151,16 +151,11 @@ async fn engine(
 }
 
 fn call(engine: &Engine) -> Call {
-    Call {
-        caller: Caller::Key {
-            id: engine.ids().caller(),
-            scopes: Arc::new([]),
-        },
-        request: "race".into(),
-        key: None,
-        secret: None,
-        booking_secret: None,
-    }
+    let caller = Caller::Key {
+        id: engine.ids().caller(),
+        scopes: Arc::new([]),
+    };
+    Call::new(caller, "race")
 }
 
 /// Makes the event, and a hold of its first seat.

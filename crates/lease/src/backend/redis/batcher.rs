@@ -2,8 +2,8 @@
 //! script. A batch forms only from what waits already, never by a timer, so a lone request goes at
 //! once; while calls are under way, the next batch gathers. `docs/decisions/0014`.
 //!
-//! The callers do not drive a batch, tasks of its own do: a caller who goes away takes no answer
-//! from his neighbours.
+//! The callers do not drive a batch, tasks of its own do: a caller that goes away takes no answer
+//! from the others of its batch.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;

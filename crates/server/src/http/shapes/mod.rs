@@ -1,16 +1,16 @@
 //! The shapes of answers that are not written from a type of this crate: the engine writes holds, bookings and
 //! webhook endpoints, and hot paths write their JSON by hand. Tests compare every answer with them.
 
+mod holds;
 mod refusals;
 mod seats;
-mod sold;
 mod webhooks;
 
-pub(super) use self::refusals::Problem;
-pub(super) use self::seats::{Chart, FeedFrame, Seats};
-pub(super) use self::sold::{
+pub(super) use self::holds::{
     BlockedUnits, Booking, BookingList, Hold, HoldList, Transition, UnblockedUnits,
 };
+pub(super) use self::refusals::Problem;
+pub(super) use self::seats::{Chart, FeedFrame, Seats};
 pub(super) use self::webhooks::{
     BookingMessage, DeliveryState, HoldMessage, MessageType, NewWebhookEndpoint, WebhookEndpoint,
 };

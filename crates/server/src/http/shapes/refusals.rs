@@ -3,7 +3,7 @@
 
 use utoipa::ToSchema;
 
-use super::sold::Unit;
+use super::holds::Unit;
 
 /// A refusal (RFC 9457). Which of the last members it has, its code tells.
 #[derive(ToSchema)]

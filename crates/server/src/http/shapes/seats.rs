@@ -8,7 +8,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::sold::UnitState;
+use super::holds::UnitState;
 
 /// A seat plan in the native format.
 #[derive(ToSchema)]

@@ -3,7 +3,7 @@
 
 use utoipa::ToSchema;
 
-use super::sold::{Booking, Hold};
+use super::holds::{Booking, Hold};
 
 /// News of a hold.
 #[derive(ToSchema)]

@@ -1,9 +1,9 @@
 //! Settings of the server: from flags, environment, file and defaults, each with where it came from.
 
-mod beside;
 mod feed;
 mod file;
 mod limits;
+mod shown_only;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,8 @@ use super::shield::{Shared, ShieldPlace, ShieldRedis};
 use super::webhooks::WebhookWord;
 use crate::clear_text::ClearLink;
 use crate::lease::span;
-use beside::Beside;
 use file::SettingsFile;
+use shown_only::ShownOnly;
 use source::line;
 
 /// Whether shoppers may come without a key.
@@ -99,7 +99,7 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitSettings,
     /// What leads to another machine without encryption.
     pub(crate) clear_links: Vec<ClearLink>,
-    beside: Beside,
+    shown_only: ShownOnly,
 }
 
 /// An admin key as the operator gave it. Not shown in `Debug`.
@@ -121,11 +121,10 @@ impl Settings {
     /// # Errors
     /// Names the setting or the file, the value, and what would be right.
     pub(crate) fn gather(args: &ServeArgs) -> anyhow::Result<Self> {
-        let mut file = match &args.config {
-            Some(path) => file::read(path)?,
-            None => SettingsFile::default(),
-        };
-        let (beside, feed) = (Beside::gather(args, &file), FeedChoice::gather(args, &file));
+        let read = args.config.as_deref().map(file::read);
+        let mut file = read.transpose()?.unwrap_or_default();
+        let feed = FeedChoice::gather(args, &file);
+        let shown_only = ShownOnly::gather(args, &file);
         let origins = (!args.origins.is_empty()).then(|| args.origins.clone());
         let (key, given) = (args.admin_key.clone(), args.database.clone());
         let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
@@ -187,7 +186,7 @@ impl Settings {
             accept_loss: Sourced::first(args.accept_loss.then_some("yes"), None, "no"),
             limits,
             clear_links,
-            beside,
+            shown_only,
         };
         settings.check()?;
         Ok(settings)
@@ -265,10 +264,10 @@ impl Settings {
             line("admin_listen", admin, self.admin_listen.source),
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
-            self.beside.describe_database(),
+            self.shown_only.describe_database(),
             line("shield", word(&self.shield.value.word), self.shield.source),
             line("shield_url", shield_url, self.shield_url.source),
-            self.beside.describe_payments(),
+            self.shown_only.describe_payments(),
             line(
                 "webhook_destinations",
                 word(&self.webhooks.value),

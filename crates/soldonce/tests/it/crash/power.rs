@@ -145,7 +145,7 @@ impl Observer for Opened {
     fn failed(&self, _: &str) {}
 }
 
-/// What was acknowledged is there, and beside it at most the request that was under way.
+/// What was acknowledged is there, and besides at most the request that was under way.
 fn look(folder: &Path, known: &[Card], next: &[Card]) -> Vec<Violation> {
     let opened = Arc::new(Opened::default());
     let observer = Arc::clone(&opened);

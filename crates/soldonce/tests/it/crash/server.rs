@@ -47,7 +47,7 @@ pub(crate) fn arguments(data: &Path) -> Vec<String> {
 pub(crate) enum Log {
     /// Only when it ends: no rig fills the log of the program under test.
     Long,
-    /// After every other commit, by a thread beside the writer.
+    /// After every other commit, by another thread than the writer.
     Short,
 }
 

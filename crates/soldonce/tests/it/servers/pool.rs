@@ -12,7 +12,7 @@ use crate::crash::client::Heard;
 use crate::crash::server::{PROGRAM, Server};
 
 const SERVERS: [&str; 3] = ["one", "two", "three"];
-/// Connections of the pool: what the servers use, and a command beside them.
+/// Connections of the pool: what the servers use, and a command with them.
 const CONNECTIONS: u32 = 32;
 /// Buyers of each seat, at each server as many.
 const BUYERS: usize = 12;
@@ -73,7 +73,7 @@ fn behind_a_pool_each_seat_is_sold_once() {
         &["why", "hamlet-1", "A-1"],
         &["keys", "list"],
     ] {
-        // Beside servers that may lose commits, which only they accept.
+        // With servers that may lose commits, which only they accept.
         let (code, said) = told(behind(&url, arguments));
         let is_told = code == Some(0) || said.contains("fsync = off");
         assert!(is_told, "{arguments:?}: {said}");

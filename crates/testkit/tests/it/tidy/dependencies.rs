@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::source::Violation;
 
-/// What every crate but core and lease may use, beside its own line below.
+/// What every crate but core and lease may use, besides its own line below.
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
-/// What tests and examples of any crate may use, beside what their crate may and our own crates.
-const TESTS: &str = "base64 hmac insta proptest rslock rstest rusqlite serde_json sha2 stateright tempfile tokio \
+/// What tests and examples of any crate may use, besides what their crate may and our own crates.
+const TESTS: &str = "axum base64 hmac insta proptest rslock rstest rusqlite serde_json sha2 stateright tempfile tokio \
                      tracing-subscriber";
 
 /// A crate, and the packages it may use.

@@ -1,12 +1,14 @@
-//! Plain words: no type and no file is named with a metaphor that a reader would have to learn, and no comment and no
-//! document makes "whoever" or "nobody" its subject, or says "whatever". `words.rs` has the words of the model.
+//! Plain words: no type and no file is named with a metaphor that a reader would have to learn; no comment and no
+//! document makes "whoever" or "nobody" its subject, says "whatever", or calls a client "he"; no comment is wider than
+//! 120 columns. `words.rs` has the words of the model.
 
 use super::source::{SourceFile, Violation};
 use super::words::{declared_type, snake};
 
 /// Metaphors that the code had, and what each was.
-const METAPHORS: [(&str, &str); 12] = [
+const METAPHORS: [(&str, &str); 13] = [
     ("ailment", "fault"),
+    ("beside", "with"),
     ("booth", "connection"),
     ("cashier", "provider"),
     ("courier", "batcher"),
@@ -23,6 +25,12 @@ const METAPHORS: [(&str, &str); 12] = [
 /// Subjects that hide who acts, and what.
 const SUBJECTS: [&str; 5] = ["whoever", "nobody", "somebody", "anybody", "whatever"];
 
+/// A client is a program and a buyer is anyone: "it" or "they".
+const PRONOUNS: [&str; 6] = ["he", "him", "his", "she", "her", "hers"];
+
+/// Columns of a comment; rustfmt leaves longer ones.
+const COLUMNS_MAX: usize = 120;
+
 /// Documents that are not edited afterwards.
 const HISTORY: [&str; 2] = ["docs/decisions/", "docs/track-record.md"];
 
@@ -30,16 +38,18 @@ pub(super) fn check(file: &SourceFile) -> Vec<Violation> {
     let marks: &[&str] = match file.extension() {
         // Every line of it is prose.
         "md" if !HISTORY.iter().any(|path| file.path.starts_with(path)) => &[""],
+        "rs" if file.is_test() => return wide_comments(file),
         _ if file.is_test() || !file.path.contains("/src/") => return Vec::new(),
         "rs" => &["//"],
         "lua" | "sql" => &["--"],
         _ => return Vec::new(),
     };
     let mut violations = file_name(file);
+    violations.extend(wide_comments(file));
     for (at, line) in file.text.lines().enumerate() {
         let name = declared_type(line).and_then(metaphor);
         let comment = marks.iter().find_map(|mark| line.split_once(mark));
-        let subject = comment.and_then(|(_, comment)| hidden_subject(comment));
+        let subject = comment.and_then(|(_, comment)| wrong_word(comment));
         let said = name.into_iter().chain(subject);
         violations.extend(said.map(|message| file.violation(at + 1, message)));
     }
@@ -63,12 +73,28 @@ fn metaphor(name: &str) -> Option<String> {
     ))
 }
 
-fn hidden_subject(comment: &str) -> Option<String> {
+fn wrong_word(comment: &str) -> Option<String> {
     let mut words = comment.split(|c: char| !c.is_alphabetic() && c != '_');
-    let word = words.find(|word| SUBJECTS.contains(&word.to_lowercase().as_str()))?;
-    Some(format!(
-        "`{word}`: say who (the caller, a server, a buyer) or what, or that there is none"
-    ))
+    words.find_map(|word| {
+        let plain = word.to_lowercase();
+        let better = if SUBJECTS.contains(&plain.as_str()) {
+            "say who (the caller, a server, a buyer) or what, or that there is none"
+        } else if PRONOUNS.contains(&plain.as_str()) {
+            "a client is `it`, a buyer is `they`"
+        } else {
+            return None;
+        };
+        Some(format!("`{word}`: {better}"))
+    })
+}
+
+fn wide_comments(file: &SourceFile) -> Vec<Violation> {
+    let is_wide =
+        |line: &str| line.trim_start().starts_with("//") && line.chars().count() > COLUMNS_MAX;
+    let lines = (1..).zip(file.text.lines());
+    let wide = lines.filter(|(_, line)| file.extension() == "rs" && is_wide(line));
+    wide.map(|(at, _)| file.violation(at, format!("a comment has more than {COLUMNS_MAX} columns")))
+        .collect()
 }
 
 #[test]
@@ -88,7 +114,11 @@ fn catches_metaphors_and_hidden_subjects() {
         count(path, "struct Amendment; let nobody = 1; // no one"),
         0
     );
+    assert_eq!(count(path, "// He asks for her seats."), 1);
     assert_eq!(count("crates/engine/tests/it/a.rs", "// whoever"), 0);
+    let wide = format!("    // {}", "a".repeat(COLUMNS_MAX));
+    assert_eq!(count(path, &wide), 1);
+    assert_eq!(count("crates/engine/tests/it/a.rs", &wide), 1);
     assert_eq!(count("docs/api.md", "Nobody is told."), 1);
     assert_eq!(count("docs/decisions/0001-a.md", "Nobody is told."), 0);
 }

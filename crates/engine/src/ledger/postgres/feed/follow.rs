@@ -16,10 +16,10 @@ use crate::ledger::postgres::event_slot::EventSlot;
 use crate::ledger::postgres::event_tasks::{EventTasks, TaskError};
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::{FEED_BATCHES_MAX, FOLLOW_CONNECTIONS_MAX};
-use crate::ledger::postgres::replica::{Named, horizon};
+use crate::ledger::postgres::replica::{ToLoad, horizon};
 use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::codes::unsigned;
-use crate::ledger::rows::{Damaged, stored};
+use crate::ledger::rows::{Damaged, to_i64};
 
 /// The last number of the feed, and where to look for changes of events from.
 const END: &str = concat!(
@@ -246,7 +246,7 @@ impl Showing {
     }
 
     async fn not_shown(&self) -> Result<Vec<Numbered>, Failure> {
-        let (no, shown) = (int(self.slot.no.0)?, stored(self.slot.shown().0)?);
+        let (no, shown) = (int(self.slot.no.0)?, to_i64(self.slot.shown().0)?);
         let values: [Value<'_>; 3] = [
             (&no, Type::INT4),
             (&shown, Type::INT8),
@@ -267,7 +267,7 @@ impl Showing {
         let read = catch_panic(async {
             let _one = self.connections.acquire().await;
             let mut connection = self.context.database.connection().await?;
-            let named = Named::default();
+            let named = ToLoad::default();
             let refresh = self
                 .context
                 .refresh(&mut connection, &self.slot, &mut replica, &named);

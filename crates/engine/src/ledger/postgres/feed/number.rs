@@ -19,13 +19,24 @@ use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::limits::FEED_BATCHES_MAX;
 use crate::ledger::postgres::tables::{Columns, Id, int};
 use crate::ledger::rows::chain::{self, AuditRow};
-use crate::ledger::rows::{Damaged, stored};
+use crate::ledger::rows::{Damaged, to_i64};
 
-/// `has_moved`: a batch is of a transaction that this cluster has not begun yet.
-const TAKE_TURN: &str = "-- take_turn
-SELECT n, greatest(xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
+/// Whether a batch is of a transaction that this cluster has not begun yet.
+macro_rules! has_moved {
+    () => {
+        "greatest(xid, (SELECT b.xid::text::bigint FROM batches b ORDER BY b.xid DESC LIMIT 1))
                    > pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift AS has_moved
-FROM sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED";
+FROM sequencer WHERE one = 1"
+    };
+}
+
+const TAKE_TURN: &str = concat!(
+    "-- take_turn\nSELECT n, ",
+    has_moved!(),
+    " FOR UPDATE SKIP LOCKED"
+);
+
+const HAS_MOVED: &str = concat!("-- has_moved\nSELECT ", has_moved!());
 
 /// Transactions that write now have the old shift; later ones wait, and have the new one.
 const STOP_WRITERS: &str = "-- stop_writers
@@ -94,19 +105,19 @@ struct Head {
 pub(in super::super) async fn number(context: &Context) -> Result<usize, Failure> {
     let mut connection = context.database.connection().await?;
     connection.begin_write().await?;
-    let turn = turn(context, &mut connection).await;
-    match turn {
-        Ok(Turn::Numbered(_) | Turn::Moved) => connection.commit().await?,
-        Ok(Turn::Nothing) | Err(_) => connection.roll_back().await,
+    let done = number_oldest(context, &mut connection).await;
+    match done {
+        Ok(Numbering::Numbered(_) | Numbering::Moved) => connection.commit().await?,
+        Ok(Numbering::Nothing) | Err(_) => connection.roll_back().await,
     }
-    match turn? {
-        Turn::Numbered(batches) => Ok(batches),
-        Turn::Moved | Turn::Nothing => Ok(0),
+    match done? {
+        Numbering::Numbered(batches) => Ok(batches),
+        Numbering::Moved | Numbering::Nothing => Ok(0),
     }
 }
 
-/// What came of one turn.
-enum Turn {
+/// The result of one transaction of the sequencer.
+enum Numbering {
     Nothing,
     /// So many batches.
     Numbered(usize),
@@ -114,10 +125,13 @@ enum Turn {
     Moved,
 }
 
-async fn turn(context: &Context, connection: &mut Connection) -> Result<Turn, Failure> {
+async fn number_oldest(
+    context: &Context,
+    connection: &mut Connection,
+) -> Result<Numbering, Failure> {
     let rows = connection.rows(TAKE_TURN, &[]).await?;
     let Some(row) = rows.first() else {
-        return Ok(Turn::Nothing);
+        return Ok(Numbering::Nothing);
     };
     let columns = Columns::new(row, "sequencer");
     let last: i64 = columns.get(0)?;
@@ -126,7 +140,7 @@ async fn turn(context: &Context, connection: &mut Connection) -> Result<Turn, Fa
     }
     let batches = unnumbered(context, connection).await?;
     if batches.is_empty() {
-        return Ok(Turn::Nothing);
+        return Ok(Numbering::Nothing);
     }
     let mut heads = heads(context, connection, &batches).await?;
     let mut feed = Numbers::default();
@@ -145,20 +159,43 @@ async fn turn(context: &Context, connection: &mut Connection) -> Result<Turn, Fa
     move_heads(connection, &heads).await?;
     let last = last.saturating_add(i64::try_from(batches.len()).unwrap_or(0));
     connection.rows(END_TURN, &[(&last, Type::INT8)]).await?;
-    Ok(Turn::Numbered(batches.len()))
+    Ok(Numbering::Numbered(batches.len()))
+}
+
+/// As [`raise_shift`], if the ledger has moved. A server does so before it takes commands: a batch that it stored
+/// with the old shift would be of an earlier transaction than those numbered, and never get its number.
+///
+/// # Errors
+/// [`Failure`]; then no command may be taken.
+pub(in super::super) async fn follow_move(connection: &mut Connection) -> Result<(), Failure> {
+    let rows = connection.rows(HAS_MOVED, &[]).await?;
+    let has_moved = rows
+        .first()
+        .map(|row| Columns::new(row, "sequencer").get(0));
+    if has_moved.transpose()? != Some(true) {
+        return Ok(());
+    }
+    connection.begin_write().await?;
+    match raise_shift(connection).await {
+        Ok(_) => connection.commit().await,
+        Err(failure) => {
+            connection.roll_back().await;
+            Err(failure)
+        }
+    }
 }
 
 /// Lets the numbers of this cluster's transactions begin behind those of the one before (decision
 /// 0023).
-async fn raise_shift(connection: &mut Connection) -> Result<Turn, Failure> {
+async fn raise_shift(connection: &mut Connection) -> Result<Numbering, Failure> {
     connection.run(STOP_WRITERS).await?;
     let raised = connection.rows(RAISE_SHIFT, &[]).await?;
     let Some(row) = raised.first() else {
-        return Ok(Turn::Nothing);
+        return Ok(Numbering::Nothing);
     };
     let shift: i64 = Columns::new(row, "sequencer").get(0)?;
     tracing::warn!(shift, "the ledger was moved to another cluster");
-    Ok(Turn::Moved)
+    Ok(Numbering::Moved)
 }
 
 /// A batch without a number.
@@ -249,7 +286,7 @@ async fn move_heads(
 ) -> Result<(), Failure> {
     let nos = heads.keys().map(|event| int(event.0));
     let nos = nos.collect::<Result<Vec<i32>, _>>()?;
-    let seqs = heads.values().map(|head| stored(head.seq.0));
+    let seqs = heads.values().map(|head| to_i64(head.seq.0));
     let seqs = seqs.collect::<Result<Vec<i64>, _>>()?;
     let hashes: Vec<&[u8]> = heads.values().map(|head| head.hash.as_slice()).collect();
     let values: [Value<'_>; 3] = [
@@ -282,7 +319,7 @@ impl Numbers {
         head: &mut Head,
         commits: &[Commit],
     ) -> Result<(), Failure> {
-        self.firsts.push(stored(head.seq.next().0)?);
+        self.firsts.push(to_i64(head.seq.next().0)?);
         for commit in commits {
             head.seq = head.seq.next();
             for row in AuditRow::of(commit) {

@@ -71,7 +71,7 @@ impl Holders {
     }
 
     /// Forgets the holders who hold and have bought nothing, once there may be many.
-    pub(super) fn let_go(&mut self, inventory: &Inventory, event: EventNo) {
+    pub(super) fn evict(&mut self, inventory: &Inventory, event: EventNo) {
         if self.versions.len() <= self.most {
             return;
         }
@@ -96,7 +96,7 @@ mod tests {
             let name = HolderName::parse(&format!("holder-{n}")).unwrap();
             let caller = CallerId::from_bits(7);
             holders.note(Holder { caller, name }, 1);
-            holders.let_go(&inventory, EventNo(0));
+            holders.evict(&inventory, EventNo(0));
             assert!(holders.versions.len() <= HOLDERS_IDLE_MAX);
         }
         assert!(holders.versions.capacity() <= 4 * HOLDERS_IDLE_MAX);

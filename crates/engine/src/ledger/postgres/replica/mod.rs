@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 
 pub(super) use self::holders::Account;
 use self::holders::Holders;
-pub(super) use self::named::Named;
+pub(super) use self::named::ToLoad;
 pub(super) use self::stale::bookings_by_id;
 pub(super) use self::stale::horizon;
 use self::stale::{Fetched, Stale, WRITTEN, read_horizon};
@@ -50,7 +50,7 @@ pub(super) struct Replica {
     /// How often all of it was read.
     loads: u64,
     /// A batch of this server whose outcome is unknown.
-    unsettled: Option<Id>,
+    unresolved: Option<Id>,
     /// When the latest commit was made that is in here.
     latest: Timestamp,
 }
@@ -77,12 +77,12 @@ impl Replica {
             horizon: 0,
             cold: true,
             loads: 0,
-            unsettled: None,
+            unresolved: None,
             latest: Timestamp::MIN,
         }
     }
 
-    /// From now on nothing is believed.
+    /// Distrusts all of it: the next refresh loads it anew.
     pub(super) fn forget(&mut self) {
         self.cold = true;
     }
@@ -97,29 +97,29 @@ impl Replica {
     }
 
     /// As [`Replica::forget`], after a batch without an answer. It may still be on its way: nothing
-    /// is read before it is settled, or it could come behind what was read and never be seen.
-    pub(super) fn forget_until_settled(&mut self, batch: Id) {
-        self.unsettled = Some(batch);
+    /// is read before it is resolved, or it could come behind what was read and never be seen.
+    pub(super) fn forget_until_resolved(&mut self, batch: Id) {
+        self.unresolved = Some(batch);
         self.forget();
     }
 
-    pub(super) fn unsettled(&self) -> Option<Id> {
-        self.unsettled
+    pub(super) fn unresolved(&self) -> Option<Id> {
+        self.unresolved
     }
 
-    pub(super) fn is_settled(&mut self) {
-        self.unsettled = None;
+    pub(super) fn resolved(&mut self) {
+        self.unresolved = None;
     }
 
-    /// When the latest commit was made that is in here. A decision on this is no earlier.
+    /// Returns the time of the latest commit in memory. No decision on it has an earlier time.
     pub(super) fn latest(&self) -> Timestamp {
         self.latest
     }
 
-    /// Takes over what was written since the last time, but not what `server` itself wrote: that is
-    /// in here already. Reads in a snapshot of its own, or in the transaction that is open on this
-    /// connection, which has the event's lock alone. Reads back what is `named`, in the same snapshot: the rules stop at a
-    /// booking that owns a unit which is not sold.
+    /// Takes over what other servers wrote since the last time; what `server` wrote is in memory already.
+    /// Reads in a snapshot of its own, or in the transaction that is open on this connection and has the
+    /// event's lock exclusively. Loads what is `named` in the same snapshot: the rules panic at a booking
+    /// that owns a unit which is not sold.
     ///
     /// # Errors
     /// [`Failure`]; then nothing changed, or everything is read anew the next time.
@@ -128,15 +128,15 @@ impl Replica {
         connection: &mut Connection,
         charts: &Charts,
         server: Id,
-        named: &Named,
+        named: &ToLoad,
     ) -> Result<News, Failure> {
         let is_whole = !self.cold && self.holders.missing().is_empty() && self.knows(named);
         if is_whole && !self.is_behind(connection, server).await? {
             return Ok(News::default());
         }
-        // A transaction that has the event alone sees one state of it in each of its statements.
-        let is_alone = connection.is_open();
-        if !is_alone {
+        // A transaction with the event's exclusive lock sees one state of it in each of its statements.
+        let is_exclusive = connection.in_transaction();
+        if !is_exclusive {
             connection.begin(SNAPSHOT).await?;
         }
         let read = if self.cold {
@@ -151,12 +151,12 @@ impl Replica {
                 return Err(failure);
             }
         };
-        let paged_in = match self.page_in(connection, named).await {
-            Ok(()) => self.page_in_holders(connection).await,
+        let loaded = match self.load_named(connection, named).await {
+            Ok(()) => self.load_holders(connection).await,
             failed => failed,
         };
-        let read = match paged_in {
-            Ok(()) if is_alone => Ok(()),
+        let read = match loaded {
+            Ok(()) if is_exclusive => Ok(()),
             Ok(()) => connection.commit().await,
             Err(failure) => {
                 connection.roll_back().await;
@@ -283,8 +283,8 @@ impl Replica {
         for row in rows.holders {
             self.take_holder(&row)?;
         }
-        self.let_go([], bookings);
-        self.holders.let_go(&self.inventory, self.no);
+        self.evict([], bookings);
+        self.holders.evict(&self.inventory, self.no);
         Ok(News {
             units,
             ended,
@@ -326,7 +326,7 @@ impl Replica {
     }
 
     /// Reads the rows of holders that exist and are not remembered.
-    async fn page_in_holders(&mut self, connection: &mut Connection) -> Result<(), Failure> {
+    async fn load_holders(&mut self, connection: &mut Connection) -> Result<(), Failure> {
         let missing = self.holders.missing().to_vec();
         if missing.is_empty() {
             return Ok(());
@@ -342,7 +342,7 @@ impl Replica {
             let version = account.version.saturating_add(1);
             self.holders.note(account.holder, version);
         }
-        self.holders.let_go(&self.inventory, self.no);
+        self.holders.evict(&self.inventory, self.no);
     }
 
     pub(super) fn take_booking(&mut self, row: BookingRow) {
@@ -352,7 +352,7 @@ impl Replica {
 
     /// Forgets holds that are over and bookings that wait for no money, with the holds that they came from: a
     /// command that names one reads both back first.
-    pub(super) fn let_go(
+    pub(super) fn evict(
         &mut self,
         holds: impl IntoIterator<Item = HoldId>,
         bookings: impl IntoIterator<Item = BookingId>,
@@ -393,7 +393,7 @@ mod tests {
 
     /// A booking that is cancelled comes back with its hold, which no request names.
     #[test]
-    fn nothing_stays_of_a_booking_that_is_let_go() {
+    fn nothing_stays_of_a_booking_that_is_evict() {
         let (hold, booking) = (HoldId::from_bits(1), BookingId::from_bits(2));
         let holder = Holder {
             caller: CallerId::from_bits(3),
@@ -429,7 +429,7 @@ mod tests {
             },
         };
         replica.take_booking(row);
-        replica.let_go([], [booking]);
+        replica.evict([], [booking]);
         assert_eq!(replica.inventory.bookings().count(), 0);
         assert_eq!(replica.inventory.holds().count(), 0);
         assert!(replica.bookings.is_empty());

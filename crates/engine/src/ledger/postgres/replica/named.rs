@@ -1,4 +1,4 @@
-//! What commands name, and how it comes back into the memory that has let go of it.
+//! Loads the holds and bookings that commands name and that were evicted.
 
 use soldonce_core::{BookingId, HoldId};
 use tokio_postgres::types::Type;
@@ -8,32 +8,32 @@ use crate::ledger::postgres::database::Connection;
 use crate::ledger::postgres::failure::Failure;
 use crate::ledger::postgres::tables::{Id, holds};
 
-/// What commands name.
+/// The holds and bookings that must be in memory before commands are decided.
 #[derive(Debug, Default)]
-pub(in super::super) struct Named {
+pub(in super::super) struct ToLoad {
     pub(in super::super) holds: Vec<HoldId>,
     pub(in super::super) bookings: Vec<BookingId>,
 }
 
 impl Replica {
-    /// Whether everything that is named is in here.
-    pub(in super::super) fn knows(&self, named: &Named) -> bool {
+    /// Whether all of `named` is in memory.
+    pub(in super::super) fn knows(&self, named: &ToLoad) -> bool {
         let has_hold = |id: &HoldId| self.inventory.hold(*id).is_some();
         named.holds.iter().all(has_hold) && self.missing(&named.bookings).is_empty()
     }
 
-    /// The bookings that are not in here, of these and of those that they were exchanged from.
+    /// Returns those of `bookings`, and of the bookings they were exchanged from, that are not in memory.
     fn missing(&self, bookings: &[BookingId]) -> Vec<BookingId> {
         let all = bookings.iter().flat_map(|id| self.inventory.exchanges(*id));
         all.filter(|id| self.inventory.booking(*id).is_none())
             .collect()
     }
 
-    /// Reads back what commands name and memory has let go of.
-    pub(super) async fn page_in(
+    /// Loads what commands name and memory has evicted.
+    pub(super) async fn load_named(
         &mut self,
         connection: &mut Connection,
-        named: &Named,
+        named: &ToLoad,
     ) -> Result<(), Failure> {
         let mut wanted: Vec<HoldId> = named.holds.clone();
         loop {

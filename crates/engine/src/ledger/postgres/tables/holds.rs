@@ -39,7 +39,7 @@ pub(in super::super) const HOLDS_AFTER: &str = select!(
     "event_no = $1 AND id > $2 ORDER BY id LIMIT $3"
 );
 
-/// Only events in which he ever held anything are looked through.
+/// Reads only events in which the holder ever held anything.
 pub(in super::super) const HOLDS_OF_HOLDER: &str = "-- holds_of_holder
 SELECT h.id FROM holders o
 CROSS JOIN LATERAL (

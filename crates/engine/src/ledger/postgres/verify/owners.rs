@@ -164,7 +164,7 @@ async fn check_holders(
         let said = if key != holder_key(&holder) {
             "is under a key of another".to_owned()
         } else if counted != has {
-            format!("is said to have bought {counted} units, his bookings have {has}")
+            format!("is said to have bought {counted} units, their bookings have {has}")
         } else if meant != Some(&version) {
             format!("has version {version}, and was written {meant:?} times")
         } else {

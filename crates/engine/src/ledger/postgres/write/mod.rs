@@ -131,7 +131,7 @@ impl Statement {
         connection: &mut Connection,
         learn: impl Fn(i64),
     ) -> Result<Outcome, Failure> {
-        let is_within = connection.is_open();
+        let is_within = connection.in_transaction();
         let outcome = self.send_within(connection, learn).await;
         if !is_within {
             return outcome;
@@ -200,7 +200,7 @@ fn put_event(to: &mut Values, replica: &Replica, batch: &Batch) -> Result<(), Fa
 
 #[cfg(test)]
 mod tests {
-    use crate::ledger::postgres::limits::{LOCK_MS, TURN_MS};
+    use crate::ledger::postgres::limits::{EVENT_LOCK_MS, LOCK_MS};
 
     const STORE: &str = include_str!("../../../../migrations/postgres/V12__store_batch.sql");
 
@@ -208,7 +208,7 @@ mod tests {
     fn the_events_lock_and_the_rows_are_waited_for_as_long_as_the_bounds_say() {
         let waits = STORE.match_indices("SET LOCAL lock_timeout = ");
         let waits = waits.map(|(at, set)| STORE[at + set.len()..].split(';').next().unwrap());
-        let bounds = [TURN_MS.to_string(), LOCK_MS.to_string()];
+        let bounds = [EVENT_LOCK_MS.to_string(), LOCK_MS.to_string()];
         assert_eq!(waits.collect::<Vec<_>>(), bounds);
     }
 }

@@ -8,7 +8,8 @@ use crate::ledger::Tombstone;
 use crate::ledger::rows::chain::{self, AuditRow, get_origin, get_step};
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
-use crate::ledger::sqlite::fault::{Fault, one_row, stored};
+use crate::ledger::rows::to_i64;
+use crate::ledger::sqlite::fault::{Fault, one_row};
 
 const TABLE: &str = "audit";
 const CHAINS: &str = "chains";
@@ -195,7 +196,7 @@ pub(crate) fn each_after(
     mut take: impl FnMut(Result<ReadRow, Fault>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached(AUDIT_AFTER)?;
-    let mut rows = statement.query(params![event.0, stored(after.0)?, stored(last.0)?])?;
+    let mut rows = statement.query(params![event.0, to_i64(after.0)?, to_i64(last.0)?])?;
     while let Some(row) = rows.next()? {
         take(read(row))?;
     }

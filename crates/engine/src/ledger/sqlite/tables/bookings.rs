@@ -76,7 +76,7 @@ pub(crate) struct BookingRow {
 /// index with every sale.
 pub(super) fn holder_key(holder: &Holder) -> i64 {
     let sum = Checksum::of("holder").bytes(holder.caller.bytes());
-    sum.text(holder.name.as_str()).stored()
+    sum.text(holder.name.as_str()).to_i64()
 }
 
 fn count(lines: usize) -> u32 {

@@ -9,7 +9,8 @@ use super::summed;
 use crate::ledger::rows::column::Column;
 use crate::ledger::rows::reader::Reader;
 use crate::ledger::rows::replies::{get, get_key, put, put_key};
-use crate::ledger::sqlite::fault::{Fault, stored};
+use crate::ledger::rows::to_i64;
+use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::{RequestKey, ScopedKey, batch};
 use crate::reply::{ReplyKind, StoredReply};
 
@@ -116,7 +117,7 @@ fn read_kept(row: &Row<'_>) -> Result<Kept, Fault> {
 
 /// Forgets the records up to this number.
 pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
-    let last = stored(last)?;
+    let last = to_i64(last)?;
     let keys = connection.prepare_cached(FORGET_KEYS)?.execute([last])?;
     let replies = connection.prepare_cached(FORGET_REPLIES)?.execute([last])?;
     if keys == replies {
@@ -130,7 +131,7 @@ pub(crate) fn forget(connection: &Connection, last: u64) -> Result<(), Fault> {
 
 /// The reply of a record.
 pub(crate) fn reply(connection: &Connection, number: u64) -> Result<StoredReply, Fault> {
-    let number = stored(number)?;
+    let number = to_i64(number)?;
     let missing = || Fault::damaged(REPLIES, format!("reply {number} is missing"));
     let mut statement = connection.prepare_cached(REPLY)?;
     let get = |row: &mut Reader<'_>| {
@@ -156,7 +157,7 @@ pub(crate) fn replay(
     number: u64,
     asked: RequestKey,
 ) -> Result<Option<Result<StoredReply, Rejection>>, Fault> {
-    let row = stored(number)?;
+    let row = to_i64(number)?;
     let mut statement = connection.prepare_cached(KEY)?;
     let found = statement.query_row([row], |row| Ok(read_key(row)));
     let missing = || Fault::damaged(TABLE, format!("key {number} is missing"));

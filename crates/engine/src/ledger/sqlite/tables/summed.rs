@@ -18,7 +18,7 @@ pub(super) fn execute(
 ) -> Result<usize, Fault> {
     let columns = row.iter();
     let sum = columns.fold(Checksum::of(table), Checksum::column);
-    let sum = Column::Long(sum.stored());
+    let sum = Column::Long(sum.to_i64());
     Ok(statement.execute(params_from_iter(row.iter().chain([&sum]).chain(more)))?)
 }
 

@@ -45,13 +45,9 @@ pub(super) const STATEMENTS: &[&str] = &[INSERT_UNIT, UPDATE_UNIT, ALL_UNITS, UN
 /// A unit that one or more commands of a batch changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChangedUnit {
-    /// Of which event.
     pub(crate) event: EventNo,
-    /// Which unit.
     pub(crate) unit: UnitNo,
-    /// Its version in the file.
     pub(crate) before: Version,
-    /// Its state in the file.
     pub(crate) state: UnitState,
 }
 
@@ -100,11 +96,8 @@ pub(crate) fn write(
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitRow {
-    /// Of which event.
     pub(crate) event: EventNo,
-    /// Which unit.
     pub(crate) no: UnitNo,
-    /// What it is.
     pub(crate) unit: Unit,
 }
 

@@ -1,4 +1,4 @@
-//! Reads one event's audit row by row, each with the hash that was stored beside it.
+//! Reads one event's audit row by row, each with the hash that was stored with it.
 
 use rusqlite::Connection;
 use soldonce_core::{Commit, Event, HoldTerms, Seq};

@@ -4,8 +4,9 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use soldonce_core::{EventNo, Origin, Rejection, Span, Timestamp};
 
-use super::{Reply, Writer};
+use super::Writer;
 use crate::keys::{ApiKey, KeyId};
+use crate::ledger::batch::{Reply, answer};
 use crate::ledger::sqlite::fault::Fault;
 use crate::ledger::sqlite::limits::CLEAR_ROWS_MAX;
 use crate::ledger::sqlite::tables::audit::Chain;
@@ -191,10 +192,4 @@ impl Writer {
 
 fn tell<T>(reply: Reply<T>, value: T) {
     answer(reply, Ok(value));
-}
-
-fn answer<T>(reply: Reply<T>, value: Result<T, Rejection>) {
-    if reply.send(value).is_err() {
-        tracing::trace!("nobody waits for the answer");
-    }
 }

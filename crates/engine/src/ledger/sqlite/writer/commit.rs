@@ -2,46 +2,34 @@
 //! accepted in one transaction, and answers after its COMMIT has returned.
 
 use rusqlite::TransactionBehavior;
-use soldonce_core::{Answer, Applied, Rejection, Seq, Timestamp};
+use soldonce_core::{Applied, Rejection, Timestamp};
 
 use super::super::batch;
 use super::super::fault::Fault;
 use super::super::tables::idempotency;
-use super::{Reply, Writer};
-use crate::ledger::batch::{Batch, Decided, Writers};
+use super::Writer;
+use crate::ledger::batch::{Batch, Decided, Outcome, Reply, Writers, answer, answer_all};
 use crate::ledger::{Done, Transaction};
 
-/// One who waits for the batch.
-pub(super) struct Waiter {
-    reply: Reply<Done>,
-    outcome: Outcome,
-}
-
-enum Outcome {
-    /// It is this one of the batch's applied commands.
-    Applied(usize),
-    Known(Result<Done, Rejection>),
-}
-
 impl Writer {
-    /// Carries out everything that was asked, in as many commits as its size takes.
+    /// Carries out all queued commands, in as many commits as their size takes.
     pub(super) fn work(&mut self) -> Result<(), Fault> {
         // Given back at the end, so that its memory is used again.
-        let mut taken = std::mem::take(&mut self.asked);
-        let mut asked = taken.drain(..);
-        while asked.len() > 0 {
+        let mut taken = std::mem::take(&mut self.queued);
+        let mut queued = taken.drain(..);
+        while queued.len() > 0 {
             let now = self.outside.shared.now();
             let mut batch = Batch::default();
-            while let Some((next, _)) = asked.as_slice().first()
+            while let Some((next, _)) = queued.as_slice().first()
                 && batch.has_room_for(&next.command)
-                && let Some((transaction, reply)) = asked.next()
+                && let Some((transaction, reply)) = queued.next()
             {
                 self.enter(now, &transaction, reply, &mut batch)?;
             }
             self.finish(batch, now)?;
         }
-        drop(asked);
-        self.asked = taken;
+        drop(queued);
+        self.queued = taken;
         Ok(())
     }
 
@@ -49,16 +37,16 @@ impl Writer {
     fn enter(
         &mut self,
         now: Timestamp,
-        asked: &Transaction,
+        transaction: &Transaction,
         reply: Reply<Done>,
         batch: &mut Batch,
     ) -> Result<(), Fault> {
         // In place before the decision: a fault must not answer before it is known.
         let outcome = Outcome::Known(Err(Rejection::OutcomeUnknown));
-        self.waiters.push(Waiter { reply, outcome });
-        let decided = self.decide(now, asked, batch)?;
-        if let Some(waiter) = self.waiters.last_mut() {
-            waiter.outcome = decided;
+        self.waiters.push((reply, outcome));
+        let decided = self.decide(now, transaction, batch)?;
+        if let Some((_, outcome)) = self.waiters.last_mut() {
+            *outcome = decided;
         }
         Ok(())
     }
@@ -66,23 +54,23 @@ impl Writer {
     fn decide(
         &mut self,
         now: Timestamp,
-        asked: &Transaction,
+        transaction: &Transaction,
         batch: &mut Batch,
     ) -> Result<Outcome, Fault> {
-        if let Some(key) = asked.key {
+        if let Some(key) = transaction.key {
             let known = match batch.replay(key) {
                 Some(known) => Some(known),
-                None => self.replay_stored(key, &asked.command)?,
+                None => self.replay_stored(key, &transaction.command)?,
             };
             if let Some(known) = known {
                 return Ok(Outcome::Known(known.map(Done::Replayed)));
             }
         }
-        self.load(&asked.command)?;
+        self.load(&transaction.command)?;
         let writers = Writers::One {
             is_heard: !self.ends.endpoints.is_empty(),
         };
-        let decided = batch.decide(&mut self.inventory, now, asked, writers);
+        let decided = batch.decide(&mut self.inventory, now, transaction, writers);
         Ok(match decided {
             Ok(Decided::Applied(at)) => Outcome::Applied(at),
             Ok(Decided::NoEffect(answer)) => Outcome::Known(Ok(Done::Fresh { answer, seq: None })),
@@ -90,8 +78,8 @@ impl Writer {
         })
     }
 
-    /// Makes a batch durable and answers everybody who waits for it.
-    fn finish(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), Fault> {
+    /// Makes a batch durable and answers its callers.
+    fn finish(&mut self, batch: Batch, now: Timestamp) -> Result<(), Fault> {
         if !batch.applied.is_empty() {
             let begun = self.outside.clock.boot();
             self.commit(&batch, now)?;
@@ -104,7 +92,8 @@ impl Writer {
             self.outside.observer.committed(inventory, &batch.applied);
         }
         let (holds, bookings) = (batch.holds(), batch.bookings());
-        self.answer(std::mem::take(&mut batch.applied));
+        let seq = |applied: &Applied| Some(applied.commits.first()?.seq);
+        answer_all(batch.applied, self.waiters.drain(..), seq);
         self.evict(&holds, &bookings);
         self.tidy_log()
     }
@@ -128,33 +117,10 @@ impl Writer {
         self.high_water.write(&self.ends.head)
     }
 
-    fn answer(&mut self, applied: Vec<Applied>) {
-        let answer = |applied: Applied| -> (Answer, Option<Seq>) {
-            let seq = applied.commits.first().map(|commit| commit.seq);
-            (applied.answer, seq)
-        };
-        let mut answers: Vec<_> = applied.into_iter().map(answer).map(Some).collect();
-        for Waiter { reply, outcome } in self.waiters.drain(..) {
-            let done = match outcome {
-                Outcome::Known(known) => known,
-                Outcome::Applied(at) => match answers.get_mut(at).and_then(Option::take) {
-                    Some((answer, seq)) => Ok(Done::Fresh { answer, seq }),
-                    None => Err(Rejection::OutcomeUnknown),
-                },
-            };
-            // A caller that has gone away gets no answer: the command is carried out all the same.
-            if reply.send(done).is_err() {
-                tracing::trace!("nobody waits for the answer");
-            }
-        }
-    }
-
-    /// Refuses everybody who waits for the batch: nothing of it is stored.
+    /// Refuses the commands of the batch: nothing of it is stored.
     pub(super) fn refuse(&mut self, why: &Rejection) {
-        for waiter in self.waiters.drain(..) {
-            if waiter.reply.send(Err(why.clone())).is_err() {
-                tracing::trace!("nobody waits for the answer");
-            }
+        for (reply, _) in self.waiters.drain(..) {
+            answer(reply, Err(why.clone()));
         }
     }
 }

@@ -26,15 +26,12 @@ use super::published::Shared;
 use super::rebuild::Opened;
 use super::tables::idempotency;
 use super::{SqliteOptions, connection};
+use crate::ledger::batch::{Outcome, Reply};
 use crate::ledger::stored_keys::StoredKeys;
 use crate::ledger::{Done, Observer, Transaction};
 use crate::limits::IDEMPOTENCY_MS;
 
 pub(super) use self::admin_jobs::AdminJob;
-
-use self::commit::Waiter;
-
-type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
 
 /// Something for the writer to do.
 pub(super) enum Job {
@@ -63,10 +60,10 @@ pub(super) struct Writer {
     ends: Ends,
     high_water: HighWater,
     outside: Outside,
-    asked: Vec<(Transaction, Reply<Done>)>,
+    queued: Vec<(Transaction, Reply<Done>)>,
     /// A job that is no command and came behind some.
     deferred: Option<Job>,
-    waiters: Vec<Waiter>,
+    waiters: Vec<(Reply<Done>, Outcome)>,
     /// Holds and bookings that were read back for this batch.
     loaded: (Vec<HoldId>, Vec<BookingId>),
     /// The last millisecond of the oldest idempotency record.
@@ -103,7 +100,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
             writer.refuse(&refusal);
         }
         // From here on those who waited, and those still in the queue, hear `OutcomeUnknown`.
-        writer.asked.clear();
+        writer.queued.clear();
         writer.waiters.clear();
         closing = match writer.deferred.take() {
             Some(Job::Close(reply)) => Some(reply),
@@ -116,7 +113,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     if let Some(closing) = closing
         && closing.send(()).is_err()
     {
-        tracing::debug!("nobody waits for the ledger to close");
+        tracing::debug!("no caller waits for the ledger to close");
     }
 }
 
@@ -160,7 +157,7 @@ impl Writer {
             ends,
             high_water,
             outside,
-            asked: Vec::with_capacity(BATCH_MAX),
+            queued: Vec::with_capacity(BATCH_MAX),
             deferred: None,
             waiters: Vec::with_capacity(BATCH_MAX),
             loaded: (Vec::new(), Vec::new()),
@@ -175,7 +172,7 @@ impl Writer {
         while let Some(job) = self.next_job(jobs) {
             match job {
                 Job::Transact(transaction, reply) => {
-                    self.asked.push((transaction, reply));
+                    self.queued.push((transaction, reply));
                     self.drain(jobs);
                     self.work()?;
                 }
@@ -197,9 +194,9 @@ impl Writer {
 
     /// Takes the commands that wait, as many as fit into a batch, up to the first job that is none.
     fn drain(&mut self, jobs: &Receiver<Job>) {
-        while self.asked.len() < BATCH_MAX {
+        while self.queued.len() < BATCH_MAX {
             match jobs.try_recv() {
-                Ok(Job::Transact(transaction, reply)) => self.asked.push((transaction, reply)),
+                Ok(Job::Transact(transaction, reply)) => self.queued.push((transaction, reply)),
                 other => {
                     self.deferred = other.ok();
                     return;

@@ -1,5 +1,5 @@
-//! Reads back from the file what a command needs and memory has let go of: the answer to its key, its hold,
-//! its booking.
+//! Loads from the file what a command needs and memory has evicted: the answer to its key, its hold, its
+//! booking.
 
 use soldonce_core::{BookingId, Command, HoldId, Rejection};
 
@@ -41,13 +41,13 @@ impl Writer {
         Ok(None)
     }
 
-    /// Reads back what a command names and memory has let go of.
+    /// Loads what a command names and memory has evicted.
     pub(super) fn load(&mut self, command: &Command) -> Result<(), Fault> {
         let named = named(command);
         if let Some(id) = named.hold
             && self.inventory.hold(id).is_none()
         {
-            self.page_in_hold(id)?;
+            self.load_hold(id)?;
         }
         let Some(booking) = named.booking else {
             return Ok(());
@@ -56,14 +56,14 @@ impl Writer {
             let inventory = &self.inventory;
             let last = inventory.exchanges(booking).last();
             match last.filter(|id| inventory.booking(*id).is_none()) {
-                Some(id) if self.page_in_booking(id)? => {}
+                Some(id) if self.load_booking(id)? => {}
                 Some(_) | None => return Ok(()),
             }
         }
     }
 
     /// Whether there is such a booking.
-    fn page_in_booking(&mut self, id: BookingId) -> Result<bool, Fault> {
+    fn load_booking(&mut self, id: BookingId) -> Result<bool, Fault> {
         let Some(booking) = bookings::find(&self.connection, id)? else {
             return Ok(false);
         };
@@ -73,12 +73,12 @@ impl Writer {
         if let Some(hold) = hold
             && self.inventory.hold(hold).is_none()
         {
-            self.page_in_hold(hold)?;
+            self.load_hold(hold)?;
         }
         Ok(true)
     }
 
-    fn page_in_hold(&mut self, id: HoldId) -> Result<(), Fault> {
+    fn load_hold(&mut self, id: HoldId) -> Result<(), Fault> {
         let Some(hold) = holds::find(&self.connection, id)? else {
             return Ok(());
         };

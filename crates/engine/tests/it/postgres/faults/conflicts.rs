@@ -19,7 +19,7 @@ impl Servers {
         postgres::query(&self.database.url(), sql).unwrap()
     }
 
-    /// From now on the database refuses so many batches with this code. Counted beside transactions.
+    /// From now on the database refuses so many batches with this code. Counted outside of transactions.
     fn refuse_next(&self, times: u32, code: &str) {
         self.tell(&format!(
             "CREATE SEQUENCE IF NOT EXISTS refusals;

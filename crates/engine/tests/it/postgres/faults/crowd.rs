@@ -1,5 +1,5 @@
-//! A database that has no connection left: whoever needs one is told to come again, not that nobody
-//! knows what became of his command.
+//! A database that has no connection left: a command that needs one is refused as overloaded, not
+//! with an unknown outcome.
 
 use std::sync::Arc;
 

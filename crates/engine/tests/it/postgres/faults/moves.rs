@@ -98,6 +98,23 @@ async fn carried_back(last: &str) {
     );
 }
 
+/// The first command comes before the sequencer's first turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_held_at_once_in_the_new_cluster_gets_its_number() {
+    let old = Servers::start(1).await;
+    let event = old.event(|_| {}).await;
+    old.database.query(BURN).unwrap();
+    old.hold(0, &event, "ann", &["A-1"]).await.unwrap();
+    shown(&old, 0, &event, 1).await;
+    old.ledgers[0].close().await;
+    let new = Postgres::start().unwrap();
+    carry_over(&old.options.url, &new.url()).unwrap();
+    let servers = begin_anew(new, 1).await;
+    servers.hold(0, &event, "bob", &["A-2"]).await.unwrap();
+    shown(&servers, 0, &event, 2).await;
+    assert_eq!(servers.judge(0, &event.id).await, 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_stays_as_it_is_in_a_cluster_with_more_transactions() {
     let old = Servers::start(1).await;

@@ -368,7 +368,10 @@ async fn a_verification_that_hangs_holds_nobody_up() {
         let hold = servers.hold(0, &event, "bob", &["A-1"]).await.unwrap();
         held(servers.ask(0, Command::Release { on: on(&hold) }).await).unwrap();
     }
-    assert!(slow.try_join_next().is_none(), "that was beside it");
+    assert!(
+        slow.try_join_next().is_none(),
+        "that was not its connection"
+    );
     let report = slow.join_next().await.unwrap().unwrap();
     assert_eq!(report.findings, []);
     assert_eq!((report.events, report.transitions), (1, 1), "one snapshot");

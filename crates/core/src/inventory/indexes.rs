@@ -10,6 +10,8 @@ use crate::{
     Timestamp, UnitState,
 };
 
+const NAMED: &str = "holds and bookings name existing events";
+
 /// One event and everything that is indexed by it.
 #[derive(Debug)]
 pub(super) struct OpenEvent {
@@ -37,13 +39,13 @@ impl OpenEvent {
     }
 
     pub(super) fn count_bought(&mut self, holder: &Holder, units: u32) {
-        let book = self.holders.entry(holder.clone()).or_default();
-        book.bought = book.bought.saturating_add(units);
+        let account = self.holders.entry(holder.clone()).or_default();
+        account.bought = account.bought.saturating_add(units);
     }
 
     pub(super) fn count_given_back(&mut self, holder: &Holder, units: u32) {
-        if let Some(book) = self.holders.get_mut(holder) {
-            book.bought = book.bought.saturating_sub(units);
+        if let Some(account) = self.holders.get_mut(holder) {
+            account.bought = account.bought.saturating_sub(units);
             self.drop_empty(holder);
         }
     }
@@ -55,7 +57,7 @@ impl OpenEvent {
     }
 
     fn drop_empty(&mut self, holder: &Holder) {
-        let is_empty = |book: &HolderAccount| book.holds.is_empty() && book.bought == 0;
+        let is_empty = |account: &HolderAccount| account.holds.is_empty() && account.bought == 0;
         if self.holders.get(holder).is_some_and(is_empty) {
             self.holders.remove(holder);
         }
@@ -108,9 +110,14 @@ impl Inventory {
         }
     }
 
+    /// Returns an event that a hold, a booking or the command names: it was looked up before.
+    pub(super) fn known_book(&self, event: EventNo) -> &OpenEvent {
+        self.open(event).expect(NAMED)
+    }
+
+    /// Returns the same to be changed.
     pub(super) fn book_mut(&mut self, event: EventNo) -> &mut OpenEvent {
-        self.open_mut(event)
-            .expect("holds and bookings name existing events")
+        self.open_mut(event).expect(NAMED)
     }
 
     /// Opens the units of holds that ended by `now` to new owners (T3). Each hold is looked at
@@ -136,9 +143,9 @@ impl Inventory {
         let end = (hold.expires_at, hold.id);
         self.expiries.insert(hold.event, end);
         let book = self.book_mut(hold.event);
-        let holder = book.holders.entry(hold.holder.clone()).or_default();
-        holder.holds.insert(end);
-        holder.held = holder.held.saturating_add(hold.count());
+        let account = book.holders.entry(hold.holder.clone()).or_default();
+        account.holds.insert(end);
+        account.held = account.held.saturating_add(hold.count());
         if hold.expires_at <= book.open_at {
             book.reopen(hold);
         }
@@ -149,10 +156,10 @@ impl Inventory {
         let end = (hold.expires_at, hold.id);
         self.expiries.remove(hold.event, end);
         let book = self.book_mut(hold.event);
-        if let Some(holder) = book.holders.get_mut(&hold.holder)
-            && holder.holds.remove(&end)
+        if let Some(account) = book.holders.get_mut(&hold.holder)
+            && account.holds.remove(&end)
         {
-            holder.held = holder.held.saturating_sub(hold.count());
+            account.held = account.held.saturating_sub(hold.count());
             book.drop_empty(&hold.holder);
         }
     }

@@ -1,5 +1,6 @@
 //! A web application whose job runs on one host at a time, though every host gets the request.
-//! `cargo run -p soldonce-server --example lease_in_axum`, then `curl -X POST localhost:3000/report` twice at once.
+//! `cargo run --example lease_in_axum -- 127.0.0.1:3000`, then `curl -X POST 127.0.0.1:3000/report` twice at once.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::io;
 use std::time::Duration;
@@ -12,14 +13,17 @@ use soldonce_lease::{LeaseRef, Locks, RunError, Wait};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args()
+        .nth(1)
+        .ok_or("usage: lease_in_axum ADDRESS")?;
     // For several hosts: `Locks::redis("redis://10.0.0.5").namespace("app").epochs(..)`.
     let locks = Locks::memory().connect().await?;
     let app = Router::new()
         .route("/report", post(report))
         .with_state(locks);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    axum::serve(listener, app).await?;
-    Ok(())
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("http://{}", listener.local_addr()?);
+    Ok(axum::serve(listener, app).await?)
 }
 
 async fn report(State(locks): State<Locks>) -> (StatusCode, String) {

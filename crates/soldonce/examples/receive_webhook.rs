@@ -1,5 +1,5 @@
 //! Receives webhooks: verifies the signature, and drops messages that were seen before.
-//! `cargo run -p soldonce-server --example receive_webhook -- whsec_..`
+//! `cargo run --example receive_webhook -- 127.0.0.1:4000 whsec_..`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::BTreeSet;
@@ -19,16 +19,17 @@ struct Receiver {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let text = std::env::args()
-        .nth(1)
-        .ok_or("usage: receive_webhook whsec_..")?;
+    let mut args = std::env::args().skip(1);
+    let given = args.next().zip(args.next());
+    let (address, text) = given.ok_or("usage: receive_webhook ADDRESS whsec_..")?;
     let secret = BASE64_STANDARD.decode(text.trim_start_matches("whsec_"))?;
     let seen = Mutex::default();
     let receiver = Arc::new(Receiver { secret, seen });
     let app = Router::new()
         .route("/hooks", post(hook))
         .with_state(receiver);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:4000").await?;
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("http://{}/hooks", listener.local_addr()?);
     Ok(axum::serve(listener, app).await?)
 }
 

@@ -1,5 +1,5 @@
-//! A statement without an answer: was it stored, on every server that has to have it? The batch's own id
-//! decides. A server that gives the batch up writes a row with the same id first, which waits for a
+//! Finds out whether a batch without an answer was stored, on every server that has to have it. The batch's
+//! own id decides. A server that gives the batch up writes a row with the same id first, which waits for a
 //! transaction that is still running; after that the batch can never be stored.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 
 use super::database::{Connection, Database, Value};
 use super::failure::Failure;
-use super::limits::{SETTLE_EVERY_MS, SETTLE_MS, SETTLE_TRIES};
+use super::limits::{RESOLVE_EVERY_MS, RESOLVE_MS, RESOLVE_TRIES};
 use super::tables::{Columns, Id};
 
 /// Takes the id of a batch, unless the batch has it. It writes in either case: its own commit waits for the
@@ -25,22 +25,22 @@ ON CONFLICT (id) DO UPDATE SET server = batches.server";
 const BATCH: &str = "-- batch
 SELECT at, event_no FROM batches WHERE id = $1";
 
-/// When the batch was stored; nothing when it was not and never will be.
+/// Returns when the batch was stored; none when it was not and never will be.
 ///
 /// # Errors
-/// `Unknown`, when the database did not tell in time.
-pub(super) async fn settle(
+/// `Unknown`, when the database did not answer in time.
+pub(super) async fn resolve(
     database: &Database,
     clock: &Arc<dyn Clock>,
     batch: (Id, Id),
 ) -> Result<Option<Timestamp>, Failure> {
-    let until = clock.boot().plus(Duration::from_millis(SETTLE_MS));
+    let until = clock.boot().plus(Duration::from_millis(RESOLVE_MS));
     // A caller waits for this. A query that is given up may still run: it does no harm.
     tokio::select! {
         biased;
         known = try_often(database, clock, batch) => known,
         () = clock.sleep_until(until) => {
-            Err(Failure::Unknown(format!("nothing was heard in {SETTLE_MS} ms")))
+            Err(Failure::Unknown(format!("no answer in {RESOLVE_MS} ms")))
         }
     }
 }
@@ -50,22 +50,22 @@ async fn try_often(
     clock: &Arc<dyn Clock>,
     (batch, server): (Id, Id),
 ) -> Result<Option<Timestamp>, Failure> {
-    let mut last = Failure::Unknown("nobody was asked".to_owned());
-    for _ in 0..SETTLE_TRIES {
-        let settling =
-            async { settle_once(&mut database.connection().await?, batch, server).await };
-        match settling.await {
+    let mut last = Failure::Unknown("no query was sent".to_owned());
+    for _ in 0..RESOLVE_TRIES {
+        let resolving =
+            async { resolve_once(&mut database.connection().await?, batch, server).await };
+        match resolving.await {
             Ok(known) => return Ok(known),
             Err(failure) => last = failure,
         }
-        let next = clock.boot().plus(Duration::from_millis(SETTLE_EVERY_MS));
+        let next = clock.boot().plus(Duration::from_millis(RESOLVE_EVERY_MS));
         clock.sleep_until(next).await;
     }
     Err(Failure::Unknown(last.to_string()))
 }
 
-/// As [`settle`], once, on this connection.
-pub(super) async fn settle_once(
+/// As [`resolve`], once, on this connection.
+pub(super) async fn resolve_once(
     connection: &mut Connection,
     batch: Id,
     server: Id,

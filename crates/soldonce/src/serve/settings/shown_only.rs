@@ -1,4 +1,4 @@
-//! Settings that only say more about another one, as `--print-settings` shows them.
+//! Settings of the database and the provider, kept only for `--print-settings`.
 
 use soldonce_engine::ledger::postgres::PostgresOptions;
 
@@ -9,9 +9,9 @@ use super::file::SettingsFile;
 use super::source::{Sourced, line};
 use super::word;
 
-/// What stands beside the database and the provider. Addresses and secrets are not kept.
+/// Holds no address and no secret.
 #[derive(Clone, Debug)]
-pub(super) struct Beside {
+pub(super) struct ShownOnly {
     connections: Sourced<String>,
     statements: Sourced<StatementsWord>,
     stripe_key: Sourced<String>,
@@ -21,7 +21,7 @@ pub(super) struct Beside {
     stripe_url: Sourced<String>,
 }
 
-impl Beside {
+impl ShownOnly {
     /// As they are given by flags, environment and a file that nothing was taken from.
     pub(super) fn gather(args: &ServeArgs, file: &SettingsFile) -> Self {
         let (database, paid) = (&args.database, &args.payments);

@@ -1,5 +1,5 @@
 //! Follows the feed of an event: a snapshot, then every commit, over reconnects without a gap.
-//! `cargo run -p soldonce-server --example watch_feed -- 127.0.0.1:8080 hamlet`
+//! `cargo run --example watch_feed -- 127.0.0.1:8080 hamlet`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::io::{self, BufRead, BufReader, Lines, Write};

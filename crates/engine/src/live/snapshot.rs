@@ -1,5 +1,5 @@
-//! A picture of an event's seats at one commit number. Published whole; a change copies one chunk,
-//! and only while a reader still has the old picture.
+//! The seats of an event at one commit number. Published as a whole; a change copies one chunk, and only
+//! while a reader still has the old snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use soldonce_core::{AreaNo, Chart, Commit, Event, Inventory, Seq, StateKind, Tally, UnitNo};
 
 use super::feed::{FeedChange, Frame};
-use crate::limits::PICTURE_CHUNK_SEATS;
+use crate::limits::SNAPSHOT_CHUNK_SEATS;
 
 /// The public state of every unit at one commit number.
 #[derive(Clone)]
-pub struct Picture {
+pub struct SeatSnapshot {
     /// The last commit it shows.
     pub seq: Seq,
     /// How many units are in which state.
@@ -22,8 +22,8 @@ pub struct Picture {
     chunks: Vec<Arc<[StateKind]>>,
 }
 
-impl Picture {
-    /// The picture of a ledger's inventory.
+impl SeatSnapshot {
+    /// The snapshot of a ledger's inventory.
     pub(super) fn of(inventory: &Inventory, event: &Event) -> Self {
         let (seq, chart) = (inventory.seq(event.no), Arc::clone(&event.chart));
         let Some(seating) = inventory.seating(event.no) else {
@@ -50,7 +50,7 @@ impl Picture {
             seq,
             total: seating.tally(),
             areas: areas.collect(),
-            chunks: kinds.chunks(PICTURE_CHUNK_SEATS).map(Arc::from).collect(),
+            chunks: kinds.chunks(SNAPSHOT_CHUNK_SEATS).map(Arc::from).collect(),
             chart,
         }
     }
@@ -71,8 +71,8 @@ impl Picture {
     pub fn seat(&self, unit: UnitNo) -> Option<StateKind> {
         let at = unit.index();
         self.chunks
-            .get(at / PICTURE_CHUNK_SEATS)?
-            .get(at % PICTURE_CHUNK_SEATS)
+            .get(at / SNAPSHOT_CHUNK_SEATS)?
+            .get(at % SNAPSHOT_CHUNK_SEATS)
             .copied()
     }
 
@@ -125,10 +125,10 @@ impl Picture {
 
     fn set(&mut self, unit: UnitNo, kind: StateKind) {
         let at = unit.index();
-        let Some(chunk) = self.chunks.get_mut(at / PICTURE_CHUNK_SEATS) else {
+        let Some(chunk) = self.chunks.get_mut(at / SNAPSHOT_CHUNK_SEATS) else {
             return;
         };
-        if let Some(seat) = Arc::make_mut(chunk).get_mut(at % PICTURE_CHUNK_SEATS) {
+        if let Some(seat) = Arc::make_mut(chunk).get_mut(at % SNAPSHOT_CHUNK_SEATS) {
             *seat = kind;
         }
     }
