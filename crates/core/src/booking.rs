@@ -2,8 +2,8 @@
 
 use crate::words::words;
 use crate::{
-    Amount, BookingId, EventNo, Fence, HeldUnit, HoldId, Holder, Payment, PaymentState, Text,
-    Timestamp, UnitNo, Version,
+    Amount, BookingId, EventNo, Fence, HeldUnit, HoldId, Holder, Payment, Text, Timestamp, UnitNo,
+    Version,
 };
 
 words! {
@@ -82,14 +82,6 @@ pub struct Booking {
 }
 
 impl Booking {
-    /// Returns whether its payment is not at its end, or its money must go back.
-    pub fn is_unsettled(&self) -> bool {
-        let is_open = |payment: &Payment| {
-            payment.state <= PaymentState::Authorised || payment.state == PaymentState::Declined
-        };
-        self.state == BookingState::NeedsRefund || self.payment.as_deref().is_some_and(is_open)
-    }
-
     /// Returns the prices of its lines, cancelled ones too: what was agreed.
     pub fn total(&self) -> Amount {
         Amount::sum(self.lines.iter().map(|line| line.price))

@@ -25,15 +25,10 @@ pub(super) struct Trial {
 }
 
 impl Inventory {
-    /// From now on commands can be taken back, until [`Inventory::keep`] or
-    /// [`Inventory::roll_back`]. A trial within a trial is the same trial.
-    pub fn begin_trial(&mut self) {
-        self.begin_trial_from(0);
-    }
-
-    /// As [`Inventory::begin_trial`]; a command for any places of an area gets those from this open one on,
-    /// counted from 0 and around. A server that decides at the same moment, from another one, takes others.
-    pub fn begin_trial_from(&mut self, place: u32) {
+    /// From now on commands can be taken back, until [`Inventory::keep`] or [`Inventory::roll_back`]. A trial within
+    /// a trial is the same trial. A command for any places of an area gets those from the open place `place` on,
+    /// counted from 0 and around: a server that decides at the same moment, from another one, takes others.
+    pub fn begin_trial(&mut self, place: u32) {
         let (clock, count) = (self.clock, self.events.len());
         self.trial.get_or_insert_with(|| Trial {
             clock,

@@ -97,7 +97,7 @@ impl World {
         }
         let origin = Origin::system("test");
         // Every command is tried and taken back first: if that left a trace, what follows differs.
-        self.inventory.begin_trial();
+        self.inventory.begin_trial(0);
         let tried = self.inventory.apply(self.now, &origin, command.clone());
         self.inventory.roll_back();
         let applied = self.inventory.apply(self.now, &origin, command);

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use soldonce_clock::Clock;
 use soldonce_core::{
-    Applied, Booking, BookingId, Command, Commit, EventId, EventNo, History, Hold, HoldId,
-    HoldTerms, Holder, Inventory, Origin, Rejection, Seq, Span, Timestamp, UnitNo,
+    Applied, Booking, BookingId, BookingState, Command, Commit, EventId, EventNo, History, Hold,
+    HoldId, HoldTerms, Holder, Inventory, Origin, Payment, PaymentState, Rejection, Seq, Span,
+    Timestamp, UnitNo,
 };
 use soldonce_engine::keys::{ApiKey, KeyId};
 use soldonce_engine::ledger::{
@@ -133,7 +134,7 @@ impl Ledger for Oracle {
     fn unsettled(&self, before: Timestamp, limit: usize) -> Read<'_, Vec<Booking>> {
         let state = self.state();
         let bookings = state.inventory.bookings();
-        let open = bookings.filter(|booking| booking.created_at < before && booking.is_unsettled());
+        let open = bookings.filter(|booking| booking.created_at < before && is_unsettled(booking));
         ready(Ok(open.take(limit).cloned().collect()))
     }
 
@@ -221,3 +222,12 @@ impl Ledger for Oracle {
 }
 
 const NOT_HERE: &str = "no differential run compares it";
+
+/// Whether its payment is not at its end, or its money must go back.
+fn is_unsettled(booking: &Booking) -> bool {
+    let is_open = |payment: &Payment| {
+        payment.state <= PaymentState::Authorised || payment.state == PaymentState::Declined
+    };
+    let payment = booking.payment.as_deref();
+    booking.state == BookingState::NeedsRefund || payment.is_some_and(is_open)
+}

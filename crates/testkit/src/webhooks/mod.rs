@@ -72,8 +72,6 @@ pub struct Receiver {
 struct State {
     received: Vec<Received>,
     answers: VecDeque<Answer>,
-    /// The next request with each of these texts is answered so.
-    answers_to: Vec<(String, Answer)>,
 }
 
 impl Receiver {
@@ -118,12 +116,6 @@ impl Receiver {
         locked(&self.state).answers.extend(answers);
     }
 
-    /// The next request whose body has this text is answered so, whenever it comes.
-    pub fn answer_next_with(&self, text: &str, answer: Answer) {
-        let mut state = locked(&self.state);
-        state.answers_to.push((text.to_owned(), answer));
-    }
-
     /// What came so far, in its sequence.
     pub fn received(&self) -> Vec<Received> {
         locked(&self.state).received.clone()
@@ -147,16 +139,8 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 fn take(request: Request, state: &Mutex<State>, to: &mut dyn Write) -> Result<()> {
-    let body = String::from_utf8_lossy(&request.body);
     let mut state = locked(state);
-    let mut known = state.answers_to.iter();
-    let found = known.position(|(text, _)| body.contains(text));
-    let next = match found {
-        Some(at) => Some(state.answers_to.remove(at).1),
-        None => state.answers.pop_front(),
-    };
-    drop(body);
-    let answer = next.unwrap_or(Answer::Status(200));
+    let answer = state.answers.pop_front().unwrap_or(Answer::Status(200));
     state.received.push(Received {
         id: request.header("webhook-id"),
         timestamp: request.header("webhook-timestamp"),

@@ -143,7 +143,7 @@ fn places_are_taken_from_an_open_one_on_and_around() {
         ttl_max: None,
     });
     let mut taken = |from| {
-        world.inventory.begin_trial_from(from);
+        world.inventory.begin_trial(from);
         let origin = Origin::system("test");
         let applied = world.inventory.apply(world.now, &origin, wish.clone());
         world.inventory.roll_back();

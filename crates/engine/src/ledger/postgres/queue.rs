@@ -175,7 +175,7 @@ impl Round<'_> {
         }
         let is_new = self.replica.loads() > loads;
         let now = self.context.time.now();
-        self.replica.inventory.begin_trial_from(self.place);
+        self.replica.inventory.begin_trial(self.place);
         let mut batch = Batch::default();
         let (decided, retried) = self.decide(now, &mut batch);
         let stored = if batch.applied.is_empty() {

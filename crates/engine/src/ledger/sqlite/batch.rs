@@ -53,7 +53,7 @@ fn changed_events(batch: &Batch) -> Vec<EventNo> {
 
 /// The end of each table that only grows, as of the last commit.
 #[derive(Clone, Debug)]
-pub(super) struct Ends {
+pub(super) struct Tails {
     /// Where the ledger stands.
     pub(super) head: Head,
     /// Where the audit of each event stands, by its number.
@@ -76,38 +76,38 @@ pub(super) fn write(
     connection: &Connection,
     inventory: &Inventory,
     batch: &Batch,
-    ends: &mut Ends,
+    tails: &mut Tails,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    write_events(connection, inventory, batch, ends)?;
+    write_events(connection, inventory, batch, tails)?;
     write_holds(connection, inventory, batch)?;
     let changed = changed_units(batch);
     units::write(connection, inventory, &changed, IsSold(false))?;
     write_bookings(connection, inventory, batch)?;
     units::write(connection, inventory, &changed, IsSold(true))?;
-    write_audit(connection, batch, ends)?;
+    write_audit(connection, batch, tails)?;
     let effects = batch.applied.iter().flat_map(|applied| &applied.effects);
-    ends.effect = outbox::write(connection, effects, now, ends.effect)?;
+    tails.effect = outbox::write(connection, effects, now, tails.effect)?;
     let settled = batch
         .applied
         .iter()
         .flat_map(|applied| &applied.done_effects);
     outbox::settle(connection, settled.copied(), now)?;
-    let (to, messages) = (&ends.endpoints, &batch.messages);
-    ends.delivery = deliveries::write(connection, to, messages, now, ends.delivery)?;
+    let (to, messages) = (&tails.endpoints, &batch.messages);
+    tails.delivery = deliveries::write(connection, to, messages, now, tails.delivery)?;
     let moved = moved_events(batch);
     let chains = moved
         .iter()
-        .filter_map(|event| Some((*event, ends.chains.get(event.index())?)));
-    ends.head = ends.head.then(now, chains);
-    ends.head.update(connection)
+        .filter_map(|event| Some((*event, tails.chains.get(event.index())?)));
+    tails.head = tails.head.then(now, chains);
+    tails.head.update(connection)
 }
 
 fn write_events(
     connection: &Connection,
     inventory: &Inventory,
     batch: &Batch,
-    ends: &mut Ends,
+    tails: &mut Tails,
 ) -> Result<(), Fault> {
     let event = |no: EventNo| {
         let missing = || Fault::damaged("events", format!("event {} is not in memory", no.0));
@@ -124,7 +124,7 @@ fn write_events(
             &written
         };
         let sha = sha256(document);
-        let known = ends
+        let known = tails
             .charts
             .iter()
             .find(|(_, known)| *known == sha)
@@ -132,22 +132,22 @@ fn write_events(
         let chart_no = if let Some(chart_no) = known {
             chart_no
         } else {
-            let chart_no = ends
+            let chart_no = tails
                 .charts
                 .last()
                 .map_or(1, |(last, _)| last.saturating_add(1));
             charts::write(connection, chart_no, document, &new.chart)?;
-            ends.charts.push((chart_no, sha));
+            tails.charts.push((chart_no, sha));
             chart_no
         };
         events::insert(connection, new, chart_no)?;
-        if ends.chains.len() != no.index() {
+        if tails.chains.len() != no.index() {
             return Err(Fault::damaged(
                 "events",
                 format!("event {} is not the next one", no.0),
             ));
         }
-        ends.chains.push(Chain::start(new));
+        tails.chains.push(Chain::start(new));
     }
     for no in changed_events(batch) {
         events::update(connection, event(no)?)?;
@@ -183,19 +183,19 @@ fn write_bookings(
     bookings::write(connection, &found, |id| new.binary_search(&id).is_ok())
 }
 
-fn write_audit(connection: &Connection, batch: &Batch, ends: &mut Ends) -> Result<(), Fault> {
+fn write_audit(connection: &Connection, batch: &Batch, tails: &mut Tails) -> Result<(), Fault> {
     let missing =
         |event: EventNo| Fault::damaged("chains", format!("event {} has no chain", event.0));
     for commit in batch.commits() {
         let event = commit.event;
-        let chain = ends
+        let chain = tails
             .chains
             .get_mut(event.index())
             .ok_or_else(|| missing(event))?;
-        audit::append(connection, commit, chain, &mut ends.bytes)?;
+        audit::append(connection, commit, chain, &mut tails.bytes)?;
     }
     for event in moved_events(batch) {
-        let chain = ends
+        let chain = tails
             .chains
             .get(event.index())
             .ok_or_else(|| missing(event))?;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use soldonce_clock::{Clock, Entropy};
 use soldonce_core::{BookingId, EventNo, Inventory, Timestamp};
 
-use super::batch::{self, Ends};
+use super::batch::{self, Tails};
 use super::fault::Fault;
 use super::folder::Folder;
 use super::tables::{bookings, deliveries, endpoints};
@@ -42,12 +42,12 @@ pub fn correct_clock(
         mut connection,
         checkpointer,
         mut inventory,
-        mut ends,
+        mut tails,
         high_water,
         ..
     } = rebuild::open(&folder, options, entropy)?;
     let now = Timestamp::from_ms(clock.wall_ms());
-    let wanted = Correction::new(ends.head.clock, now).map_err(OpenError::Failed)?;
+    let wanted = Correction::new(tails.head.clock, now).map_err(OpenError::Failed)?;
     let Some(correction) = wanted else {
         return Ok(ClockCorrected::default());
     };
@@ -64,9 +64,9 @@ pub fn correct_clock(
     let mut batch = Batch::default();
     batch.add(applied);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    write(&transaction, inventory, &batch, &mut ends, correction)?;
+    write(&transaction, inventory, &batch, &mut tails, correction)?;
     transaction.commit()?;
-    high_water.write(&ends.head)?;
+    high_water.write(&tails.head)?;
     drop(checkpointer);
     connection::final_checkpoint(&connection)?;
     drop((connection, lock));
@@ -87,16 +87,16 @@ fn write(
     connection: &Connection,
     inventory: &Inventory,
     batch: &Batch,
-    ends: &mut Ends,
+    tails: &mut Tails,
     Correction { now, by }: Correction,
 ) -> Result<(), Fault> {
     let span = i64::try_from(by.ms()).unwrap_or(i64::MAX);
     connection
         .prepare_cached(SET_CAPS_BACK)?
         .execute(params![span])?;
-    batch::write(connection, inventory, batch, ends, now)?;
+    batch::write(connection, inventory, batch, tails, now)?;
     deliveries::set_back(connection, by)?;
-    ends.endpoints = endpoints::set_back(connection, by)?;
-    ends.head = ends.head.set_back(now);
-    ends.head.write_set_back(connection)
+    tails.endpoints = endpoints::set_back(connection, by)?;
+    tails.head = tails.head.set_back(now);
+    tails.head.write_set_back(connection)
 }

@@ -206,13 +206,13 @@ impl SqliteLedger {
         let shared = Arc::new(Shared::new(opened.head.clock, Arc::clone(&clock)));
         observer.opened(&opened.inventory);
         let (jobs, queue) = std::sync::mpsc::sync_channel(limits::QUEUE_MAX);
-        let outside = writer::Outside {
+        let deps = writer::Deps {
             clock,
             observer,
             shared: Arc::clone(&shared),
             options: options.clone(),
         };
-        let writer = Writer::new(opened, outside)?;
+        let writer = Writer::new(opened, deps)?;
         let thread = std::thread::Builder::new()
             .name("ledger-writer".to_owned())
             .spawn(move || writer::main(writer, &queue, lock))

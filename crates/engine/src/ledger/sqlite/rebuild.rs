@@ -10,7 +10,7 @@ use secrecy::SecretBox;
 use soldonce_clock::Entropy;
 use soldonce_core::{Chart, EventNo, Hold, HoldId, HoldState, Holder, Inventory, UnitState};
 
-use super::batch::Ends;
+use super::batch::Tails;
 use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::folder::{Folder, HighWater};
@@ -31,7 +31,7 @@ pub(super) struct Opened {
     pub(super) checkpointer: Checkpointer,
     pub(super) inventory: Inventory,
     pub(super) keys: StoredKeys,
-    pub(super) ends: Ends,
+    pub(super) tails: Tails,
     pub(super) high_water: HighWater,
     pub(super) masters: Vec<MasterKey>,
     pub(super) head: Head,
@@ -60,7 +60,7 @@ pub(super) fn open(
         None => start(&mut connection, entropy)?,
     };
     let high_water = folder.open_high_water(&head)?;
-    let (inventory, keys, ends) = rebuild(&connection, folder, head)?;
+    let (inventory, keys, tails) = rebuild(&connection, folder, head)?;
     let masters = keys::masters(&connection)?;
     if masters.is_empty() {
         return Err(Fault::damaged("master_keys", "there is none").into());
@@ -71,7 +71,7 @@ pub(super) fn open(
         checkpointer,
         inventory,
         keys,
-        ends,
+        tails,
         high_water,
         masters,
         head,
@@ -127,7 +127,7 @@ fn rebuild(
     connection: &Connection,
     folder: &Folder,
     head: Head,
-) -> Result<(Inventory, StoredKeys, Ends), OpenError> {
+) -> Result<(Inventory, StoredKeys, Tails), OpenError> {
     std::thread::scope(|scope| {
         // A second connection reads what only has to be counted, while this one reads units and holds.
         let accounts = scope.spawn(|| Accounts::read(folder));
@@ -146,7 +146,7 @@ fn rebuild(
         Ok((
             inventory,
             accounts.keys,
-            Ends {
+            Tails {
                 head,
                 chains,
                 charts,

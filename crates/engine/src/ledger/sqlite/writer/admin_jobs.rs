@@ -62,16 +62,16 @@ impl Writer {
                     Ok((changed, endpoints::all(tables)?))
                 };
                 let (changed, all) = self.own_commit(change)?;
-                self.ends.endpoints = all;
+                self.tails.endpoints = all;
                 tell(reply, changed);
             }
             AdminJob::NoteAttempts(attempts, reply) => {
-                let known = self.ends.endpoints.clone();
+                let known = self.tails.endpoints.clone();
                 let note = |tables: &_| {
                     let counted = deliveries::note(tables, &attempts)?;
                     endpoints::note(tables, known, &counted)
                 };
-                self.ends.endpoints = self.own_commit(note)?;
+                self.tails.endpoints = self.own_commit(note)?;
                 tell(reply, ());
             }
             AdminJob::Resend(endpoint, message, at, reply) => {
@@ -109,19 +109,19 @@ impl Writer {
             Ok(found) => found.clone(),
             Err(rejection) => return Ok(Err(rejection)),
         };
-        let at = self.outside.shared.now();
+        let at = self.deps.shared.now();
         let mut open = dropped::event_use(&self.connection, event, at)?;
         open.open += u64::try_from(inventory.live_holds(event)).unwrap_or(u64::MAX);
         if let Err(rejection) = found.require_droppable(at, open, keep) {
             return Ok(Err(rejection));
         }
-        let chain = self.ends.chains.get_mut(event.index());
+        let chain = self.tails.chains.get_mut(event.index());
         let chain = chain.ok_or_else(|| Fault::damaged("chains", "one is missing"))?;
         let tombstone = Tombstone::new(at, origin, (chain.seq, chain.hash));
         *chain = Chain::gone(&tombstone);
         self.commit_at(at, |tables| dropped::insert(tables, event, &tombstone))?;
         self.inventory.drop_event(event);
-        self.outside.observer.event_dropped(event, &found.id);
+        self.deps.observer.event_dropped(event, &found.id);
         Ok(Ok(at))
     }
 
@@ -132,10 +132,10 @@ impl Writer {
         {
             return Ok(known.map(Added::Replayed));
         }
-        if let Err(full) = require_room(self.ends.endpoints.len()) {
+        if let Err(full) = require_room(self.tails.endpoints.len()) {
             return Ok(Err(full));
         }
-        let now = self.outside.shared.now();
+        let now = self.deps.shared.now();
         let NewEndpoint {
             endpoint,
             key,
@@ -150,15 +150,15 @@ impl Writer {
             idempotency::write(tables, &records, first, now)
         })?;
         self.keys.add_all(&records);
-        self.ends.endpoints.push(endpoint);
+        self.tails.endpoints.push(endpoint);
         Ok(Ok(Added::Stored))
     }
 
     /// Writes down where the ledger's clock stands while it is ahead of the machine's: the next start goes on
     /// from the last commit, and holds would have their time since then once more.
     pub(super) fn keep_clock(&mut self) -> Result<(), Fault> {
-        let now = self.outside.shared.now();
-        if now.ms() > self.outside.clock.wall_ms() {
+        let now = self.deps.shared.now();
+        if now.ms() > self.deps.clock.wall_ms() {
             self.commit_at(now, |_| Ok(()))?;
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Writer {
         &mut self,
         write: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let now = self.outside.shared.now();
+        let now = self.deps.shared.now();
         self.commit_at(now, write)
     }
 
@@ -182,10 +182,10 @@ impl Writer {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let written = write(&transaction)?;
-        self.ends.head = self.ends.head.then(now, std::iter::empty());
-        self.ends.head.update(&transaction)?;
+        self.tails.head = self.tails.head.then(now, std::iter::empty());
+        self.tails.head.update(&transaction)?;
         transaction.commit()?;
-        self.high_water.write(&self.ends.head)?;
+        self.high_water.write(&self.tails.head)?;
         Ok(written)
     }
 }

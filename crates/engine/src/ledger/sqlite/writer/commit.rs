@@ -18,7 +18,7 @@ impl Writer {
         let mut taken = std::mem::take(&mut self.queued);
         let mut queued = taken.drain(..);
         while queued.len() > 0 {
-            let now = self.outside.shared.now();
+            let now = self.deps.shared.now();
             let mut batch = Batch::default();
             while let Some((next, _)) = queued.as_slice().first()
                 && batch.has_room_for(&next.command)
@@ -68,7 +68,7 @@ impl Writer {
         }
         self.load(&transaction.command)?;
         let writers = Writers::One {
-            is_heard: !self.ends.endpoints.is_empty(),
+            is_heard: !self.tails.endpoints.is_empty(),
         };
         let decided = batch.decide(&mut self.inventory, now, transaction, writers);
         Ok(match decided {
@@ -81,15 +81,15 @@ impl Writer {
     /// Makes a batch durable and answers its callers.
     fn finish(&mut self, batch: Batch, now: Timestamp) -> Result<(), Fault> {
         if !batch.applied.is_empty() {
-            let begun = self.outside.clock.boot();
+            let begun = self.deps.clock.boot();
             self.commit(&batch, now)?;
-            let took = self.outside.clock.boot().since(begun);
+            let took = self.deps.clock.boot().since(begun);
             let inventory = &self.inventory;
-            self.outside
+            self.deps
                 .shared
                 .note_holds(inventory, batch.holds().into_iter());
-            self.outside.observer.batch(self.waiters.len(), took);
-            self.outside.observer.committed(inventory, &batch.applied);
+            self.deps.observer.batch(self.waiters.len(), took);
+            self.deps.observer.committed(inventory, &batch.applied);
         }
         let (holds, bookings) = (batch.holds(), batch.bookings());
         let seq = |applied: &Applied| Some(applied.commits.first()?.seq);
@@ -104,7 +104,7 @@ impl Writer {
         let ended = self.ended_records(now)?;
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
-        batch::write(&transaction, &self.inventory, batch, &mut self.ends, now)?;
+        batch::write(&transaction, &self.inventory, batch, &mut self.tails, now)?;
         idempotency::write(&transaction, &batch.records, self.keys.next(), now)?;
         if let Some(last) = ended {
             idempotency::forget(&transaction, last)?;
@@ -114,7 +114,7 @@ impl Writer {
         if let Some(last) = ended {
             self.keys.forget(last);
         }
-        self.high_water.write(&self.ends.head)
+        self.high_water.write(&self.tails.head)
     }
 
     /// Refuses the commands of the batch: nothing of it is stored.

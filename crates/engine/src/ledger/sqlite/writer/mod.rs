@@ -17,7 +17,7 @@ use soldonce_clock::Clock;
 use soldonce_core::{BookingId, BookingState, HoldId, Inventory, Rejection, Timestamp};
 use tokio::sync::oneshot;
 
-use super::batch::Ends;
+use super::batch::Tails;
 use super::checkpoint::{Checkpointer, Move};
 use super::fault::Fault;
 use super::folder::{FolderLock, HighWater};
@@ -41,7 +41,7 @@ pub(super) enum Job {
 }
 
 /// What the writer is given from outside.
-pub(super) struct Outside {
+pub(super) struct Deps {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) shared: Arc<Shared>,
@@ -57,9 +57,9 @@ pub(super) struct Writer {
     inventory: Inventory,
     /// Where the idempotency records are.
     keys: StoredKeys,
-    ends: Ends,
+    tails: Tails,
     high_water: HighWater,
-    outside: Outside,
+    deps: Deps,
     queued: Vec<(Transaction, Reply<Done>)>,
     /// A job that is no command and came behind some.
     deferred: Option<Job>,
@@ -76,14 +76,14 @@ pub(super) struct Writer {
 /// The life of the writer's thread.
 pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     let ended = catch_unwind(AssertUnwindSafe(|| writer.run(jobs)));
-    let shared = Arc::clone(&writer.outside.shared);
+    let shared = Arc::clone(&writer.deps.shared);
     shared.writable.store(false, Ordering::Release);
     let mut refusal = None;
     let (mut closing, why) = match ended {
         Ok(Ok(closing)) => (closing, None),
         Ok(Err(fault)) => {
             if fault.is_mismatch() {
-                writer.outside.observer.distrusted();
+                writer.deps.observer.distrusted();
                 refusal = Some(Rejection::MemoryMismatch);
             }
             (None, Some(fault.to_string()))
@@ -95,7 +95,7 @@ pub(super) fn main(mut writer: Writer, jobs: &Receiver<Job>, lock: FolderLock) {
     };
     if let Some(why) = why {
         tracing::error!(%why, "the ledger takes no more commands; reads are answered");
-        writer.outside.observer.failed(&why);
+        writer.deps.observer.failed(&why);
         if let Some(refusal) = refusal {
             writer.refuse(&refusal);
         }
@@ -136,27 +136,27 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Writer {
-    pub(super) fn new(opened: Opened, outside: Outside) -> Result<Self, Fault> {
+    pub(super) fn new(opened: Opened, deps: Deps) -> Result<Self, Fault> {
         let Opened {
             mut connection,
             checkpointer,
             inventory,
             keys,
-            ends,
+            tails,
             high_water,
             ..
         } = opened;
         let log_pages = connection::watch_log(&mut connection)?;
         let live = inventory.holds().map(|hold| hold.id);
-        outside.shared.note_holds(&inventory, live);
+        deps.shared.note_holds(&inventory, live);
         Ok(Self {
             checkpointer,
             connection,
             inventory,
             keys,
-            ends,
+            tails,
             high_water,
-            outside,
+            deps,
             queued: Vec::with_capacity(BATCH_MAX),
             deferred: None,
             waiters: Vec::with_capacity(BATCH_MAX),
@@ -247,7 +247,7 @@ impl Writer {
             Move::Begun | Move::Failed => {}
             Move::Idle => {
                 let pages = self.log_pages.load(Ordering::Relaxed);
-                if pages.saturating_sub(self.log_kept) >= self.outside.options.log_pages {
+                if pages.saturating_sub(self.log_kept) >= self.deps.options.log_pages {
                     self.checkpointer.begin();
                 }
             }
