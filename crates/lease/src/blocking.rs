@@ -1,9 +1,30 @@
 //! Waits for a future without an executor.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+
+thread_local! {
+    static WAITING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread polls on behalf of [`wait`], which keeps a runtime that it belongs to from its tasks.
+pub(crate) fn is_waiting() -> bool {
+    WAITING.get()
+}
+
+/// Marks this thread until it is dropped.
+struct Waiting {
+    before: bool,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.set(self.before);
+    }
+}
 
 struct Unpark(Thread);
 
@@ -19,6 +40,9 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = std::pin::pin!(future);
+    let _waiting = Waiting {
+        before: WAITING.replace(true),
+    };
     loop {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return output,

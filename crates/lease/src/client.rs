@@ -1,4 +1,4 @@
-//! State that all handles share: the inbox of the lease thread, and what can be read without it.
+//! State that all handles share, and the calls that they make.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -6,18 +6,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::backend::{Facts, Holder};
-use crate::inbox::{Command, Inbox, Where};
-use crate::notice::Notices;
-use crate::{BackendError, BootTime, Clock, Entropy, FencingToken, Name, ReleaseOutcome, Stats};
+use crate::backend::Holder;
+use crate::grant::{Grant, TicketTerms};
+use crate::inbox::{AcquireParams, Command, Unclaimed, Where};
+use crate::worker::Ctx;
+use crate::{AcquireError, BackendError, FencingToken, Name, ReleaseOutcome, Unsettled};
 
 /// Kept by every `Locks`, request and lease. Its drop ends the thread.
 pub(crate) struct Client {
-    pub(crate) inbox: Arc<Inbox>,
-    pub(crate) facts: Facts,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) notices: Notices,
+    pub(crate) ctx: Arc<Ctx>,
     pub(crate) ttl_min: Option<Duration>,
     pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -25,7 +22,7 @@ pub(crate) struct Client {
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
-            .field("backend", &self.facts.kind)
+            .field("backend", &self.ctx.facts.kind)
             .finish_non_exhaustive()
     }
 }
@@ -34,31 +31,37 @@ impl Client {
     /// Sends a command to the lease thread. After the end it is dropped, and with it the channel of its
     /// answer.
     pub(crate) fn send(&self, command: Command) {
-        drop(self.inbox.push(command));
-    }
-
-    pub(crate) fn facts(&self) -> Facts {
-        self.facts
+        drop(self.ctx.inbox.push(command));
     }
 
     pub(crate) fn ttl_min(&self) -> Duration {
-        self.ttl_min.unwrap_or(self.facts.ttl_min)
+        self.ttl_min.unwrap_or(self.ctx.facts.ttl_min)
     }
 
-    pub(crate) fn entropy(&self) -> &dyn Entropy {
-        &*self.entropy
+    /// In the caller's task on the runtime that connected, else on the lease thread.
+    pub(crate) async fn acquire(&self, params: AcquireParams) -> Result<Arc<Grant>, AcquireError> {
+        if self.ctx.is_here() {
+            return self.ctx.acquire_here(params).await;
+        }
+        let (to, answer) = oneshot::channel();
+        self.send(Command::Acquire(Box::new(params), to));
+        claimed(answer).await
     }
 
-    pub(crate) fn now(&self) -> BootTime {
-        self.clock.boot()
+    pub(crate) async fn resume(&self, ticket: TicketTerms) -> Result<Arc<Grant>, AcquireError> {
+        let (to, answer) = oneshot::channel();
+        self.send(Command::Resume(ticket, to));
+        claimed(answer).await
     }
 
-    pub(crate) fn notices(&self) -> &Notices {
-        &self.notices
-    }
-
-    pub(crate) fn stats(&self) -> Stats {
-        self.notices.counters().read()
+    /// As for [`Client::acquire`].
+    pub(crate) async fn release(&self, grant: &Arc<Grant>) -> Result<ReleaseOutcome, Unsettled> {
+        if self.ctx.is_here() {
+            return self.ctx.release_here(grant).await;
+        }
+        let (settle, answer) = oneshot::channel();
+        self.send(Command::Release(grant.clone(), Some(settle)));
+        answer.await.unwrap_or(Err(Unsettled))
     }
 
     /// Waits for the end of the thread, which has told that it ends.
@@ -87,6 +90,14 @@ impl Client {
         self.send(Command::ForceRelease(place, expect, to));
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
+}
+
+/// Waits for the outcome of an acquire on the lease thread.
+async fn claimed(
+    outcome: oneshot::Receiver<Result<Unclaimed, AcquireError>>,
+) -> Result<Arc<Grant>, AcquireError> {
+    let granted = outcome.await.unwrap_or(Err(AcquireError::Closed))?;
+    granted.claim().ok_or(AcquireError::Closed)
 }
 
 impl Drop for Client {

@@ -8,12 +8,13 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::backend::{Acquire, Durability, Finding, Holder, Names, Waiter};
 use crate::grant::{Grant, TicketTerms};
+use crate::worker::Ctx;
 use crate::{
     AcquireError, BackendError, BootTime, Drained, FencingToken, LostReason, Name, Owner,
     ReleaseOutcome, Renew, RenewError, Unsettled, Wait,
 };
 
-/// A request for a lease on its way to the lease thread, which gives it an owner.
+/// A request for a lease, which has no owner yet.
 pub(crate) struct AcquireParams {
     pub(crate) names: Names,
     pub(crate) ttl: Duration,
@@ -26,7 +27,6 @@ pub(crate) struct AcquireParams {
     pub(crate) wait: Wait,
     pub(crate) safety: Duration,
     pub(crate) renew: Renew,
-    pub(crate) to: Recipient,
 }
 
 impl AcquireParams {
@@ -50,14 +50,14 @@ impl AcquireParams {
 pub(crate) struct Unclaimed {
     /// `None` once it is claimed.
     grant: Option<Arc<Grant>>,
-    inbox: Arc<Inbox>,
+    ctx: Arc<Ctx>,
 }
 
 impl Unclaimed {
-    pub(crate) fn new(grant: Arc<Grant>, inbox: &Arc<Inbox>) -> Self {
+    pub(crate) fn new(grant: Arc<Grant>, ctx: &Arc<Ctx>) -> Self {
         Self {
             grant: Some(grant),
-            inbox: Arc::clone(inbox),
+            ctx: Arc::clone(ctx),
         }
     }
 
@@ -72,8 +72,7 @@ impl Drop for Unclaimed {
         if let Some(grant) = self.grant.take()
             && grant.give_back()
         {
-            // Fails after the end, which releases all grants.
-            drop(self.inbox.push(Command::Release(grant, None)));
+            self.ctx.give_back(grant);
         }
     }
 }
@@ -85,7 +84,7 @@ pub(crate) type Holding = Result<Option<Holder>, BackendError>;
 
 /// What callers ask of the lease thread.
 pub(crate) enum Command {
-    Acquire(Box<AcquireParams>),
+    Acquire(Box<AcquireParams>, Recipient),
     Resume(TicketTerms, Recipient),
     /// Life for `ttl` from now; zero only asks.
     Renew(
@@ -98,10 +97,8 @@ pub(crate) enum Command {
         Arc<Grant>,
         Option<oneshot::Sender<Result<ReleaseOutcome, Unsettled>>>,
     ),
-    /// The guard became a ticket: nothing is renewed or released here any more.
-    Forget(Arc<Grant>),
-    /// The target has seen the token; and why the call ended the grant, if it did.
-    Overtaken(Arc<Grant>, FencingToken, Option<LostReason>),
+    /// The target has seen a higher token, which has ended the grant.
+    Overtaken(Arc<Grant>, LostReason),
     Inspect(Where, oneshot::Sender<Holding>),
     ForceRelease(
         Where,

@@ -151,7 +151,7 @@ async fn within_grace<T>(
 ) -> Option<T> {
     let client = lease.client();
     let (alarm, rings) = oneshot::channel();
-    client.send(Command::WakeAt(client.now().plus(grace), alarm));
+    client.send(Command::WakeAt(client.ctx.now().plus(grace), alarm));
     tokio::select! {
         biased;
         output = body => Some(output),

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 pub(crate) const TTL: Duration = Duration::from_secs(10);
 
-const ACQUIRE: &str = include_str!("../../src/backend/redis/scripts/acquire.lua");
+const ACQUIRE: &str = include_str!("../../src/backend/redis/scripts/grant.lua");
 const RELEASE: &str = include_str!("../../src/backend/redis/scripts/release.lua");
 
 const BARE_LOCK: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])";
@@ -124,16 +124,15 @@ impl Peers {
     }
 
     async fn script_pair(&self, mut connection: MultiplexedConnection, task: usize) {
-        let (fence, queue) = ("sl:{bench.raw}:f", format!("sl:{{bench.raw}}:q:raw-{task}"));
-        let (lease, owner) = (
-            format!("sl:{{bench.raw}}:l:raw-{task}"),
-            format!("{task:032x}"),
-        );
+        let lease = format!("sl:{{bench.raw}}:l:raw-{task}");
+        let owner = format!("{task:032x}");
         let (acquire, release) = &self.scripts;
-        let mut acquire = acquire.key(fence);
-        acquire.key(&lease).key(&queue).arg(1).arg(1);
-        acquire.arg(TTL.as_millis()).arg(900_000).arg(0);
-        let (token,): (String,) = acquire
+        let mut acquire = acquire.key("sl:{bench.raw}:f");
+        acquire.key("sl:{bench.raw}:m").key(&lease);
+        let (last,): (u64,) = acquire
+            .arg(TTL.as_millis())
+            .arg(900_000)
+            .arg(0)
             .arg(&owner)
             .invoke_async(&mut connection)
             .await
@@ -141,7 +140,7 @@ impl Peers {
         let mut release = release.key(&lease);
         let (freed,): (u8,) = release
             .arg(1)
-            .arg(format!("{owner}|{token}"))
+            .arg(format!("{owner}|{:016}", last + 1))
             .arg("sl:{bench.raw}:w")
             .arg(format!("raw-{task}"))
             .invoke_async(&mut connection)

@@ -23,6 +23,15 @@ pub trait BackendFactory: Send + 'static {
     /// The kind of the backend, known before it is connected.
     fn kind(&self) -> Kind;
 
+    /// A second backend for acquires and releases on the caller's own runtime, which connects when it is first
+    /// used; `None` if one backend serves both.
+    ///
+    /// # Errors
+    /// [`BackendError::Config`] when the settings cannot work.
+    fn in_place(&self, _: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        Ok(None)
+    }
+
     /// Connects. Runs on the library's own thread.
     ///
     /// # Errors
@@ -42,8 +51,6 @@ pub trait BackendFactory: Send + 'static {
 pub struct BackendContext {
     /// Keeps the leases of one application apart.
     pub namespace: Namespace,
-    /// Over how many shards a namespace is spread.
-    pub shards: u16,
     /// Local time, for back-off and watchdogs; never for expiry.
     pub clock: Arc<dyn Clock>,
     /// Randomness for jitter.
@@ -88,7 +95,6 @@ impl std::fmt::Debug for BackendContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BackendContext")
             .field("namespace", &self.namespace)
-            .field("shards", &self.shards)
             .field("fencing", &self.fencing)
             .field("call_timeout", &self.call_timeout)
             .finish_non_exhaustive()

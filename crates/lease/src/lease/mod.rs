@@ -10,10 +10,9 @@ use tokio::sync::oneshot;
 
 use crate::client::Client;
 use crate::grant::{Grant, LeaseState};
-use crate::inbox::{Command, Unclaimed};
+use crate::inbox::Command;
 use crate::{
-    AcquireError, FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled,
-    blocking,
+    FencingToken, LostReason, ReleaseOutcome, RenewError, TokenError, Unsettled, blocking,
 };
 
 pub use handle::{LeaseRef, LostSignal, StateWatch};
@@ -51,14 +50,9 @@ impl std::fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// Waits for the outcome of an acquire, and guards what was granted.
-    pub(crate) async fn received(
-        outcome: oneshot::Receiver<Result<Unclaimed, AcquireError>>,
-        client: Arc<Client>,
-    ) -> Result<Self, AcquireError> {
-        let granted = outcome.await.unwrap_or(Err(AcquireError::Closed))?;
-        let grant = granted.claim().ok_or(AcquireError::Closed)?;
-        Ok(Self { grant, client })
+    /// Guards a grant.
+    pub(crate) fn of(grant: Arc<Grant>, client: Arc<Client>) -> Self {
+        Self { grant, client }
     }
 
     /// The token, if the lease is live now. The one to take right before a write.
@@ -179,16 +173,8 @@ impl Lease {
     /// # Cancel safety
     /// The release goes on.
     pub async fn release(self) -> Result<ReleaseOutcome, Unsettled> {
-        let answer = self.release_later();
-        answer.await.unwrap_or(Err(Unsettled))
-    }
-
-    fn release_later(self) -> oneshot::Receiver<Result<ReleaseOutcome, Unsettled>> {
-        let (settle, answer) = oneshot::channel();
         self.grant.give_back();
-        self.client
-            .send(Command::Release(self.grant.clone(), Some(settle)));
-        answer
+        self.client.release(&self.grant).await
     }
 
     /// The target of a write has seen the higher token `by`: the lease is lost, and the next grant
@@ -211,8 +197,12 @@ impl Lease {
     /// ```
     pub fn overtaken(&self, by: FencingToken) {
         let ended = self.grant.lose(LostReason::Overtaken { by });
-        self.client
-            .send(Command::Overtaken(self.grant.clone(), by, ended));
+        let ctx = &self.client.ctx;
+        ctx.floors().raise(&self.grant.terms.names, by);
+        if let Some(reason) = ended {
+            self.client
+                .send(Command::Overtaken(self.grant.clone(), reason));
+        }
     }
 
     /// Ends the guard without releasing: nothing is renewed here any more. The ticket is a secret;
@@ -220,7 +210,7 @@ impl Lease {
     pub fn detach(self) -> LeaseTicket {
         let ticket = LeaseTicket::of(&self.grant);
         self.grant.give_back();
-        self.client.send(Command::Forget(self.grant.clone()));
+        self.client.ctx.unwatch(self.grant.terms.owner);
         ticket
     }
 
@@ -265,7 +255,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // After a loss the thread has queued the release already; after `release` and `detach` too.
         if self.grant.give_back() {
-            self.client.send(Command::Release(self.grant.clone(), None));
+            self.client.ctx.give_back(self.grant.clone());
         }
     }
 }

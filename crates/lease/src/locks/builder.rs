@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::Locks;
@@ -16,9 +17,6 @@ use crate::{
     SystemEntropy, TokenSource, blocking,
 };
 
-/// Shards of a namespace if nothing is said.
-const SHARDS_DEFAULT: u16 = 64;
-
 /// Longest wait for one answer if nothing is said.
 const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
 
@@ -27,13 +25,13 @@ const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_millis(500);
 pub struct Builder {
     connect: Box<dyn BackendFactory>,
     namespace: Option<Result<Namespace, InvalidName>>,
-    shards: u16,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     fencing: Fencing,
     doctor: Doctor,
     call_timeout: Duration,
     ttl_min: Option<Duration>,
+    own_thread: bool,
 }
 
 impl std::fmt::Debug for Builder {
@@ -52,13 +50,13 @@ impl Builder {
         Self {
             connect: Box::new(connect),
             namespace: None,
-            shards: SHARDS_DEFAULT,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             fencing: Fencing::default(),
             doctor: Doctor::default(),
             call_timeout: CALL_TIMEOUT_DEFAULT,
             ttl_min: None,
+            own_thread: false,
         }
     }
 
@@ -67,12 +65,6 @@ impl Builder {
     pub fn namespace(self, namespace: &str) -> Self {
         let namespace = Some(Namespace::new(namespace));
         Self { namespace, ..self }
-    }
-
-    /// Over how many shards the namespace is spread; 64 if nothing is said. All processes of a
-    /// namespace must say the same.
-    pub fn shards(self, shards: u16) -> Self {
-        Self { shards, ..self }
     }
 
     /// Takes local time from `clock`.
@@ -118,6 +110,16 @@ impl Builder {
         }
     }
 
+    /// Acquires and releases on the lease thread, wherever they are called. Otherwise a tokio runtime of
+    /// several threads that awaits [`Builder::connect`] also carries the connection of its own calls; it needs
+    /// I/O and time enabled, as `#[tokio::main]` has them.
+    pub fn own_thread(self) -> Self {
+        Self {
+            own_thread: true,
+            ..self
+        }
+    }
+
     /// Allows shorter ttls than the backend keeps honestly, so that tests end soon.
     #[cfg(feature = "test-kit")]
     pub fn ttl_min(self, least: Duration) -> Self {
@@ -136,7 +138,7 @@ impl Builder {
     pub async fn connect(self) -> Result<Locks, BackendError> {
         let start = self.into_start()?;
         let inbox = Arc::new(Inbox::default());
-        let (wiring, ttl_min) = (start.wiring.clone(), start.ttl_min);
+        let ttl_min = start.ttl_min;
         let unclaimed = CloseOnDrop(Some(inbox.clone()));
         let (ready, connected) = oneshot::channel();
         let commands = inbox.clone();
@@ -145,15 +147,11 @@ impl Builder {
             .spawn(move || thread::run(start, commands, ready))
             .map_err(|error| BackendError::Config(format!("no thread: {error}")))?;
         let ended = |_| Err(BackendError::Config("the lease thread ended".to_owned()));
-        let facts = connected.await.unwrap_or_else(ended)?;
+        let ctx = connected.await.unwrap_or_else(ended)?;
         unclaimed.disarm();
         Ok(Locks {
             client: Arc::new(Client {
-                inbox,
-                facts,
-                clock: wiring.clock,
-                entropy: wiring.entropy,
-                notices: wiring.notices,
+                ctx,
                 ttl_min,
                 thread: Mutex::new(Some(thread)),
             }),
@@ -180,16 +178,20 @@ impl Builder {
                 return Err(BackendError::Config(why));
             }
         };
-        if self.shards == 0 || self.call_timeout.is_zero() {
-            return Err(config(&"shards and call_timeout must be above zero"));
+        if self.call_timeout.is_zero() {
+            return Err(config(&"call_timeout must be above zero"));
         }
         Ok(Start {
             connect: self.connect,
             doctor: self.doctor,
             ttl_min: self.ttl_min,
+            runtime: if self.own_thread {
+                None
+            } else {
+                runtime_here()
+            },
             wiring: BackendContext {
                 namespace,
-                shards: self.shards,
                 clock: self.clock,
                 entropy: self.entropy,
                 fencing: self.fencing,
@@ -198,6 +200,13 @@ impl Builder {
             },
         })
     }
+}
+
+/// The runtime of this code, if it goes on while one of its threads is blocked.
+fn runtime_here() -> Option<Handle> {
+    let here = Handle::try_current().ok()?;
+    let several = here.runtime_flavor() == RuntimeFlavor::MultiThread;
+    (several && !blocking::is_waiting()).then_some(here)
 }
 
 /// Ends the thread when the connecting caller goes away before there is a [`Client`].

@@ -81,9 +81,8 @@ impl Locks {
     /// # Cancel safety
     /// Dropped after sending, the renewal may have happened; the ticket stays good until its ttl.
     pub async fn resume(&self, ticket: LeaseTicket) -> Result<Lease, AcquireError> {
-        let (to, answer) = oneshot::channel();
-        self.client.send(Command::Resume(ticket.into_terms(), to));
-        Lease::received(answer, self.client.clone()).await
+        let grant = self.client.resume(ticket.into_terms()).await?;
+        Ok(Lease::of(grant, self.client.clone()))
     }
 
     /// Who holds `name`, if anyone does.
@@ -158,7 +157,7 @@ impl Locks {
     /// # }
     /// ```
     pub fn notices(&self) -> NoticeStream {
-        self.client.notices().listen()
+        self.client.ctx.notices.listen()
     }
 
     /// Counters since the start.
@@ -176,12 +175,12 @@ impl Locks {
     /// # }
     /// ```
     pub fn stats(&self) -> Stats {
-        self.client.stats()
+        self.client.ctx.counters.read()
     }
 
     /// What the backend can do.
     pub fn facts(&self) -> Facts {
-        self.client.facts()
+        self.client.ctx.facts
     }
 
     /// Releases all live leases, waits for all releases under way, at most `within`, and ends the

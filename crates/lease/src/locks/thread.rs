@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::BackendError;
-use crate::backend::{
-    Backend, BackendContext, BackendFactory, Facts, Fencing, Finding, Kind, Verdict,
-};
+use crate::backend::{Backend, BackendContext, BackendFactory, Fencing, Finding, Kind, Verdict};
 use crate::inbox::Inbox;
 use crate::notice::{Notice, NoticeKind, Notices};
-use crate::worker::{Ctx, Parts, Worker};
+use crate::worker::{Ctx, InPlace, Parts, Worker};
 
 /// A connection is made of several calls.
 const CONNECT_CALLS: u32 = 10;
@@ -35,9 +34,11 @@ pub(super) struct Start {
     pub(super) doctor: Doctor,
     pub(super) ttl_min: Option<Duration>,
     pub(super) wiring: BackendContext,
+    /// The runtime that connects, if acquires and releases may run there.
+    pub(super) runtime: Option<Handle>,
 }
 
-type Ready = oneshot::Sender<Result<Facts, BackendError>>;
+type Ready = oneshot::Sender<Result<Arc<Ctx>, BackendError>>;
 
 /// The life of the thread.
 pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
@@ -54,20 +55,21 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     let taken = Arc::clone(&inbox);
     let told = runtime.block_on(async {
         let wiring = start.wiring.clone();
-        let backend = tokio::select! {
+        let opened = tokio::select! {
             biased;
-            backend = open(start) => backend,
+            opened = open(start) => opened,
             () = ready.closed() => return None,
         };
-        let backend = match backend {
-            Ok(backend) => backend,
+        let (backend, in_place) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 drop(ready.send(Err(error)));
                 return None;
             }
         };
         let ctx = Arc::new(Ctx::new(Parts {
-            backend: backend.clone(),
+            backend,
+            in_place,
             clock: wiring.clock,
             entropy: wiring.entropy,
             call_timeout: wiring.call_timeout,
@@ -76,7 +78,7 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
             counters: wiring.notices.counters().clone(),
             notices: wiring.notices,
         }));
-        ready.send(Ok(backend.facts())).ok()?;
+        ready.send(Ok(ctx.clone())).ok()?;
         // A task, because tokio looks at its sockets, a system call, before each poll of the future
         // that it blocks on.
         let mut worker = JoinSet::new();
@@ -93,8 +95,15 @@ pub(super) fn run(start: Start, inbox: Arc<Inbox>, mut ready: Ready) {
     }
 }
 
-async fn open(start: Start) -> Result<Arc<dyn Backend>, BackendError> {
+async fn open(start: Start) -> Result<(Arc<dyn Backend>, Option<InPlace>), BackendError> {
     let wiring = start.wiring;
+    let in_place = match start.runtime {
+        Some(runtime) => start
+            .connect
+            .in_place(&wiring)?
+            .map(|backend| InPlace::new(runtime, backend)),
+        None => None,
+    };
     let limit = wiring.call_timeout.saturating_mul(CONNECT_CALLS);
     let (clock, notices) = (wiring.clock.clone(), wiring.notices.clone());
     let backend = tokio::select! {
@@ -109,7 +118,7 @@ async fn open(start: Start) -> Result<Arc<dyn Backend>, BackendError> {
         let kind = backend.facts().kind;
         examine(start.doctor, kind, &notices, backend.doctor().await)?;
     }
-    Ok(backend)
+    Ok((backend, in_place))
 }
 
 fn examine(

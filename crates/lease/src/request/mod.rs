@@ -6,11 +6,9 @@ mod validate;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::backend::{Durability, Names, Waiter};
 use crate::client::Client;
-use crate::inbox::{AcquireParams, Command, Recipient};
+use crate::inbox::AcquireParams;
 use crate::lease::Lease;
 use crate::limits::META_BYTES_MAX;
 use crate::options::{Cap, Renew, Wait};
@@ -157,14 +155,12 @@ impl Request {
     /// As [`Request::try_acquire`], and its place in every queue is given up.
     pub async fn acquire(self, wait: Wait) -> Result<Lease, AcquireError> {
         let client = self.client.clone();
-        let (to, answer) = oneshot::channel();
-        let params = self.into_params(wait, to)?;
-        client.send(Command::Acquire(Box::new(params)));
-        Lease::received(answer, client).await
+        let grant = client.acquire(self.into_params(wait)?).await?;
+        Ok(Lease::of(grant, client))
     }
 
-    fn into_params(self, wait: Wait, to: Recipient) -> Result<AcquireParams, InvalidRequest> {
-        let facts = self.client.facts();
+    fn into_params(self, wait: Wait) -> Result<AcquireParams, InvalidRequest> {
+        let facts = self.client.ctx.facts;
         let ttl_min = self.client.ttl_min();
         let names = self.names?;
         validate::names(&names, &facts)?;
@@ -187,7 +183,6 @@ impl Request {
             wait,
             safety: self.safety,
             renew: self.renew,
-            to,
         })
     }
 
@@ -210,6 +205,6 @@ impl Request {
 
 fn draw_waiter(client: &Client) -> Waiter {
     let mut bits = [0; 8];
-    client.entropy().fill(&mut bits);
+    client.ctx.entropy.fill(&mut bits);
     Waiter(u64::from_le_bytes(bits))
 }

@@ -96,13 +96,16 @@ impl Worker {
         let deadline = timing::deadline(confirmed.sent, confirmed.granted, grant.terms.safety);
         let grant = Grant::new(grant.terms.clone(), confirmed, self.ctx.clock.clone());
         if now >= deadline {
-            let job = self.job(&grant, Why::Lost);
+            let job = self.ctx.job(&grant, Why::Lost);
             self.releases.push(job);
             return Err(AcquireError::Refused(Refusal::default()));
         }
         let grant = Arc::new(grant);
-        self.watch(grant.clone());
-        Ok(Unclaimed::new(grant, &self.ctx.inbox))
+        let resumed = Unclaimed::new(grant.clone(), &self.ctx);
+        if !self.ctx.watch(grant) {
+            return Err(AcquireError::Closed);
+        }
+        Ok(resumed)
     }
 
     pub(super) fn inspect(&mut self, place: Where, to: oneshot::Sender<Holding>) {

@@ -1,18 +1,23 @@
-//! What every piece of work on the lease thread needs.
+//! What every piece of work needs, on the lease thread and on the runtime that connected.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::job::ReleaseJob;
+use super::floors::Floors;
+use super::in_place::{InPlace, Sent};
+use super::job::{ReleaseJob, Why};
 use super::local_queues::LocalQueues;
-use crate::backend::{Backend, Facts};
-use crate::inbox::Inbox;
+use super::release::Next;
+use super::table::Table;
+use crate::backend::{Backend, Facts, Release, ReleaseReply};
+use crate::grant::{Deletes, Grant};
+use crate::inbox::{Command, Inbox};
 use crate::notice::{Notice, NoticeKind, Notices};
 use crate::stats::Counters;
-use crate::{BootTime, Clock, Entropy};
+use crate::{BootTime, Clock, Entropy, Owner, Tag};
 
-/// Shared by the loop and its tasks, all on one thread: its locks are never contended.
+/// Shared by the loop, its tasks, and the calls in place. No lock is held across an await.
 pub(crate) struct Ctx {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) facts: Facts,
@@ -23,8 +28,12 @@ pub(crate) struct Ctx {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
+    pub(super) in_place: Option<InPlace>,
     pub(super) queues: LocalQueues,
-    left_behind: Mutex<Vec<ReleaseJob>>,
+    floors: Mutex<Floors>,
+    table: Mutex<Table>,
+    /// Releases for the loop, each to be sent then, or at once.
+    left_behind: Mutex<Vec<(Option<BootTime>, ReleaseJob)>>,
 }
 
 /// What [`Ctx`] is made of.
@@ -37,6 +46,7 @@ pub(crate) struct Parts {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
+    pub(crate) in_place: Option<InPlace>,
 }
 
 impl Ctx {
@@ -51,12 +61,15 @@ impl Ctx {
             inbox: parts.inbox,
             counters: parts.counters,
             notices: parts.notices,
+            in_place: parts.in_place,
             queues: LocalQueues::default(),
+            floors: Mutex::default(),
+            table: Mutex::default(),
             left_behind: Mutex::default(),
         }
     }
 
-    pub(super) fn now(&self) -> BootTime {
+    pub(crate) fn now(&self) -> BootTime {
         self.clock.boot()
     }
 
@@ -80,16 +93,90 @@ impl Ctx {
         }
     }
 
-    /// Hands a release to the loop: what an acquire may have left at the backend.
+    /// Hands a release to the loop.
     pub(super) fn leave(&self, job: ReleaseJob) {
+        self.leave_for(None, job);
+    }
+
+    fn leave_for(&self, at: Option<BootTime>, job: ReleaseJob) {
         let left = self.left_behind.lock();
-        left.unwrap_or_else(PoisonError::into_inner).push(job);
+        left.unwrap_or_else(PoisonError::into_inner).push((at, job));
         self.inbox.nudge();
     }
 
-    pub(super) fn take_left_behind(&self) -> Vec<ReleaseJob> {
+    pub(super) fn take_left_behind(&self) -> Vec<(Option<BootTime>, ReleaseJob)> {
         let left = self.left_behind.lock();
         std::mem::take(&mut *left.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn floors(&self) -> MutexGuard<'_, Floors> {
+        self.floors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a grant among the live ones, which are renewed. False after the end.
+    pub(super) fn watch(&self, grant: Arc<Grant>) -> bool {
+        let mut table = self.table();
+        let Some(is_early) = table.watch(grant) else {
+            return false;
+        };
+        self.counters.live.set(table.live.len());
+        drop(table);
+        if is_early {
+            self.inbox.nudge();
+        }
+        true
+    }
+
+    /// Releases a grant that was given back by its guard, without waiting.
+    pub(crate) fn give_back(self: &Arc<Self>, grant: Arc<Grant>) {
+        if self.is_here() {
+            self.post(self.end_of(&grant));
+        } else {
+            // Fails after the end, which releases all grants.
+            drop(self.inbox.push(Command::Release(grant, None)));
+        }
+    }
+
+    pub(crate) fn unwatch(&self, owner: Owner) {
+        let mut table = self.table();
+        table.live.remove(owner);
+        self.counters.live.set(table.live.len());
+    }
+
+    /// Lets the loop take over a release that is about to be sent elsewhere, when `limit` has passed.
+    pub(super) fn overdue_after(&self, job: ReleaseJob, limit: Duration) -> Arc<Sent> {
+        let sent = Arc::new(Sent::of(job));
+        if self.table().send(self.now().plus(limit), &sent) {
+            self.inbox.nudge();
+        }
+        sent
+    }
+
+    /// The release of a grant of this process.
+    pub(super) fn job(&self, grant: &Grant, why: Why) -> ReleaseJob {
+        let release = Release {
+            names: grant.terms.names.clone(),
+            owner: grant.terms.owner,
+            token: Some(grant.terms.token.with_tag(Tag::default())),
+            waiter: None,
+        };
+        let ttl = grant.ttl();
+        let again = (grant.terms.deletes == Deletes::Twice).then_some(ttl / 2);
+        let give_up = grant.sent().plus(ttl).max(self.now().plus(ttl / 2));
+        ReleaseJob::of(release, why, give_up, again)
+    }
+
+    /// Takes the answer to a release; what is to be sent again is left to the loop.
+    pub(super) fn released(&self, job: ReleaseJob, reply: ReleaseReply) {
+        match job.answered(self, reply) {
+            Next::Done => {}
+            Next::At(at, job) => self.leave_for(Some(at), job),
+            Next::LeftToTtl => self.counters.left_to_ttl.add(1),
+        }
     }
 
     /// Tells a notice of this backend.

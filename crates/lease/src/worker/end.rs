@@ -1,10 +1,10 @@
 //! The end: everything held is given back, everything asked is answered, and the thread ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::job::Why;
 use super::{Later, Worker};
 use crate::grant::Grant;
 use crate::{BootTime, Drained};
@@ -49,9 +49,16 @@ impl Worker {
         // Each acquire that is cut off leaves its release behind, and its caller sees `Closed`.
         self.starting.clear();
         self.acquires.abort_all();
-        while let Some(grant) = self.live.first() {
-            self.give_back(&grant);
-            self.live.remove(grant.terms.owner);
+        if let Some(place) = &self.ctx.in_place {
+            place.close();
+        }
+        self.ctx.table().close();
+        while let Some(grant) = self.first_live() {
+            if grant.give_back() {
+                self.releases.push(self.ctx.end_of(&grant));
+            } else {
+                self.ctx.unwatch(grant.terms.owner);
+            }
         }
         self.ending = Some(Ending {
             drained: Drained::default(),
@@ -61,13 +68,8 @@ impl Worker {
         });
     }
 
-    /// Ends a grant, if it has not ended, and releases it.
-    pub(super) fn give_back(&mut self, grant: &Grant) {
-        if grant.give_back() {
-            let (token, born) = (grant.terms.token, grant.terms.born);
-            let job = self.job(grant, Why::Guard { token, born });
-            self.releases.push(job);
-        }
+    fn first_live(&self) -> Option<Arc<Grant>> {
+        self.ctx.table().live.first()
     }
 
     /// How many releases the ttl had to end so far.
@@ -97,7 +99,9 @@ impl Worker {
             Later::Alarm(_) => false,
         });
         ending.drained.left_to_ttl += left;
-        let quiet = self.acquires.is_empty() && self.calls.is_empty();
+        let place = self.ctx.in_place.as_ref();
+        let quiet = place.is_none_or(super::InPlace::is_quiet) && self.ctx.table().is_settled();
+        let quiet = quiet && self.acquires.is_empty() && self.calls.is_empty();
         quiet && self.releases.is_empty() && self.later.is_empty()
     }
 

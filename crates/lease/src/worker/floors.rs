@@ -9,11 +9,11 @@ use crate::{FencingToken, Name};
 
 /// Floors by group and name.
 #[derive(Default)]
-pub(super) struct Floors(HashMap<(Option<Name>, Name), FencingToken>);
+pub(crate) struct Floors(HashMap<(Option<Name>, Name), FencingToken>);
 
 impl Floors {
     /// Remembers that a target has seen `token` for these names.
-    pub(super) fn raise(&mut self, names: &Names, token: FencingToken) {
+    pub(crate) fn raise(&mut self, names: &Names, token: FencingToken) {
         if self.0.len() >= FLOORS_MAX {
             // A forgotten floor costs one refused write, which brings it back.
             self.0.clear();
@@ -26,7 +26,7 @@ impl Floors {
     }
 
     /// The highest floor of the names and `asked`.
-    pub(super) fn above(&self, names: &Names, asked: Option<FencingToken>) -> Option<FencingToken> {
+    pub(crate) fn above(&self, names: &Names, asked: Option<FencingToken>) -> Option<FencingToken> {
         if self.0.is_empty() {
             return asked;
         }

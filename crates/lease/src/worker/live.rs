@@ -64,17 +64,20 @@ impl Live {
         self.instants.first().map(|(at, _)| *at)
     }
 
-    pub(super) fn insert(&mut self, grant: Arc<Grant>) {
+    /// Answers the grant's next instant.
+    pub(super) fn insert(&mut self, grant: Arc<Grant>) -> BootTime {
         let owner = grant.terms.owner;
-        let renew_at = renewal_of(&grant);
+        let (renew_at, deadline) = (renewal_of(&grant), grant.deadline());
         let watched = Watched {
-            next: grant.deadline(),
+            next: deadline,
             grant,
             renew_at,
             suspect: false,
         };
         self.grants.insert(owner, watched);
         self.plan(owner);
+        let planned = self.grants.get(&owner);
+        planned.map_or(deadline, |watched| watched.next)
     }
 
     pub(super) fn remove(&mut self, owner: Owner) -> Option<Arc<Grant>> {

@@ -1,17 +1,19 @@
-//! The lease thread (LT9): one thread with one single-threaded runtime per [`crate::Locks`]. It
-//! does all I/O and keeps all timers; callers only put commands into its inbox. User code never
-//! runs on it.
+//! The lease thread (LT9): one thread with one single-threaded runtime per [`crate::Locks`]. It renews,
+//! keeps deadlines and cleans up; it also acquires and releases for callers that do not run on the runtime that
+//! connected. User code never runs on it.
 
 mod acquire;
 mod admin;
 mod ctx;
 mod end;
 mod floors;
+mod in_place;
 mod job;
 mod live;
 mod local_queues;
 mod release;
 mod renew;
+mod table;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -27,17 +29,15 @@ use crate::owner::Owners;
 use crate::{AcquireError, BootTime, RenewError, SleepFuture};
 
 pub(crate) use ctx::{Ctx, Parts};
+pub(crate) use in_place::InPlace;
 
 use acquire::{PendingAcquire, Won};
 use end::Ending;
-use floors::Floors;
 use job::ReleaseJob;
-use live::Live;
 
 /// The state of the loop, private to the lease thread.
 pub(crate) struct Worker {
     ctx: Arc<Ctx>,
-    live: Live,
     /// Acquires to start in this turn.
     starting: Vec<PendingAcquire>,
     /// Acquires under way; cut off at the end.
@@ -52,9 +52,8 @@ pub(crate) struct Worker {
     later: BTreeMap<(BootTime, u64), Later>,
     later_seq: u64,
     drift_look: BootTime,
-    /// The next housekeeping look, see [`timing::TICK`].
+    /// The next housekeeping look, see [`crate::timing::TICK`].
     tick: Option<BootTime>,
-    floors: Floors,
     owners: Owners,
     ending: Option<Ending>,
 }
@@ -92,7 +91,6 @@ impl Worker {
         Self {
             drift_look: ctx.now(),
             ctx,
-            live: Live::default(),
             starting: Vec::new(),
             acquires: JoinSet::new(),
             calls: JoinSet::new(),
@@ -101,7 +99,6 @@ impl Worker {
             later: BTreeMap::new(),
             later_seq: 0,
             tick: None,
-            floors: Floors::default(),
             owners: Owners::default(),
             ending: None,
         }

@@ -3,7 +3,7 @@
 
 use super::ctx::Ctx;
 use super::job::{ReleaseJob, Why};
-use crate::backend::{Release, ReleaseReply};
+use crate::backend::{Backend, Release, ReleaseReply};
 use crate::limits::BATCH_MAX;
 use crate::notice::NoticeKind;
 use crate::timing::{self, millis};
@@ -93,15 +93,25 @@ impl ReleaseJob {
 pub(super) async fn send(ctx: &Ctx, jobs: Vec<ReleaseJob>) -> Vec<(ReleaseJob, ReleaseReply)> {
     let batch: Vec<Release> = jobs.iter().map(|job| job.release.clone()).collect();
     debug_assert!(batch.len() <= BATCH_MAX);
-    let limit = ctx.call_timeout;
-    let replies = ctx.within(limit, ctx.backend.release(&batch)).await;
-    let silence = || {
-        let why = format!("no answer in {} ms", limit.as_millis());
-        ReleaseReply::Failed(BackendError::Unknown(why))
-    };
-    let mut replies = replies.unwrap_or_default().into_iter();
+    let mut replies = replies(ctx, &*ctx.backend, &batch).await.into_iter();
     let paired = jobs
         .into_iter()
-        .map(|job| (job, replies.next().unwrap_or_else(silence)));
+        .map(|job| (job, replies.next().unwrap_or_else(|| silence(ctx))));
     paired.collect()
+}
+
+/// Sends one release over `backend`.
+pub(super) async fn reply(ctx: &Ctx, backend: &dyn Backend, one: &[Release; 1]) -> ReleaseReply {
+    let replies = replies(ctx, backend, one).await;
+    replies.into_iter().next().unwrap_or_else(|| silence(ctx))
+}
+
+async fn replies(ctx: &Ctx, backend: &dyn Backend, batch: &[Release]) -> Vec<ReleaseReply> {
+    let replies = ctx.within(ctx.call_timeout, backend.release(batch)).await;
+    replies.unwrap_or_default()
+}
+
+fn silence(ctx: &Ctx) -> ReleaseReply {
+    let why = format!("no answer in {} ms", ctx.call_timeout.as_millis());
+    ReleaseReply::Failed(BackendError::Unknown(why))
 }

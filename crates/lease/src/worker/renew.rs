@@ -57,9 +57,10 @@ impl Worker {
         for answer in answers {
             let grant = answer.grant;
             let try_again = timing::renew_again(grant.ttl(), self.ctx.draw());
-            let renewed = self
-                .live
-                .answered(&grant, answer.confirmed, answer.reply, try_again);
+            let (confirmed, reply) = (answer.confirmed, answer.reply);
+            let mut table = self.ctx.table();
+            let renewed = table.live.answered(&grant, confirmed, reply, try_again);
+            drop(table);
             let result = self.renewal_ended(&grant, renewed);
             if let Some(to) = answer.to {
                 // Fails when the caller no longer waits.
@@ -85,7 +86,7 @@ impl Worker {
                 let reason = grant.lost();
                 if reason.is_some() {
                     // A late good answer revives nothing: what it kept alive is given back.
-                    let job = self.job(grant, Why::Lost);
+                    let job = self.ctx.job(grant, Why::Lost);
                     self.releases.push(job);
                 }
                 Err(RenewError::Lost(reason.unwrap_or(LostReason::Gone)))
@@ -109,7 +110,7 @@ impl Worker {
     /// Ends a grant as lost.
     fn lost(&mut self, grant: &Arc<Grant>, reason: LostReason) {
         let ended = grant.lose(reason);
-        self.live.remove(grant.terms.owner);
+        self.ctx.unwatch(grant.terms.owner);
         if let Some(reason) = ended {
             self.settle_loss(grant, reason);
         }
@@ -117,8 +118,8 @@ impl Worker {
 
     /// Reports a loss, and releases what the backend still keeps of the grant.
     pub(super) fn settle_loss(&mut self, grant: &Arc<Grant>, reason: LostReason) {
-        self.live.remove(grant.terms.owner);
-        let job = self.job(grant, Why::Lost);
+        self.ctx.unwatch(grant.terms.owner);
+        let job = self.ctx.job(grant, Why::Lost);
         self.releases.push(job);
         let counters = &self.ctx.counters;
         let (counter, what) = match reason {
@@ -155,7 +156,11 @@ impl Worker {
 
     /// Ends all live grants: after this they are not renewed or released.
     pub(super) fn abandon(&mut self) {
-        for grant in self.live.drain() {
+        let mut table = self.ctx.table();
+        table.close();
+        let held = table.live.drain();
+        drop(table);
+        for grant in held {
             if !grant.abandon() {
                 continue;
             }
@@ -165,6 +170,9 @@ impl Worker {
             self.tell_at(NoticeKind::Lost, &grant, || grant.sent(), why);
         }
         self.ctx.counters.live.set(0);
+        if let Some(place) = &self.ctx.in_place {
+            place.end();
+        }
     }
 }
 

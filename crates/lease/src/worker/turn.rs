@@ -1,17 +1,13 @@
 //! One turn of the loop: time first, then everything that callers put in, then what has ended.
 
-use std::sync::Arc;
-
 use tracing::Instrument;
 
-use super::job::{ReleaseJob, Why};
-use super::release::Next;
+use super::job::ReleaseJob;
 use super::{Called, Later, Worker};
-use crate::backend::{Release, ReleaseReply};
-use crate::grant::{Deletes, Grant};
+use crate::backend::ReleaseReply;
 use crate::inbox::Command;
 use crate::limits::BATCH_MAX;
-use crate::{BootTime, Tag, timing};
+use crate::{BootTime, timing};
 
 impl Worker {
     pub(super) fn turn(&mut self, batch: &mut Vec<Command>) {
@@ -29,32 +25,43 @@ impl Worker {
         while let Some(done) = self.calls.try_join_next() {
             self.called_or_panicked(done);
         }
-        self.releases.append(&mut self.ctx.take_left_behind());
+        for (at, job) in self.ctx.take_left_behind() {
+            match at {
+                Some(at) => self.later(at, Later::Release(job)),
+                None => self.releases.push(job),
+            }
+        }
         // Before the acquires: what was given back is free when they ask for it.
         self.send_releases();
         self.start_acquires();
-        self.ctx.counters.live.set(self.live.len());
     }
 
-    /// When the loop must run again without a command.
-    pub(super) fn next_instant(&self) -> Option<BootTime> {
+    /// When the loop must run again without a wake-up.
+    pub(super) fn next_instant(&mut self) -> Option<BootTime> {
         let later = self.later.first_key_value().map(|((at, _), _)| *at);
-        let look = (!self.live.is_empty()).then(|| self.drift_look.plus(timing::DRIFT_LOOK));
         let end = self.ending.as_ref().and_then(super::end::Ending::until);
-        [self.live.next(), later, look, end, self.tick]
-            .into_iter()
-            .flatten()
-            .min()
+        let mut table = self.ctx.table();
+        if self.tick.is_none() && table.was_touched() {
+            self.tick = Some(self.ctx.now().plus(timing::TICK));
+        }
+        let look = (!table.live.is_empty()).then(|| self.drift_look.plus(timing::DRIFT_LOOK));
+        let next = [table.next(), later, look, end, self.tick];
+        let next = next.into_iter().flatten().min();
+        table.looks_at(next);
+        next
     }
 
     fn look_at_the_clock(&mut self) {
         let now = self.ctx.now();
         self.tick = self.tick.filter(|at| now < *at);
-        let due = self.live.due(now);
+        let mut table = self.ctx.table();
+        let (due, overdue) = (table.live.due(now), table.overdue(now));
+        drop(table);
         self.act_on(due);
+        self.releases.extend(overdue);
         if now >= self.drift_look.plus(timing::DRIFT_LOOK) {
             self.drift_look = now;
-            let due = self.live.drifted();
+            let due = self.ctx.table().live.drifted();
             self.act_on(due);
         }
         while let Some(entry) = self.later.first_entry()
@@ -69,21 +76,13 @@ impl Worker {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Acquire(params) => self.acquire(*params),
+            Command::Acquire(params, to) => self.acquire(&params, to),
             Command::Renew(grant, ttl, to) => self.renew_by_hand(grant, ttl, to),
             Command::Release(grant, settle) => {
-                self.live.remove(grant.terms.owner);
-                let (token, born) = (grant.terms.token, grant.terms.born);
-                let job = self.job(&grant, Why::Guard { token, born });
+                let job = self.ctx.end_of(&grant);
                 self.releases.push(job.settling(settle));
             }
-            Command::Forget(grant) => drop(self.live.remove(grant.terms.owner)),
-            Command::Overtaken(grant, by, ended) => {
-                self.floors.raise(&grant.terms.names, by);
-                if let Some(reason) = ended {
-                    self.settle_loss(&grant, reason);
-                }
-            }
+            Command::Overtaken(grant, reason) => self.settle_loss(&grant, reason),
             Command::WakeAt(at, to) => self.later(at, Later::Alarm(to)),
             Command::Resume(terms, to) => self.resume(terms, to),
             Command::Inspect(place, to) => self.inspect(place, to),
@@ -92,28 +91,6 @@ impl Worker {
             Command::Shutdown(within, to) => self.shut_down(within, to),
             Command::Close => self.close(),
         }
-    }
-
-    /// Puts a grant among the live ones.
-    pub(super) fn watch(&mut self, grant: Arc<Grant>) {
-        if self.live.is_empty() {
-            self.drift_look = self.ctx.now();
-        }
-        self.live.insert(grant);
-    }
-
-    /// The release of a grant of this process.
-    pub(super) fn job(&self, grant: &Grant, why: Why) -> ReleaseJob {
-        let release = Release {
-            names: grant.terms.names.clone(),
-            owner: grant.terms.owner,
-            token: Some(grant.terms.token.with_tag(Tag::default())),
-            waiter: None,
-        };
-        let ttl = grant.ttl();
-        let again = (grant.terms.deletes == Deletes::Twice).then_some(ttl / 2);
-        let give_up = grant.sent().plus(ttl).max(self.ctx.now().plus(ttl / 2));
-        ReleaseJob::of(release, why, give_up, again)
     }
 
     pub(super) fn later(&mut self, at: BootTime, later: Later) {
@@ -153,10 +130,6 @@ impl Worker {
         {
             ending.count();
         }
-        match job.answered(&self.ctx, reply) {
-            Next::Done => {}
-            Next::At(at, job) => self.later(at, Later::Release(job)),
-            Next::LeftToTtl => self.ctx.counters.left_to_ttl.add(1),
-        }
+        self.ctx.released(job, reply);
     }
 }

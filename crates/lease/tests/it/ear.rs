@@ -82,7 +82,8 @@ impl Subscriber for Ear {
         let mut fields = Fields::default();
         event.record(&mut fields);
         let mut heard = self.0.lock().unwrap();
-        let span = heard.entered.last().copied().unwrap_or_default();
+        let entered = heard.entered.last().filter(|_| !event.is_root());
+        let span = entered.copied().unwrap_or_default();
         let at = usize::try_from(span).unwrap().checked_sub(1);
         let within = at.map_or_else(String::new, |at| heard.spans[at].clone());
         let what = fields.0;

@@ -2,25 +2,25 @@
 //! script. A batch forms only from what waits already, never by a timer, so a lone request goes at
 //! once; while calls are under way, the next batch gathers. `docs/decisions/0014`.
 //!
-//! The callers do not drive a batch, tasks of its own do: a caller that goes away takes no answer
-//! from the others of its batch.
+//! A caller drives only what it sends alone, because nothing else waits. Tasks of the batcher drive the
+//! batches, so that a caller that goes away takes no answer from others.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use redis::Value;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::call::{Call, Calls};
-use super::keys::{Keyspace, Shard};
+use super::keys::Shard;
 use super::link::Link;
 use super::reply::{self, Answer};
 use super::role::ConnectionRole;
-use super::script::Scripts;
 use crate::BackendError;
 use crate::backend::{Acquire, Names, Release, ReleaseReply};
 
@@ -40,7 +40,10 @@ pub(super) trait Batched: Clone + Send + Sync + 'static {
 
     fn names(&self) -> &Names;
 
-    fn call(calls: Calls<'_>, batch: &[Self]) -> Call;
+    /// Whether it may share a script with `first`.
+    fn joins(&self, first: &Self) -> bool;
+
+    fn call(calls: &Calls, batch: &[Self]) -> Call;
 
     /// One reply for each item of `batch`.
     fn replies(value: Value, batch: &[Self]) -> Vec<Result<Self::Reply, BackendError>>;
@@ -53,12 +56,16 @@ impl Batched for Acquire {
         &self.names
     }
 
-    fn call(calls: Calls<'_>, batch: &[Self]) -> Call {
-        calls.acquire(batch)
+    fn joins(&self, first: &Self) -> bool {
+        (self.ttl, self.cap, self.floor) == (first.ttl, first.cap, first.floor)
+    }
+
+    fn call(calls: &Calls, batch: &[Self]) -> Call {
+        calls.grant(batch)
     }
 
     fn replies(value: Value, batch: &[Self]) -> Vec<Result<Answer, BackendError>> {
-        reply::acquires(value, batch)
+        reply::grants(value, batch)
     }
 }
 
@@ -69,7 +76,11 @@ impl Batched for Release {
         &self.names
     }
 
-    fn call(calls: Calls<'_>, batch: &[Self]) -> Call {
+    fn joins(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn call(calls: &Calls, batch: &[Self]) -> Call {
         calls.release(batch)
     }
 
@@ -106,9 +117,12 @@ pub(super) struct Batcher<F: Batched> {
 /// What the tasks share.
 struct Dispatch<F: Batched> {
     link: Arc<Link>,
-    keys: Arc<Keyspace>,
-    scripts: &'static Scripts,
+    calls: Arc<Calls>,
     within: Duration,
+    /// Where the tasks run: the runtime of the first call. A call may be dropped elsewhere.
+    runtime: OnceLock<Handle>,
+    /// Whose items are sent first, if any wait when a batch of these is sent.
+    first: Option<Arc<Batcher<Release>>>,
     queues: Mutex<HashMap<Shard, BatchQueue<F>>>,
 }
 
@@ -119,16 +133,27 @@ struct BatchQueue<F: Batched> {
     under_way: usize,
 }
 
+impl<F: Batched> Default for BatchQueue<F> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            under_way: 0,
+        }
+    }
+}
+
 impl<F: Batched> BatchQueue<F> {
     /// The next batch. Items whose callers have gone away are left out: they were never sent.
     fn next(&mut self) -> Batch<F> {
-        let (mut batch, mut recipients, mut keys) = (Vec::new(), Vec::new(), 0);
+        let (mut batch, mut recipients, mut keys) = (Vec::<F>::new(), Vec::new(), 0);
         while let Some((item, to)) = self.waiting.pop_front() {
             if to.is_closed() {
                 continue;
             }
             keys += item.names().as_slice().len();
-            if !batch.is_empty() && keys > KEYS_MAX {
+            if let Some(first) = batch.first()
+                && (keys > KEYS_MAX || !item.joins(first))
+            {
                 self.waiting.push_front((item, to));
                 break;
             }
@@ -143,17 +168,19 @@ impl<F: Batched> BatchQueue<F> {
 }
 
 impl<F: Batched> Batcher<F> {
+    /// Sends what waits in `first` before each batch.
     pub(super) fn new(
         link: &Arc<Link>,
-        keys: &Arc<Keyspace>,
-        scripts: &'static Scripts,
+        calls: &Arc<Calls>,
         within: Duration,
+        first: Option<Arc<Batcher<Release>>>,
     ) -> Self {
         let dispatch = Arc::new(Dispatch {
             link: Arc::clone(link),
-            keys: Arc::clone(keys),
-            scripts,
+            calls: Arc::clone(calls),
             within,
+            runtime: OnceLock::new(),
+            first,
             queues: Mutex::default(),
         });
         Self {
@@ -168,21 +195,65 @@ impl<F: Batched> Batcher<F> {
         let (to, answer) = oneshot::channel();
         let shard = self.dispatch.shard_of(item.names());
         if let Some(run) = self.dispatch.enqueue(shard, (item, to)) {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that have ended.
-            while tasks.try_join_next().is_some() {}
-            tasks.spawn(run.run());
+            self.start(run);
         }
         Pending(answer)
     }
 
-    /// Sends `item` in a script of its own.
-    pub(super) async fn send_alone(
-        &self,
-        item: &F,
-        role: ConnectionRole,
-    ) -> Result<F::Reply, BackendError> {
-        self.dispatch.send_one(item, role).await
+    /// Sends `item` from the caller's own future if nothing waits, else with the next batch.
+    pub(super) async fn send(&self, item: F) -> Result<F::Reply, BackendError> {
+        let shard = self.dispatch.shard_of(item.names());
+        let Some(run) = self.dispatch.begin_alone(shard) else {
+            return self.post(item).await;
+        };
+        let alone = Alone {
+            batcher: self,
+            run: Some(run),
+        };
+        let reply = self.dispatch.send_one(&item, ConnectionRole::Main).await;
+        drop(alone);
+        reply
+    }
+
+    /// Sends what waits with these names, before this returns.
+    pub(super) fn flush(&self, names: &Names) {
+        let shard = self.dispatch.shard_of(names);
+        let Some(run) = self.dispatch.begin_waiting(shard) else {
+            return;
+        };
+        let mut call = Box::pin(tokio::task::unconstrained(run.run()));
+        let mut context = Context::from_waker(Waker::noop());
+        if call.as_mut().poll(&mut context).is_pending() {
+            self.spawn(call);
+        }
+    }
+
+    fn start(&self, run: BatchRun<F>) {
+        self.spawn(run.run());
+    }
+
+    fn spawn(&self, run: impl Future<Output = ()> + Send + 'static) {
+        let runtime = self.dispatch.runtime.get_or_init(Handle::current);
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that have ended.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(run, runtime);
+    }
+}
+
+/// A call that its caller drives. When it ends, what has gathered meanwhile goes on in a run.
+struct Alone<'a, F: Batched> {
+    batcher: &'a Batcher<F>,
+    run: Option<BatchRun<F>>,
+}
+
+impl<F: Batched> Drop for Alone<'_, F> {
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take()
+            && run.has_work()
+        {
+            self.batcher.start(run);
+        }
     }
 }
 
@@ -196,16 +267,45 @@ impl<F: Batched> Dispatch<F> {
         if self.link.is_one_server() {
             return Shard::default();
         }
-        self.keys.shard_of_names(names)
+        self.calls.keys.shard_of_names(names)
+    }
+
+    fn run(self: &Arc<Self>, shard: Shard) -> BatchRun<F> {
+        BatchRun {
+            dispatch: Arc::clone(self),
+            shard,
+            has_ended: false,
+        }
+    }
+
+    /// A run for one call of its own, if nothing waits for it to end.
+    fn begin_alone(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
+        // Known before the call begins: it may end where there is no runtime.
+        self.runtime.get_or_init(Handle::current);
+        let mut queues = self.queues();
+        let queue = queues.entry(shard).or_default();
+        if !queue.waiting.is_empty() || queue.under_way >= UNDER_WAY_MAX {
+            return None;
+        }
+        queue.under_way += 1;
+        Some(self.run(shard))
+    }
+
+    /// A run for what waits, however many are under way.
+    fn begin_waiting(self: &Arc<Self>, shard: Shard) -> Option<BatchRun<F>> {
+        let mut queues = self.queues();
+        let queue = queues.get_mut(&shard)?;
+        if queue.waiting.is_empty() {
+            return None;
+        }
+        queue.under_way += 1;
+        Some(self.run(shard))
     }
 
     /// Puts an item into its queue. Returns a new run if one may begin.
     fn enqueue(self: &Arc<Self>, shard: Shard, item: (F, To<F::Reply>)) -> Option<BatchRun<F>> {
         let mut queues = self.queues();
-        let queue = queues.entry(shard).or_insert_with(|| BatchQueue {
-            waiting: VecDeque::new(),
-            under_way: 0,
-        });
+        let queue = queues.entry(shard).or_default();
         queue.waiting.push_back(item);
         // A run that takes the items before it takes this one along.
         let may_begin = queue.waiting.len() == 1 && queue.under_way < UNDER_WAY_MAX;
@@ -213,11 +313,13 @@ impl<F: Batched> Dispatch<F> {
             return None;
         }
         queue.under_way += 1;
-        Some(BatchRun {
-            dispatch: Arc::clone(self),
-            shard,
-            has_ended: false,
-        })
+        Some(self.run(shard))
+    }
+
+    fn send_first(&self, batch: &[F]) {
+        if let (Some(first), Some(item)) = (&self.first, batch.first()) {
+            first.flush(item.names());
+        }
     }
 
     async fn send_batch(
@@ -225,7 +327,8 @@ impl<F: Batched> Dispatch<F> {
         batch: &[F],
         role: ConnectionRole,
     ) -> Vec<Result<F::Reply, BackendError>> {
-        let call = F::call(Calls::new(&self.keys, self.scripts), batch);
+        self.send_first(batch);
+        let call = F::call(&self.calls, batch);
         match self.link.run(&call, role, self.within).await {
             Ok(value) => F::replies(value, batch),
             Err(error) if batch.len() > 1 && is_of_neighbours(&error) => {
@@ -241,7 +344,8 @@ impl<F: Batched> Dispatch<F> {
 
     async fn send_one(&self, item: &F, role: ConnectionRole) -> Result<F::Reply, BackendError> {
         let batch = std::slice::from_ref(item);
-        let call = F::call(Calls::new(&self.keys, self.scripts), batch);
+        self.send_first(batch);
+        let call = F::call(&self.calls, batch);
         let value = self.link.run(&call, role, self.within).await?;
         let odd = || BackendError::Unknown("the answer has an unknown form".to_owned());
         let replies = F::replies(value, batch);
@@ -272,6 +376,12 @@ impl<F: Batched> BatchRun<F> {
                 drop(to.send(reply));
             }
         }
+    }
+
+    fn has_work(&self) -> bool {
+        let queues = self.dispatch.queues();
+        let queue = queues.get(&self.shard);
+        queue.is_some_and(|queue| !queue.waiting.is_empty())
     }
 
     /// Takes the next batch. With none the run has ended, under the same lock: the next item

@@ -1,16 +1,16 @@
 //! Builds the calls: which script, which keys, which arguments, on which shard.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Arg, Cmd};
 
-use super::keys::{Keyspace, Shard, topic};
+use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
 use super::script::{Script, Scripts};
-use super::terms::{self, Terms, hex, waiter};
-use crate::Name;
-use crate::backend::{Acquire, Names, Release, Renew};
+use crate::backend::{Acquire, Names, Release, Renew, Waiter};
 use crate::limits::BATCH_MAX;
 use crate::timing::millis;
+use crate::{FencingToken, Name, Owner};
 
 /// A script with its keys and arguments, ready to be sent by its hash.
 pub(super) struct Call {
@@ -27,7 +27,7 @@ pub(super) struct Call {
 const HEAD: usize = 2;
 
 /// Room for what most items have beside their keys, so that a command is not moved while it grows.
-const ARGS: usize = 5;
+const ARGS: usize = 3;
 const ARGS_BYTES: usize = 96;
 
 impl Call {
@@ -70,63 +70,77 @@ pub(super) struct RenewPart {
 }
 
 /// Makes calls in one namespace.
-#[derive(Clone, Copy)]
-pub(super) struct Calls<'a> {
-    keys: &'a Keyspace,
-    scripts: &'static Scripts,
+pub(super) struct Calls {
+    pub(super) keys: Arc<Keyspace>,
+    pub(super) scripts: &'static Scripts,
+    /// Whether grants have tokens.
+    pub(super) fenced: bool,
 }
 
-impl<'a> Calls<'a> {
-    pub(super) fn new(keys: &'a Keyspace, scripts: &'static Scripts) -> Self {
-        Self { keys, scripts }
-    }
-
-    fn lease_keys<'n>(
-        self,
-        shard: Shard,
-        names: &'n Names,
-    ) -> impl Iterator<Item = String> + use<'a, 'n> {
+impl Calls {
+    fn lease_keys(&self, shard: Shard, names: &Names) -> impl Iterator<Item = String> {
         let key = move |name: &Name| self.keys.lease(shard, names.group(), name);
         names.as_slice().iter().map(key)
     }
 
     /// The queue of a name. Groups have none, so theirs is always empty.
-    fn queue(self, shard: Shard, names: &Names) -> String {
+    fn queue(&self, shard: Shard, names: &Names) -> String {
         let first = names.as_slice().first().or(names.routing_key());
         first.map_or_else(String::new, |name| {
             self.keys.queue(shard, names.group(), name)
         })
     }
 
-    /// Acquires of one slot in one script; `asked` is not empty. Floors are set by the caller.
-    pub(super) fn acquire(self, asked: &'a [Acquire]) -> Call {
-        let place = |ask: &'a Acquire| (self.keys.shard_of_names(&ask.names), &ask.names);
-        let placed: Vec<(Shard, &Names)> = asked.iter().map(place).collect();
-        let fences = placed.iter().map(|(shard, _)| self.keys.fence(*shard));
-        let lease_keys = |(shard, names): &(Shard, &'a Names)| self.lease_keys(*shard, names);
-        let single = placed.iter().filter(|(_, names)| names.group().is_none());
-        let queues = single.map(|(shard, names)| self.queue(*shard, names));
-        let mut keys = Vec::with_capacity(3 * asked.len());
-        keys.extend(fences);
-        keys.extend(placed.iter().flat_map(lease_keys));
-        let leases = keys.len() - asked.len();
-        keys.extend(queues);
-        let (home, common) = match (placed.first(), asked.first()) {
-            (Some((shard, _)), Some(ask)) => (*shard, Terms::of(ask)),
-            (_, _) => <_>::default(),
+    /// Writes on which terms a grant is asked for.
+    fn terms(&self, command: &mut Cmd, ask: &Acquire) {
+        command.arg(millis(ask.ttl)).arg(ask.cap.map_or(0, millis));
+        match ask.floor {
+            _ if !self.fenced => command.arg(""),
+            floor => command.arg(floor.map_or(0, FencingToken::number)),
         };
-        let mut call = Call::of_batch((home, &self.scripts.acquire), &keys, asked.len());
-        call.command.arg(asked.len()).arg(leases);
-        common.write(&mut call.command);
+    }
+
+    /// Plain acquires of one slot in one script, on the terms of the first; `asked` is not empty.
+    pub(super) fn grant(&self, asked: &[Acquire]) -> Call {
+        let shard = |ask: &Acquire| self.keys.shard_of_names(&ask.names);
+        let home = asked.first().map(shard).unwrap_or_default();
+        let mut keys = Vec::with_capacity(asked.len() + 2);
+        keys.extend([self.keys.fence(home), self.keys.mark(home)]);
         for ask in asked {
-            terms::item(&mut call.command, ask, common);
+            keys.extend(self.lease_keys(shard(ask), &ask.names));
         }
+        let mut call = Call::of_batch((home, &self.scripts.grant), &keys, asked.len());
+        if let Some(first) = asked.first() {
+            self.terms(&mut call.command, first);
+        }
+        for ask in asked {
+            call.command.arg(hex(ask.owner));
+        }
+        call
+    }
+
+    /// An acquire of any kind in a script of its own.
+    pub(super) fn acquire(&self, ask: &Acquire) -> Call {
+        let shard = self.keys.shard_of_names(&ask.names);
+        let mut keys = vec![self.keys.fence(shard), self.keys.mark(shard)];
+        keys.extend(self.lease_keys(shard, &ask.names));
+        let leases = keys.len() - 2;
+        if ask.names.group().is_none() {
+            keys.push(self.queue(shard, &ask.names));
+        }
+        let mut call = Call::new(shard, &self.scripts.acquire, &keys);
+        call.command.arg(leases).arg(hex(ask.owner));
+        self.terms(&mut call.command, ask);
+        call.command
+            .arg(waiter(ask.waiter))
+            .arg(u8::from(ask.fair))
+            .arg(&*ask.meta);
         call
     }
 
     /// A vote for `command` under `token`. A server younger than `least_age` gives none.
     #[cfg(feature = "redlock")]
-    pub(super) fn vote(self, command: &'a Acquire, token: u64, least_age: Duration) -> Call {
+    pub(super) fn vote(&self, command: &Acquire, token: u64, least_age: Duration) -> Call {
         let names = &command.names;
         let shard = self.keys.shard_of_names(names);
         let keys = names.as_slice().iter().flat_map(|name| {
@@ -144,44 +158,45 @@ impl<'a> Calls<'a> {
         call
     }
 
-    pub(super) fn install(self, shard: Shard, epoch: u32, ask: &str) -> Call {
+    pub(super) fn install(&self, shard: Shard, epoch: u32, ask: &str) -> Call {
         let mut call = Call::new(shard, &self.scripts.install, &[self.keys.fence(shard)]);
         call.command.arg(epoch).arg(ask);
         call
     }
 
     /// Releases of one slot in one script; `releases` is not empty.
-    pub(super) fn release(self, releases: &'a [Release]) -> Call {
+    pub(super) fn release(&self, releases: &[Release]) -> Call {
         let shard = |release: &Release| self.keys.shard_of_names(&release.names);
-        let placed = releases.iter().map(|release| (shard(release), release));
-        let placed: Vec<(Shard, &Release)> = placed.collect();
+        let placed: Vec<(Shard, &Release)> = releases.iter().map(|one| (shard(one), one)).collect();
         let mut keys = Vec::with_capacity(releases.len());
         for (shard, release) in &placed {
             keys.extend(self.lease_keys(*shard, &release.names));
         }
         let leases = keys.len();
-        let queued = placed
-            .iter()
-            .filter(|(_, release)| release.waiter.is_some());
-        keys.extend(queued.map(|(shard, release)| self.queue(*shard, &release.names)));
+        let mut waiters = Vec::new();
+        for (shard, release) in &placed {
+            if release.waiter.is_some() {
+                keys.push(self.queue(*shard, &release.names));
+                waiters.push(waiter(release.waiter));
+            }
+        }
         let home = placed.first().map(|(shard, _)| *shard).unwrap_or_default();
         let mut call = Call::of_batch((home, &self.scripts.release), &keys, releases.len());
         call.command.arg(leases);
-        for (shard, release) in placed {
-            let names = release.names.as_slice().len();
-            if names != 1 || release.waiter.is_some() {
-                let waiter = waiter(release.waiter);
-                call.command.arg("+").arg(names).arg(waiter);
+        for (_, release) in &placed {
+            let proof = proof(release);
+            for _ in release.names.as_slice() {
+                call.command.arg(&proof);
             }
-            call.command
-                .arg(proof(release))
-                .arg(self.keys.channel(shard))
-                .arg(topic(&release.names));
+        }
+        call.command.arg(waiters);
+        for (shard, topics) in messages(&placed) {
+            call.command.arg(self.keys.channel(shard)).arg(topics);
         }
         call
     }
 
-    pub(super) fn inspect(self, group: Option<&Name>, name: &Name) -> Call {
+    pub(super) fn inspect(&self, group: Option<&Name>, name: &Name) -> Call {
         let shard = self.keys.shard_of(group.unwrap_or(name));
         Call::new(
             shard,
@@ -191,7 +206,7 @@ impl<'a> Calls<'a> {
     }
 
     /// One call for each shard, or more where it has many keys. A grant is never split.
-    pub(super) fn renew(self, batch: &'a [Renew]) -> Vec<RenewPart> {
+    pub(super) fn renew(&self, batch: &[Renew]) -> Vec<RenewPart> {
         let shard = |renew: &Renew| self.keys.shard_of_names(&renew.names);
         let mut order: Vec<(usize, &Renew)> = batch.iter().enumerate().collect();
         order.sort_by_key(|(_, renew)| shard(renew));
@@ -214,7 +229,7 @@ impl<'a> Calls<'a> {
         parts
     }
 
-    fn renew_part(self, shard: Shard, renewals: &[(usize, &'a Renew)]) -> RenewPart {
+    fn renew_part(&self, shard: Shard, renewals: &[(usize, &Renew)]) -> RenewPart {
         let keys = renewals
             .iter()
             .flat_map(|(_, renew)| self.lease_keys(shard, &renew.names));
@@ -236,12 +251,38 @@ impl<'a> Calls<'a> {
     }
 }
 
+/// What is published on which channel, when any of the names was released.
+fn messages(placed: &[(Shard, &Release)]) -> Vec<(Shard, String)> {
+    let mut messages: Vec<(Shard, String)> = Vec::new();
+    for (shard, release) in placed {
+        let topic = topic(&release.names);
+        match messages.iter_mut().find(|(of, _)| of == shard) {
+            Some((_, topics)) => {
+                topics.push(TOPICS_APART);
+                topics.push_str(&topic);
+            }
+            None => messages.push((*shard, topic)),
+        }
+    }
+    messages
+}
+
+fn hex(owner: Owner) -> String {
+    format!("{:032x}", u128::from_be_bytes(owner.expose()))
+}
+
+fn waiter(waiter: Option<Waiter>) -> String {
+    waiter
+        .map(|Waiter(id)| format!("{id:016x}"))
+        .unwrap_or_default()
+}
+
 /// What a release must match: what is stored begins with it.
 fn proof(release: &Release) -> String {
-    let owner = u128::from_be_bytes(release.owner.expose());
+    let owner = hex(release.owner);
     match release.token {
-        Some(token) => format!("{owner:032x}|{token}"),
-        None => format!("{owner:032x}|"),
+        Some(token) => format!("{owner}|{token}"),
+        None => format!("{owner}|"),
     }
 }
 

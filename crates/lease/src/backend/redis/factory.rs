@@ -42,6 +42,11 @@ impl BackendFactory for Server {
         Kind::Redis
     }
 
+    fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        let backend = RedisBackend::of_server(&self.0, settings(with.clone())?)?;
+        Ok(Some(Arc::new(backend)))
+    }
+
     fn connect(
         self: Box<Self>,
         with: BackendContext,
@@ -62,6 +67,11 @@ impl BackendFactory for Seeds {
         Kind::Cluster
     }
 
+    fn in_place(&self, with: &BackendContext) -> Result<Option<Arc<dyn Backend>>, BackendError> {
+        let backend = RedisBackend::of_cluster(&self.0, settings(with.clone())?)?;
+        Ok(Some(Arc::new(backend)))
+    }
+
     fn connect(
         self: Box<Self>,
         with: BackendContext,
@@ -74,6 +84,7 @@ impl BackendFactory for Seeds {
 }
 
 fn settings(with: BackendContext) -> Result<RedisSettings, BackendError> {
+    let fenced = !matches!(with.fencing, Fencing::Off);
     let epochs = match with.fencing {
         Fencing::Epochs(source) => Some(source),
         Fencing::Unanchored | Fencing::Off => None,
@@ -83,7 +94,7 @@ fn settings(with: BackendContext) -> Result<RedisSettings, BackendError> {
         }
     };
     let mut settings = RedisSettings::new(with.namespace);
-    settings.shards = with.shards;
+    settings.fenced = fenced;
     settings.epochs = epochs;
     settings.call_timeout = timing::before(with.call_timeout);
     settings.clock = with.clock;

@@ -14,14 +14,21 @@ use crate::{BackendError, EpochError, Notice, NoticeKind};
 /// another process installs at the same moment, or the server is flushed once more.
 const EPOCH_ROUNDS: usize = 4;
 
+/// Whether it asks for one name and for nothing else: such acquires share a script.
+fn is_plain(command: &Acquire) -> bool {
+    let asks_more = command.fair || command.waiter.is_some() || !command.meta.is_empty();
+    command.names.as_slice().len() == 1 && !asks_more
+}
+
 impl RedisBackend {
     pub(super) async fn grant(&self, command: &Acquire) -> AcquireReply {
         for _ in 0..EPOCH_ROUNDS {
-            // What few acquires need is boxed: each carries the room for all that is not.
             let answer = match command.durability {
-                Durability::Primary => self.acquires.post(self.above_floor(command.clone())).await,
+                Durability::Primary => self.ask(command).await,
                 // `WAIT` looks at the writes of its own connection, so these travel alone.
-                Durability::Replicas { .. } => Box::pin(self.alone(command)).await,
+                Durability::Replicas { .. } => {
+                    Box::pin(self.alone(command, ConnectionRole::Durable)).await
+                }
             };
             let installed = match answer {
                 Ok(Answer::Reply(reply)) => match command.durability {
@@ -34,6 +41,7 @@ impl RedisBackend {
                     let shard = self.keys.shard_of_names(&command.names);
                     Box::pin(self.install(shard, above, &ask)).await
                 }
+                Ok(Answer::Unusual) => Err(AcquireReply::Failed(reply::odd())),
                 Err(error) => Err(AcquireReply::Failed(error)),
             };
             if let Err(reply) = installed {
@@ -50,11 +58,25 @@ impl RedisBackend {
         ask
     }
 
-    async fn alone(&self, command: &Acquire) -> Result<Answer, BackendError> {
+    /// Asks the script for plain acquires if it may decide, and else the other.
+    async fn ask(&self, command: &Acquire) -> Result<Answer, BackendError> {
+        if is_plain(command) {
+            let answer = self.acquires.send(self.above_floor(command.clone())).await;
+            if !matches!(answer, Ok(Answer::Unusual)) {
+                return answer;
+            }
+        }
+        // What few acquires need is boxed: each carries the room for all that is not.
+        Box::pin(self.alone(command, ConnectionRole::Main)).await
+    }
+
+    /// Asks the script that serves every kind of acquire.
+    async fn alone(&self, command: &Acquire, role: ConnectionRole) -> Result<Answer, BackendError> {
         let ask = self.above_floor(command.clone());
-        self.acquires
-            .send_alone(&ask, ConnectionRole::Durable)
-            .await
+        self.releases.flush(&ask.names);
+        let call = self.calls.acquire(&ask);
+        let answer = self.link.run(&call, role, self.call_timeout).await?;
+        reply::acquire(answer, &ask)
     }
 
     /// Draws an epoch and installs it. An answer of any kind, also a lost one, means: ask again.
@@ -64,7 +86,7 @@ impl RedisBackend {
             .above(above)
             .await
             .map_err(AcquireReply::Epoch)?;
-        let call = self.calls().install(shard, epoch, ask);
+        let call = self.calls.install(shard, epoch, ask);
         let answer = self
             .link
             .run(&call, ConnectionRole::Main, self.call_timeout)

@@ -4,19 +4,33 @@
 use std::borrow::Cow;
 
 use crate::backend::Names;
-use crate::{BackendError, Name, Namespace};
+use crate::{Name, Namespace};
 
-/// Shards of a namespace unless it says otherwise.
-pub(super) const SHARDS: u16 = 64;
+/// Where the keys of a namespace live. All processes of a namespace on one backend agree on it, because
+/// nothing sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// One server: one fence record, and channels enough that a process hears little of what it does not
+    /// wait for.
+    Server,
+    /// Slots of a cluster: a fence record and a channel in each.
+    Slots,
+}
 
-/// Most shards: two hexadecimal digits.
-const SHARDS_MAX: u16 = 256;
+impl Layout {
+    const fn shards(self) -> u16 {
+        match self {
+            Layout::Server => 16,
+            Layout::Slots => 64,
+        }
+    }
+}
 
 /// Slots of a Redis Cluster.
 #[cfg(any(test, feature = "cluster"))]
 const SLOTS: u16 = 16_384;
 
-/// One part of a namespace: its names share a fence record, a channel and a slot.
+/// One part of a namespace: its names share a channel, and in a cluster a fence record and a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(super) struct Shard(u16);
 
@@ -30,29 +44,25 @@ impl Shard {
 #[derive(Debug)]
 pub(super) struct Keyspace {
     namespace: Namespace,
-    shards: u16,
+    layout: Layout,
     /// What all keys of a shard begin with. Every call needs some, and to write numbers is slow.
     heads: Vec<String>,
 }
 
 impl Keyspace {
-    pub(super) fn new(namespace: &Namespace, shards: u16) -> Result<Self, BackendError> {
-        if shards == 0 || shards > SHARDS_MAX {
-            let why = format!("{shards} shards; 1 to {SHARDS_MAX} are possible");
-            return Err(BackendError::Config(why));
-        }
-        let heads = (0..shards).map(|shard| head_of(namespace, Shard(shard)));
-        Ok(Self {
+    pub(super) fn new(namespace: &Namespace, layout: Layout) -> Self {
+        let heads = (0..layout.shards()).map(|shard| head_of(namespace, Shard(shard)));
+        Self {
             namespace: namespace.clone(),
-            shards,
+            layout,
             heads: heads.collect(),
-        })
+        }
     }
 
     /// How many shards there are.
     #[cfg(feature = "cluster")]
     pub(super) fn shards(&self) -> u16 {
-        self.shards
+        self.layout.shards()
     }
 
     /// The slot of every key of the shard.
@@ -66,7 +76,7 @@ impl Keyspace {
     }
 
     pub(super) fn shard_of_bytes(&self, home: &[u8]) -> Shard {
-        Shard(crc16(home) % self.shards)
+        Shard(crc16(home) % self.layout.shards())
     }
 
     /// The hash tag of the shard, braces included.
@@ -95,12 +105,25 @@ impl Keyspace {
         key
     }
 
-    /// The fence record, the only key that does not end by itself.
+    /// The fence record of the shard's names, the only key that does not end by itself.
     pub(super) fn fence(&self, shard: Shard) -> String {
-        self.key(shard, &["f"])
+        self.key(self.home(shard), &["f"])
     }
 
-    /// The channel on which releases of the shard's names are told.
+    /// The key that is there while a fair queue of any of these names has a waiter.
+    pub(super) fn mark(&self, shard: Shard) -> String {
+        self.key(self.home(shard), &["m"])
+    }
+
+    /// Where the fence record of the shard's names is.
+    fn home(&self, shard: Shard) -> Shard {
+        match self.layout {
+            Layout::Server => Shard::default(),
+            Layout::Slots => shard,
+        }
+    }
+
+    /// The channel on which releases of the shard's names are published.
     pub(super) fn channel(&self, shard: Shard) -> String {
         self.key(shard, &["w"])
     }
@@ -131,8 +154,8 @@ fn head_of(namespace: &Namespace, shard: Shard) -> String {
     format!("sl:{{{namespace}.{:02x}}}:", shard.0)
 }
 
-/// What a release tells on the channel, and what waiters listen for: a name, or a whole group with
-/// a slash, which no name can hold.
+/// What a release publishes on the channel, and what waiters listen for: a name, or a whole group with
+/// a slash, which no name can hold. A message holds topics with [`TOPICS_APART`] between them.
 pub(super) fn topic(names: &Names) -> String {
     match (names.group(), names.routing_key()) {
         (Some(group), _) => format!("{group}/"),
@@ -140,6 +163,9 @@ pub(super) fn topic(names: &Names) -> String {
         (None, None) => String::new(),
     }
 }
+
+/// Stands between the topics of a message; no name can hold it.
+pub(super) const TOPICS_APART: char = ' ';
 
 /// CRC-16/XMODEM, with which Redis Cluster maps a hash tag to its slot (Redis Cluster
 /// specification, key distribution model).
@@ -176,8 +202,8 @@ mod tests {
         Name::new(text).expect("legal")
     }
 
-    fn keyspace() -> Keyspace {
-        Keyspace::new(&Namespace::new("app").expect("legal"), SHARDS).expect("legal")
+    fn keyspace(layout: Layout) -> Keyspace {
+        Keyspace::new(&Namespace::new("app").expect("legal"), layout)
     }
 
     #[test]
@@ -187,8 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_grant_share_one_tag() {
-        let keys = keyspace();
+    fn keys_of_a_grant_share_one_tag_in_a_cluster() {
+        let keys = keyspace(Layout::Slots);
         let group = name("hall");
         let shard = keys.shard_of(&group);
         let tag = format!("sl:{{app.{:02x}}}:", shard.index());
@@ -197,24 +223,28 @@ mod tests {
             assert_eq!(key, format!("{tag}l:hall/{text}"));
         }
         assert_eq!(keys.fence(shard), format!("{tag}f"));
+        assert_eq!(keys.mark(shard), format!("{tag}m"));
         assert_eq!(keys.queue(shard, None, &name("x")), format!("{tag}q:x"));
     }
 
     #[test]
-    fn names_spread_over_the_shards() {
-        let keys = keyspace();
-        let mut met = std::collections::BTreeSet::new();
-        for i in 0..2_000 {
-            met.insert(keys.shard_of(&name(&format!("report:{i}"))));
+    fn a_server_has_one_fence_record() {
+        let keys = keyspace(Layout::Server);
+        for text in ["A-1", "A-2", "x"] {
+            let shard = keys.shard_of(&name(text));
+            assert_eq!(keys.fence(shard), "sl:{app.00}:f");
+            assert_eq!(keys.mark(shard), "sl:{app.00}:m");
         }
-        assert_eq!(met.len(), usize::from(SHARDS));
     }
 
     #[test]
-    fn a_number_of_shards_that_cannot_be_written_is_refused() {
-        let namespace = Namespace::new("app").expect("legal");
-        assert!(Keyspace::new(&namespace, 0).is_err());
-        assert!(Keyspace::new(&namespace, 257).is_err());
-        assert!(Keyspace::new(&namespace, 256).is_ok());
+    fn names_spread_over_the_shards() {
+        for layout in [Layout::Server, Layout::Slots] {
+            let keys = keyspace(layout);
+            let met: std::collections::BTreeSet<_> = (0..2_000)
+                .map(|i| keys.shard_of(&name(&format!("report:{i}"))))
+                .collect();
+            assert_eq!(met.len(), usize::from(layout.shards()));
+        }
     }
 }

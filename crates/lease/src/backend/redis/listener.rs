@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::keys::{Keyspace, Shard, topic};
+use super::keys::{Keyspace, Shard, TOPICS_APART, topic};
 use super::link::Link;
 use super::replaced::Replaced;
 use super::subscriber::Subscriber;
@@ -205,16 +205,19 @@ impl Task {
     }
 }
 
-/// A message on a channel: wakes the waiters for that name.
+/// A message on a channel: wakes the waiters for its names.
 fn hear(topics: &Topics, asks: &mpsc::Sender<Ask>, message: &[Value]) {
-    let [Value::BulkString(channel), Value::BulkString(topic)] = message else {
+    let [Value::BulkString(channel), Value::BulkString(told)] = message else {
         return;
     };
-    let (channel, topic) = (
+    let (channel, told) = (
         String::from_utf8_lossy(channel),
-        String::from_utf8_lossy(topic),
+        String::from_utf8_lossy(told),
     );
-    if let Some(idle) = topics.wake(&channel, &topic) {
+    let idle = told
+        .split(TOPICS_APART)
+        .map(|topic| topics.wake(&channel, topic));
+    if let Some(idle) = idle.last().flatten() {
         // A full queue of requests only means that the channel stays a little longer.
         asks.try_send(Ask::Idle(idle)).ok();
     }

@@ -30,7 +30,6 @@ mod server;
 mod server_info;
 mod settings;
 mod subscriber;
-mod terms;
 mod topics;
 mod user_scripts;
 #[cfg(feature = "cluster")]
@@ -54,7 +53,7 @@ pub use user_scripts::{KeyTag, RedisScript, RedisScripts};
 use batcher::Batcher;
 use call::Calls;
 use epochs::Epochs;
-use keys::{Keyspace, Shard};
+use keys::{Keyspace, Layout, Shard};
 use link::Link;
 use listener::Listener;
 use replaced::Replaced;
@@ -69,11 +68,11 @@ const CONNECT_CALLS: u32 = 4;
 pub struct RedisBackend {
     facts: Facts,
     keys: Arc<Keyspace>,
+    calls: Arc<Calls>,
     link: Arc<Link>,
     listener: Listener,
-    scripts: &'static Scripts,
     acquires: Batcher<Acquire>,
-    releases: Batcher<Release>,
+    releases: Arc<Batcher<Release>>,
     epochs: Epochs,
     call_timeout: Duration,
     clock: Arc<dyn Clock>,
@@ -93,10 +92,15 @@ impl RedisBackend {
         config: &RedisConfig,
         settings: RedisSettings,
     ) -> Result<Self, BackendError> {
+        Self::of_server(config, settings)?.reached().await
+    }
+
+    /// The same, which connects when it is first used.
+    fn of_server(config: &RedisConfig, settings: RedisSettings) -> Result<Self, BackendError> {
         let replaced = Replaced::new(Kind::Redis, &settings.notices);
         let link = Link::Server(Box::new(ServerLink::new(config, replaced)?));
-        let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
-        Self::on(Kind::Redis, link, keys, settings).await
+        let keys = Arc::new(Keyspace::new(&settings.namespace, Layout::Server));
+        Ok(Self::unreached(Kind::Redis, link, keys, settings))
     }
 
     /// A backend on the cluster that any of `seeds` belongs to, reached once.
@@ -111,11 +115,8 @@ impl RedisBackend {
         seeds: &[RedisConfig],
         settings: RedisSettings,
     ) -> Result<Self, BackendError> {
-        let keys = Arc::new(Keyspace::new(&settings.namespace, settings.shards)?);
-        let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
         let (limit, notices) = (settings.call_timeout, settings.notices.clone());
-        let link = Link::Cluster(Box::new(link));
-        let connected = Self::on(Kind::Cluster, link, keys, settings).await;
+        let connected = Self::of_cluster(seeds, settings)?.reached().await;
         let Err(BackendError::NotSent(_)) = &connected else {
             return connected;
         };
@@ -132,16 +133,20 @@ impl RedisBackend {
         }
     }
 
-    async fn on(
-        kind: Kind,
-        link: Link,
-        keys: Arc<Keyspace>,
-        settings: RedisSettings,
-    ) -> Result<Self, BackendError> {
+    /// The same, which connects when it is first used.
+    #[cfg(feature = "cluster")]
+    fn of_cluster(seeds: &[RedisConfig], settings: RedisSettings) -> Result<Self, BackendError> {
+        let keys = Arc::new(Keyspace::new(&settings.namespace, Layout::Slots));
+        let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
+        let link = Link::Cluster(Box::new(link));
+        Ok(Self::unreached(Kind::Cluster, link, keys, settings))
+    }
+
+    async fn reached(self) -> Result<Self, BackendError> {
         // A connection to a cluster is made of many.
-        let limit = settings.call_timeout.saturating_mul(CONNECT_CALLS);
-        link.ping(Shard::default(), limit).await?;
-        Ok(Self::unreached(kind, link, keys, settings))
+        let limit = self.call_timeout.saturating_mul(CONNECT_CALLS);
+        self.link.ping(Shard::default(), limit).await?;
+        Ok(self)
     }
 
     /// A backend that connects when it is used first.
@@ -160,23 +165,25 @@ impl RedisBackend {
         };
         let replaced = Replaced::new(kind, &settings.notices);
         let clock = Arc::clone(&settings.clock);
+        let calls = Arc::new(Calls {
+            keys: Arc::clone(&keys),
+            scripts,
+            fenced: settings.fenced,
+        });
+        let releases = Arc::new(Batcher::new(&link, &calls, limit, None));
         Self {
             facts,
             listener: Listener::new(Arc::clone(&link), Arc::clone(&keys), clock, replaced),
-            scripts,
-            acquires: Batcher::new(&link, &keys, scripts, limit),
-            releases: Batcher::new(&link, &keys, scripts, limit),
+            acquires: Batcher::new(&link, &calls, limit, Some(Arc::clone(&releases))),
+            releases,
             epochs: Epochs::new(settings.epochs, settings.namespace),
             call_timeout: limit,
             clock: settings.clock,
             notices: settings.notices,
             keys,
+            calls,
             link,
         }
-    }
-
-    fn calls(&self) -> Calls<'_> {
-        Calls::new(&self.keys, self.scripts)
     }
 
     async fn renew_all(&self, batch: &[Renew]) -> Vec<RenewReply> {
@@ -187,7 +194,7 @@ impl RedisBackend {
         let within = ttls.min().map_or(self.call_timeout, |ttl| {
             timing::before(timing::renew_timeout(ttl))
         });
-        let parts = self.calls().renew(batch);
+        let parts = self.calls.renew(batch);
         let sent = parts
             .iter()
             .map(|part| self.link.run(&part.call, ConnectionRole::Renew, within));
@@ -196,6 +203,10 @@ impl RedisBackend {
     }
 
     async fn release_all(&self, batch: &[Release]) -> Vec<ReleaseReply> {
+        if let [release] = batch {
+            let reply = self.releases.send(release.clone()).await;
+            return vec![reply.unwrap_or_else(ReleaseReply::Failed)];
+        }
         let post = |release: &Release| self.releases.post(release.clone());
         // All are handed over before the first answer is waited for.
         let posted: Vec<_> = batch.iter().map(post).collect();
@@ -230,7 +241,7 @@ impl Backend for RedisBackend {
         name: &'a Name,
     ) -> Fut<'a, Result<Option<Holder>, BackendError>> {
         Box::pin(async move {
-            let call = self.calls().inspect(group, name);
+            let call = self.calls.inspect(group, name);
             let value = self
                 .link
                 .run(&call, ConnectionRole::Main, self.call_timeout)

@@ -18,7 +18,8 @@ impl Replaced {
 
     /// `which` connection, and where it leads to or why it was replaced.
     pub(super) fn tell(&self, which: &str) {
-        tracing::warn!(backend = self.kind.as_str(), which, "connection replaced");
+        // Many callers share it, so it lies in no span of one of them.
+        tracing::warn!(parent: None, backend = self.kind.as_str(), which, "connection replaced");
         self.notices.link_rebuilt(self.kind, which);
     }
 }

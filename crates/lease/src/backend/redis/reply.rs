@@ -7,9 +7,11 @@ use redis::Value;
 use crate::backend::{Acquire, AcquireReply, Holder, Release, ReleaseReply};
 use crate::{BackendError, Conflict, FencingToken, Owner, Refusal, Tag};
 
-/// What the acquire script answered.
+/// What a script answered to an acquire.
 pub(super) enum Answer {
     Reply(AcquireReply),
+    /// The script for plain acquires leaves it to the one that serves every kind.
+    Unusual,
     /// It needs an epoch above this one, installed with this ask.
     Epoch {
         above: u32,
@@ -61,6 +63,26 @@ impl Fields {
     fn token(&mut self) -> Result<FencingToken, BackendError> {
         token(&self.text()?)
     }
+
+    /// The next item that was not granted, if there is one.
+    fn refused(&mut self) -> Result<Option<Refused>, BackendError> {
+        if self.is_done() {
+            return Ok(None);
+        }
+        let index = usize::try_from(self.int()?).map_err(|_| odd())?;
+        let (remaining, by) = (self.span()?, self.text()?);
+        let held = match by.as_str() {
+            "" => None,
+            digits => Some((remaining, token(digits)?)),
+        };
+        Ok(Some(Refused { index, held }))
+    }
+}
+
+/// An item that was not granted, and who holds its name for how long, if the script knows it.
+struct Refused {
+    index: usize,
+    held: Option<(Duration, FencingToken)>,
 }
 
 /// Milliseconds of the server. A key without a ttl answers -1; it is treated as ended.
@@ -69,42 +91,81 @@ pub(super) fn span(millis: i64) -> Duration {
 }
 
 pub(super) fn token(digits: &str) -> Result<FencingToken, BackendError> {
-    let number = digits.parse().map_err(|_| odd())?;
-    FencingToken::new(number, Tag::default()).ok_or_else(odd)
+    FencingToken::new(number(digits)?, Tag::default()).ok_or_else(odd)
 }
 
-/// The answers to a batch: one for each of `asked`. If one has an unknown form, none can be told
-/// from the next.
-pub(super) fn acquires(value: Value, asked: &[Acquire]) -> Vec<Result<Answer, BackendError>> {
-    each(value, asked, acquire)
+fn number(digits: &str) -> Result<u64, BackendError> {
+    digits.parse().map_err(|_| odd())
 }
 
-/// Reads one answer after the other.
-fn each<I, T>(
-    value: Value,
-    items: &[I],
-    read: impl Fn(&mut Fields, &I) -> Result<T, BackendError>,
-) -> Vec<Result<T, BackendError>> {
-    let answers = Fields::of(value).and_then(|mut fields| {
-        let answers = items.iter().map(|item| read(&mut fields, item));
-        let answers = answers.collect::<Result<Vec<T>, _>>()?;
-        fields.is_done().then_some(answers).ok_or_else(odd)
-    });
-    match answers {
+/// The token of all grants where none is minted.
+const NO_TOKEN: u64 = 1;
+
+/// The answers to plain acquires: one for each of `asked`.
+pub(super) fn grants(value: Value, asked: &[Acquire]) -> Vec<Result<Answer, BackendError>> {
+    match granted(value, asked) {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
-        Err(error) => items.iter().map(|_| Err(error.clone())).collect(),
+        Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
     }
 }
 
-fn acquire(fields: &mut Fields, command: &Acquire) -> Result<Answer, BackendError> {
+fn granted(value: Value, asked: &[Acquire]) -> Result<Vec<Answer>, BackendError> {
+    let mut fields = Fields::of(value)?;
+    if fields.is_done() {
+        return Ok(asked.iter().map(|_| Answer::Unusual).collect());
+    }
+    let last = fields.text()?;
+    let counts = !last.is_empty();
+    let mut number = if counts { number(&last)? } else { NO_TOKEN };
+    let mut answers = Vec::with_capacity(asked.len());
+    let mut refused = fields.refused()?;
+    for (at, command) in asked.iter().enumerate() {
+        if let Some(Refused { held, .. }) = refused.take_if(|refused| refused.index == at) {
+            answers.push(held.map_or(Answer::Unusual, |held| conflict(held, command)));
+            refused = fields.refused()?;
+        } else {
+            number += u64::from(counts);
+            answers.push(Answer::Reply(fresh(number, command)?));
+        }
+    }
+    // An index that is out of order was not met.
+    match (refused, fields.is_done()) {
+        (None, true) => Ok(answers),
+        (_, _) => Err(odd()),
+    }
+}
+
+/// A grant that was not the owner's before.
+fn fresh(number: u64, command: &Acquire) -> Result<AcquireReply, BackendError> {
+    let ttl = command.ttl;
+    Ok(AcquireReply::Granted {
+        token: FencingToken::new(number, Tag::default()).ok_or_else(odd)?,
+        granted: command.cap.map_or(ttl, |cap| ttl.min(cap)),
+        again: false,
+        replicas: None,
+    })
+}
+
+/// The refusal of a single name.
+fn conflict((remaining, token): (Duration, FencingToken), command: &Acquire) -> Answer {
+    let of = |name: &crate::Name| Conflict {
+        name: name.clone(),
+        remaining,
+        token,
+    };
+    Answer::Reply(AcquireReply::Refused(Refusal {
+        conflicts: command.names.as_slice().iter().map(of).collect(),
+        retry_after: remaining,
+        queued: false,
+    }))
+}
+
+/// The answer to an acquire of any kind.
+pub(super) fn acquire(value: Value, command: &Acquire) -> Result<Answer, BackendError> {
+    let mut fields = Fields::of(value)?;
+    let fields = &mut fields;
     if fields.is_text() {
-        let ttl = command.ttl;
-        return Ok(Answer::Reply(AcquireReply::Granted {
-            token: fields.token()?,
-            granted: command.cap.map_or(ttl, |cap| ttl.min(cap)),
-            again: false,
-            replicas: None,
-        }));
+        return Ok(Answer::Reply(fresh(number(&fields.text()?)?, command)?));
     }
     Ok(Answer::Reply(match fields.int()? {
         1 => AcquireReply::Granted {
@@ -200,9 +261,18 @@ pub(super) fn install(value: Value) -> Result<Option<u32>, BackendError> {
     Ok((!installed).then_some(epoch))
 }
 
-/// The answers to a batch of releases, as for acquires.
+/// The answers to a batch of releases: one for each of `asked`. If one has an unknown form, none can be
+/// told from the next.
 pub(super) fn releases(value: Value, asked: &[Release]) -> Vec<Result<ReleaseReply, BackendError>> {
-    each(value, asked, release)
+    let answers = Fields::of(value).and_then(|mut fields| {
+        let answers = asked.iter().map(|command| release(&mut fields, command));
+        let answers = answers.collect::<Result<Vec<_>, _>>()?;
+        fields.is_done().then_some(answers).ok_or_else(odd)
+    });
+    match answers {
+        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Err(error) => asked.iter().map(|_| Err(error.clone())).collect(),
+    }
 }
 
 /// The worst of a grant's names decides: another's is worse than gone. Of several others the one

@@ -53,6 +53,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    grant = "grant.lua";
     acquire = "acquire.lua";
     renew = "renew.lua";
     release = "release.lua";

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keys;
 use crate::{Clock, EpochSource, Namespace, Notices};
 
 /// What a backend on Redis needs beside the address of its server.
 pub struct RedisSettings {
     /// Keeps the leases of one application apart from all others on the server.
     pub namespace: Namespace,
-    /// Into how many slots the names of the namespace spread, 1 to 256. Every process of a
-    /// namespace must use the same number. Default 64.
-    pub shards: u16,
+    /// Whether grants have tokens. Without them a grant costs the server less, and needs no `INFO` inside
+    /// scripts.
+    pub fenced: bool,
     /// Where epochs come from; `None` gives unanchored tokens.
     pub epochs: Option<Arc<dyn EpochSource>>,
     /// Longest wait for one answer, connecting included.
@@ -27,11 +26,11 @@ pub struct RedisSettings {
 }
 
 impl RedisSettings {
-    /// Settings of `namespace`: 64 shards, no epochs, 500 ms for a call, the machine's clock.
+    /// Settings of `namespace`: unanchored tokens, 500 ms for a call, the machine's clock.
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
-            shards: keys::SHARDS,
+            fenced: true,
             epochs: None,
             call_timeout: Duration::from_millis(500),
             clock: Arc::new(crate::SystemClock),

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use super::ctx::Ctx;
 use super::job::ReleaseJob;
-use crate::backend::{Acquire, AcquireReply, Durability, Release};
+use crate::backend::{Acquire, AcquireReply, Backend, Durability, Release};
 use crate::grant::{Confirmed, Deletes};
+use crate::inbox::AcquireParams;
 use crate::notice::NoticeKind;
 use crate::{
-    AcquireError, BackendError, BootTime, FencingToken, Owner, Refusal, SystemEntropy, Wait, timing,
+    AcquireError, BackendError, BootTime, FencingToken, Owner, Refusal, Renew, SystemEntropy, Wait,
+    timing,
 };
 
 pub(super) use pending::PendingAcquire;
@@ -53,8 +55,10 @@ impl Tried {
 /// again (B3).
 pub(super) struct Attempt {
     ctx: Arc<Ctx>,
+    backend: Arc<dyn Backend>,
     command: Acquire,
     safety: Duration,
+    renew: Renew,
     begun: BootTime,
     attempts: u32,
     /// Tries in a row without an answer of the backend itself.
@@ -66,12 +70,20 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(ctx: Arc<Ctx>, command: Acquire, safety: Duration) -> Self {
+    /// An attempt for `params`, which `command` is made of, on the connections of `backend`.
+    pub(super) fn new(
+        ctx: Arc<Ctx>,
+        backend: Arc<dyn Backend>,
+        command: Acquire,
+        params: &AcquireParams,
+    ) -> Self {
         Self {
             begun: ctx.now(),
             ctx,
+            backend,
             command,
-            safety,
+            safety: params.safety,
+            renew: params.renew,
             attempts: 0,
             failures: 0,
             unanswered: 0,
@@ -80,7 +92,7 @@ impl Attempt {
     }
 
     /// Tries until there is a grant or the wait is over.
-    async fn acquire(&mut self, wait: Wait) -> Result<Won, AcquireError> {
+    pub(super) async fn acquire(&mut self, wait: Wait) -> Result<Won, AcquireError> {
         match wait {
             Wait::No => self.once().await,
             Wait::UpTo(span) => self.wait(Some(self.begun.plus(span))).await,
@@ -107,7 +119,7 @@ impl Attempt {
             Durability::Replicas { within, .. } => ctx.call_timeout.saturating_add(within),
         };
         let sent = ctx.now();
-        let answer = ctx.within(limit, ctx.backend.acquire(&self.command)).await;
+        let answer = ctx.within(limit, self.backend.acquire(&self.command)).await;
         let answer = answer.unwrap_or_else(|| AcquireReply::Failed(silence(limit)));
         self.answered(sent, answer)
     }
@@ -211,7 +223,7 @@ impl Attempt {
         }
     }
 
-    /// Hands what this owner may have left at the backend to the loop. A command without an answer
+    /// Releases what this owner may have left at the backend. A command without an answer
     /// may still be in a buffer, so it is deleted twice.
     fn leave(&self) {
         let in_doubt = self.unanswered > 0;
@@ -227,7 +239,7 @@ impl Attempt {
         };
         let again = in_doubt.then_some(self.command.ttl / 2);
         let give_up = self.ctx.now().plus(self.command.ttl);
-        self.ctx.leave(ReleaseJob::orphan(release, give_up, again));
+        self.ctx.post(ReleaseJob::orphan(release, give_up, again));
     }
 }
 

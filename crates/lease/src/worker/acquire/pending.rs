@@ -1,4 +1,4 @@
-//! Acquires as the loop sees them: each runs in a task of its own until it has a result.
+//! Acquires as the loop sees them, each in a task of its own, and what becomes of an attempt that has ended.
 
 use std::sync::Arc;
 
@@ -10,45 +10,40 @@ use crate::inbox::{AcquireParams, Recipient, Unclaimed};
 use crate::notice::NoticeKind;
 use crate::timing::millis;
 use crate::worker::{Acquired, Worker};
-use crate::{AcquireError, Notice, Renew, Wait};
+use crate::{AcquireError, Notice, Wait};
 
 /// An acquire, and the caller that waits for it.
 pub(in crate::worker) struct PendingAcquire {
-    pub(super) attempt: Attempt,
-    pub(super) to: Recipient,
+    attempt: Attempt,
+    to: Recipient,
     wait: Wait,
-    renew: Renew,
-    pub(super) span: tracing::Span,
 }
 
 impl Worker {
-    pub(in crate::worker) fn acquire(&mut self, params: AcquireParams) {
+    pub(in crate::worker) fn acquire(&mut self, params: &AcquireParams, to: Recipient) {
         if self.ending.is_some() {
             // It came in one piece with what ended it; its caller sees `Closed`.
             return;
         }
-        let min_token = self.floors.above(&params.names, params.floor);
+        let ctx = self.ctx.clone();
+        let min_token = ctx.floors().above(&params.names, params.floor);
         let command = params.command(self.owners.draw(), min_token);
-        let kind = self.ctx.facts.kind;
+        let backend = ctx.backend.clone();
         self.starting.push(PendingAcquire {
-            attempt: Attempt::new(self.ctx.clone(), command, params.safety),
-            to: params.to,
+            attempt: Attempt::new(ctx, backend, command, params),
+            to,
             wait: params.wait,
-            renew: params.renew,
-            span: tracing::debug_span!("lease.acquire", backend = kind.as_str()),
         });
     }
 
     /// Starts the acquires of this turn, each in a task of its own.
     pub(in crate::worker) fn start_acquires(&mut self) {
         for pending in self.starting.drain(..) {
-            let span = pending.span.clone();
+            let span = pending.attempt.span();
             // Boxed: the task is moved several times before it begins.
             let mut pending = Box::new(pending);
             let flow = async move {
-                let PendingAcquire {
-                    attempt, to, wait, ..
-                } = &mut *pending;
+                let PendingAcquire { attempt, to, wait } = &mut *pending;
                 let result = tokio::select! {
                     biased;
                     result = attempt.acquire(*wait) => Some(result),
@@ -70,77 +65,82 @@ impl Worker {
             result: Some(result),
         }) = done
         {
-            self.ended(*pending, result);
+            // An outcome without a receiver is dropped here, and a grant in it released.
+            let granted = pending.attempt.settle(result);
+            let granted = granted.map(|grant| Unclaimed::new(grant, &self.ctx));
+            drop(pending.to.send(granted));
         }
     }
+}
 
-    fn ended(&mut self, pending: PendingAcquire, result: Result<Won, AcquireError>) {
-        if self.ending.is_some() {
-            // Its caller sees `Closed`. What was granted goes the way of all that was held.
-            if let Ok(won) = result {
-                let grant = self.grant(&won, &pending);
-                self.give_back(&grant);
-            }
-            return;
-        }
-        let waited = self.ctx.now().since(pending.attempt.begun);
-        self.ctx.counters.wait_ms.add(millis(waited));
-        let answer = match result {
-            Ok(won) => Ok(self.granted(&won, &pending)),
+impl Attempt {
+    pub(in crate::worker) fn span(&self) -> tracing::Span {
+        let kind = self.ctx.facts.kind;
+        tracing::debug_span!("lease.acquire", backend = kind.as_str())
+    }
+
+    /// What became of it: a live grant, or the error for the caller. After the end, all that was granted is given
+    /// back.
+    pub(in crate::worker) fn settle(
+        &self,
+        result: Result<Won, AcquireError>,
+    ) -> Result<Arc<Grant>, AcquireError> {
+        let ctx = &self.ctx;
+        let waited = ctx.now().since(self.begun);
+        ctx.counters.wait_ms.add(millis(waited));
+        let grant = match result {
+            Ok(won) => Arc::new(self.grant(&won)),
             Err(error) => {
-                self.not_acquired(&error, &pending);
-                Err(error)
+                self.not_acquired(&error);
+                return Err(error);
             }
         };
-        // An outcome without a receiver is dropped here, and a grant in it released.
-        drop(pending.to.send(answer));
+        if !ctx.watch(grant.clone()) {
+            if grant.give_back() {
+                ctx.post(ctx.end_of(&grant));
+            }
+            return Err(AcquireError::Closed);
+        }
+        ctx.counters.acquired.add(1);
+        ctx.tell(NoticeKind::Acquired, |notice| Notice {
+            name: self.command.names.routing_key().cloned(),
+            token: Some(grant.terms.token),
+            elapsed: waited,
+            ..notice
+        });
+        Ok(grant)
     }
 
-    fn grant(&self, won: &Won, pending: &PendingAcquire) -> Grant {
-        let token = won.token.with_tag(won.owner.tag());
-        let attempt = &pending.attempt;
+    fn grant(&self, won: &Won) -> Grant {
         let terms = Terms {
-            names: attempt.command.names.clone(),
+            names: self.command.names.clone(),
             owner: won.owner,
-            token,
+            token: won.token.with_tag(won.owner.tag()),
             fenced: self.ctx.fenced,
-            safety: attempt.safety,
-            renew: pending.renew,
+            safety: self.safety,
+            renew: self.renew,
             replicas: won.replicas,
             deletes: won.deletes,
-            born: attempt.begun,
+            born: self.begun,
         };
         Grant::new(terms, won.confirmed, self.ctx.clock.clone())
     }
 
-    fn granted(&mut self, won: &Won, pending: &PendingAcquire) -> Unclaimed {
-        let (grant, attempt) = (Arc::new(self.grant(won, pending)), &pending.attempt);
-        self.watch(grant.clone());
-        self.ctx.counters.acquired.add(1);
-        self.ctx.tell(NoticeKind::Acquired, |notice| Notice {
-            name: attempt.command.names.routing_key().cloned(),
-            token: Some(grant.terms.token),
-            elapsed: self.ctx.now().since(attempt.begun),
-            ..notice
-        });
-        Unclaimed::new(grant, &self.ctx.inbox)
-    }
-
-    fn not_acquired(&mut self, error: &AcquireError, pending: &PendingAcquire) {
+    fn not_acquired(&self, error: &AcquireError) {
+        let ctx = &self.ctx;
         let refused = matches!(
             error,
             AcquireError::Refused(_) | AcquireError::TimedOut { .. }
         );
         let (counter, what) = if refused {
-            (&self.ctx.counters.refused, NoticeKind::Refused)
+            (&ctx.counters.refused, NoticeKind::Refused)
         } else {
-            (&self.ctx.counters.failed, NoticeKind::Unknown)
+            (&ctx.counters.failed, NoticeKind::Unknown)
         };
         counter.add(1);
-        let attempt = &pending.attempt;
-        self.ctx.tell(what, |notice| Notice {
-            name: attempt.command.names.routing_key().cloned(),
-            elapsed: self.ctx.now().since(attempt.begun),
+        ctx.tell(what, |notice| Notice {
+            name: self.command.names.routing_key().cloned(),
+            elapsed: ctx.now().since(self.begun),
             reason: error.to_string(),
             ..notice
         });

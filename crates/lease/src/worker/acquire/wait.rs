@@ -72,7 +72,7 @@ impl Attempt {
             wake
         } else {
             let names = self.command.names.clone();
-            let subscribed = ctx.within(ctx.call_timeout, ctx.backend.wake(&names));
+            let subscribed = ctx.within(ctx.call_timeout, self.backend.wake(&names));
             tokio::select! {
                 biased;
                 // An answer after the end of the wait is of no use.

@@ -223,6 +223,20 @@ async fn a_call_cut_off_anywhere_leaves_nothing_on_redis() {
     cut_every_call(Kind::Redis, &calls).await;
 }
 
+/// Calls that run in the caller's own task.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_cut_off_in_place_leaves_nothing_on_redis() {
+    let calls = [
+        Call::TryAcquire,
+        Call::Group,
+        Call::Wait,
+        Call::FairWait,
+        Call::Release,
+        Call::Run,
+    ];
+    cut_every_call(Kind::Redis, &calls).await;
+}
+
 #[tokio::test]
 async fn a_call_cut_off_anywhere_leaves_nothing_on_a_redlock() {
     let calls = [Call::TryAcquire, Call::Renew, Call::Release, Call::Run];

@@ -58,9 +58,10 @@ const fn row(on: Kind, call: Call, request: &'static str) -> Row {
     Row { on, call, request }
 }
 
-const ROWS: [Row; 22] = [
-    row(Kind::Redis, Call::Acquire, "acquire.lua"),
-    row(Kind::Redis, Call::AcquireMany, "acquire.lua"),
+const ROWS: [Row; 23] = [
+    row(Kind::Redis, Call::Acquire, "grant.lua"),
+    row(Kind::Redis, Call::AcquireMany, "grant.lua"),
+    row(Kind::Redis, Call::Install, "acquire.lua"),
     row(Kind::Redis, Call::Install, "install.lua"),
     row(Kind::Redis, Call::Renew, "renew.lua"),
     row(Kind::Redis, Call::Resume, "renew.lua"),

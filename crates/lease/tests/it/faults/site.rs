@@ -209,7 +209,7 @@ impl Site {
     }
 }
 
-/// Locks with anchored tokens, in one shard. Nodes of a Redlock vote at once, however young.
+/// Locks with anchored tokens. Nodes of a Redlock vote at once, however young.
 pub(super) fn builder(kind: Kind, urls: &[String], numbers: &Path) -> Builder {
     let builder = match kind {
         Kind::Redis | Kind::Pair => Locks::redis(&*urls[0]).epochs(FileEpochs::new(numbers)),
@@ -220,7 +220,7 @@ pub(super) fn builder(kind: Kind, urls: &[String], numbers: &Path) -> Builder {
         }
         Kind::Postgres => Locks::postgres(config(&urls[0])),
     };
-    builder.namespace("app").shards(1).doctor(Doctor::Off)
+    builder.namespace("app").doctor(Doctor::Off)
 }
 
 pub(super) fn nodes(urls: &[String]) -> Vec<RedisConfig> {

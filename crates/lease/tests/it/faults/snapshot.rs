@@ -19,7 +19,7 @@ use crate::folder::TempFolder;
 const NAMES: [&str; 3] = ["early", "late", "turns"];
 
 async fn connect(redis: &Redis, epochs: &Path) -> Locks {
-    let builder = Locks::redis(redis.url()).namespace("app").shards(1);
+    let builder = Locks::redis(redis.url()).namespace("app");
     builder
         .epochs(FileEpochs::new(epochs))
         .connect()
@@ -88,23 +88,13 @@ async fn tokens_rise_when_redis_comes_back_with_old_data() {
 #[tokio::test]
 async fn without_epochs_tokens_are_given_again_after_old_data() {
     let mut redis = Redis::start().unwrap();
-    let connect = || {
-        Locks::redis(redis.url())
-            .namespace("app")
-            .shards(1)
-            .connect()
-    };
+    let connect = || Locks::redis(redis.url()).namespace("app").connect();
     let locks = connect().await.unwrap();
     turn(&locks).await;
     let old = redis.snapshot().unwrap();
     let before = turn(&locks).await;
     redis.restore(&old).unwrap();
-    let connect = || {
-        Locks::redis(redis.url())
-            .namespace("app")
-            .shards(1)
-            .connect()
-    };
+    let connect = || Locks::redis(redis.url()).namespace("app").connect();
     let after = turn(&connect().await.unwrap()).await;
     assert_eq!(after.number(), before.number());
 }

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply};
+use soldonce_lease::backend::{Acquire, AcquireReply, Backend, ReleaseReply, RenewReply};
 use soldonce_lease::{BackendError, Doctor, FencingToken, Locks};
 use soldonce_testkit::redis::Redis;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::site::{Site, ask, ask_fair, code, granted, group, one, owner, refused, release};
+use super::site::{
+    Site, TTL, ask, ask_fair, code, granted, group, one, owner, refused, release, renew,
+};
 
 /// Asks for all of them at once; the answers in the same order.
 async fn at_once(site: &Site, asked: &[Acquire], scripts_max: u64) -> Vec<AcquireReply> {
@@ -90,7 +92,7 @@ fn spoil(site: &Site, key_of: &Acquire, kind: &str) {
 }
 
 #[tokio::test]
-async fn each_item_of_a_mixed_batch_has_its_own_answer() {
+pub(super) async fn each_item_of_a_mixed_batch_has_its_own_answer() {
     let site = Site::start().await;
     let (mine, theirs) = (ask(one("mine")), ask(one("theirs")));
     let first = granted(&site.backend, &mine).await;
@@ -107,13 +109,14 @@ async fn each_item_of_a_mixed_batch_has_its_own_answer() {
         ask(one("free")),
         mine.clone(),
         ask(one("theirs")),
-        ask(one("bad-queue")),
+        ask_fair(one("bad-queue"), 8),
         ask_fair(one("theirs"), 7),
         ask(group(&["A-1", "A-2", "A-3"])),
         ask(group(&["A-2"])),
     ];
-    // One script for all; one more and an install for the name whose shard is new.
-    let replies = at_once(&site, &batch, 3).await;
+    // Two plain ones alone and three in one script; one for each of the other kinds; and one for each of four that
+    // the first script may leave to the other, because a waiter has marked the queues meanwhile.
+    let replies = at_once(&site, &batch, 2 + 1 + 3 + 4).await;
     assert_eq!(code(failure(&replies[0])), "WRONGTYPE");
     assert!(is_granted(&replies[1]), "{:?}", replies[1]);
     assert!(is_granted_again(&replies[2]), "{:?}", replies[2]);
@@ -140,21 +143,12 @@ pub(super) async fn of_two_items_that_want_the_same_name_the_first_gets_it() {
     granted(&site.backend, &first).await;
     release(&site.backend, &first, None).await;
     let (winner, loser) = (ask(one("a")), ask(one("a")));
-    let batch = [
-        winner.clone(),
-        loser,
-        winner,
-        ask_fair(one("a"), 1),
-        ask_fair(one("a"), 2),
-    ];
-    let replies = at_once(&site, &batch, 1).await;
-    assert!(is_granted(&replies[0]), "{:?}", replies[0]);
-    assert_eq!(conflicts(&replies[1]), ["a"]);
-    assert!(is_granted_again(&replies[2]), "{:?}", replies[2]);
-    release(&site.backend, &batch[0], None).await;
-    let none: [String; 0] = [];
-    assert_eq!(refused(&site.backend, &batch[4]).await, none);
-    granted(&site.backend, &batch[3]).await;
+    // Two calls go alone, and the others gather meanwhile.
+    let batch = [ask(one("b")), ask(one("c")), winner.clone(), loser, winner];
+    let replies = at_once(&site, &batch, 4).await;
+    assert!(is_granted(&replies[2]), "{:?}", replies[2]);
+    assert_eq!(conflicts(&replies[3]), ["a"]);
+    assert!(is_granted_again(&replies[4]), "{:?}", replies[4]);
 }
 
 #[tokio::test]
@@ -165,8 +159,8 @@ async fn a_batch_after_a_flush_installs_one_epoch_and_grants_all() {
     let batch: Vec<Acquire> = (1..=8)
         .map(|seat| ask(group(&[&format!("A-{seat}")])))
         .collect();
-    // All are told to install, all do, and the first install serves all.
-    let replies = at_once(&site, &batch, 2 + 8).await;
+    // All are left to the other script, install, and ask again; the first install serves all.
+    let replies = at_once(&site, &batch, 3 + 8 + 8 + 8).await;
     let tokens: BTreeSet<_> = replies.iter().map(token).collect();
     assert_eq!(tokens.len(), 8, "a token twice");
     let first = tokens.first().unwrap().epoch();
@@ -175,20 +169,30 @@ async fn a_batch_after_a_flush_installs_one_epoch_and_grants_all() {
 
 #[tokio::test]
 pub(super) async fn tokens_of_one_batch_differ_and_rise() {
+    let batch = (1..=16).map(|seat| ask(group(&[&format!("A-{seat}")])));
+    // Two go alone, the others in one script.
+    tokens_rise(&batch.collect::<Vec<_>>(), 3).await;
+}
+
+#[tokio::test]
+pub(super) async fn tokens_of_groups_at_once_differ_and_rise() {
+    let row = |row| ask(group(&[&format!("A-{row}"), &format!("B-{row}")]));
+    tokens_rise(&(1..=16).map(row).collect::<Vec<_>>(), 16).await;
+}
+
+async fn tokens_rise(batch: &[Acquire], scripts_max: u64) {
     let site = Site::start().await;
-    granted(&site.backend, &ask(group(&["A-0"]))).await;
-    let batch: Vec<Acquire> = (1..=16)
-        .map(|seat| ask(group(&[&format!("A-{seat}")])))
-        .collect();
-    let replies = at_once(&site, &batch, 1).await;
-    let mut last = None;
-    for reply in &replies {
+    let mut last = granted(&site.backend, &ask(group(&["A-0"]))).await;
+    let replies = at_once(&site, batch, scripts_max).await;
+    for (asked, reply) in batch.iter().zip(&replies) {
         let token = token(reply);
-        assert!(Some(token) > last, "{token:?} after {last:?}");
-        last = Some(token);
+        assert!(token > last, "{token:?} after {last:?}");
+        last = token;
+        let whole = RenewReply::Renewed { granted: TTL };
+        let renewed = renew(&site.backend, asked, token, TTL).await;
+        assert_eq!(renewed, whole, "{token:?} is what is stored");
     }
-    let later = granted(&site.backend, &ask(group(&["A-99"]))).await;
-    assert!(Some(later) > last);
+    assert!(granted(&site.backend, &ask(group(&["A-99"]))).await > last);
 }
 
 #[tokio::test]
@@ -263,7 +267,7 @@ async fn pairs(locks: &Locks, name: &str, count: usize) {
 }
 
 /// A count, not a time: what 64 busy tasks cost the server.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_of_64_tasks_stay_far_below_two_for_each_pair() {
     const TASKS: usize = 64;
     const PAIRS: usize = 20;

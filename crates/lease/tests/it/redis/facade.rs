@@ -7,7 +7,7 @@ use soldonce_testkit::redis::Redis;
 
 use super::site::until;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_on_redis_from_end_to_end() {
     let redis = Redis::start().unwrap();
     let locks = Locks::redis(redis.url())
@@ -36,7 +36,7 @@ async fn a_lease_on_redis_from_end_to_end() {
     assert!(next.is_ok(), "{next:?}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaced_connections_are_counted() {
     let redis = Redis::start().unwrap();
     let locks = Locks::redis(redis.url()).namespace("app");
@@ -54,7 +54,7 @@ async fn replaced_connections_are_counted() {
 }
 
 #[cfg(feature = "cluster")]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_on_a_cluster_from_end_to_end() {
     use soldonce_lease::backend::redis::RedisConfig;
     use soldonce_testkit::redis::{FullCoverage, RedisCluster};

@@ -35,7 +35,7 @@ impl Target {
 }
 
 async fn locks(redis: &Redis, epochs: &TempFolder) -> Locks {
-    let builder = Locks::redis(redis.url()).namespace("app").shards(4);
+    let builder = Locks::redis(redis.url()).namespace("app");
     let epochs = FileEpochs::new(epochs.path());
     builder.epochs(epochs).connect().await.unwrap()
 }

@@ -9,6 +9,7 @@ mod doctor;
 mod epochs;
 mod facade;
 mod grants;
+mod in_place;
 mod losses;
 #[cfg(all(feature = "test-kit", debug_assertions))]
 mod planted;

@@ -24,39 +24,31 @@ macro_rules! catches {
 // Who holds: an owner and its token, all names or none.
 catches! {
     a_blind_delete: "release.lua",
-        "elseif find(held, proof, 1, true) ~= 1 then" => "elseif false then",
+        "elseif find(held, ARGV[i + 1], 1, true) == 1 then" => "elseif true then",
         grants::release_frees_only_what_is_the_owners;
     a_blind_delete_in_a_batch: "release.lua",
-        "elseif find(held, proof, 1, true) == 1 then" => "elseif true then",
+        "elseif find(held, ARGV[i + 1], 1, true) == 1 then" => "elseif true then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_without_the_token: "release.lua",
-        "elseif find(held, proof, 1, true) ~= 1 then"
-        => "elseif sub(held, 1, 32) ~= sub(proof, 1, 32) then",
-        grants::release_frees_only_what_is_the_owners;
-    a_release_without_the_token_in_a_batch: "release.lua",
-        "elseif find(held, proof, 1, true) == 1 then"
-        => "elseif sub(held, 1, 32) == sub(proof, 1, 32) then",
+        "elseif find(held, ARGV[i + 1], 1, true) == 1 then"
+        => "elseif sub(held, 1, 32) == sub(ARGV[i + 1], 1, 32) then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_without_the_owner: "release.lua",
-        "elseif find(held, proof, 1, true) ~= 1 then"
-        => "elseif sub(held, 33, #proof) ~= sub(proof, 33) then",
-        grants::release_frees_only_what_is_the_owners;
-    a_release_without_the_owner_in_a_batch: "release.lua",
-        "elseif find(held, proof, 1, true) == 1 then"
-        => "elseif sub(held, 33, #proof) == sub(proof, 33) then",
+        "elseif find(held, ARGV[i + 1], 1, true) == 1 then"
+        => "elseif sub(held, 33, #ARGV[i + 1]) == sub(ARGV[i + 1], 33) then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_key_released_twice_in_one_batch: "release.lua",
-        "if not held or #held < 84 or ended[lease] then"
+        "if not held or #held < 84 or ended[key] then"
         => "if not held or #held < 84 then",
         batches::each_release_of_a_batch_has_its_own_answer;
     a_release_of_what_is_no_lease: "release.lua",
-        "if not held or #held < 84 then" => "if not held then",
+        "if not held or #held < 84 or ended[key] then" => "if not held or ended[key] then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
     a_release_that_tells_nobody: "release.lua",
-        "redis.pcall('SPUBLISH', ARGV[3], ARGV[4])" => "",
+        "redis.pcall('SPUBLISH', ARGV[i], ARGV[i + 1])" => "",
         server::a_release_wakes;
     a_release_of_a_group_that_tells_nobody: "release.lua",
-        "redis.pcall('SPUBLISH', ARGV[item + 1], ARGV[item + 2])" => "",
+        "redis.pcall('SPUBLISH', ARGV[i], ARGV[i + 1])" => "",
         wake::a_release_of_part_of_a_group_wakes_the_group;
     a_renewal_that_sets: "renew.lua",
         "local answer, by = 0, ''"
@@ -72,58 +64,72 @@ catches! {
         "if string.sub(held, 1, 32) ~= owner or string.sub(held, 34, 49) ~= token then"
         => "if string.sub(held, 34, 49) ~= token then",
         grants::renew_needs_owner_and_token_and_creates_nothing;
+    a_grant_over_a_holder: "grant.lua",
+        "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)"
+        => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'PX', life)",
+        grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
+    two_of_one_batch_get_the_name: "grant.lua",
+        "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)"
+        => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'PX', life)",
+        batches::of_two_items_that_want_the_same_name_the_first_gets_it;
+    an_owner_that_conflicts_with_itself: "grant.lua",
+        "if type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
+        => "if type(held) == 'string' and #held >= 84 then",
+        grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
+    data_of_another_is_a_holder: "grant.lua",
+        "if type(held) == 'string' and #held >= 84 and find(held, owner, 1, true) ~= 1 then"
+        => "if type(held) == 'string' and find(held, owner, 1, true) ~= 1 then",
+        grants::a_key_of_another_type_is_refused_and_left_alone;
+    a_refusal_of_another_item: "grant.lua",
+        "answers[count + 1], answers[count + 2], answers[count + 3] = i - 3, call('PTTL', key), by"
+        => "answers[count + 1], answers[count + 2], answers[count + 3] = i - 2, call('PTTL', key), by",
+        batches::each_item_of_a_mixed_batch_has_its_own_answer;
     a_group_of_which_part_is_kept: "acquire.lua",
-        "return refuse(ask, ours, conflicts, waiting)"
-        => "for i = ask.first, ask.final do if not stored[i] then \
-            call('SET', KEYS[i], table.concat({ask.owner, digits(1), digits(0), digits(now), ''}, '|'), \
-            'PX', ask.ttl) end end return refuse(ask, ours, conflicts, waiting)",
+        "if #conflicts > 0 or first and (not mine or first < mine) then"
+        => "if #conflicts > 0 then for i = 3, final do call('SET', KEYS[i], table.concat({owner, \
+            digits(1), digits(0), digits(now), ''}, '|'), 'PX', ttl, 'NX') end end \
+            if #conflicts > 0 or first and (not mine or first < mine) then",
         grants::a_group_is_granted_whole_or_not_at_all;
     a_group_granted_over_one_conflict: "acquire.lua",
-        "if #conflicts > 0 or waiting and waiting.blocked then"
-        => "if #conflicts > 3 * (ask.final - ask.first) or waiting and waiting.blocked then",
+        "if #conflicts > 0 or first and (not mine or first < mine) then"
+        => "if #conflicts > 3 * (final - 3) or first and (not mine or first < mine) then",
         grants::a_group_is_granted_whole_or_not_at_all;
     a_refused_owner_that_keeps_its_part: "acquire.lua",
         "call('DEL', unpack(ours))" => "",
         grants::what_is_ours_is_freed_when_the_rest_is_anothers;
     asking_again_is_a_new_grant: "acquire.lua",
-        "if #ours > ask.final - ask.first then" => "if false then",
+        "if #ours == final - 2 then" => "if false then",
         grants::a_free_name_is_granted_and_asking_again_gives_the_same_token;
-    two_of_one_batch_get_the_name: "acquire.lua",
-        "if quiet and owner ~= '+' and not stored[key] and values[lease] == nil then"
-        => "if quiet and owner ~= '+' and not stored[key] then",
-        batches::of_two_items_that_want_the_same_name_the_first_gets_it;
-    what_a_batch_wrote_is_not_looked_at: "acquire.lua",
-        "if values[key] ~= nil then" => "if false then",
-        batches::of_two_items_that_want_the_same_name_the_first_gets_it;
-    a_lease_over_text_that_is_none: "acquire.lua",
-        "if #value < 84 then" => "if false then",
+    a_lease_over_what_is_none: "acquire.lua",
+        "if type(held) ~= 'string' or #held < 84 then" => "if type(held) ~= 'string' then",
         grants::a_key_of_another_type_is_refused_and_left_alone;
-    a_lease_over_another_type: "acquire.lua",
-        "elseif not quiet and call('EXISTS', key) == 1 then" => "elseif false then",
-        grants::a_key_of_another_type_is_refused_and_left_alone;
-    a_key_of_another_type_that_is_not_noticed: "acquire.lua",
-        "local quiet = there == known" => "local quiet = true",
-        grants::a_key_of_another_type_is_refused_and_left_alone;
-    a_queue_that_is_not_noticed: "acquire.lua",
-        "local quiet = there == known" => "local quiet = true",
+    a_queue_that_is_not_noticed: "grant.lua",
+        "if stored[2] then" => "if false then",
+        queue::waiters_are_served_in_order_and_nobody_overtakes;
+    a_queue_that_is_not_marked: "acquire.lua",
+        "call('SET', mark, '1', 'PX', MARK_MS)" => "",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
 }
 
 // How long: ttl and cap.
 catches! {
-    a_lease_without_an_end: "acquire.lua",
-        "call('SET', KEYS[2], ARGV[6] .. '|' .. token .. common, 'PX', life)"
-        => "call('SET', KEYS[2], ARGV[6] .. '|' .. token .. common)",
+    a_lease_without_an_end: "grant.lua",
+        "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX', 'PX', life)"
+        => "local done = pcall('SET', key, owner .. '|' .. token .. rest, 'NX')",
         grants::every_key_but_fence_ends_by_itself;
     a_group_without_an_end: "acquire.lua",
-        "call('SET', key, values[key], 'PX', lives[i] or life)" => "call('SET', key, values[key])",
+        "call('SET', KEYS[i], value, 'PX', life)" => "call('SET', KEYS[i], value)",
         grants::every_key_but_fence_ends_by_itself;
-    a_grant_above_its_cap: "acquire.lua",
-        "local life = cap > 0 and cap < ttl and ARGV[4] or ARGV[3]" => "local life = ARGV[3]",
+    a_grant_above_its_cap: "grant.lua",
+        "local life = cap > 0 and cap < tonumber(ARGV[1]) and ARGV[2] or ARGV[1]"
+        => "local life = ARGV[1]",
+        grants::nothing_lives_longer_than_its_cap;
+    a_grant_that_forgets_its_cap: "grant.lua",
+        "local rest = '|' .. digits(cap > 0 and now + cap or 0) .. '|' .. digits(now) .. '|'"
+        => "local rest = '|' .. digits(0) .. '|' .. digits(now) .. '|'",
         grants::nothing_lives_longer_than_its_cap;
     a_group_above_its_cap: "acquire.lua",
-        "local life = format('%.0f', ask.cap > 0 and math.min(ask.ttl, ask.cap) or ask.ttl)"
-        => "local life = format('%.0f', ask.ttl)",
+        "local life = cap > 0 and math.min(ttl, cap) or ttl" => "local life = ttl",
         grants::nothing_lives_longer_than_its_cap;
     asking_again_beyond_the_cap: "acquire.lua",
         "granted = math.min(granted, cap_at - now)" => "",
@@ -148,54 +154,67 @@ catches! {
 // Tokens: epoch and counter, never one of them alone.
 catches! {
     a_bare_counter: "acquire.lua",
-        "return last % COUNTERS < COUNTERS - 1 and after(record, last) or nil"
-        => "return digits(last % COUNTERS + 1)",
+        "token = digits(least + 1)" => "token = digits(least % COUNTERS + 1)",
+        batches::tokens_of_groups_at_once_differ_and_rise;
+    an_epoch_of_another_server: "grant.lua",
+        "or not find(call('INFO', 'replication'), 'master_replid:' .. sub(record, 18, 57), 1, true) then"
+        => "then",
         epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
-    an_epoch_of_another_server: "acquire.lua",
-        "if not record or not replid() or find(record, server, 18, true) ~= 18 then"
-        => "if not record or not replid() then",
+    an_epoch_of_another_server_for_a_group: "acquire.lua",
+        "if sub(record, 18, 57) ~= server or epoch < floor_of(floor / COUNTERS) or least % COUNTERS == COUNTERS - 1 then"
+        => "if epoch < floor_of(floor / COUNTERS) or least % COUNTERS == COUNTERS - 1 then",
         epochs::tokens_rise_through_flush_restart_and_an_evicted_record;
-    a_floor_is_passed_over: "acquire.lua",
-        "if last < floor then" => "if false then",
+    a_floor_is_passed_over: "grant.lua",
+        "if last < tonumber(ARGV[3]) or low + #KEYS > 999999999 or last % 4294967296 + #KEYS > 4294967295"
+        => "if low + #KEYS > 999999999 or last % 4294967296 + #KEYS > 4294967295",
+        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
+    a_floor_is_passed_over_in_the_end: "acquire.lua",
+        "local least = math.max(counted, floor)" => "local least = counted",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_floor_of_a_later_epoch_starts_it: "acquire.lua",
-        "if floor_of(last / COUNTERS) < floor_of(floor / COUNTERS) then" => "if false then",
+        "if sub(record, 18, 57) ~= server or epoch < floor_of(floor / COUNTERS) or least % COUNTERS == COUNTERS - 1 then"
+        => "if sub(record, 18, 57) ~= server or least % COUNTERS == COUNTERS - 1 then",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_floor_of_the_same_epoch_costs_one: "acquire.lua",
-        "if floor_of(last / COUNTERS) < floor_of(floor / COUNTERS) then" => "if true then",
-        grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
-    a_floor_of_the_same_epoch_is_passed_over: "acquire.lua",
-        "last = floor" => "",
+        "if sub(record, 18, 57) ~= server or epoch < floor_of(floor / COUNTERS) or least % COUNTERS == COUNTERS - 1 then"
+        => "if sub(record, 18, 57) ~= server or counted < floor or least % COUNTERS == COUNTERS - 1 then",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
     a_counter_that_runs_over: "acquire.lua",
-        "return last % COUNTERS < COUNTERS - 1 and after(record, last) or nil"
-        => "return after(record, last)",
+        "if sub(record, 18, 57) ~= server or epoch < floor_of(floor / COUNTERS) or least % COUNTERS == COUNTERS - 1 then"
+        => "if sub(record, 18, 57) ~= server or epoch < floor_of(floor / COUNTERS) then",
         epochs::a_full_counter_asks_for_the_next_epoch;
-    a_count_that_loses_its_carry: "acquire.lua",
-        "if low == 0 then" => "if false then",
+    a_counter_that_runs_over_in_a_batch: "grant.lua",
+        "if last < tonumber(ARGV[3]) or low + #KEYS > 999999999 or last % 4294967296 + #KEYS > 4294967295"
+        => "if last < tonumber(ARGV[3]) or low + #KEYS > 999999999",
+        epochs::a_full_counter_asks_for_the_next_epoch;
+    a_count_that_loses_its_carry: "grant.lua",
+        "if last < tonumber(ARGV[3]) or low + #KEYS > 999999999 or last % 4294967296 + #KEYS > 4294967295"
+        => "if last < tonumber(ARGV[3]) or last % 4294967296 + #KEYS > 4294967295",
         epochs::a_count_goes_on_where_its_lower_digits_run_over;
-    a_floor_with_the_upper_digits_of_the_record: "acquire.lua",
-        "record = digits(floor)" => "",
-        epochs::a_count_goes_on_where_its_lower_digits_run_over;
-    one_token_for_a_batch: "acquire.lua",
-        "records[fence], minted[fence] = record, record" => "minted[fence] = record",
+    one_token_for_a_batch: "grant.lua",
+        "local token = head .. format('%09d', low + step * granted + 1)"
+        => "local token = head .. format('%09d', low + 1)",
         batches::tokens_of_one_batch_differ_and_rise;
-    a_count_that_is_not_kept: "acquire.lua",
-        "call('SET', KEYS[1], token .. sub(stored[1], 17))" => "",
+    a_count_that_is_not_kept: "grant.lua",
+        "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))" => "",
         grants::tokens_of_a_name_rise_and_the_floor_lifts_them;
-    a_count_of_a_batch_that_is_not_kept: "acquire.lua",
-        "call('MSET', unpack(written))" => "",
+    a_count_of_a_batch_that_is_not_kept: "grant.lua",
+        "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))"
+        => "call('SET', KEYS[1], head .. format('%09d', low + 1) .. sub(record, 17))",
         batches::tokens_of_one_batch_differ_and_rise;
-    a_grant_that_forgets_the_ask: "acquire.lua",
-        "call('SET', KEYS[1], token .. sub(stored[1], 17))"
-        => "call('SET', KEYS[1], token .. sub(stored[1], 17, 57))",
+    a_count_of_a_group_that_is_not_kept: "acquire.lua",
+        "call('SET', fence, token .. sub(record, 17))" => "",
+        batches::tokens_of_groups_at_once_differ_and_rise;
+    a_grant_that_forgets_the_ask: "grant.lua",
+        "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17))"
+        => "call('SET', KEYS[1], head .. format('%09d', low + granted) .. sub(record, 17, 57))",
         asks::an_ask_stands_while_others_are_granted;
-    a_batch_that_forgets_the_ask: "acquire.lua",
-        "record = token .. (#record == 57 and bound or sub(record, 17))"
-        => "record = token .. sub(record, 17, 57)",
+    a_labelled_grant_that_forgets_the_ask: "acquire.lua",
+        "call('SET', fence, token .. sub(record, 17))"
+        => "call('SET', fence, token .. sub(record, 17, 57))",
         asks::an_ask_stands_while_others_are_granted;
     an_ask_for_ever: "acquire.lua",
-        "if sub(shown, 1, #server) ~= server then" => "if shown == '' then",
+        "if sub(ask, 1, #server) ~= server then" => "if ask == '' then",
         asks::an_ask_of_the_server_before_is_forgotten;
     an_epoch_drawn_before_a_flush: "install.lua",
         "local stands = string.sub(record, 59) == ask and string.sub(ask, 1, #rid) == rid"
@@ -217,11 +236,11 @@ catches! {
 // Queues.
 catches! {
     a_passer_by_overtakes: "acquire.lua",
-        "if #conflicts > 0 or waiting and waiting.blocked then" => "if #conflicts > 0 then",
+        "if #conflicts > 0 or first and (not mine or first < mine) then" => "if #conflicts > 0 then",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
     last_come_first_served: "acquire.lua",
-        "line.blocked = first and (not line.mine or first < line.mine)"
-        => "line.blocked = first and (not line.mine or first > line.mine)",
+        "if #conflicts > 0 or first and (not mine or first < mine) then"
+        => "if #conflicts > 0 or first and (not mine or first > mine) then",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
     the_dead_wait_for_ever: "acquire.lua",
         "elseif now - beat > ALIVE_MS then" => "elseif false then",
@@ -230,15 +249,14 @@ catches! {
         "elseif now - beat > ALIVE_MS then" => "elseif now - beat > 0 then",
         server::a_dead_waiter_costs_three_seconds;
     a_death_that_is_always_three_seconds_off: "acquire.lua",
-        "first, line.dies = ticket, beat + ALIVE_MS + 1 - now"
-        => "first, line.dies = ticket, ALIVE_MS + 1",
+        "first, dies = ticket, beat + ALIVE_MS + 1 - now"
+        => "first, dies = ticket, ALIVE_MS + 1",
         server::a_dead_waiter_costs_three_seconds;
     a_queue_that_is_one_too_long: "acquire.lua",
-        "if not mine and line and line.alive >= QUEUE_MAX then"
-        => "if not mine and line and line.alive > QUEUE_MAX then",
+        "if not mine and alive >= QUEUE_MAX then" => "if not mine and alive > QUEUE_MAX then",
         queue::a_full_queue_says_so;
     a_place_that_is_not_given_up: "release.lua",
-        "if redis.pcall('HDEL', place[1], place[2]) == 1 and place[3] then" => "if false then",
+        "changed = redis.pcall('HDEL', KEYS[i], ARGV[i + 1]) == 1 or changed" => "",
         queue::waiters_are_served_in_order_and_nobody_overtakes;
 }
 

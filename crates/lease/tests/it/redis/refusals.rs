@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::site::{
-    Numbers, Site, TTL, anchored, ask, code, granted, one, release, renew, settings, until,
+    Numbers, Site, TTL, anchored, ask, code, granted, group, one, owner, refused, release, renew,
+    settings, until,
 };
 
 fn failed(reply: AcquireReply) -> BackendError {
@@ -70,7 +71,7 @@ async fn scripts_come_back_after_the_server_forgot_them() {
 async fn a_user_with_only_the_listed_commands_can_do_everything() {
     let users = "user default on nopass ~* &* +@all\n\
          user leases on >secret resetchannels &sl:{app.* ~sl:{app.* -@all \
-         +evalsha +eval +time +get +mget +exists +pttl +pexpire +set +mset +del +hgetall +hset +hdel \
+         +evalsha +eval +time +get +mget +pttl +pexpire +set +del +hgetall +hset +hdel \
          +info +spublish +ssubscribe +sunsubscribe +ping +wait +hello +auth\n";
     let redis = Redis::options().acl(users).start().unwrap();
     let url = redis.url().replace("redis://", "redis://leases:secret@");
@@ -101,6 +102,35 @@ async fn a_user_with_only_the_listed_commands_can_do_everything() {
             "{forbidden:?}"
         );
     }
+}
+
+/// Without tokens nothing is counted, and a server may hide what it is.
+#[tokio::test]
+async fn without_tokens_a_server_may_hide_info() {
+    let users = "user default on nopass ~* &* +@all -info\n";
+    let redis = Redis::options().acl(users).start().unwrap();
+    let mut plain = settings();
+    plain.fenced = false;
+    let backend = RedisBackend::connect(&redis.url().into(), plain)
+        .await
+        .unwrap();
+    for asked in [ask(one("a")), ask(group(&["A-1", "A-2"]))] {
+        let token = granted(&backend, &asked).await;
+        let whole = RenewReply::Renewed { granted: TTL };
+        assert_eq!(renew(&backend, &asked, token, TTL).await, whole);
+        let other = Acquire {
+            owner: owner(),
+            ..asked.clone()
+        };
+        let conflicts = refused(&backend, &other).await;
+        assert_eq!(conflicts.len(), asked.names.as_slice().len());
+        let released = release(&backend, &asked, Some(token)).await;
+        assert_eq!(released, ReleaseReply::Released);
+    }
+    assert_eq!(redis.cli(&["KEYS", "*"]).unwrap(), "");
+    let tokens = RedisBackend::connect(&redis.url().into(), settings()).await;
+    let reply = tokens.unwrap().acquire(&ask(one("a"))).await;
+    assert!(matches!(reply, AcquireReply::Failed(_)), "{reply:?}");
 }
 
 #[tokio::test]

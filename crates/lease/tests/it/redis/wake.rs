@@ -82,7 +82,7 @@ async fn thousand_names_share_one_subscription() {
         })
         .filter(|channels| *channels > 0)
         .collect();
-    assert_eq!(subscribed, [64], "{clients}");
+    assert_eq!(subscribed, [16], "{clients}");
     let mine = ask(one("report:7"));
     granted(&site.backend, &mine).await;
     release(&site.backend, &mine, None).await;

@@ -81,7 +81,7 @@ impl RedisBackend {
         least_age: Duration,
     ) -> Result<Vote, BackendError> {
         let within = (command.ttl / 50).clamp(VOTE_MIN, VOTE_MAX);
-        let call = self.calls().vote(command, token, least_age);
+        let call = self.calls.vote(command, token, least_age);
         let answer = self.link.run(&call, ConnectionRole::Main, within).await?;
         reply::vote(answer, command)
     }

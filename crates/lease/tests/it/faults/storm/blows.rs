@@ -15,8 +15,8 @@ use super::draw::Draw;
 use crate::faults::rest;
 use crate::faults::site::{Kind, Servers, Site};
 
-/// A key of the only shard there is.
-const HOME: &str = "sl:{app.00}:f";
+/// Keys in the two slots of a cluster where the names of a storm are.
+const HOMES: [&str; 2] = ["sl:{app.27}:f", "sl:{app.0c}:f"];
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +156,10 @@ impl Storm<'_> {
     fn place(&self, draw: &Draw) -> usize {
         match (self.site.kind, &self.site.servers) {
             (Kind::Redlock, servers) => draw.place(servers.count()),
-            (_, Servers::Cluster(cluster)) => cluster.primary_of(HOME).unwrap(),
+            (_, Servers::Cluster(cluster)) => {
+                let home = HOMES[draw.place(HOMES.len())];
+                cluster.primary_of(home).unwrap()
+            }
             (_, _) => 0,
         }
     }
@@ -232,6 +235,10 @@ impl Storm<'_> {
             }
             servers => {
                 for key in self.site.left() {
+                    let place = match servers {
+                        Servers::Cluster(cluster) => cluster.primary_of(&key).unwrap(),
+                        Servers::Redis(_) | Servers::Postgres(_) => place,
+                    };
                     servers.redis()[place].cli(&["PEXPIRE", &key, "1"]).unwrap();
                 }
                 wait(Duration::from_millis(2));

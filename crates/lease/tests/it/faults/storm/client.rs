@@ -61,14 +61,14 @@ pub(super) fn play(mut part: Part) {
 async fn connect(plan: &Plan) -> Locks {
     let builder = match plan.kind {
         Kind::Redis if plan.planted == Some(Planted::BareCounter) => {
-            let bare = Locks::redis(&*plan.urls[0]).namespace("app").shards(1);
+            let bare = Locks::redis(&*plan.urls[0]).namespace("app");
             bare.doctor(Doctor::Off)
         }
         // Its nodes are restarted with nothing, so they sit out as in earnest.
         Kind::Redlock if plan.planted != Some(Planted::YoungVotes) => {
             let nodes = site::nodes(&plan.urls);
             let config = RedlockConfig::new(nodes).ttl_longest(ttl(plan.kind));
-            let locks = Locks::redlock(config).namespace("app").shards(1);
+            let locks = Locks::redlock(config).namespace("app");
             let tokens = soldonce_lease::FileTokens::new(&plan.numbers);
             locks.tokens(tokens).doctor(Doctor::Off)
         }

@@ -1,0 +1,232 @@
+//! Acquires and releases on the runtime that connected: what the lease thread keeps when that runtime is
+//! blocked, dropped, or its tasks are aborted. `docs/decisions/0271`.
+
+use std::pin::Pin;
+use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use soldonce_lease::{AcquireError, Builder, Doctor, Lease, Locks, Wait};
+use soldonce_testkit::redis::Redis;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use super::batches::scripts;
+use super::site::until;
+
+/// Long: what goes away before it is over did not go away by itself.
+const TTL: Duration = Duration::from_mins(1);
+
+const SHORT: Duration = Duration::from_millis(400);
+
+fn builder(redis: &Redis) -> Builder {
+    let builder = Locks::redis(redis.url()).namespace("app");
+    builder.doctor(Doctor::Off).ttl_min(SHORT)
+}
+
+/// Runs a test without a runtime of its own.
+fn outside<T>(test: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(test)
+}
+
+/// A runtime whose only thread is easily blocked.
+fn runtime() -> Runtime {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(1).enable_all().build().unwrap()
+}
+
+fn connect(on: &Runtime, redis: &Redis) -> Locks {
+    on.block_on(builder(redis).connect()).unwrap()
+}
+
+/// A lease that was taken on the runtime.
+fn take(on: &Runtime, locks: &Locks, name: &str, ttl: Duration) -> Lease {
+    let request = locks.lease(name).ttl(ttl);
+    on.block_on(request.try_acquire()).unwrap()
+}
+
+/// Blocks the thread of the runtime after `before` has run there, until the sender is dropped.
+fn block(on: &Runtime, before: impl FnOnce() + Send + 'static) -> Sender<()> {
+    let (go_on, blocked) = channel::<()>();
+    let (begun, begins) = channel();
+    on.spawn(async move {
+        before();
+        begun.send(()).unwrap();
+        blocked.recv().unwrap_err();
+    });
+    begins.recv().unwrap();
+    go_on
+}
+
+async fn comes_free(redis: &Redis, name: &str) {
+    takes(&builder(redis).connect().await.unwrap(), name).await;
+}
+
+/// Takes the name and gives it back, as soon as it is free.
+async fn takes(other: &Locks, name: &str) {
+    until("the name is free", async || {
+        let lease = other.lease(name).ttl(TTL).try_acquire().await.ok()?;
+        lease.release().await.ok()
+    })
+    .await;
+}
+
+#[test]
+fn a_lease_outlives_ten_ttls_of_a_blocked_runtime() {
+    let redis = Redis::start().unwrap();
+    let caller = runtime();
+    let locks = connect(&caller, &redis);
+    let lease = take(&caller, &locks, "a", SHORT);
+    let blocked = block(&caller, || {});
+    outside(until("ten ttls of renewals", async || {
+        (locks.stats().renewed >= 30).then_some(())
+    }));
+    assert!(lease.live_token().is_ok(), "{:?}", lease.state());
+    drop(blocked);
+}
+
+#[test]
+fn what_a_blocked_runtime_gave_back_comes_free() {
+    let redis = Redis::start().unwrap();
+    let caller = runtime();
+    let locks = connect(&caller, &redis);
+    let lease = take(&caller, &locks, "a", TTL);
+    let blocked = block(&caller, move || drop(lease));
+    outside(comes_free(&redis, "a"));
+    drop(blocked);
+}
+
+#[test]
+fn leases_outlive_the_runtime_that_took_them() {
+    let redis = Redis::start().unwrap();
+    let caller = runtime();
+    let locks = connect(&caller, &redis);
+    let lease = take(&caller, &locks, "a", SHORT);
+    drop(caller);
+    let before = locks.stats().renewed;
+    outside(until("renewals go on", async || {
+        (locks.stats().renewed > before + 6).then_some(())
+    }));
+    assert!(lease.live_token().is_ok(), "{:?}", lease.state());
+    drop(lease);
+    outside(comes_free(&redis, "a"));
+    let next = locks.lease("b").try_acquire_blocking().unwrap();
+    next.release_blocking().unwrap();
+}
+
+#[test]
+fn what_a_dropped_runtime_was_about_to_do_leaves_nothing() {
+    let redis = Redis::start().unwrap();
+    let caller = runtime();
+    let locks = connect(&caller, &redis);
+    for task in 0..50 {
+        let locks = locks.clone();
+        caller.spawn(async move {
+            loop {
+                let lease = locks.lease(format!("n:{task}")).ttl(TTL);
+                drop(lease.try_acquire().await);
+            }
+        });
+    }
+    outside(until("they are at work", async || {
+        (locks.stats().acquired > 1_000).then_some(())
+    }));
+    drop(caller);
+    outside(until("nothing is left", async || {
+        let left = redis.cli(&["KEYS", "sl:*:l:*"]).unwrap();
+        left.is_empty().then_some(())
+    }));
+    assert_eq!(locks.stats().live, 0);
+}
+
+/// Polls so often, and is done then, whether the future is or not.
+struct Polls<F> {
+    future: Pin<Box<F>>,
+    left: usize,
+}
+
+impl<F: Future> Future for Polls<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.left -= 1;
+        match self.future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if self.left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_ends_at_any_await_leaves_nothing() {
+    let redis = Redis::start().unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
+    let other = builder(&redis).own_thread().connect().await.unwrap();
+    for polls in 1..12 {
+        let held = other.lease("a").ttl(TTL).try_acquire().await.unwrap();
+        let mut waits = JoinSet::new();
+        waits.spawn(Polls {
+            future: Box::pin(locks.lease("a").ttl(TTL).acquire(Wait::Forever)),
+            left: polls,
+        });
+        waits.spawn(Polls {
+            future: Box::pin(locks.lease("b").ttl(TTL).acquire(Wait::Forever)),
+            left: polls,
+        });
+        held.release().await.unwrap();
+        drop(waits.join_all().await);
+        for name in ["a", "b"] {
+            takes(&other, name).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_was_dropped_here_is_free_for_who_asks_next_here() {
+    let redis = Redis::start().unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
+    for _ in 0..300 {
+        let lease = locks.lease("a").ttl(TTL).try_acquire().await.unwrap();
+        drop(lease);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_ends_who_waits_here() {
+    let redis = Redis::start().unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
+    let held = locks.lease("a").ttl(TTL).try_acquire().await.unwrap();
+    let mut waits = JoinSet::new();
+    waits.spawn(locks.lease("a").ttl(TTL).acquire(Wait::Forever));
+    until("it waits", async || (scripts(&redis) > 3).then_some(())).await;
+    let drained = locks.clone().shutdown(TTL).await;
+    assert_eq!(drained.left_to_ttl, 0, "{drained:?}");
+    let ended = waits.join_next().await.unwrap().unwrap();
+    assert!(matches!(ended, Err(AcquireError::Closed)), "{ended:?}");
+    let late = locks.lease("b").try_acquire().await;
+    assert!(matches!(late, Err(AcquireError::Closed)), "{late:?}");
+    assert!(held.live_token().is_err());
+    assert_eq!(redis.cli(&["KEYS", "sl:*:l:*"]).unwrap(), "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blocking_calls_do_not_wait_for_this_runtime() {
+    let redis = Redis::start().unwrap();
+    let locks = builder(&redis).connect().await.unwrap();
+    // Both threads of this runtime wait without polling anything else.
+    let mut both = JoinSet::new();
+    for task in 0..2 {
+        let locks = locks.clone();
+        both.spawn(async move { block_in_turns(&locks, &format!("n:{task}")) });
+    }
+    both.join_all().await;
+}
+
+fn block_in_turns(locks: &Locks, name: &str) {
+    for _ in 0..20 {
+        let lease = locks.lease(name).ttl(TTL).try_acquire_blocking().unwrap();
+        lease.release_blocking().unwrap();
+    }
+}
