@@ -26,7 +26,6 @@ pub mod rate;
 mod redis;
 mod secret;
 pub mod shield;
-mod tls;
 mod trouble;
 pub mod webhook;
 

@@ -1,24 +1,22 @@
-//! A client of one server, for commands and tools: one request at a time, HTTP/1.1 without TLS. Run it on
-//! the server's own machine, or behind a tunnel.
+//! A client of one server, for commands and tools: one request at a time, by HTTP or HTTPS.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::http::request::Builder;
-use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper::{Method, StatusCode};
+use reqwest::{RequestBuilder, Url, redirect};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use soldonce_tls::choose_cryptography;
 
 use crate::limits::{CLIENT_ANSWER_BYTES_MAX, CLIENT_WAIT_MS};
 
 /// A server and the key to act with.
 #[derive(Clone, Debug)]
 pub struct Client {
-    authority: String,
+    http: reqwest::Client,
+    /// Without a path.
+    base: Url,
     key: String,
 }
 
@@ -35,16 +33,14 @@ pub struct Response {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ClientError {
-    #[error("--url {0}: give it as http://HOST:PORT")]
+    #[error("--url {0}: give it as http://HOST:PORT or https://HOST:PORT")]
     Url(String),
     #[error("the server at {0} cannot be reached")]
-    Unreachable(String, #[source] io::Error),
+    Unreachable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0} gave no answer in {wait} ms", wait = CLIENT_WAIT_MS)]
     Silent(String),
-    #[error("{0} closed the connection without an answer")]
-    Closed(String, #[source] Option<hyper::Error>),
     #[error("{0} did not answer in HTTP with a body of at most {most} bytes", most = CLIENT_ANSWER_BYTES_MAX)]
-    Http(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    Http(String, #[source] Option<reqwest::Error>),
     #[error("{0} did not answer in JSON")]
     Json(String, #[source] serde_json::Error),
     #[error("{status}: {title}: {detail}", status = .0.as_u16(), title = .1, detail = .2)]
@@ -52,18 +48,28 @@ pub enum ClientError {
 }
 
 impl Client {
-    /// Returns a client of `url`, such as `http://127.0.0.1:8080`; an empty key sends none.
+    /// Returns a client of `url`, such as `http://127.0.0.1:8080`; an empty key sends none. Servers by HTTPS
+    /// are verified by the system's authorities, or those of the file that `SSL_CERT_FILE` names.
     ///
     /// # Errors
-    /// Fails when the URL is not of that form.
+    /// Fails when the URL is not of that form, or TLS cannot be set up.
     pub fn new(url: &str, key: &str) -> Result<Self, ClientError> {
-        let authority = url
-            .strip_prefix("http://")
-            .map(|rest| rest.trim_end_matches('/'))
-            .filter(|rest| !rest.is_empty() && !rest.contains('/'))
-            .ok_or_else(|| ClientError::Url(url.to_owned()))?;
+        let wrong = || ClientError::Url(url.to_owned());
+        let base: Url = url.parse().map_err(|_| wrong())?;
+        let is_bare = base.path() == "/" && base.query().is_none() && base.username().is_empty();
+        if !["http", "https"].contains(&base.scheme()) || !is_bare {
+            return Err(wrong());
+        }
+        choose_cryptography();
+        let wait = Duration::from_millis(CLIENT_WAIT_MS);
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .timeout(wait);
+        let http = http.build();
         Ok(Self {
-            authority: authority.to_owned(),
+            http: http.map_err(|error| ClientError::Unreachable(url.to_owned(), error.into()))?,
+            base,
             key: key.to_owned(),
         })
     }
@@ -72,8 +78,8 @@ impl Client {
     #[must_use]
     pub fn with_key(&self, key: &str) -> Self {
         Self {
-            authority: self.authority.clone(),
             key: key.to_owned(),
+            ..self.clone()
         }
     }
 
@@ -82,8 +88,10 @@ impl Client {
     /// # Errors
     /// Fails when its name is unknown.
     pub async fn address(&self) -> Result<SocketAddr, ClientError> {
-        let unreachable = |error| ClientError::Unreachable(self.authority.clone(), error);
-        let mut found = tokio::net::lookup_host(&self.authority)
+        let unreachable = |error: io::Error| ClientError::Unreachable(self.server(), error.into());
+        let port = self.base.port_or_known_default().unwrap_or_default();
+        let host = self.base.host_str().unwrap_or_default();
+        let mut found = tokio::net::lookup_host((host.trim_matches(['[', ']']), port))
             .await
             .map_err(unreachable)?;
         let found = found.next().ok_or(io::ErrorKind::NotFound.into());
@@ -100,8 +108,8 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response, ClientError> {
-        self.exchange_in_time(self.request(method, path), body)
-            .await
+        let request = self.request(method, path)?;
+        self.exchange(request, body).await
     }
 
     /// Sends a POST with an idempotency key: repeated with the same key, it has its effect once.
@@ -114,66 +122,62 @@ impl Client {
         body: &Value,
         key: &str,
     ) -> Result<Response, ClientError> {
-        let request = self.request(Method::POST, path);
+        let request = self.request(Method::POST, path)?;
         let request = request.header("idempotency-key", key);
-        self.exchange_in_time(request, Some(body)).await
+        self.exchange(request, Some(body)).await
     }
 
-    fn request(&self, method: Method, path: &str) -> Builder {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", &self.authority)
-            .header("content-type", "application/json");
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+        let url = self.base.join(path);
+        let url = url.map_err(|_| ClientError::Url(path.to_owned()))?;
+        let request = self.http.request(method, url);
+        let request = request.header("content-type", "application/json");
         if self.key.is_empty() {
-            return request;
+            return Ok(request);
         }
-        request.header("authorization", format!("Bearer {}", self.key))
-    }
-
-    async fn exchange_in_time(
-        &self,
-        request: Builder,
-        body: Option<&Value>,
-    ) -> Result<Response, ClientError> {
-        let wait = Duration::from_millis(CLIENT_WAIT_MS);
-        let answer = tokio::time::timeout(wait, self.exchange(request, body)).await;
-        answer.unwrap_or_else(|_| Err(ClientError::Silent(self.authority.clone())))
+        Ok(request.bearer_auth(&self.key))
     }
 
     async fn exchange(
         &self,
-        request: Builder,
+        request: RequestBuilder,
         body: Option<&Value>,
     ) -> Result<Response, ClientError> {
-        let server = || self.authority.clone();
-        let stream = TcpStream::connect(&self.authority).await;
-        let stream = stream.map_err(|error| ClientError::Unreachable(server(), error))?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| ClientError::Closed(server(), Some(error)))?;
         let body = body.map(Value::to_string).unwrap_or_default();
-        let http = |error| ClientError::Http(server(), error);
-        let request = request.body(Full::new(Bytes::from(body)));
-        let request = request.map_err(|error| http(error.into()))?;
-        let answer = async {
-            let response = sender.send_request(request).await;
-            let response = response.map_err(|error| http(error.into()))?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), CLIENT_ANSWER_BYTES_MAX);
-            let body = body.collect().await.map_err(http)?.to_bytes();
-            let body = if body.is_empty() {
-                Value::Null
-            } else {
-                serde_json::from_slice(&body).map_err(|e| ClientError::Json(server(), e))?
-            };
-            Ok(Response { status, body })
-        };
-        // The connection's own future moves the bytes; it ends with the answer.
-        tokio::select! {
-            answer = answer => answer,
-            ended = connection => Err(ClientError::Closed(server(), ended.err())),
+        let failed = |error| self.failed(error);
+        let mut response = request.body(body).send().await.map_err(failed)?;
+        let mut bytes = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(failed)? {
+            if bytes.len().saturating_add(part.len()) > CLIENT_ANSWER_BYTES_MAX {
+                return Err(ClientError::Http(self.server(), None));
+            }
+            bytes.extend_from_slice(&part);
         }
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).map_err(|e| ClientError::Json(self.server(), e))?
+        };
+        Ok(Response {
+            status: response.status(),
+            body,
+        })
+    }
+
+    fn server(&self) -> String {
+        self.base.authority().to_owned()
+    }
+
+    fn failed(&self, error: reqwest::Error) -> ClientError {
+        if error.is_timeout() {
+            return ClientError::Silent(self.server());
+        }
+        // Its address is known, and its query may hold what is not for a log.
+        let error = error.without_url();
+        if error.is_connect() {
+            return ClientError::Unreachable(self.server(), error.into());
+        }
+        ClientError::Http(self.server(), Some(error))
     }
 }
 

@@ -30,6 +30,8 @@ pub const LEFTOVER_KEPT_BYTES_MAX: u64 = 256 * 1_024;
 pub const LEFTOVER_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 /// Longest time that a rest is waited for.
 pub const LEFTOVER_READ_MS_MAX: u64 = 5_000;
+/// A request that takes as long is a warning in the log, milliseconds.
+pub const SLOW_REQUEST_MS: u64 = 1_000;
 /// Longest wait of the [`Client`](crate::Client) for an answer, milliseconds.
 pub const CLIENT_WAIT_MS: u64 = 10_000;
 /// Largest answer that it reads, bytes.

@@ -34,6 +34,7 @@ pub async fn run(
 ) -> Drained {
     let limits = settings.accept;
     let trusted_proxies = settings.rates.trusted_proxies.clone();
+    let tls = settings.tls.clone();
     let admin_routes = match listeners.admin {
         Some(_) => AdminRoutes::Apart,
         None => AdminRoutes::Public,
@@ -54,6 +55,7 @@ pub async fn run(
     let accept = AcceptSettings {
         limits,
         trusted_proxies,
+        tls: tls.clone(),
         clock: Arc::clone(&engine.world().clock),
         counts: routers.connections,
     };

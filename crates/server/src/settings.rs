@@ -5,6 +5,7 @@ use std::sync::Arc;
 use soldonce_core::Span;
 use soldonce_engine::payment::AccountId;
 use soldonce_engine::payment::stripe::WebhookSecrets;
+use soldonce_tls::Listener;
 
 use crate::accept::AcceptLimits;
 use crate::limits::{FEED_TICK_MS, STREAMS_MAX, STREAMS_PER_ADDRESS_MAX};
@@ -44,6 +45,8 @@ pub struct ServerSettings {
     pub rates: RateLimits,
     /// Bounds of the accept loop.
     pub accept: AcceptLimits,
+    /// What encrypts all listeners; by default nothing does.
+    pub tls: Option<Listener>,
     /// How long an event is kept once it is over, then it is dropped; by default none ever is.
     pub keep_ended_events: Option<Span>,
 }

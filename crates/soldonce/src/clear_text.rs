@@ -1,8 +1,8 @@
-//! Links to other machines that are not encrypted: the clients of databases and Redis speak no TLS.
+//! Links to other machines that are not encrypted, or whose other end is not verified.
 
-use soldonce_engine::ledger::postgres::{is_remote, remote_host};
+use soldonce_engine::ledger::postgres::{is_remote, unverified_host};
 
-/// A setting that leads to another machine in clear text.
+/// A setting that leads to another machine without verified encryption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClearLink {
     /// The setting.
@@ -12,19 +12,22 @@ pub(crate) struct ClearLink {
 }
 
 /// What to do about one.
-pub(crate) const MEND: &str = "it is not encrypted: keep it within a private network, or lead it through a TLS \
-                               tunnel or a pool on this machine";
+pub(crate) const MEND: &str = "it is not encrypted, or not verified: write sslmode=verify-full (PostgreSQL) or \
+                               rediss:// (Redis), or keep it within a private network";
 
 impl ClearLink {
     /// The link to a database, if it is one.
     pub(crate) fn to_database(setting: &'static str, url: &str) -> Option<Self> {
-        let host = remote_host(url)?;
+        let host = unverified_host(url)?;
         Some(Self { setting, host })
     }
 
     /// The link to a Redis or to the first nodes of a cluster, if it is one.
     pub(crate) fn to_redis(setting: &'static str, url: &str) -> Option<Self> {
-        let (_, rest) = url.split_once("://")?;
+        let (scheme, rest) = url.split_once("://")?;
+        if scheme.starts_with("rediss") {
+            return None;
+        }
         let authority = rest.split(['/', '?']).next().unwrap_or_default();
         let hosts = authority.rsplit('@').next().unwrap_or_default();
         let mut hosts = hosts.split(',').map(|host| match host.rsplit_once(':') {
@@ -59,6 +62,7 @@ mod tests {
                 Some("10.0.0.7"),
             ),
             ("redis://[fd00::1]:6379", Some("[fd00::1]")),
+            ("rediss://cache.example", None),
             ("redis://localhost", None),
             ("redis://:word@127.0.0.1:6379", None),
             ("redis://[::1]:6379", None),

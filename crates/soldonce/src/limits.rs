@@ -7,6 +7,8 @@ pub(crate) const FAULT_LOOK_MS: u64 = 1_000;
 pub(crate) const FAULT_READ_ONLY_MS: u64 = 10_000;
 /// What the disk must take before that, bytes: as much as a start writes, and the first commits.
 pub(crate) const FAULT_PROBE_BYTES: usize = 256 * 1_024;
+/// How often a server reads its certificate again, milliseconds.
+pub(crate) const TLS_LOOK_MS: u64 = 60_000;
 /// Most bots of a demo.
 pub(crate) const DEMO_BOTS_MAX: u32 = 1_000;
 /// Bookings that a bot keeps before it cancels its oldest: the hall never stays sold out.

@@ -6,6 +6,7 @@
 )]
 #![expect(clippy::print_stderr, reason = "and its errors")]
 
+mod backup;
 mod chart;
 mod clear_text;
 mod clock;
@@ -14,6 +15,7 @@ mod doctor;
 mod env;
 mod events;
 mod exit;
+mod init;
 mod keys;
 mod lab;
 mod lease;
@@ -27,6 +29,7 @@ mod verify;
 mod why;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -35,7 +38,7 @@ use crate::output::print;
 
 /// Hold scarce things for a moment; sell each of them once.
 #[derive(Debug, Parser)]
-#[command(name = "soldonce", version, arg_required_else_help = true)]
+#[command(name = "soldonce", version = version(), arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,6 +56,10 @@ enum Command {
     Clock(clock::ClockArgs),
     /// Checks a ledger against itself, live or stopped
     Verify(verify::VerifyArgs),
+    /// Copies the embedded ledger while its server works
+    Backup(backup::BackupArgs),
+    /// Puts a copy of the embedded ledger back, and says what is lost
+    Restore(backup::RestoreArgs),
     /// Compares bookings with the payment provider, and settles what differs
     Reconcile(reconcile::ReconcileArgs),
     /// Tells everything that happened to one unit
@@ -69,8 +76,26 @@ enum Command {
     Chart(chart::ChartArgs),
     /// Timed exclusive claims on names
     Lease(lease::LeaseArgs),
+    /// Writes a settings file with every setting, a unit for systemd and a compose file
+    Init(init::InitArgs),
+    /// Prints what lets a shell complete commands and options
+    Completions(init::CompletionsArgs),
+    /// Writes the pages of the manual
+    Man(init::ManArgs),
     /// Measures and proves: benchmarks, races, storms (the program `soldonce-lab`)
     Lab(lab::LabArgs),
+}
+
+/// The version, and what it was built from if the build says so: `0.1.0 (1a2b3c4 2026-11-24)`.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let number = env!("CARGO_PKG_VERSION");
+        match option_env!("SOLDONCE_BUILD").filter(|build| !build.is_empty()) {
+            Some(build) => format!("{number} ({build})"),
+            None => number.to_owned(),
+        }
+    });
+    &VERSION
 }
 
 /// The outcome of work that waits for a server, for a command that has nothing else to do.
@@ -85,13 +110,18 @@ fn main() -> ExitCode {
     let done: anyhow::Result<Exit> = match given.command {
         Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Backup(args) => backup::run(&args),
         Command::Chart(args) => chart::run(&args),
         Command::Clock(args) => clock::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::Completions(args) => init::completions(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Man(args) => init::man(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Reconcile(args) => reconcile::run(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Openapi => print(&soldonce_server::openapi()).map(|()| Exit::Done),

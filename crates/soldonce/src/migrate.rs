@@ -16,17 +16,25 @@ use crate::serve::{DatabaseArgs, LedgerPlace};
 #[command(after_help = "Example:
   soldonce migrate --data /var/lib/soldonce
   soldonce migrate --database-url postgres://soldonce@db/soldonce --json
+  soldonce migrate --database-url postgres://soldonce@db/soldonce --dry-run
 
 A folder must not be in use: stop its server first. A database may be: the tables are locked while
 they change. Give its direct address, not that of a pool in transaction mode. Several may migrate one
 database at the same moment: one of them takes the steps, the others wait for it. A ledger that is
 newer than this program is left alone and told so.")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct MigrateArgs {
     /// The folder of the embedded ledger; made if it is not there [default: ./data]
     #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
+    /// Only say which steps would be taken; exit code 1 if there are any
+    #[arg(long)]
+    dry_run: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -35,13 +43,25 @@ pub(crate) struct MigrateArgs {
 /// Runs `soldonce migrate`.
 pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<Exit> {
     let place = LedgerPlace::new(args.data.clone(), &args.database)?;
-    let migrated = block_on(place.migrate())??;
+    let migrated = if args.dry_run {
+        block_on(place.migration())??
+    } else {
+        block_on(place.migrate())??
+    };
+    let is_open = args.dry_run && !migrated.steps.is_empty();
     if args.json {
         print_json(&migrated)?;
+    } else if is_open {
+        print(&describe_open(&place, &migrated))?;
     } else {
         print(&describe(&place, &migrated))?;
     }
-    Ok(Exit::Done)
+    Ok(if is_open { Exit::Refused } else { Exit::Done })
+}
+
+fn describe_open(place: &LedgerPlace, open: &Migrated) -> String {
+    let (before, then, steps) = (open.schema_before, open.schema, open.steps.join(", "));
+    format!("the ledger in {place} has schema {before}; to {then} it takes: {steps}\n")
 }
 
 fn describe(place: &LedgerPlace, migrated: &Migrated) -> String {

@@ -20,7 +20,7 @@ pub(crate) struct TargetArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
-    /// A running server, as http://HOST:PORT
+    /// A running server, as http://HOST:PORT or https://HOST:PORT
     #[arg(
         long,
         global = true,

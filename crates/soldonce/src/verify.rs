@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use soldonce_engine::ledger::verify::{Finding, Progress, VerifyReport};
+use soldonce_engine::ledger::verify::{Finding, Progress, VerifyReport, Watcher};
 use soldonce_engine::ledger::{postgres, sqlite};
 
 use crate::block_on;
@@ -40,24 +40,14 @@ pub(crate) struct VerifyArgs {
 
 /// Runs `soldonce verify`.
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
-    let bar = progress_bar()?;
-    let mut show = |progress: Progress| {
-        bar.set_length(progress.all);
-        bar.set_position(progress.done);
-    };
-    let report = match LedgerPlace::new(args.data.clone(), &args.database)? {
+    let place = LedgerPlace::new(args.data.clone(), &args.database)?;
+    let report = watched(|show| match &place {
         LedgerPlace::Folder(options) => {
-            let verified = sqlite::verify::verify(&options.folder, &mut show);
-            verified
-                .map_err(LedgerPlace::unread)
-                .context("nothing was verified")
+            sqlite::verify::verify(&options.folder, show).map_err(LedgerPlace::unread)
         }
-        LedgerPlace::Database(options) => {
-            block_on(postgres::verify(&options, &mut show))?.context("nothing was verified")
-        }
-    };
-    bar.finish_and_clear();
-    let report = report?;
+        LedgerPlace::Database(options) => Ok(block_on(postgres::verify(options, show))??),
+    })?;
+    let report = report.context("nothing was verified")?;
     if args.json {
         print_json(&report)?;
     } else {
@@ -70,6 +60,17 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     })
 }
 
+/// Verifies under a progress bar.
+pub(crate) fn watched<T>(verify: impl FnOnce(&mut Watcher<'_>) -> T) -> anyhow::Result<T> {
+    let bar = progress_bar()?;
+    let verified = verify(&mut |progress: Progress| {
+        bar.set_length(progress.all);
+        bar.set_position(progress.done);
+    });
+    bar.finish_and_clear();
+    Ok(verified)
+}
+
 /// Shown only on a terminal, and only if it takes a while.
 fn progress_bar() -> anyhow::Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
@@ -79,7 +80,7 @@ fn progress_bar() -> anyhow::Result<ProgressBar> {
     Ok(ProgressBar::new(0).with_style(style))
 }
 
-fn describe(report: &VerifyReport) -> String {
+pub(crate) fn describe(report: &VerifyReport) -> String {
     let line = |grade: &str, found: &Finding| {
         let event = found.event.as_deref();
         let event = event.map(|event| format!(" event={event}"));

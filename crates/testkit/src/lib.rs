@@ -6,6 +6,7 @@
     reason = "tests unwrap; an error says what is missing and how to install it"
 )]
 
+mod authority;
 pub mod chaos;
 mod inbox;
 pub mod netns;
@@ -18,6 +19,7 @@ mod server;
 mod tools;
 pub mod webhooks;
 
+pub use authority::{Authority, Certificate, Validity};
 pub use inbox::{Inbox, Received};
 pub use server::{PATIENCE, Port, until, until_some};
 pub use tools::{BROWSER_TESTS, LONG_TOOLS, Machine, PEER, STRIPE_SDK, Source, TOOLS, Tool};

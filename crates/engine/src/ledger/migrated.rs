@@ -24,6 +24,18 @@ impl Migrated {
         }
     }
 
+    /// What has not been done yet.
+    pub(super) fn to_come(schema_before: i64, schema: i64, runner: &refinery::Runner) -> Self {
+        let mut all: Vec<_> = runner.get_migrations().iter().collect();
+        all.sort_by_key(|migration| migration.version());
+        all.retain(|migration| i64::from(migration.version()) > schema_before);
+        Self {
+            schema_before,
+            schema,
+            steps: all.into_iter().map(ToString::to_string).collect(),
+        }
+    }
+
     /// A ledger that was up to date.
     pub(super) const fn already(schema: i64) -> Self {
         Self {

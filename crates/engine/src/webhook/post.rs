@@ -12,6 +12,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, Url, redirect};
 use soldonce_core::Timestamp;
+use soldonce_tls::choose_cryptography;
 
 use super::MessageId;
 use super::address::Destinations;
@@ -19,7 +20,6 @@ use super::problem::{Forbidden, in_a_word};
 use super::retry_after::RetryAfter;
 use super::sign::seconds;
 use crate::limits::{WEBHOOK_CALL_MS, WEBHOOK_CONNECT_MS};
-use crate::tls::choose_cryptography;
 
 /// What a lookup gives.
 pub type LookupFuture = Pin<Box<dyn Future<Output = std::io::Result<Vec<SocketAddr>>> + Send>>;

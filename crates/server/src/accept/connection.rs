@@ -17,13 +17,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use soldonce_clock::Clock;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::either::Either;
 use tower::Service;
 
 use super::activity::{Activity, InFlight, Verdict};
 use super::leftover::Rests;
 use super::progress::WatchedBody;
 use super::shares::Shares;
-use super::socket::WatchedSocket;
+use super::socket::{Stream, WatchedSocket};
 use super::streams::StreamTasks;
 use super::{Ended, Peer, host};
 use crate::limits::{
@@ -40,6 +42,8 @@ pub(crate) struct Connection {
     pub(crate) activity: Arc<Activity>,
     pub(crate) streams: StreamTasks,
     pub(crate) shares: Arc<Shares>,
+    /// Makes the handshake, if the listener speaks TLS.
+    pub(crate) tls: Option<TlsAcceptor>,
 }
 
 impl Connection {
@@ -49,12 +53,35 @@ impl Connection {
     /// Dropping the future drops the connection and cuts its requests in flight.
     pub(crate) async fn serve(self, stream: TcpStream) -> Ended {
         let streams = self.streams.clone();
-        let ended = self.drive(stream).await;
+        let ended = match self.open(stream).await {
+            Ok(stream) => self.drive(stream).await,
+            Err(ended) => ended,
+        };
         streams.end().await;
         ended
     }
 
-    async fn drive(self, stream: TcpStream) -> Ended {
+    /// Makes the handshake of TLS. It counts as a part of the first head: the watch ends one that is too slow.
+    async fn open(&self, stream: TcpStream) -> Result<Stream, Ended> {
+        let Some(tls) = &self.tls else {
+            return Ok(Either::Left(stream));
+        };
+        let mut handshake = pin!(tls.accept(stream));
+        poll_fn(|cx| match self.activity.order(cx.waker()) {
+            Verdict::Cut => Poll::Ready(Err(Ended::Cut)),
+            Verdict::Close => Poll::Ready(Err(Ended::Finished)),
+            Verdict::Serve => Poll::Ready(match ready!(handshake.as_mut().poll(cx)) {
+                Ok(stream) => Ok(Either::Right(Box::new(stream))),
+                Err(error) => {
+                    tracing::debug!(peer = %self.peer.0, %error, "no TLS with this peer");
+                    Err(Ended::Finished)
+                }
+            }),
+        })
+        .await
+    }
+
+    async fn drive(self, stream: Stream) -> Ended {
         let Self {
             peer,
             router,
@@ -62,6 +89,7 @@ impl Connection {
             activity,
             streams,
             shares,
+            tls: _,
         } = self;
         let io = TokioIo::new(WatchedSocket::new(stream, Arc::clone(&activity)));
         let protocol = protocol(streams.clone());

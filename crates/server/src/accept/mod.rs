@@ -98,7 +98,8 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 /// closes idle connections, lets requests in flight finish (HTTP/2: after GOAWAY) for at most
 /// `limits.drain_ms`, and cuts what is left. Returns when every task it started has ended.
 ///
-/// HTTP/1.1 and HTTP/2 with prior knowledge. Each request carries a [`Peer`] extension.
+/// HTTP/1.1 and HTTP/2, by TLS if the settings say so: then as the client chooses by ALPN, else with prior
+/// knowledge. Each request carries a [`Peer`] extension.
 ///
 /// # Errors
 /// None: a connection's error ends that connection. When `accept` itself fails (out of file
@@ -242,6 +243,7 @@ impl AcceptLoop {
                 all: Arc::clone(&self.load),
                 address: load,
             }),
+            tls: self.settings.tls.as_ref().map(|tls| tls.acceptor().clone()),
         };
         self.settings.counts.open.inc();
         let task = self.tasks.spawn(connection.serve(stream));

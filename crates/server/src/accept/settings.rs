@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use soldonce_clock::{Clock, SystemClock};
+use soldonce_tls::Listener;
 
 use super::ConnectionCounts;
 use crate::limits::{
@@ -54,6 +55,8 @@ pub struct AcceptSettings {
     pub trusted_proxies: Vec<Network>,
     /// What waits are measured with; default the system's clock.
     pub clock: Arc<dyn Clock>,
+    /// What encrypts the connections; by default nothing does.
+    pub tls: Option<Listener>,
     /// What is counted; nothing by default.
     pub counts: ConnectionCounts,
 }
@@ -63,6 +66,7 @@ impl From<AcceptLimits> for AcceptSettings {
         Self {
             limits,
             trusted_proxies: Vec::new(),
+            tls: None,
             clock: Arc::new(SystemClock),
             counts: ConnectionCounts::default(),
         }

@@ -7,22 +7,27 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use super::activity::Activity;
+
+/// What is read and written: the socket's own bytes, or what TLS makes of them.
+pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// The stream of one connection.
 #[derive(Debug)]
 pub(crate) struct WatchedSocket {
-    stream: TcpStream,
+    stream: Stream,
     activity: Arc<Activity>,
 }
 
 impl WatchedSocket {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
+    pub(crate) fn new(stream: Stream, activity: Arc<Activity>) -> Self {
         Self { stream, activity }
     }
 
-    fn told(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn told<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match written {
             Poll::Ready(_) => self.activity.note_write(),
             Poll::Pending => self.activity.note_write_blocked(),
@@ -71,7 +76,12 @@ impl AsyncWrite for WatchedSocket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        // TLS takes what is written before the socket does, and waits for it here.
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        match &self.stream {
+            Either::Left(_) => flushed,
+            Either::Right(_) => self.told(flushed),
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodRouter, on};
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use super::problem::{Handled, Problem};
 use super::rates;
 use super::request_id::REQUEST_ID;
 use super::route::{Route, Verb};
+use crate::limits::SLOW_REQUEST_MS;
 
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -98,16 +99,35 @@ where
     if let Some(metrics) = app.metrics.route(at) {
         metrics.answered(status, took);
     }
+    log_served(route, status, code, &request_id, took);
+    response
+}
+
+/// Logs an answered request. One that took long is logged without being asked for.
+fn log_served(route: Route, status: StatusCode, code: &str, request_id: &str, took: Duration) {
+    let (method, path) = (route.verb.as_str(), route.path);
+    let (status, took_us) = (status.as_u16(), micros(took));
+    if took >= Duration::from_millis(SLOW_REQUEST_MS) {
+        tracing::warn!(
+            method,
+            route = path,
+            status,
+            code,
+            request_id,
+            took_us,
+            "a request took long"
+        );
+        return;
+    }
     tracing::debug!(
-        method = route.verb.as_str(),
-        route = route.path,
-        status = status.as_u16(),
+        method,
+        route = path,
+        status,
         code,
-        request_id = &*request_id,
-        took_us = micros(took),
+        request_id,
+        took_us,
         "request served"
     );
-    response
 }
 
 /// Answers for a handler that panics. Its connection and the other requests on it go on.

@@ -20,6 +20,7 @@ mod accept_crowds;
 mod accept_http2;
 mod accept_shares;
 mod accept_stalls;
+mod accept_tls;
 mod behind_proxies;
 mod early_refusals;
 mod frames;

@@ -61,6 +61,7 @@ fn ledger(data: &Path) -> Option<Finding> {
         OpenError::Schema { .. } => Finding::wrong(what, found, "start a newer soldonce"),
         OpenError::Folder { .. } => Finding::wrong(what, found, "give this user access"),
         OpenError::Missing { .. }
+        | OpenError::Taken { .. }
         | OpenError::Locked { .. }
         | OpenError::Behind { .. }
         | OpenError::Unmarked { .. }

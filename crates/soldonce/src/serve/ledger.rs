@@ -177,6 +177,17 @@ impl LedgerPlace {
         }
     }
 
+    /// What [`LedgerPlace::migrate`] would do, without doing it.
+    ///
+    /// # Errors
+    /// As [`LedgerPlace::migrate`].
+    pub(crate) async fn migration(&self) -> anyhow::Result<Migrated> {
+        match self {
+            Self::Folder(options) => Ok(sqlite::migration(options)?),
+            Self::Database(options) => postgres::migration(options).await.context("database_url"),
+        }
+    }
+
     /// Tells an error of reading a folder; where there is no ledger, the option that names another place.
     pub(crate) fn unread(error: OpenError) -> anyhow::Error {
         let OpenError::Missing { folder } = &error else {

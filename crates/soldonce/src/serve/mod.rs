@@ -8,6 +8,7 @@ mod payments;
 mod settings;
 mod shield;
 mod start;
+mod tls;
 mod webhooks;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use shield::ShieldArgs;
 pub(crate) use shield::redis_shield;
 use start::raise_descriptor_limit;
 pub(crate) use start::{start, until_stopped};
+use tls::TlsArgs;
 
 use self::webhooks::WebhookWord;
 use crate::env;
@@ -37,7 +39,7 @@ use crate::output::print;
   soldonce serve
   soldonce serve --listen 0.0.0.0:8080 --data /var/lib/soldonce --shoppers open --free-sales=off
   soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
-  soldonce serve --database-url postgres://soldonce@db/soldonce --redis-url redis://cache
+  soldonce serve --listen 0.0.0.0:8443 --tls-cert /etc/soldonce/cert.pem --tls-key /etc/soldonce/key.pem
   SOLDONCE_LISTEN=127.0.0.1:9000 soldonce serve --config soldonce.toml
   SOLDONCE_STRIPE_KEY=sk_.. SOLDONCE_STRIPE_WEBHOOK_SECRET=whsec_.. soldonce serve
   soldonce serve --trusted-proxies 10.0.0.0/8 --limit-commands 60/1m --limit-reads off
@@ -60,6 +62,8 @@ pub(crate) struct ServeArgs {
     /// there too [default: on the listener of the rest]
     #[arg(long, env = "SOLDONCE_ADMIN_LISTEN", value_name = "ADDRESS")]
     admin_listen: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// The folder of the embedded ledger [default: ./data]
     #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -150,7 +154,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         if let Some(key) = &started.new_admin_key {
             print(&format!("admin key: {key}\n"))?;
         }
-        print(&format!("soldonce serves on http://{}\n", started.address))?;
+        let scheme = settings.tls.scheme();
+        print(&format!(
+            "soldonce serves on {scheme}://{}\n",
+            started.address
+        ))?;
         until_stopped(started).await
     })
 }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::admin_key::{NewAdminKey, admin_key};
 use super::fault::until_a_restart_helps;
 use super::settings::{CookieWord, FreeSales, LimitSettings, Settings, Shoppers};
+use super::tls;
 use crate::clear_text::ClearLink;
 use crate::exit::Exit;
 
@@ -87,25 +88,25 @@ pub(crate) async fn start(
     let new_admin_key = admin_key(&engine, given, &settings.ledger).await?;
     let address = listener.local_addr()?;
     let listeners = [Some(&listener), admin_listener.as_ref()];
-    let cookie = cookie(settings.cookie.value, listeners);
+    let tls = settings.tls.listener.clone();
+    let word = settings.cookie.value;
+    let word = word.or(tls.is_some().then_some(CookieWord::Secure));
+    let cookie = cookie(word, listeners);
     let shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let server = ServerSettings {
-        shoppers: access(settings.shoppers.value),
         cookie,
-        allowed_origins: settings.origins.value.clone(),
-        streams: settings.limits.streams(),
-        feed: settings.feed.settings(),
-        rates: settings.limits.rates(),
-        accept: settings.limits.accept(),
         stripe,
         test_payments: payments,
-        keep_ended_events: settings.keep_ended_events.value,
+        ..server_settings(settings)
     };
     let listeners = Listeners {
         public: listener,
         admin: admin_listener,
     };
+    if let Some(tls) = tls {
+        tasks.spawn(tls::watch(tls, shutdown.clone())?);
+    }
     if let Some(shield) = redis_shield {
         let messages = run_shield_messages(engine.clone(), shutdown.clone());
         let stop = shutdown.clone();
@@ -137,6 +138,21 @@ pub(crate) async fn start(
         tasks,
         signals,
     })
+}
+
+/// What the settings alone say.
+fn server_settings(settings: &Settings) -> ServerSettings {
+    ServerSettings {
+        shoppers: access(settings.shoppers.value),
+        allowed_origins: settings.origins.value.clone(),
+        streams: settings.limits.streams(),
+        feed: settings.feed.settings(),
+        rates: settings.limits.rates(),
+        accept: settings.limits.accept(),
+        tls: settings.tls.listener.clone(),
+        keep_ended_events: settings.keep_ended_events.value,
+        ..ServerSettings::default()
+    }
 }
 
 fn log_end(drained: &Drained) {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers outside #[test] functions")]
 
+mod backup;
 mod browser;
 mod clock;
 mod crash;
@@ -17,10 +18,12 @@ mod lease_terminal;
 mod migrate;
 mod money;
 mod operate;
+mod packages;
 mod said;
 mod schema;
 mod servers;
 mod siege;
 mod store;
+mod tls;
 mod update;
 mod webhooks;

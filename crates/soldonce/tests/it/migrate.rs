@@ -97,6 +97,10 @@ fn older() -> Postgres {
 #[test]
 fn a_migration_tells_what_it_did() {
     let database = empty();
+    let dry = ["migrate", "--dry-run", "--json"];
+    let (code, said) = run(&dry, &database);
+    assert_eq!(code, Some(1), "{said}");
+    let open: Value = serde_json::from_str(&said).unwrap();
     let first = migrate(&database);
     assert_eq!(first["schema_before"], json!(0));
     assert_eq!(first["schema"], json!(files().len()));
@@ -106,6 +110,9 @@ fn a_migration_tells_what_it_did() {
         .map(|file| file.file_stem().unwrap().to_str().unwrap())
         .collect();
     assert_eq!(steps(&first), names);
+    assert_eq!(first, open, "nothing of it was done before");
+    let (code, said) = run(&dry, &database);
+    assert_eq!(code, Some(0), "{said}");
     let again = migrate(&database);
     assert_eq!(again["schema_before"], again["schema"]);
     assert!(steps(&again).is_empty(), "{again}");

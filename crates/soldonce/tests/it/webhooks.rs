@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use soldonce_clock::{Clock, SystemClock};
 use soldonce_testkit::postgres::Postgres;
-use soldonce_testkit::webhooks::{Authority, Certificate, Receiver, Validity, violations};
-use soldonce_testkit::{PATIENCE, until};
+use soldonce_testkit::webhooks::{Receiver, violations};
+use soldonce_testkit::{Authority, Certificate, PATIENCE, Validity, until};
 
 use crate::crash::client::{Ask, Client};
 use crate::crash::server::{PROGRAM, Server};
@@ -94,8 +94,7 @@ fn cancel(client: &mut Client, booking: &str) -> Option<Value> {
 fn messages_go_by_https_to_whoever_has_a_certificate_that_counts() {
     let folder = folder("webhooks-tls");
     let authority = Authority::new().unwrap();
-    let roots = folder.join("roots.pem");
-    std::fs::write(&roots, authority.pem()).unwrap();
+    let roots = authority.write(&folder).unwrap();
     let stranger = Authority::new().unwrap();
     let cases = [
         (authority.certify("localhost", Validity::Now), Value::Null),

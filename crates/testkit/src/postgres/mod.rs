@@ -1,12 +1,14 @@
 //! Private PostgreSQL servers: each a copy of one fresh cluster, with a port and a folder of its
 //! own, gone with its value or with the test process, however that ends.
 
+mod archive;
 mod bouncer;
 mod standby;
 mod template;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -14,11 +16,14 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use rustix::process::Signal;
 
-use crate::program;
 use crate::server::{
     Account, Folder, PATIENCE, Port, Process, Site, off_the_runtime, until, until_some,
 };
+use crate::{Authority, Certificate, program};
 
+use archive::Origin;
+
+pub use archive::Archive;
 pub use bouncer::PgBouncer;
 pub use standby::PostgresPair;
 
@@ -37,10 +42,42 @@ const TRUST_ALL: &str = "host all all all trust\nhost replication all all trust\
 pub struct PostgresOptions {
     lines: Vec<String>,
     follows: Option<SocketAddr>,
+    /// What it begins as, in place of a fresh cluster.
+    origin: Option<Origin>,
+    tls: Option<Tls>,
+    /// Rules before those of everybody.
+    access: Option<String>,
     site: Site,
 }
 
+/// What an encrypted server shows, and by whom its clients must be certified that show something.
+#[derive(Clone, Debug)]
+struct Tls {
+    own: Certificate,
+    clients: String,
+}
+
 impl PostgresOptions {
+    /// Speaks TLS with those who ask for it, and verifies certificates of clients by the authority.
+    #[must_use]
+    pub fn tls(mut self, own: &Certificate, clients: &Authority) -> Self {
+        self.tls = Some(Tls {
+            own: own.clone(),
+            clients: clients.pem(),
+        });
+        self.line("ssl = on")
+            .line("ssl_cert_file = 'own.pem'")
+            .line("ssl_key_file = 'own.key'")
+            .line("ssl_ca_file = 'clients.pem'")
+    }
+
+    /// Lets in whom these lines of `pg_hba.conf` let in, before the rules for everybody.
+    #[must_use]
+    pub fn access(mut self, lines: &str) -> Self {
+        self.access = Some(lines.to_owned());
+        self
+    }
+
     /// Waits for the disk at each commit, as in production.
     #[must_use]
     pub fn durable(self) -> Self {
@@ -116,10 +153,21 @@ impl Postgres {
         let account = Account::unprivileged()?;
         let folder = Folder::new("postgres")?;
         let port = Port::reserve()?;
-        template::copy_to(&folder.join(DATA), account)?;
+        match &options.origin {
+            Some(origin) => origin.copy_to(&folder.join(DATA))?,
+            None => template::copy_to(&folder.join(DATA), account)?,
+        }
         let data = folder.join(DATA);
         fs::write(data.join("postgresql.conf"), options.text(port.number()))?;
-        fs::write(data.join("pg_hba.conf"), TRUST_ALL)?;
+        let access = options.access.as_deref().unwrap_or_default();
+        fs::write(data.join("pg_hba.conf"), format!("{access}{TRUST_ALL}"))?;
+        if let Some(tls) = &options.tls {
+            fs::write(data.join("clients.pem"), &tls.clients)?;
+            for file in tls.own.write(&data, "own")? {
+                fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+                account.owns(&file)?;
+            }
+        }
         if options.follows.is_some() {
             fs::write(data.join("standby.signal"), "")?;
         }

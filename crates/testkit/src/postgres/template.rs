@@ -65,7 +65,7 @@ fn make(made: &Path, account: Account) -> Result<()> {
     run(copy.arg(folder.join(DATA)).arg(made))
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(super) fn run(command: &mut Command) -> Result<()> {
     let name = format!("{command:?}");
     let output = command.output().with_context(|| name.clone())?;
     let complaint = String::from_utf8_lossy(&output.stderr);

@@ -196,6 +196,19 @@ pub const TOOLS: &[Tool] = &[
 /// What the exhibits of `./test long` start as well.
 pub const LONG_TOOLS: &[Tool] = &[
     Tool {
+        name: "promtool",
+        variable: "SOLDONCE_PROMTOOL",
+        commands: &["promtool"],
+        places: &[],
+        suits: |_| true,
+        source: Source::Debian {
+            packages: &["prometheus"],
+            program: "usr/bin/promtool",
+            environment: &[],
+        },
+        by_hand: "apt-get install -y --no-install-recommends prometheus",
+    },
+    Tool {
         name: "firefox",
         variable: "SOLDONCE_FIREFOX",
         commands: &["firefox-esr", "firefox"],

@@ -2,7 +2,6 @@
 //! nothing, hangs up after it has taken. It knows the convention of Standard Webhooks by code of its own,
 //! and what a sender owes it ([`violations`]).
 
-mod authority;
 mod judge;
 mod signature;
 
@@ -14,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 use rustls::ServerConfig;
 
+use crate::Certificate;
 use crate::server::{Intake, Request};
 
-pub use authority::{Authority, Certificate, Validity};
 pub use judge::violations;
 pub use signature::{is_by_one_of, sign};
 

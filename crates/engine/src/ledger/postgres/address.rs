@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use soldonce_tls::postgres::{self as tls, PgTls, Protection};
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use super::limits::{ANSWER_MS, LOCK_MS};
 use super::{OpenError, PostgresOptions, Statements};
@@ -23,9 +24,6 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// What the driver has where the address says nothing.
 const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
 
-const NO_TLS: &str = "sslmode=require cannot be met, this client does not speak TLS: reach the server through a \
-                      TLS tunnel or a pool on this machine, without that parameter";
-
 /// Which servers of a database serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Serves {
@@ -38,16 +36,14 @@ pub(super) enum Serves {
 /// How to connect.
 ///
 /// # Errors
-/// `Address` for a text that is none, or that demands TLS.
-pub(super) fn config(options: &PostgresOptions, serves: Serves) -> Result<Config, OpenError> {
-    // The driver's words hold no part of the text, so no password.
-    let mut config: Config = options
-        .url
-        .parse()
-        .map_err(|error: tokio_postgres::Error| OpenError::Address(error.to_string()))?;
-    if config.get_ssl_mode() == SslMode::Require {
-        return Err(OpenError::Address(NO_TLS.to_owned()));
-    }
+/// `Address` for a text that is none, or that names files for TLS which cannot be used.
+pub(super) fn config(
+    options: &PostgresOptions,
+    serves: Serves,
+) -> Result<(Config, PgTls), OpenError> {
+    // Its words hold no password.
+    let read = tls::read(&options.url).map_err(|error| OpenError::Address(error.to_string()))?;
+    let (mut config, tls) = (read.config, read.tls);
     if config.get_application_name().is_none() {
         config.application_name("soldonce");
     }
@@ -70,13 +66,18 @@ pub(super) fn config(options: &PostgresOptions, serves: Serves) -> Result<Config
         // what stands between us and the server forgets such.
         config.keepalives_idle(KEEPALIVE);
     }
-    Ok(config)
+    Ok((config, tls))
 }
 
-/// Returns a host of another machine that the database's address names: what goes there is not
-/// encrypted. Nothing for an address that cannot be read.
-pub fn remote_host(url: &str) -> Option<String> {
-    let config: Config = url.parse().ok()?;
+/// Returns a host of another machine that the database's address names without `sslmode=verify-full` or
+/// `verify-ca`: what goes there may be read by others, or go to another server. Nothing for an address that
+/// cannot be read.
+pub fn unverified_host(url: &str) -> Option<String> {
+    let read = tls::read(url).ok()?;
+    if read.protection == Protection::Verified {
+        return None;
+    }
+    let config = read.config;
     if let Some(address) = config.get_hostaddrs().iter().find(|ip| !ip.is_loopback()) {
         return Some(address.to_string());
     }
@@ -114,24 +115,13 @@ mod tests {
             ("postgres://127.0.0.9/main", None),
             ("host=::1 dbname=main", None),
             ("host=/run/postgresql dbname=main", None),
+            (
+                "postgres://db.example/main?sslmode=require",
+                Some("db.example"),
+            ),
             ("nonsense", None),
         ] {
-            assert_eq!(remote_host(url).as_deref(), remote, "{url}");
+            assert_eq!(unverified_host(url).as_deref(), remote, "{url}");
         }
-    }
-
-    #[test]
-    fn an_address_that_demands_tls_is_refused_with_its_mend() {
-        let asked = |parameters: &str| {
-            let options = PostgresOptions::new(format!("postgres://app:word@db/main{parameters}"));
-            config(&options, Serves::Primary).map_err(|error| error.to_string())
-        };
-        assert!(asked("").is_ok() && asked("?sslmode=prefer").is_ok());
-        let refused = asked("?sslmode=require").unwrap_err();
-        assert!(
-            refused.contains("sslmode=require") && refused.contains("tunnel"),
-            "{refused}"
-        );
-        assert!(!refused.contains("word"), "{refused}");
     }
 }

@@ -5,17 +5,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use deadpool_postgres::Connect;
+use soldonce_tls::postgres::{PgStream, PgTls};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{DbError, Severity};
-use tokio_postgres::tls::NoTlsStream;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
 
-/// Connects without TLS.
+/// Connects, by TLS as the address says.
 ///
 /// A commit whose wait for a synchronous standby was cancelled is answered as a success, after a warning of
 /// class 01: it is on the disk of the primary and perhaps nowhere else. The connection ends before that
 /// answer is read, so that the outcome is unknown, as with any connection that breaks, and is settled.
-pub(super) struct Connector;
+pub(super) struct Connector(pub(super) PgTls);
 
 type Connected = Result<(Client, JoinHandle<()>), Error>;
 
@@ -25,16 +25,16 @@ impl Connect for Connector {
         reason = "the pool ends the task with its connection"
     )]
     fn connect(&self, config: &Config) -> Pin<Box<dyn Future<Output = Connected> + Send + '_>> {
-        let config = config.clone();
+        let (config, tls) = (config.clone(), self.0.clone());
         Box::pin(async move {
-            let (client, connection) = config.connect(NoTls).await?;
+            let (client, connection) = config.connect(tls).await?;
             Ok((client, tokio::spawn(read(connection))))
         })
     }
 }
 
 /// Reads a connection until its end.
-async fn read(mut connection: Connection<Socket, NoTlsStream>) {
+async fn read(mut connection: Connection<Socket, PgStream<Socket>>) {
     // What is said before the first statement is about no commit.
     let mut is_new = true;
     let ended = poll_fn(|cx| poll(&mut connection, cx, &mut is_new));
@@ -44,7 +44,7 @@ async fn read(mut connection: Connection<Socket, NoTlsStream>) {
 }
 
 fn poll(
-    connection: &mut Connection<Socket, NoTlsStream>,
+    connection: &mut Connection<Socket, PgStream<Socket>>,
     cx: &mut Context<'_>,
     is_new: &mut bool,
 ) -> Poll<Result<(), String>> {

@@ -39,9 +39,10 @@ impl Database {
         serves: Serves,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let config = address::config(options, serves)?;
+        let (config, tls) = address::config(options, serves)?;
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_connect(config, Connector, ManagerConfig { recycling_method });
+        let connector = Connector(tls);
+        let manager = Manager::from_connect(config, connector, ManagerConfig { recycling_method });
         let limit = Some(Duration::from_millis(ANSWER_MS));
         let pool = Pool::builder(manager)
             .max_size(options.connections)

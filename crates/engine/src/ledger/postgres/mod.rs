@@ -65,12 +65,12 @@ use super::{
 };
 use crate::keys::{ApiKey, KeyId};
 
-pub use address::{is_remote, remote_host};
+pub use address::{is_remote, unverified_host};
 pub use correct::correct_clock;
 pub use dropped::dropped;
 pub use examine::{Examination, examine};
 pub use options::{Durability, OpenError, PostgresOptions, Statements, TimeSource};
-pub use schema::migrate;
+pub use schema::{migrate, migration};
 pub use verify::{unit_history, verify};
 
 /// The ledger of one database, as one server sees it.

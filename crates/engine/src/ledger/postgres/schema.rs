@@ -77,6 +77,20 @@ pub async fn migrate(options: &PostgresOptions) -> Result<Migrated, OpenError> {
     Ok(Migrated::new(found, SCHEMA, &report))
 }
 
+/// What [`migrate`] would do, without doing it. Takes no lock; a standby serves, too.
+///
+/// # Errors
+/// [`OpenError`]: `Schema` when the tables are newer than this program.
+pub async fn migration(options: &PostgresOptions) -> Result<Migrated, OpenError> {
+    let database = Database::new(options, Serves::Any, Arc::new(SystemClock))?;
+    let found = version(&mut database.connection().await?).await?;
+    if found > SCHEMA {
+        return Err(mismatch(found));
+    }
+    let runner = migrations::migrations::runner();
+    Ok(Migrated::to_come(found, SCHEMA, &runner))
+}
+
 /// Passes a database with our tables that keeps what it acknowledges.
 pub(super) async fn require(
     database: &Database,

@@ -83,6 +83,18 @@ pub(super) fn checkpointer(folder: &Folder) -> Result<Connection, Fault> {
 
 /// A connection that only reads. The database must exist and have the schema of this program.
 pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
+    let connection = reader_of_any(folder)?;
+    match version(&connection)? {
+        SCHEMA => Ok(connection),
+        found => Err(OpenError::Schema {
+            found,
+            known: SCHEMA,
+        }),
+    }
+}
+
+/// The same of any schema.
+fn reader_of_any(folder: &Folder) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let path = folder.database();
     if !folder.has_database()? {
@@ -94,13 +106,27 @@ pub(crate) fn reader(folder: &Folder) -> Result<Connection, OpenError> {
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     set_up(&connection)?;
-    match version(&connection)? {
-        SCHEMA => Ok(connection),
-        found => Err(OpenError::Schema {
+    Ok(connection)
+}
+
+/// What bringing the tables up to date would come to.
+pub(super) fn migration(folder: &Folder) -> Result<Migrated, OpenError> {
+    let found = if folder.has_database()? {
+        version(&reader_of_any(folder)?)?
+    } else {
+        0
+    };
+    if found > SCHEMA {
+        return Err(OpenError::Schema {
             found,
             known: SCHEMA,
-        }),
+        });
     }
+    Ok(Migrated::to_come(
+        found,
+        SCHEMA,
+        &migrations::migrations::runner(),
+    ))
 }
 
 fn version(connection: &Connection) -> Result<i64, Fault> {

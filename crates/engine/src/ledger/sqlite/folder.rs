@@ -11,6 +11,8 @@ use super::tables::head::Head;
 use crate::ledger::rows::checksum::Checksum;
 
 const DATABASE: &str = "ledger.sqlite";
+/// A database that is being copied.
+const PART: &str = "ledger.sqlite.part";
 const LOCK: &str = "ledger.lock";
 const HIGH_WATER: &str = "high-water";
 /// Every file of a ledger.
@@ -108,6 +110,19 @@ impl Folder {
             }
         }
         Ok(())
+    }
+
+    /// Makes an empty file for a copy of a database, in place of one that was left half copied.
+    pub(super) fn make_part(&self) -> Result<PathBuf, OpenError> {
+        let part = self.0.join(PART);
+        let mut options = OpenOptions::new();
+        options
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(PRIVATE);
+        options.open(&part).map_err(|error| self.failed(error))?;
+        Ok(part)
     }
 
     /// Makes the names of the files in the folder durable, and the folder's own.

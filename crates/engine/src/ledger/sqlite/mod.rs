@@ -13,6 +13,7 @@ pub(crate) mod folder;
 mod limits;
 pub(crate) mod tables;
 
+mod backup;
 mod batch;
 mod checkpoint;
 mod correct;
@@ -53,6 +54,7 @@ use super::{
 };
 use crate::keys::{ApiKey, KeyId};
 
+pub use backup::{Copied, copy};
 pub use bare::BareLog;
 pub use correct::correct_clock;
 
@@ -104,6 +106,9 @@ pub enum OpenError {
         folder.display()
     )]
     Locked { folder: PathBuf },
+    /// There is a ledger where another one was to be put.
+    #[error("there is a ledger in `{}` already: name an empty folder, or move its `ledger.sqlite*` away", folder.display())]
+    Taken { folder: PathBuf },
     /// There is no ledger to read.
     #[error("there is no ledger in `{}`", folder.display())]
     Missing { folder: PathBuf },
@@ -155,6 +160,14 @@ pub fn migrate(options: &SqliteOptions) -> Result<Migrated, OpenError> {
     let (connection, migrated) = connection::migrating_writer(&folder)?;
     drop((connection, lock));
     Ok(migrated)
+}
+
+/// What [`migrate`] would do, without doing it.
+///
+/// # Errors
+/// [`OpenError`]: `Schema` when the ledger is newer than this program, `Failed` when it cannot be read.
+pub fn migration(options: &SqliteOptions) -> Result<Migrated, OpenError> {
+    connection::migration(&Folder::new(&options.folder))
 }
 
 impl From<Fault> for OpenError {

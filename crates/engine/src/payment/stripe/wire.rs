@@ -9,6 +9,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url, redirect};
 use soldonce_clock::Clock;
 use soldonce_core::Span;
+use soldonce_tls::choose_cryptography;
 
 use super::API_VERSION;
 use super::refusal::{Heard, Missed};
@@ -17,7 +18,6 @@ use crate::payment::ProviderError;
 use crate::payment::limits::{
     STRIPE_ANSWER_BYTES_MAX, STRIPE_CONNECT_MS, STRIPE_RETRY_AFTER_MS_MAX, STRIPE_TRIES_MAX,
 };
-use crate::tls::choose_cryptography;
 
 /// One call.
 pub(super) struct Ask<'a> {

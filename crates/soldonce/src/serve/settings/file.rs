@@ -17,6 +17,8 @@ use crate::serve::webhooks::WebhookWord;
 pub(super) struct SettingsFile {
     pub(super) listen: Option<String>,
     pub(super) admin_listen: Option<String>,
+    pub(super) tls_cert: Option<PathBuf>,
+    pub(super) tls_key: Option<PathBuf>,
     pub(super) data: Option<PathBuf>,
     pub(super) database_url: Option<String>,
     pub(super) database_connections: Option<usize>,

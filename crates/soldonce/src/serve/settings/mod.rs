@@ -7,6 +7,7 @@ mod shown_only;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use soldonce_core::limits::DROP_AFTER_MS_MIN;
 pub(crate) use feed::{FeedChoice, FeedWord};
 pub(crate) use limits::{LimitArgs, LimitSettings};
 pub(crate) use source::Sourced;
+pub(crate) use tls::TlsChoice;
 
 use super::ServeArgs;
 use super::ledger::{DatabaseArgs, LedgerPlace};
@@ -77,6 +79,7 @@ pub(crate) struct Settings {
     config: Sourced<String>,
     pub(crate) listen: Sourced<String>,
     pub(crate) admin_listen: Sourced<Option<String>>,
+    pub(crate) tls: TlsChoice,
     data: Sourced<PathBuf>,
     /// Whether a database is in its place.
     database: Sourced<bool>,
@@ -129,17 +132,14 @@ impl Settings {
         let (key, given) = (args.admin_key.clone(), args.database.clone());
         let redis = args.limits.redis_url.clone().or(file.redis_url.clone());
         let limits = LimitSettings::gather(&args.limits, &mut file)?;
-        let is_database = Sourced::first(
-            given.url.is_some().then_some(true),
-            file.database_url.is_some().then_some(true),
-            false,
-        );
+        let is_database = is_given(given.url.as_ref(), file.database_url.as_ref());
         let database = DatabaseArgs {
             url: given.url.or(file.database_url.take()),
             connections: given.connections.or(file.database_connections),
             statements: given.statements.or(file.database_statements),
         };
         let clear_links = clear_links(args, &file, &database, redis.as_deref());
+        let tls = TlsChoice::gather(args, &mut file)?;
         let shield = shield(args, &file, &database, redis.as_deref())?;
         let payments = payments(&args.payments, &mut file)?;
         let data = Sourced::first(args.data.clone(), file.data, PathBuf::from("./data"));
@@ -160,15 +160,12 @@ impl Settings {
                 file.admin_listen.map(Some),
                 None,
             ),
+            tls,
             data,
             database: is_database,
             ledger,
             shield,
-            shield_url: Sourced::first(
-                args.shield.shield_url.is_some().then_some(true),
-                file.shield_url.is_some().then_some(true),
-                false,
-            ),
+            shield_url: is_given(args.shield.shield_url.as_ref(), file.shield_url.as_ref()),
             payments,
             webhooks: Sourced::first(
                 args.webhook_destinations,
@@ -262,6 +259,7 @@ impl Settings {
             line("config", &self.config.value, self.config.source),
             line("listen", &self.listen.value, self.listen.source),
             line("admin_listen", admin, self.admin_listen.source),
+            self.tls.describe(),
             line("data", data, self.data.source),
             line("database_url", database, self.database.source),
             self.shown_only.describe_database(),
@@ -305,6 +303,11 @@ impl Settings {
         ]
         .concat()
     }
+}
+
+/// Whether a setting that is not shown was given.
+fn is_given(flag: Option<&String>, file: Option<&String>) -> Sourced<bool> {
+    Sourced::first(flag.map(|_| true), file.map(|_| true), false)
 }
 
 /// Whether a server could listen there. What the host's name leads to is found out at the start.

@@ -46,6 +46,28 @@ fn every_setting_has_a_line_of_its_own_and_no_secret_is_in_it() {
     }
 }
 
+#[test]
+fn the_file_that_init_writes_names_every_setting() {
+    let text = include_str!("../../../../../deploy/soldonce.toml");
+    let set = text.lines().filter_map(|line| line.strip_prefix('#'));
+    let set: Vec<&str> = set
+        .filter(|line| line.starts_with(char::is_alphabetic))
+        .collect();
+    toml::from_str::<SettingsFile>(&set.join("\n")).unwrap();
+    let mut named: Vec<&str> = set
+        .iter()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    named.sort_unstable();
+    let shown = Settings::gather(&ServeArgs::default()).unwrap().describe();
+    let shown = shown.lines().filter_map(|line| line.split(' ').next());
+    let mut shown: Vec<&str> = shown
+        .filter(|name| !["config", "accept_loss"].contains(name))
+        .collect();
+    shown.sort_unstable();
+    assert_eq!(named, shown);
+}
+
 /// What can be set can be seen, and the other way round.
 #[test]
 fn help_and_the_printed_settings_name_the_same() {

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::client::Client;
 use super::short_log;
 
@@ -33,6 +35,18 @@ pub(crate) struct NotStarted {
 
 /// What a server says when it listens, before its address.
 pub(super) const LISTENS: &str = "soldonce serves on http://";
+
+/// The address in the line that says where a server listens.
+fn listens(line: &str) -> Option<SocketAddr> {
+    let secure = LISTENS.replace("http:", "https:");
+    let address = line.trim().strip_prefix(LISTENS);
+    Some(
+        address
+            .or(line.trim().strip_prefix(&secure))?
+            .parse()
+            .unwrap(),
+    )
+}
 
 /// The arguments of the program that serves `data`.
 pub(crate) fn arguments(data: &Path) -> Vec<String> {
@@ -112,8 +126,7 @@ impl Server {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let (mut line, mut said) = (String::new(), String::new());
         while output.read_line(&mut line).unwrap() > 0 {
-            if let Some(address) = line.trim().strip_prefix(LISTENS) {
-                let address = address.parse().unwrap();
+            if let Some(address) = listens(&line) {
                 return Ok(Self {
                     child,
                     output,
@@ -141,8 +154,8 @@ impl Server {
                 "{}",
                 self.said
             );
-            if let Some(address) = line.trim().strip_prefix(LISTENS) {
-                self.address = address.parse().unwrap();
+            if let Some(address) = listens(&line) {
+                self.address = address;
                 return std::mem::take(&mut self.said);
             }
             self.said.push_str(&line);
@@ -166,8 +179,7 @@ impl Server {
 
     /// SIGKILL, without a wait.
     pub(crate) fn signal_kill(&self) {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+        self.signal(Signal::KILL);
     }
 
     /// SIGTERM, and waits until it has ended in order.
@@ -177,8 +189,16 @@ impl Server {
     }
 
     fn terminate(&self) {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.signal(Signal::TERM);
+    }
+
+    /// SIGHUP, by which it reads its certificate again.
+    pub(crate) fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for its end, and for that of whatever traces it.

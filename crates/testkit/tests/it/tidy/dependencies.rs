@@ -9,33 +9,37 @@ use super::source::Violation;
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
 /// What tests and examples of any crate may use, besides what their crate may and our own crates.
-const TESTS: &str = "axum base64 hmac insta proptest rslock rstest rusqlite serde_json sha2 stateright tempfile tokio \
+const TESTS: &str = "axum base64 hmac insta proptest rslock rstest rusqlite rustls serde_json sha2 stateright tempfile tokio \
                      tracing-subscriber";
 
 /// A crate, and the packages it may use.
-const TABLE: [(&str, &str); 9] = [
+const TABLE: [(&str, &str); 10] = [
     ("soldonce-core", ""),
     ("soldonce-clock", "getrandom rustix tokio"),
+    (
+        "soldonce-tls",
+        "percent-encoding rustls rustls-native-certs sha2 tokio-postgres tokio-rustls",
+    ),
     (
         "soldonce-lease",
         "soldonce-clock redis rustix serde sha2 thiserror tokio tokio-postgres tokio-util tracing",
     ),
     (
         "soldonce-engine",
-        "soldonce-clock soldonce-core soldonce-lease \
+        "soldonce-clock soldonce-core soldonce-lease soldonce-tls \
          deadpool-postgres hmac prometheus-client redis refinery reqwest rusqlite rustix \
          rustls sha2 subtle tokio-postgres uuid",
     ),
     (
         "soldonce-server",
-        "soldonce-clock soldonce-core soldonce-lease soldonce-engine \
+        "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-tls \
          axum brotli flate2 futures-util http http-body http-body-util hyper hyper-util \
-         prometheus-client rust-embed tower utoipa",
+         prometheus-client reqwest rust-embed tokio-rustls tower utoipa",
     ),
     (
         "soldonce",
-        "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server fake-stripe \
-         anyhow clap comfy-table hyper indicatif nix rustix strsim \
+        "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-server soldonce-tls fake-stripe \
+         anyhow clap clap_complete clap_mangen comfy-table hyper indicatif nix rustix strsim \
          toml tracing-subscriber",
     ),
     (
@@ -50,7 +54,7 @@ const TABLE: [(&str, &str); 9] = [
     ),
     (
         "soldonce-testkit",
-        "soldonce-clock anyhow base64 hmac http-body-util hyper hyper-util rustix rustls sha2 toml \
+        "soldonce-clock anyhow base64 hmac http-body-util hyper hyper-util rcgen rustix rustls sha2 toml \
          clap futures-util indexmap libc num-traits redis reqwest rust-embed serde_core tower \
          tracing-subscriber utoipa",
     ),

@@ -1,0 +1,143 @@
+//! `soldonce backup` and `soldonce restore`: copies of the embedded ledger. Each is verified where it was put.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use serde_json::{Value, json};
+use soldonce_engine::ledger::sqlite::{self, Copied};
+use soldonce_engine::ledger::verify::VerifyReport;
+use soldonce_engine::reply::Rfc3339;
+
+use crate::exit::{Exit, usage};
+use crate::output::{print, print_json};
+use crate::serve::{DatabaseArgs, LedgerPlace};
+use crate::verify::{describe, watched};
+
+/// Arguments of `soldonce backup`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  soldonce backup --data /var/lib/soldonce --to /backup/soldonce-$(date +%F)
+
+The server goes on selling; the copy is as of the commit at which it begins. It is a data folder: `verify`, `why` and
+`serve` read it as they read the original, and it has the same secrets, so keep it as safe. Exit code 1 when
+the copy does not pass `verify`. A database is copied by PostgreSQL's own tools: docs/operations.md.")]
+pub(crate) struct BackupArgs {
+    /// The folder of the embedded ledger [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// The folder of the copy; made if it is not there
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `soldonce restore`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  mv /var/lib/soldonce/ledger.sqlite* /var/lib/lost/
+  soldonce restore --from /backup/soldonce-2026-11-24 --data /var/lib/soldonce
+
+Stop the server first. A ledger is never overwritten: move its files away. Leave its file `high-water` where it is, and
+the number of commits that are lost is told.")]
+pub(crate) struct RestoreArgs {
+    /// The folder of the copy
+    #[arg(long, value_name = "FOLDER")]
+    from: PathBuf,
+    /// The folder of the embedded ledger, in which there is none now [default: ./data]
+    #[arg(long, env = "SOLDONCE_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the operator has to do after a restore.
+const AFTER_RESTORE: &str = "What was done after that is gone: holds, bookings, their messages, and events and keys that were made. A key \
+                             that was revoked later counts again. Before the server starts look at `soldonce keys list`; after it run \
+                             `soldonce reconcile` if a provider takes money: it settles payments that the copy knows. Look at the \
+                             provider for payments that are later.\n";
+
+/// Runs `soldonce backup`.
+pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Exit> {
+    let LedgerPlace::Folder(options) = LedgerPlace::new(args.data.clone(), &args.database)? else {
+        return Err(usage(anyhow!(
+            "database_url: a database is copied by pg_dump or pg_basebackup; see docs/operations.md"
+        )));
+    };
+    let (copied, report) = copy(&options.folder, &args.to)?;
+    if args.json {
+        print_json(&told(copied, &report))?;
+    } else {
+        let to = args.to.display();
+        print(&format!(
+            "copied to {to}: {}{}",
+            ends(copied),
+            describe(&report)
+        ))?;
+    }
+    Ok(exit(&report))
+}
+
+/// Runs `soldonce restore`.
+pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
+    let data = args.data.clone().unwrap_or_else(|| PathBuf::from("./data"));
+    let (copied, report) = copy(&args.from, &data)?;
+    if args.json {
+        print_json(&told(copied, &report))?;
+        return Ok(exit(&report));
+    }
+    let lost = match copied.lost_commits {
+        Some(lost) => {
+            format!("{lost} later commits were made and are lost, as `high-water` says.\n")
+        }
+        None => "How many later commits are lost is not known: there was no file `high-water`.\n"
+            .to_owned(),
+    };
+    let restored = format!("restored into {}: {}{lost}", data.display(), ends(copied));
+    print(&[&restored, AFTER_RESTORE, &describe(&report)].concat())?;
+    Ok(exit(&report))
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<(Copied, VerifyReport)> {
+    let copied = sqlite::copy(from, to).map_err(LedgerPlace::unread);
+    let copied = copied.context("nothing was copied")?;
+    let report = watched(|show| sqlite::verify::verify(to, show))?;
+    Ok((copied, report.context("the copy cannot be verified")?))
+}
+
+fn exit(report: &VerifyReport) -> Exit {
+    if report.is_clean() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    }
+}
+
+fn ends(copied: Copied) -> String {
+    let Copied {
+        commits,
+        last_commit_at,
+        ..
+    } = copied;
+    match commits {
+        0 => "no commit yet\n".to_owned(),
+        _ => format!(
+            "{commits} commits, the last at {}\n",
+            Rfc3339(last_commit_at)
+        ),
+    }
+}
+
+fn told(copied: Copied, report: &VerifyReport) -> Value {
+    json!({
+        "commits": copied.commits,
+        "last_commit_at": Rfc3339(copied.last_commit_at),
+        "lost_commits": copied.lost_commits,
+        "verified": report,
+    })
+}

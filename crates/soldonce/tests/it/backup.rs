@@ -1,0 +1,319 @@
+//! Copies of a ledger that sells meanwhile, and a server on one of them after the original is gone.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an answer without the member fails the test"
+)]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+use soldonce_testkit::postgres::{Archive, Postgres, carry_over};
+use soldonce_testkit::{PATIENCE, until};
+
+use crate::crash::client::{Ask, Client, Heard};
+use crate::crash::server::{PROGRAM, Server, serving, verify};
+use crate::operate::{migrated, serve, soldonce};
+use crate::store::folder;
+
+const SEATS: usize = 400;
+const SELLERS: usize = 3;
+/// Copies that are taken while seats are sold.
+const COPIES: usize = 3;
+
+/// The exit code of the program, and what it says.
+pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(PROGRAM)
+        .args(arguments)
+        .env_remove("SOLDONCE_DATA")
+        .env_remove("SOLDONCE_DATABASE_URL")
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// What a copy says of itself.
+fn backup(data: &Path, to: &Path) -> Value {
+    let (data, to) = (data.display().to_string(), to.display().to_string());
+    let (code, said) = run(&["backup", "--data", &data, "--to", &to, "--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    serde_json::from_str(&said).unwrap()
+}
+
+fn post(client: &mut Client, path: &str, key: &str, body: Value) -> Heard {
+    let ask = Ask::new("POST", path.to_owned(), Some(body)).keyed(key);
+    client.ask(&ask).unwrap()
+}
+
+fn create(client: &mut Client) {
+    let body = json!({
+        "id": "hamlet-1", "name": "Hamlet", "currency": "EUR",
+        "chart": {"format": "grid", "rows": SEATS / 20, "seats_per_row": 20, "category": "Standard"},
+        "prices": {"Standard": 4_500},
+    });
+    let made = post(client, "/v1/events", "hamlet-1", body);
+    assert!(made.is_success(), "{}", made.shown());
+}
+
+/// The seat of this number.
+fn seat(n: usize) -> String {
+    let row = char::from(b'A' + u8::try_from(n / 20).unwrap());
+    format!("{row}-{}", n % 20 + 1)
+}
+
+/// Holds a seat.
+fn hold(client: &mut Client, seat: &str, key: &str) -> Heard {
+    let body = json!({"holder": key, "units": [{"seat": seat}]});
+    post(client, "/v1/events/hamlet-1/holds", key, body)
+}
+
+/// Confirms a hold.
+fn confirm(client: &mut Client, hold: &Value, key: &str) -> Heard {
+    let path = format!("/v1/holds/{}/confirm", hold["id"].as_str().unwrap());
+    post(client, &path, key, json!({}))
+}
+
+/// Sells seats until there are none left or it is enough; how many.
+fn sell(client: &mut Client, next: &AtomicUsize, is_enough: &AtomicBool) -> usize {
+    let mut sold = 0;
+    while !is_enough.load(Ordering::Relaxed) {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        if n >= SEATS {
+            break;
+        }
+        let held = hold(client, &seat(n), &format!("buyer-{n}"));
+        assert!(held.is_success(), "{}", held.shown());
+        let booked = confirm(client, &held.json(), &format!("sale-{n}"));
+        assert!(booked.is_success(), "{}", booked.shown());
+        sold += 1;
+    }
+    sold
+}
+
+#[test]
+fn a_copy_of_a_ledger_that_sells_is_whole_and_makes_no_sale_wait() {
+    let place = folder("backup-live");
+    let data = place.join("data");
+    let server = Server::start(&data).unwrap();
+    create(&mut server.client("organiser"));
+    let (next, is_enough) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let copies = thread::scope(|scope| {
+        let sellers: Vec<_> = (0..SELLERS)
+            .map(|n| {
+                let mut client = server.client(&format!("seller-{n}"));
+                let (next, is_enough) = (&next, &is_enough);
+                scope.spawn(move || sell(&mut client, next, is_enough))
+            })
+            .collect();
+        let copies: Vec<Value> = (0..COPIES)
+            .map(|n| {
+                let at = next.load(Ordering::Relaxed);
+                let more = || next.load(Ordering::Relaxed) > at + SELLERS;
+                until("seats are sold", PATIENCE, more).unwrap();
+                backup(&data, &place.join(format!("copy-{n}")))
+            })
+            .collect();
+        is_enough.store(true, Ordering::Relaxed);
+        let sold: usize = sellers
+            .into_iter()
+            .map(|seller| seller.join().unwrap())
+            .sum();
+        assert!(sold > COPIES * SELLERS, "{sold}");
+        copies
+    });
+    let mut last = 0;
+    for copy in &copies {
+        let commits = copy["commits"].as_u64().unwrap();
+        assert!(commits > last, "{copy}");
+        last = commits;
+        assert_eq!(copy["verified"]["findings"], json!([]), "{copy}");
+        assert_eq!(copy["verified"]["remarks"], json!([]), "{copy}");
+    }
+    assert!(server.stop().success());
+    verify(&data).unwrap();
+    // A copy is a ledger: it starts without a flag.
+    let copy = place.join("copy-0");
+    assert!(Server::start(&copy).unwrap().stop().success());
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// What a till did before a copy and after it.
+struct Story {
+    /// A hold of the copy that was confirmed after it.
+    kept: Value,
+    /// Made and sold after it.
+    lost: Value,
+    lost_sale: Value,
+    /// Made after it, not confirmed.
+    open: Value,
+    /// The last change of the event.
+    seq: u64,
+}
+
+impl Story {
+    fn before(client: &mut Client) -> Value {
+        create(client);
+        hold(client, "A-1", "kept").json()
+    }
+
+    /// Four commits.
+    fn after(client: &mut Client, kept: Value) -> Self {
+        let lost = hold(client, "A-2", "lost").json();
+        let lost_sale = confirm(client, &lost, "lost-sale").json();
+        let open = hold(client, "A-3", "open").json();
+        assert!(confirm(client, &kept, "kept-sale").is_success());
+        let seats = || "/v1/events/hamlet-1/seats".to_owned();
+        let mut seq = 0;
+        until("the map shows all", PATIENCE, || {
+            seq = client.ask(&Ask::get(seats())).unwrap().json()["seq"]
+                .as_u64()
+                .unwrap();
+            seq == 5
+        })
+        .unwrap();
+        Self {
+            kept,
+            lost,
+            lost_sale,
+            open,
+            seq,
+        }
+    }
+
+    /// What was made after the copy has no claim on the restored ledger, and its names are not taken for others.
+    fn goes_on(&self, client: &mut Client) {
+        // A reader that is ahead is sent for a new snapshot.
+        let path = format!("/v1/events/hamlet-1/frames?after={}", self.seq);
+        let frames = client.ask(&Ask::get(path)).unwrap().json();
+        assert_eq!(frames["reset"], json!(true), "{frames}");
+        // What is lost is unknown, and its units are free.
+        let stale = confirm(client, &self.open, "open-sale");
+        assert_eq!(
+            (stale.status, stale.code().as_str()),
+            (404, "hold_not_found")
+        );
+        let path = format!("/v1/bookings/{}", self.lost_sale["id"].as_str().unwrap());
+        assert_eq!(client.ask(&Ask::get(path)).unwrap().status, 404);
+        // The key of a command that is lost carries it out anew, with other names.
+        let again = hold(client, "A-2", "lost");
+        assert!(again.is_success() && !again.replayed, "{}", again.shown());
+        assert_ne!(again.json()["id"], self.lost["id"]);
+        let stale = confirm(client, &self.lost, "stale-sale");
+        assert_eq!(stale.status, 404, "{}", stale.shown());
+        let sold = confirm(client, &again.json(), "lost-sale");
+        assert!(sold.is_success() && !sold.replayed, "{}", sold.shown());
+        assert_ne!(sold.json()["id"], self.lost_sale["id"]);
+        // What the copy has is as it was.
+        assert!(confirm(client, &self.kept, "kept-sale").is_success());
+    }
+}
+
+#[test]
+fn a_restored_ledger_sells_on_and_says_what_is_lost() {
+    let place = folder("backup-restore");
+    let (data, copy) = (place.join("data"), place.join("copy"));
+    let server = Server::start(&data).unwrap();
+    let mut client = server.client("till");
+    let kept = Story::before(&mut client);
+    let made = backup(&data, &copy);
+    let story = Story::after(&mut client, kept);
+    drop(client);
+    server.kill();
+    for file in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
+        std::fs::remove_file(data.join(file)).ok();
+    }
+    let (from, to) = (copy.display().to_string(), data.display().to_string());
+    let restore = ["restore", "--from", &from, "--data", &to];
+    let (code, said) = run(&restore);
+    assert_eq!(code, Some(0), "{said}");
+    let commits = made["commits"].as_u64().unwrap();
+    for told in [
+        &format!("{commits} commits, the last at "),
+        "4 later commits were made and are lost",
+        "soldonce reconcile",
+        "nothing is wrong",
+    ] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    let (code, said) = run(&restore);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("there is a ledger in"), "{said}");
+    let server = Server::run(serving(&data), &data).unwrap();
+    story.goes_on(&mut server.client("till"));
+    assert!(server.stop().success());
+    verify(&data).unwrap();
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn a_database_that_is_taken_back_to_a_point_in_time_sells_on() {
+    let archive = Archive::new().unwrap();
+    let database = archive.start_server().unwrap();
+    soldonce(&["migrate"], &database);
+    archive.back_up(&database).unwrap();
+    let server = serve(&database, "point-in-time");
+    let mut client = server.client("till");
+    let kept = Story::before(&mut client);
+    Archive::mark(&database).unwrap();
+    let story = Story::after(&mut client, kept);
+    drop((client, server, database));
+    goes_on_in(&archive.restore().unwrap(), &story, "taken-back");
+}
+
+#[test]
+fn a_database_that_is_restored_from_a_dump_sells_on() {
+    let database = migrated();
+    let server = serve(&database, "dumped");
+    let mut client = server.client("till");
+    let kept = Story::before(&mut client);
+    let restored = Postgres::start().unwrap();
+    carry_over(&database.url(), &restored.url()).unwrap();
+    let story = Story::after(&mut client, kept);
+    drop((client, server, database));
+    goes_on_in(&restored, &story, "from-dump");
+}
+
+fn goes_on_in(database: &Postgres, story: &Story, log: &str) {
+    let server = serve(database, log);
+    story.goes_on(&mut server.client("till"));
+    assert!(server.stop().success());
+    let verified = soldonce(&["verify"], database);
+    assert!(verified.contains("nothing is wrong"), "{verified}");
+}
+
+#[test]
+fn what_cannot_be_copied_is_said() {
+    let place = folder("backup-refused");
+    let (data, copy) = (place.join("data"), place.join("copy"));
+    let (from, to) = (data.display().to_string(), copy.display().to_string());
+    let arguments = ["backup", "--data", &from, "--to", &to];
+    let (code, said) = run(&arguments);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("there is no ledger in"), "{said}");
+    assert!(!copy.exists(), "nothing is left of it");
+    let server = Server::start(&data).unwrap();
+    create(&mut server.client("organiser"));
+    assert!(server.stop().success());
+    assert_eq!(run(&arguments).0, Some(0));
+    let (code, said) = run(&arguments);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("there is a ledger in"), "{said}");
+    // What does not know where it ends is not copied.
+    let database = rusqlite::Connection::open(data.join("ledger.sqlite")).unwrap();
+    database
+        .execute("UPDATE head SET commits = commits + 1", [])
+        .unwrap();
+    drop(database);
+    let other = place.join("other").display().to_string();
+    let (code, said) = run(&["backup", "--data", &from, "--to", &other]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("nothing was copied"), "{said}");
+    let url = ["backup", "--to", &other, "--database-url", "postgres://h/d"];
+    let (code, said) = run(&url);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("pg_dump"), "{said}");
+    std::fs::remove_dir_all(&place).unwrap();
+}

@@ -1,0 +1,104 @@
+//! A base backup of a server and its log since: what a database is taken back to a point in time with.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::template::run;
+use super::{Postgres, PostgresOptions, USER};
+use crate::program;
+use crate::server::{Account, Folder, PATIENCE, until};
+
+const MARK: &str = "-- mark\nSELECT pg_create_restore_point('here'), pg_switch_wal()";
+const HAS_ARCHIVED: &str = "-- has_archived\nSELECT archived_count > 0 FROM pg_stat_archiver";
+const IS_PRIMARY: &str = "-- is_primary\nSELECT NOT pg_is_in_recovery()";
+
+/// Where backup and log are, in a folder that is gone with this.
+#[derive(Debug)]
+pub struct Archive {
+    folder: Folder,
+    account: Account,
+}
+
+/// Where a server begins that is taken back.
+#[derive(Clone, Debug)]
+pub(super) struct Origin(pub(super) PathBuf);
+
+impl Archive {
+    /// An empty one.
+    pub fn new() -> Result<Self> {
+        let account = Account::unprivileged()?;
+        let folder = Folder::new("archive")?;
+        account.owns(folder.path())?;
+        Ok(Self { folder, account })
+    }
+
+    /// A server that hands its log to this archive.
+    pub fn start_server(&self) -> Result<Postgres> {
+        let log = self.folder.path().display();
+        Postgres::options()
+            .line("archive_mode = on")
+            .line(&format!("archive_command = 'cp %p {log}/%f'"))
+            .start()
+    }
+
+    /// Takes the base backup of a server that is at work.
+    pub fn back_up(&self, server: &Postgres) -> Result<()> {
+        let psql = program("psql")?;
+        // They come together.
+        let program = psql.with_file_name("pg_basebackup");
+        let mut command = self.account.command(program.as_os_str(), None);
+        command.args([
+            "--checkpoint=fast",
+            "--no-sync",
+            "--username",
+            USER,
+            "--host",
+        ]);
+        command.arg(server.address().ip().to_string());
+        command.args(["--port", &server.address().port().to_string(), "--pgdata"]);
+        run(command.arg(self.base()))
+    }
+
+    /// Names the present point in time, and waits until the log up to it is here.
+    pub fn mark(server: &Postgres) -> Result<()> {
+        server.query("-- forget\nSELECT pg_stat_reset_shared('archiver')")?;
+        server.query(MARK)?;
+        until("the log is archived", PATIENCE, || {
+            server.query(HAS_ARCHIVED).is_ok_and(|answer| answer == "t")
+        })
+    }
+
+    /// Starts a server from the backup and the log up to the marked point, as a primary of its own.
+    pub fn restore(&self) -> Result<Postgres> {
+        let log = self.folder.path().display();
+        let options = PostgresOptions {
+            origin: Some(Origin(self.base())),
+            ..PostgresOptions::default()
+        };
+        let server = options
+            .line(&format!("restore_command = 'cp {log}/%f %p'"))
+            .line("recovery_target_name = 'here'")
+            .line("recovery_target_action = 'promote'")
+            .start()?;
+        until("the server is taken back", PATIENCE, || {
+            server.query(IS_PRIMARY).is_ok_and(|answer| answer == "t")
+        })?;
+        Ok(server)
+    }
+
+    fn base(&self) -> PathBuf {
+        self.folder.join("base")
+    }
+}
+
+impl Origin {
+    /// Makes `data` a copy of it that replays the log.
+    pub(super) fn copy_to(&self, data: &std::path::Path) -> Result<()> {
+        let mut copy = Command::new("cp");
+        copy.args(["--recursive", "--preserve=mode,ownership", "--"]);
+        run(copy.arg(&self.0).arg(data))?;
+        Ok(std::fs::write(data.join("recovery.signal"), "")?)
+    }
+}
