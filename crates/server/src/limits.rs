@@ -135,6 +135,8 @@ pub const FRAMES_SHARED_ENTRY_BYTES: usize = 128;
 pub const STREAM_RETRY_MS_MIN: u64 = 1_000;
 /// How far these times are spread, milliseconds.
 pub const STREAM_RETRY_MS_SPREAD: u64 = 4_000;
+/// Period at which a watcher of the health service looks again.
+pub const HEALTH_LOOK_MS: u64 = 1_000;
 /// Entries in one page of a list.
 pub const PAGE_MAX: u64 = 100;
 /// Bytes of rendered snapshots and charts that are kept for the next reader, each.

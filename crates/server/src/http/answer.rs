@@ -13,7 +13,7 @@ use super::app::App;
 use super::problem::{Handled, Problem};
 use super::response::json;
 
-const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+pub(super) const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
 /// Room for the server's time and the secret behind a stored body.
 const TAIL_BYTES: usize = 96;

@@ -146,8 +146,6 @@ impl ApiRequest {
         }
     }
 
-    /// Reads the body within its bounds. A body that is there already, which is nearly every one,
-    /// costs neither a timer nor a copy.
     async fn read(&mut self) -> Result<Bytes, Problem> {
         // Nothing that is asked with a body is asked with a query too.
         self.query()?;
@@ -157,20 +155,30 @@ impl ApiRequest {
         if announced.is_some_and(|bytes| bytes > most) {
             return Err(too_large(most));
         }
-        let mut collected = pin!(collect(&mut self.body, most));
-        if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(collected.as_mut().poll(cx))).await {
-            return read;
-        }
-        let wait = match self.route.body {
-            BodySize::Usual | BodySize::Notice => BODY_READ_MS_MAX,
-            BodySize::Chart => CHART_BODY_READ_MS_MAX,
-        };
-        let clock = self.app.clock();
-        let end = clock.boot().plus(Duration::from_millis(wait));
-        tokio::select! {
-            read = collected => read,
-            () = clock.sleep_until(end) => Err(Problem::new(&kinds::REQUEST_TIMEOUT)),
-        }
+        read_body(&self.app, &mut self.body, self.route.body).await
+    }
+}
+
+/// Reads a body within the bounds of its size. A body that is there already, which is nearly every one,
+/// costs neither a timer nor a copy.
+pub(super) async fn read_body(
+    app: &App,
+    body: &mut Body,
+    size: BodySize,
+) -> Result<Bytes, Problem> {
+    let mut collected = pin!(collect(body, size.bytes_max()));
+    if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(collected.as_mut().poll(cx))).await {
+        return read;
+    }
+    let wait = match size {
+        BodySize::Usual | BodySize::Notice => BODY_READ_MS_MAX,
+        BodySize::Chart => CHART_BODY_READ_MS_MAX,
+    };
+    let clock = app.clock();
+    let end = clock.boot().plus(Duration::from_millis(wait));
+    tokio::select! {
+        read = collected => read,
+        () = clock.sleep_until(end) => Err(Problem::new(&kinds::REQUEST_TIMEOUT)),
     }
 }
 

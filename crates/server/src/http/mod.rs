@@ -55,6 +55,8 @@ mod lists;
 mod sessions;
 mod staff;
 
+mod grpc;
+
 mod bundle;
 mod files;
 mod metrics;

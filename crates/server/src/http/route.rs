@@ -1,5 +1,6 @@
 //! A route: its method and path, who may use it, and what may be sent.
 
+use axum::http::Method;
 use axum::routing::MethodFilter;
 
 use crate::limits::{BODY_BYTES_MAX, CHART_BODY_BYTES_MAX, NOTICE_BYTES_MAX};
@@ -23,6 +24,15 @@ impl Verb {
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
             Self::Any => "ANY",
+        }
+    }
+
+    pub(super) const fn method(self) -> Method {
+        match self {
+            Self::Get | Self::Any => Method::GET,
+            Self::Post => Method::POST,
+            Self::Patch => Method::PATCH,
+            Self::Delete => Method::DELETE,
         }
     }
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
+use futures_util::FutureExt;
 
 use super::api_request::ApiRequest;
 use super::app::App;
 use super::endpoint::{endpoint, serve};
+use super::grpc::{self, Method, Serve};
 use super::kinds;
 use super::operation::{Operation, Tag};
 use super::origin;
@@ -53,6 +55,8 @@ pub(super) struct Table {
     /// What the API's description is made of.
     pub(super) operations: Vec<Operation>,
     tag: Tag,
+    /// What answers whether the server is ready.
+    ready: Option<Serve>,
 }
 
 impl Table {
@@ -63,6 +67,7 @@ impl Table {
             routes: Vec::new(),
             operations: Vec::new(),
             tag: Tag::System,
+            ready: None,
         }
     }
 
@@ -71,13 +76,30 @@ impl Table {
         self.tag = tag;
     }
 
-    /// Serves an operation with its handler.
+    /// Serves an operation with its handler, as a route and as a method of gRPC.
     pub(super) fn add<F, Fut>(&mut self, operation: Operation, handler: F)
     where
         F: Fn(ApiRequest) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        self.push(operation.route, handler);
+        let (route, at) = (operation.route, self.routes.len());
+        self.push(route, handler.clone());
+        let serve: Serve = Arc::new(move |app, request, refusal| {
+            let handler = handler.clone();
+            let handler = move |req| async move {
+                match refusal {
+                    Some(refusal) => Err(refusal),
+                    None => handler(req).await,
+                }
+            };
+            serve(app, route, at, handler, request).boxed()
+        });
+        if operation.id == "readyz" {
+            self.ready = Some(Arc::clone(&serve));
+        }
+        if let Some(method) = Method::of(&operation, serve).map(Arc::new) {
+            self.mount(route, |router| grpc::add(router, &method));
+        }
         let tag = self.tag;
         self.operations.push(Operation { tag, ..operation });
     }
@@ -89,18 +111,25 @@ impl Table {
         Fut: Future<Output = Handled> + Send + 'static,
     {
         let method = endpoint(route, self.routes.len(), handler);
-        if self.admin.is_none() || !route.is_for_operators() {
-            let public = std::mem::take(&mut self.public);
-            self.public = public.route(route.path, method.clone());
-        }
-        if let Some(admin) = self.admin.take() {
-            self.admin = Some(admin.route(route.path, method));
-        }
+        self.mount(route, |router| router.route(route.path, method.clone()));
         self.routes.push(route);
     }
 
+    /// Adds what answers a route to the routers that have it.
+    fn mount(&mut self, route: Route, add: impl Fn(Router<Arc<App>>) -> Router<Arc<App>>) {
+        if self.admin.is_none() || !route.is_for_operators() {
+            self.public = add(std::mem::take(&mut self.public));
+        }
+        self.admin = self.admin.take().map(add);
+    }
+
     /// The routers, public and admin. The fallback routes follow the others among the counters.
-    pub(super) fn finish(self, app: &Arc<App>) -> (Router, Option<Router>) {
+    pub(super) fn finish(mut self, app: &Arc<App>) -> (Router, Option<Router>) {
+        if let Some(ready) = self.ready.take() {
+            self.public = grpc::add_services(self.public, app, Arc::clone(&ready));
+            let admin = self.admin.take();
+            self.admin = admin.map(|router| grpc::add_services(router, app, ready));
+        }
         let fallbacks = self.routes.len();
         let admin = self
             .admin

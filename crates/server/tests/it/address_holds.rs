@@ -10,7 +10,7 @@ use soldonce_server::{
     Access, AdminRoutes, HeldLimits, InvalidNetwork, Peer, RateLimits, ServerSettings,
 };
 
-use crate::harness::{Answer, Ask, Held, TestApp, units};
+use super::harness::{Answer, Ask, Held, TestApp, units};
 
 const HOLDS: &str = "/v1/events/hall/holds";
 const ADDRESS: &str = "192.0.2.1";

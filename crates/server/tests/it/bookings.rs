@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Held, TestApp, hall, hall_with_floor, units};
+use super::harness::{Answer, Held, TestApp, hall, hall_with_floor, units};
 
 #[tokio::test]
 async fn a_hold_becomes_a_booking() {

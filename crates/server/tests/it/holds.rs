@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Held, TestApp, hall_with_floor, units};
+use super::harness::{Held, TestApp, hall_with_floor, units};
 
 #[tokio::test]
 async fn a_hold_is_answered_with_its_secret_once() {

@@ -11,7 +11,7 @@ use serde_json::json;
 use soldonce_engine::rate::{Fut, HeldSums, OwnHeld, Quota, RateKey, SharedRates, Taken, Unshared};
 use soldonce_server::{Access, AdminRoutes, Peer, RateLimits, ServerSettings, StreamLimits};
 
-use crate::harness::{Answer, Ask, TestApp, units};
+use super::harness::{Answer, Ask, TestApp, units};
 
 const EVENT: &str = "/v1/events/hall";
 const HOLDS: &str = "/v1/events/hall/holds";

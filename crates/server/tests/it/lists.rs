@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Held, TestApp, units};
+use super::harness::{Answer, Held, TestApp, units};
 
 const SALES: &str = "/v1/events/hall/sales";
 const BOOKINGS: &str = "/v1/events/hall/bookings";

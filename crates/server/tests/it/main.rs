@@ -9,6 +9,10 @@
     clippy::indexing_slicing,
     reason = "JSON that is not there is null, and fails the test"
 )]
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the API's tests run over HTTP and over gRPC"
+)]
 #![expect(clippy::similar_names, reason = "what was held is a hold")]
 
 mod address_holds;
@@ -34,12 +38,14 @@ mod coded;
 mod dropped;
 mod events;
 mod feed;
+mod grpc;
 mod holds;
 mod limits;
 mod limits_shared;
 mod lists;
 mod logs;
 mod openapi;
+mod over_grpc;
 mod pages;
 mod payments;
 mod polling;

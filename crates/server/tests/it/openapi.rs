@@ -56,7 +56,8 @@ pub(crate) fn judge_message(body: &Value) -> Option<String> {
     )
 }
 
-fn template_of(path: &str) -> Option<String> {
+/// The template of a path.
+pub(crate) fn template_of(path: &str) -> Option<String> {
     let fits = |template: &&String| {
         let (mut wanted, mut given) = (template.split('/'), path.split('/'));
         loop {

@@ -14,7 +14,7 @@ use soldonce_server::limits::{LOG_PERIOD_MS, NOTICE_BYTES_MAX};
 use soldonce_server::{Access, AdminRoutes, HeldLimits, RateLimits, ServerSettings, StripeNotices};
 use soldonce_testkit::Inbox;
 
-use crate::harness::{Held, NOON, TestApp, hall, units};
+use super::harness::{Held, NOON, TestApp, hall, units};
 use crate::log;
 
 /// A server that is paid through fake-stripe; the test carries the notices.

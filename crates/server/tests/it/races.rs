@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::harness::{Answer, TestApp, units};
+use super::harness::{Answer, TestApp, units};
 
 /// What came of it, by code; of successes by status.
 fn count(answers: &[Answer]) -> BTreeMap<String, usize> {

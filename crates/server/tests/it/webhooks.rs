@@ -12,7 +12,7 @@ use soldonce_testkit::{PATIENCE, until};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::TestApp;
+use super::harness::TestApp;
 use crate::openapi;
 
 const ENDPOINTS: &str = "/v1/webhook-endpoints";

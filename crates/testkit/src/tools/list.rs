@@ -191,6 +191,20 @@ pub const TOOLS: &[Tool] = &[
         by_hand: "pip install --target DIR openapi-python-client==0.29.1 mypy==2.4.1 stripe==16.1.0; the \
                   program is DIR/bin/openapi-python-client",
     },
+    Tool {
+        // The compiler of .proto files with the library that its clients run on.
+        name: "python-grpc-tools-protoc",
+        variable: "SOLDONCE_PYTHON_GRPC_TOOLS_PROTOC",
+        commands: &[],
+        places: &[],
+        suits: |_| true,
+        source: Source::Wheel {
+            requirements: include_str!("grpc-requirements.txt"),
+            program: "bin/python-grpc-tools-protoc",
+        },
+        by_hand: "pip install --target DIR grpcio-tools==1.85.1 googleapis-common-protos; the program is \
+                  DIR/bin/python-grpc-tools-protoc",
+    },
 ];
 
 /// What the exhibits of `./test long` start as well.

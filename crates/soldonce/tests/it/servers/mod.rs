@@ -8,6 +8,7 @@ mod dropped;
 mod expiry;
 mod feeds;
 mod fleet;
+mod grpc;
 mod keys;
 mod kills;
 mod lists;

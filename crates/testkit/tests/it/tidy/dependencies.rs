@@ -9,7 +9,7 @@ use super::source::Violation;
 const EVERYWHERE: &str = "bytes jiff secrecy serde serde_json thiserror tokio tokio-util tracing";
 
 /// What tests and examples of any crate may use, besides what their crate may and our own crates.
-const TESTS: &str = "axum base64 hmac insta proptest rslock rstest rusqlite rustls serde_json sha2 stateright tempfile tokio \
+const TESTS: &str = "axum base64 hmac insta proptest protox rslock rstest rusqlite rustls serde_json sha2 stateright tempfile tokio \
                      tracing-subscriber";
 
 /// A crate, and the packages it may use.
@@ -34,7 +34,8 @@ const TABLE: [(&str, &str); 10] = [
         "soldonce-server",
         "soldonce-clock soldonce-core soldonce-lease soldonce-engine soldonce-tls \
          axum brotli flate2 futures-util http http-body http-body-util hyper hyper-util \
-         prometheus-client reqwest rust-embed tokio-rustls tower utoipa",
+         prometheus-client prost-reflect reqwest rust-embed tokio-rustls tonic tonic-health tonic-reflection \
+         tonic-types tower utoipa",
     ),
     (
         "soldonce",

@@ -1,0 +1,102 @@
+//! `grpc.health.v1`: what `GET /readyz` says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, unfold};
+use tonic::{Response, Status};
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+
+use super::{Serve, pool};
+use crate::http::app::App;
+use crate::limits::HEALTH_LOOK_MS;
+
+/// Whether commands are taken.
+#[derive(Clone)]
+pub(super) struct Readiness {
+    app: Arc<App>,
+    ready: Serve,
+}
+
+/// Returns the service.
+pub(super) fn service(readiness: Readiness) -> HealthServer<Readiness> {
+    HealthServer::new(readiness)
+}
+
+impl Readiness {
+    pub(super) fn new(app: Arc<App>, ready: Serve) -> Self {
+        Self { app, ready }
+    }
+
+    async fn status(&self) -> ServingStatus {
+        let answer = (self.ready)(Arc::clone(&self.app), Request::default(), None).await;
+        if answer.status().is_success() {
+            ServingStatus::Serving
+        } else {
+            ServingStatus::NotServing
+        }
+    }
+
+    /// The server itself has no name.
+    fn require(name: &str) -> Result<(), Status> {
+        if name.is_empty() || pool().get_service_by_name(name).is_some() {
+            Ok(())
+        } else {
+            Err(Status::not_found("there is no service of this name"))
+        }
+    }
+}
+
+fn said(status: ServingStatus) -> HealthCheckResponse {
+    let status = status.into();
+    HealthCheckResponse { status }
+}
+
+#[tonic::async_trait]
+impl Health for Readiness {
+    async fn check(
+        &self,
+        request: tonic::Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
+        Self::require(&request.get_ref().service)?;
+        Ok(Response::new(said(self.status().await)))
+    }
+
+    type WatchStream = BoxStream<'static, Result<HealthCheckResponse, Status>>;
+
+    /// Sends the status, and again when it is another. Ends at shutdown.
+    async fn watch(
+        &self,
+        request: tonic::Request<HealthCheckRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        Self::require(&request.get_ref().service)?;
+        let seen: Option<ServingStatus> = None;
+        let stream = unfold((self.clone(), seen), |(this, seen)| async move {
+            if seen.is_some() && this.app.shutdown.is_cancelled() {
+                return None;
+            }
+            let status = this.changed(seen).await;
+            Some((Ok(said(status)), (this, Some(status))))
+        });
+        Ok(Response::new(stream.boxed()))
+    }
+}
+
+impl Readiness {
+    async fn changed(&self, seen: Option<ServingStatus>) -> ServingStatus {
+        loop {
+            let status = self.status().await;
+            if seen != Some(status) || self.app.shutdown.is_cancelled() {
+                return status;
+            }
+            let clock = self.app.clock();
+            let next = clock.boot().plus(Duration::from_millis(HEALTH_LOOK_MS));
+            let waiting = clock.sleep_until(next);
+            self.app.shutdown.run_until_cancelled(waiting).await;
+        }
+    }
+}

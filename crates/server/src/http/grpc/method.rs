@@ -1,0 +1,203 @@
+//! A method: the operation of the same name, asked by a call.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{Uri, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use http_body_util::Full;
+use prost_reflect::MethodDescriptor;
+use tonic::Status;
+use tonic::codec::CompressionEncoding::Gzip;
+use tonic::server::Grpc;
+use tower::service_fn;
+
+use super::codec::Raw;
+use super::{feed, message, pool, status};
+use crate::http::api_request::read_body;
+use crate::http::app::App;
+use crate::http::operation::Operation;
+use crate::http::problem::Problem;
+use crate::http::route::{BodySize, Route, Verb};
+use crate::limits::CODED_BYTES_MIN;
+
+const PACKAGE: &str = "soldonce.v1";
+
+/// Serves a request of one operation, or refuses it for another reason.
+pub(in crate::http) type Serve =
+    Arc<dyn Fn(Arc<App>, Request, Option<Problem>) -> BoxFuture<'static, Response> + Send + Sync>;
+
+/// A method.
+pub(in crate::http) struct Method {
+    pub(super) route: Route,
+    /// Whether the operation takes a body.
+    pub(super) takes_body: bool,
+    pub(super) descriptor: MethodDescriptor,
+    serve: Serve,
+}
+
+impl Method {
+    /// Returns the method of an operation, if `proto/` has one.
+    pub(in crate::http) fn of(operation: &Operation, serve: Serve) -> Option<Self> {
+        let service = pool().get_service_by_name(&format!("{PACKAGE}.Sales"))?;
+        let name = name_of(operation.id);
+        let descriptor = service.methods().find(|method| method.name() == name)?;
+        Some(Self {
+            route: operation.route,
+            takes_body: operation.body.is_some(),
+            descriptor,
+            serve,
+        })
+    }
+
+    /// Returns where it is called.
+    pub(in crate::http) fn path(&self) -> String {
+        let service = self.descriptor.parent_service();
+        format!("/{}/{}", service.full_name(), self.descriptor.name())
+    }
+
+    /// Answers a call.
+    pub(super) async fn answer(self: Arc<Self>, app: Arc<App>, request: Request) -> Response {
+        let (parts, mut body) = request.into_parts();
+        let mut size = self.route.body;
+        // A caller that will be refused need not send more.
+        if size != BodySize::Usual && app.admit(self.route, &parts).is_err() {
+            size = BodySize::Usual;
+        }
+        let framed = match read_body(&app, &mut body, size).await {
+            Ok(framed) => framed,
+            Err(problem) => {
+                let request = Request::from_parts(parts, Body::empty());
+                let refused = self.refuse(app, request, problem).await;
+                let refused = status::of(refused).await;
+                return refused.into_http::<tonic::body::Body>().into_response();
+            }
+        };
+        let request = Request::from_parts(parts, Full::new(framed));
+        let mut grpc = Grpc::new(Raw)
+            .accept_compressed(Gzip)
+            .max_decoding_message_size(size.bytes_max());
+        // Answers to commands may carry secrets: coded, their length would tell of them.
+        if self.route.verb == Verb::Get {
+            grpc = grpc.send_compressed(Gzip);
+        }
+        let response = if self.descriptor.is_server_streaming() {
+            let call = move |call| Arc::clone(&self).stream(Arc::clone(&app), call);
+            grpc.server_streaming(service_fn(call), request).await
+        } else {
+            let call = move |call| Arc::clone(&self).call(Arc::clone(&app), call);
+            grpc.unary(service_fn(call), request).await
+        };
+        response.into_response()
+    }
+
+    /// Answers a request that is no call as the operation answers its refusals: counted and with its id.
+    pub(super) async fn refuse(
+        &self,
+        app: Arc<App>,
+        request: Request,
+        problem: Problem,
+    ) -> Response {
+        (self.serve)(app, request, Some(problem)).await
+    }
+
+    async fn call(
+        self: Arc<Self>,
+        app: Arc<App>,
+        call: tonic::Request<Bytes>,
+    ) -> Result<tonic::Response<Bytes>, Status> {
+        let (parts, body) = self.ask(app, call).await?.into_parts();
+        let body = to_bytes(body, usize::MAX).await;
+        let body = body.map_err(|error| Status::internal(error.to_string()))?;
+        let written = message::written(self.descriptor.output(), &body)?;
+        let is_small = u64::try_from(written.len()).is_ok_and(|bytes| bytes < CODED_BYTES_MIN);
+        let mut answer = tonic::Response::new(written);
+        *answer.metadata_mut() = status::metadata(&parts.headers);
+        if is_small {
+            answer.disable_compression();
+        }
+        Ok(answer)
+    }
+
+    async fn stream(
+        self: Arc<Self>,
+        app: Arc<App>,
+        call: tonic::Request<Bytes>,
+    ) -> Result<tonic::Response<BoxStream<'static, Result<Bytes, Status>>>, Status> {
+        let shutdown = app.shutdown.clone();
+        let (parts, body) = self.ask(app, call).await?.into_parts();
+        let messages = feed::messages(self.descriptor.output(), body, shutdown);
+        let mut answer = tonic::Response::new(messages);
+        *answer.metadata_mut() = status::metadata(&parts.headers);
+        Ok(answer)
+    }
+
+    /// Returns what the operation answers, if it is no refusal.
+    async fn ask(&self, app: Arc<App>, call: tonic::Request<Bytes>) -> Result<Response, Status> {
+        let (metadata, extensions, sent) = call.into_parts();
+        let request = message::request(self, &sent);
+        let (uri, body, refusal) = match request {
+            Ok((uri, body)) => (uri, body, None),
+            Err(problem) => (Uri::default(), Bytes::new(), Some(problem)),
+        };
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = self.route.verb.method();
+        *request.uri_mut() = uri;
+        *request.extensions_mut() = extensions;
+        let mut headers = metadata.into_headers();
+        // What would have the operation answer in another form, or are of the call alone.
+        for name in [
+            header::ACCEPT_ENCODING,
+            header::CONTENT_LENGTH,
+            header::CONTENT_ENCODING,
+            header::IF_NONE_MATCH,
+        ] {
+            headers.remove(name);
+        }
+        headers.insert(header::CONTENT_TYPE, message::JSON);
+        *request.headers_mut() = headers;
+        let response = (self.serve)(app, request, refusal).await;
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(status::of(response).await)
+        }
+    }
+}
+
+/// Returns a method's name: the operation's, as gRPC writes names. What reads is `Get`, a feed is watched.
+fn name_of(id: &str) -> String {
+    if id == "read_feed" {
+        return "WatchFeed".to_owned();
+    }
+    let (verb, rest) = match id.strip_prefix("read_") {
+        Some(rest) => ("Get", rest),
+        None => ("", id),
+    };
+    let words = rest.split('_').map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        first.to_ascii_uppercase() + rest
+    });
+    words.fold(verb.to_owned(), |name, word| name + &word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_named_as_operations_are() {
+        for (id, name) in [
+            ("hold", "Hold"),
+            ("read_hold", "GetHold"),
+            ("read_feed", "WatchFeed"),
+            ("list_holds_of_event", "ListHoldsOfEvent"),
+        ] {
+            assert_eq!(name_of(id), name);
+        }
+    }
+}

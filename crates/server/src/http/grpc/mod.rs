@@ -1,0 +1,101 @@
+//! gRPC on the same port: each operation of the API is a method too. A call is translated into the request of its
+//! operation, the operation's own handler answers it, and the answer is translated back: there is one set of rules.
+//! The methods are those of `proto/`; what a message has, the descriptors say.
+
+mod codec;
+mod deadline;
+mod feed;
+mod health;
+mod message;
+mod method;
+mod status;
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use prost_reflect::DescriptorPool;
+use tonic::Status;
+
+pub(super) use self::method::{Method, Serve};
+
+use self::health::Readiness;
+use super::app::App;
+use super::kinds;
+use super::problem::Problem;
+
+/// The services of `proto/`, compiled. A test compares it with the text.
+const SERVICES: &[u8] = include_bytes!("soldonce.binpb");
+
+/// What the messages have.
+fn pool() -> &'static DescriptorPool {
+    static POOL: OnceLock<DescriptorPool> = OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(SERVICES).unwrap_or_default())
+}
+
+/// Adds a method to a router.
+pub(super) fn add(router: Router<Arc<App>>, method: &Arc<Method>) -> Router<Arc<App>> {
+    let path = method.path();
+    let method = Arc::clone(method);
+    let answer = move |State(app): State<Arc<App>>, request: Request| answer(app, method, request);
+    router.route(&path, post(answer))
+}
+
+/// Adds health, which asks `ready`, and reflection.
+pub(super) fn add_services(
+    router: Router<Arc<App>>,
+    app: &Arc<App>,
+    ready: Serve,
+) -> Router<Arc<App>> {
+    let health = health::service(Readiness::new(Arc::clone(app), ready));
+    let router = router.route_service("/grpc.health.v1.Health/{method}", health);
+    router.merge(reflection().clone().with_state(()))
+}
+
+/// Both versions of reflection: clients ask for the newer one first.
+fn reflection() -> &'static Router {
+    static ROUTER: OnceLock<Router> = OnceLock::new();
+    ROUTER.get_or_init(|| {
+        let builder = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(SERVICES)
+        };
+        // They fail where the descriptors cannot be read, which a test sees.
+        let (Ok(v1), Ok(v1alpha)) = (builder().build_v1(), builder().build_v1alpha()) else {
+            return Router::new();
+        };
+        let path = |version| format!("/grpc.reflection.{version}.ServerReflection/{{method}}");
+        let router = Router::new().route_service(&path("v1"), v1);
+        router.route_service(&path("v1alpha"), v1alpha)
+    })
+}
+
+/// Answers a call before its deadline; a command that was not queued by then is not run.
+async fn answer(app: Arc<App>, method: Arc<Method>, request: Request) -> Response {
+    if !is_grpc(request.headers()) {
+        let problem = Problem::new(&kinds::UNSUPPORTED_MEDIA_TYPE);
+        return method.refuse(app, request, problem).await;
+    }
+    let clock = Arc::clone(app.clock());
+    let deadline = deadline::of(request.headers(), clock.boot());
+    let answering = method.answer(app, request);
+    let Some(deadline) = deadline else {
+        return answering.await;
+    };
+    tokio::select! {
+        biased;
+        () = clock.sleep_until(deadline) => {
+            let text = "the deadline of the call has passed; repeat a command with the same idempotency-key";
+            Status::deadline_exceeded(text).into_http::<tonic::body::Body>().into_response()
+        }
+        response = answering => response,
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let media = headers.get(header::CONTENT_TYPE);
+    media.is_some_and(|media| media.as_bytes().starts_with(b"application/grpc"))
+}

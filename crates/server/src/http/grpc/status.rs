@@ -1,0 +1,184 @@
+//! Refusals as statuses: the one mapping from problems to the canonical codes of gRPC (docs/grpc.md has the table).
+
+use std::collections::HashMap;
+
+use axum::body::to_bytes;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use prost_reflect::DynamicMessage;
+use prost_reflect::prost::Message;
+use prost_reflect::prost_types::{Any, Duration};
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Status};
+use tonic_types::pb::{ErrorInfo, RetryInfo, Status as Details};
+
+use super::{message, pool};
+use crate::http::answer::IDEMPOTENCY_REPLAYED;
+use crate::http::kinds;
+use crate::http::rates::{RATE_LIMIT, RATE_LIMIT_POLICY};
+use crate::http::request_id::REQUEST_ID;
+
+const DOMAIN: &str = "soldonce";
+const PROBLEM: &str = "soldonce.v1.Problem";
+/// Of a problem, what the status says by itself.
+const SAID: [&str; 4] = ["code", "title", "status", "detail"];
+
+/// Returns the status of a problem.
+pub(super) async fn of(response: Response) -> Status {
+    let (parts, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let problem = pool().get_message_by_name(PROBLEM).map(|descriptor| {
+        message::read(descriptor, &mut serde_json::Deserializer::from_slice(&body))
+    });
+    match problem {
+        Some(Ok(problem)) => of_problem(parts.status, &parts.headers, &problem),
+        Some(Err(status)) => status,
+        None => Status::internal("the answer cannot be written"),
+    }
+}
+
+fn of_problem(http: StatusCode, headers: &HeaderMap, problem: &DynamicMessage) -> Status {
+    let text = |name| text(problem, name).unwrap_or_default();
+    let (reason, said) = (text("code"), text("detail"));
+    let code = code(http, &reason);
+    let info = ErrorInfo {
+        metadata: metadata_of(problem),
+        reason,
+        domain: DOMAIN.to_owned(),
+    };
+    let retry = wait(headers, problem).map(|retry_delay| RetryInfo {
+        retry_delay: Some(retry_delay),
+    });
+    let retry = retry.map(|retry| any("google.rpc.RetryInfo", &retry));
+    let problem = any(PROBLEM, problem);
+    let details = [
+        Some(any("google.rpc.ErrorInfo", &info)),
+        retry,
+        Some(problem),
+    ];
+    let details = Details {
+        code: code.into(),
+        message: said.clone(),
+        details: details.into_iter().flatten().collect(),
+    };
+    let details = details.encode_to_vec().into();
+    Status::with_details_and_metadata(code, said, details, metadata(headers))
+}
+
+/// The code of a kind of problem: mostly that of its HTTP status.
+fn code(http: StatusCode, reason: &str) -> Code {
+    match reason {
+        _ if reason == kinds::EVENT_EXISTS.code => Code::AlreadyExists,
+        // The units have another owner by now: they are to be asked for anew.
+        _ if reason == kinds::STALE_FENCE.code => Code::Aborted,
+        // Clients repeat what is `UNAVAILABLE` by themselves, and this may have had its effect.
+        _ if reason == kinds::OUTCOME_UNKNOWN.code => Code::Unknown,
+        _ => match http.as_u16() {
+            400 | 413 | 415 => Code::InvalidArgument,
+            401 => Code::Unauthenticated,
+            403 => Code::PermissionDenied,
+            404 | 410 => Code::NotFound,
+            405 => Code::Unimplemented,
+            409 | 422 => Code::FailedPrecondition,
+            429 => Code::ResourceExhausted,
+            408 | 503 => Code::Unavailable,
+            _ => Code::Internal,
+        },
+    }
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{name}"),
+        value: message.encode_to_vec(),
+    }
+}
+
+fn text(problem: &DynamicMessage, name: &str) -> Option<String> {
+    let value = problem.get_field_by_name(name)?;
+    value.as_str().map(str::to_owned)
+}
+
+/// The members that are one value each, as text.
+fn metadata_of(problem: &DynamicMessage) -> HashMap<String, String> {
+    let said = problem.fields().filter_map(|(field, value)| {
+        let number = || value.as_u64().or(value.as_u32().map(u64::from));
+        let text = value.as_str().map(str::to_owned);
+        let text = text.or_else(|| number().map(|number| number.to_string()))?;
+        (!SAID.contains(&field.name())).then(|| (field.name().to_owned(), text))
+    });
+    said.collect()
+}
+
+/// How long to wait before the next call.
+fn wait(headers: &HeaderMap, problem: &DynamicMessage) -> Option<Duration> {
+    let field = problem.get_field_by_name("retry_after_ms");
+    let millis = field.filter(|_| problem.has_field_by_name("retry_after_ms"));
+    if let Some(millis) = millis.and_then(|value| value.as_u64()) {
+        return Some(Duration {
+            seconds: i64::try_from(millis / 1_000).ok()?,
+            nanos: i32::try_from(millis % 1_000)
+                .ok()?
+                .saturating_mul(1_000_000),
+        });
+    }
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    let (seconds, nanos) = (seconds.parse().ok()?, 0);
+    Some(Duration { seconds, nanos })
+}
+
+/// Returns what an answer says beside its body.
+pub(super) fn metadata(headers: &HeaderMap) -> MetadataMap {
+    let mut said = HeaderMap::new();
+    for name in [
+        REQUEST_ID,
+        IDEMPOTENCY_REPLAYED,
+        RATE_LIMIT,
+        RATE_LIMIT_POLICY,
+        header::RETRY_AFTER,
+    ] {
+        for value in headers.get_all(&name) {
+            said.append(name.clone(), value.clone());
+        }
+    }
+    MetadataMap::from_headers(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of docs/grpc.md.
+    fn documented() -> HashMap<String, String> {
+        let text = include_str!("../../../../../docs/grpc.md");
+        let rows = text.lines().filter_map(|line| {
+            let (code, reasons) = line.strip_prefix("| `")?.split_once("` | ")?;
+            let reasons = reasons.split('|').next()?.split(", ");
+            let reason = |text: &str| text.trim().trim_matches('`').to_owned();
+            Some(reasons.map(move |text| (reason(text), code.to_owned())))
+        });
+        rows.flatten().collect()
+    }
+
+    fn name_of(code: Code) -> String {
+        let name = format!("{code:?}");
+        name.char_indices()
+            .fold(String::new(), |mut text, (at, c)| {
+                if at > 0 && c.is_ascii_uppercase() {
+                    text.push('_');
+                }
+                text.push(c.to_ascii_uppercase());
+                text
+            })
+    }
+
+    #[test]
+    fn every_kind_has_the_code_that_the_docs_say() {
+        let documented = documented();
+        for kind in kinds::ALL {
+            let wanted = documented.get(kind.code).map(String::as_str);
+            let given = name_of(code(kind.status, kind.code));
+            assert_eq!(wanted, Some(&*given), "{}", kind.code);
+        }
+    }
+}
