@@ -9,7 +9,7 @@ use crate::{Name, Namespace};
 /// Where the keys of a namespace live. All processes of a namespace on one backend agree on it, because
 /// nothing sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum KeyScheme {
     /// One server: one fence record, and channels enough that a process hears little of what it does not
     /// wait for.
     Server,
@@ -17,11 +17,11 @@ pub(super) enum Layout {
     Slots,
 }
 
-impl Layout {
+impl KeyScheme {
     const fn shards(self) -> u16 {
         match self {
-            Layout::Server => 16,
-            Layout::Slots => 64,
+            KeyScheme::Server => 16,
+            KeyScheme::Slots => 64,
         }
     }
 }
@@ -44,17 +44,17 @@ impl Shard {
 #[derive(Debug)]
 pub(super) struct Keyspace {
     namespace: Namespace,
-    layout: Layout,
+    scheme: KeyScheme,
     /// What all keys of a shard begin with. Every call needs some, and to write numbers is slow.
     heads: Vec<String>,
 }
 
 impl Keyspace {
-    pub(super) fn new(namespace: &Namespace, layout: Layout) -> Self {
-        let heads = (0..layout.shards()).map(|shard| head_of(namespace, Shard(shard)));
+    pub(super) fn new(namespace: &Namespace, scheme: KeyScheme) -> Self {
+        let heads = (0..scheme.shards()).map(|shard| head_of(namespace, Shard(shard)));
         Self {
             namespace: namespace.clone(),
-            layout,
+            scheme,
             heads: heads.collect(),
         }
     }
@@ -62,7 +62,7 @@ impl Keyspace {
     /// How many shards there are.
     #[cfg(feature = "cluster")]
     pub(super) fn shards(&self) -> u16 {
-        self.layout.shards()
+        self.scheme.shards()
     }
 
     /// The slot of every key of the shard.
@@ -76,7 +76,7 @@ impl Keyspace {
     }
 
     pub(super) fn shard_of_bytes(&self, home: &[u8]) -> Shard {
-        Shard(crc16(home) % self.layout.shards())
+        Shard(crc16(home) % self.scheme.shards())
     }
 
     /// The hash tag of the shard, braces included.
@@ -117,9 +117,9 @@ impl Keyspace {
 
     /// Where the fence record of the shard's names is.
     fn home(&self, shard: Shard) -> Shard {
-        match self.layout {
-            Layout::Server => Shard::default(),
-            Layout::Slots => shard,
+        match self.scheme {
+            KeyScheme::Server => Shard::default(),
+            KeyScheme::Slots => shard,
         }
     }
 
@@ -202,8 +202,8 @@ mod tests {
         Name::new(text).expect("legal")
     }
 
-    fn keyspace(layout: Layout) -> Keyspace {
-        Keyspace::new(&Namespace::new("app").expect("legal"), layout)
+    fn keyspace(scheme: KeyScheme) -> Keyspace {
+        Keyspace::new(&Namespace::new("app").expect("legal"), scheme)
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn keys_of_a_grant_share_one_tag_in_a_cluster() {
-        let keys = keyspace(Layout::Slots);
+        let keys = keyspace(KeyScheme::Slots);
         let group = name("hall");
         let shard = keys.shard_of(&group);
         let tag = format!("sl:{{app.{:02x}}}:", shard.index());
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_server_has_one_fence_record() {
-        let keys = keyspace(Layout::Server);
+        let keys = keyspace(KeyScheme::Server);
         for text in ["A-1", "A-2", "x"] {
             let shard = keys.shard_of(&name(text));
             assert_eq!(keys.fence(shard), "sl:{app.00}:f");
@@ -239,12 +239,12 @@ mod tests {
 
     #[test]
     fn names_spread_over_the_shards() {
-        for layout in [Layout::Server, Layout::Slots] {
-            let keys = keyspace(layout);
+        for scheme in [KeyScheme::Server, KeyScheme::Slots] {
+            let keys = keyspace(scheme);
             let met: std::collections::BTreeSet<_> = (0..2_000)
                 .map(|i| keys.shard_of(&name(&format!("report:{i}"))))
                 .collect();
-            assert_eq!(met.len(), usize::from(layout.shards()));
+            assert_eq!(met.len(), usize::from(scheme.shards()));
         }
     }
 }

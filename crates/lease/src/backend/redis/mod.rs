@@ -53,7 +53,7 @@ pub use user_scripts::{KeyTag, RedisScript, RedisScripts};
 use batcher::Batcher;
 use call::Calls;
 use epochs::Epochs;
-use keys::{Keyspace, Layout, Shard};
+use keys::{KeyScheme, Keyspace, Shard};
 use link::Link;
 use listener::Listener;
 use replaced::Replaced;
@@ -99,7 +99,7 @@ impl RedisBackend {
     fn of_server(config: &RedisConfig, settings: RedisSettings) -> Result<Self, BackendError> {
         let replaced = Replaced::new(Kind::Redis, &settings.notices);
         let link = Link::Server(Box::new(ServerLink::new(config, replaced)?));
-        let keys = Arc::new(Keyspace::new(&settings.namespace, Layout::Server));
+        let keys = Arc::new(Keyspace::new(&settings.namespace, KeyScheme::Server));
         Ok(Self::unreached(Kind::Redis, link, keys, settings))
     }
 
@@ -136,7 +136,7 @@ impl RedisBackend {
     /// The same, which connects when it is first used.
     #[cfg(feature = "cluster")]
     fn of_cluster(seeds: &[RedisConfig], settings: RedisSettings) -> Result<Self, BackendError> {
-        let keys = Arc::new(Keyspace::new(&settings.namespace, Layout::Slots));
+        let keys = Arc::new(Keyspace::new(&settings.namespace, KeyScheme::Slots));
         let link = cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;
         let link = Link::Cluster(Box::new(link));
         Ok(Self::unreached(Kind::Cluster, link, keys, settings))

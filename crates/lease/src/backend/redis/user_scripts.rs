@@ -9,7 +9,7 @@ use redis::Value;
 
 use super::call::Call;
 use super::config::RedisConfig;
-use super::keys::{Keyspace, Layout, Shard};
+use super::keys::{KeyScheme, Keyspace, Shard};
 use super::link::Link;
 use super::replaced::Replaced;
 use super::role::ConnectionRole;
@@ -75,7 +75,7 @@ impl RedisScripts {
     /// # Errors
     /// `Config` when the address cannot work.
     pub fn server(config: &RedisConfig, namespace: &Namespace) -> Result<Self, BackendError> {
-        let keys = Arc::new(Keyspace::new(namespace, Layout::Slots));
+        let keys = Arc::new(Keyspace::new(namespace, KeyScheme::Slots));
         let unreported = Replaced::new(Kind::Redis, &Notices::default());
         let link = Link::Server(Box::new(ServerLink::new(config, unreported)?));
         Ok(Self { link, keys })
@@ -92,7 +92,7 @@ impl RedisScripts {
         namespace: &Namespace,
         clock: &Arc<dyn crate::Clock>,
     ) -> Result<Self, BackendError> {
-        let keys = Arc::new(Keyspace::new(namespace, Layout::Slots));
+        let keys = Arc::new(Keyspace::new(namespace, KeyScheme::Slots));
         let mut settings = super::RedisSettings::new(namespace.clone());
         settings.clock = Arc::clone(clock);
         let link = super::cluster::ClusterLink::new(seeds, Arc::clone(&keys), &settings)?;

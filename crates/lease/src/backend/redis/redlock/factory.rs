@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::quorum::majority;
 use super::{Machine, Redlock, RedlockConfig};
 use crate::backend::redis::config::RedisConfig;
-use crate::backend::redis::keys::{Keyspace, Layout};
+use crate::backend::redis::keys::{KeyScheme, Keyspace};
 use crate::backend::redis::link::Link;
 use crate::backend::redis::replaced::Replaced;
 use crate::backend::redis::server::ServerLink;
@@ -165,7 +165,7 @@ impl Servers {
 fn one(node: &RedisConfig, shared: &RedisSettings) -> Result<Arc<RedisBackend>, BackendError> {
     let replaced = Replaced::new(Kind::Redlock, &shared.notices);
     let link = Link::Server(Box::new(ServerLink::new(node, replaced)?));
-    let keys = Arc::new(Keyspace::new(&shared.namespace, Layout::Server));
+    let keys = Arc::new(Keyspace::new(&shared.namespace, KeyScheme::Server));
     let mut settings = RedisSettings::new(shared.namespace.clone());
     settings.call_timeout = shared.call_timeout;
     settings.clock = Arc::clone(&shared.clock);
